@@ -1,0 +1,3 @@
+//! Nothing to build: its presence makes the build-dependencies count.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Nothing: this crate exists for the features in its `Cargo.toml`.
