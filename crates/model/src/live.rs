@@ -1,0 +1,44 @@
+//! The live list: one row for everything that reached a project.
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+
+/// What became of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Stored.
+    Accepted,
+    /// Not stored, although the request was answered with 200.
+    Dropped,
+}
+
+/// One row of the live list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveRow {
+    /// Unique within the project: the uuid of the event, or the number of the drop.
+    pub key: String,
+    /// When it reached us.
+    pub received_at: Timestamp,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Code of the reason when dropped, codes of the warnings when altered.
+    pub reasons: Vec<String>,
+    /// Name, if it had one.
+    pub event: Option<String>,
+    /// Whom it is about, if it said.
+    pub distinct_id: Option<String>,
+    /// Event time, when accepted.
+    pub timestamp: Option<Timestamp>,
+    /// URL or screen it names.
+    pub place: Option<String>,
+    /// Library that sent it.
+    pub library: Option<String>,
+    /// Bytes of its payload.
+    pub size: u64,
+    /// JSON text: the event as stored, or as received when dropped; cut when long.
+    pub payload: String,
+    /// Person id, when there is a person.
+    pub person: Option<String>,
+}

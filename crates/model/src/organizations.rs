@@ -1,0 +1,211 @@
+//! Organizations: the resource, its inputs and their rules
+//! (service.md "Organization", management-api 5.1, 6).
+
+use serde::{Deserialize, Serialize};
+
+use crate::errors::FieldError;
+use crate::ids::OrganizationId;
+use crate::patch::Patch;
+use crate::projects::ProjectBrief;
+use crate::time::Timestamp;
+use crate::validate;
+
+/// Longest organization name, in characters.
+pub const NAME_MAX: usize = 64;
+
+/// A member's level in an organization. Higher includes lower.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "i64", into = "i64")]
+pub enum Level {
+    /// 1
+    Member,
+    /// 8
+    Administrator,
+    /// 15
+    Owner,
+}
+
+impl From<Level> for i64 {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Member => 1,
+            Level::Administrator => 8,
+            Level::Owner => 15,
+        }
+    }
+}
+
+impl TryFrom<i64> for Level {
+    type Error = String;
+    fn try_from(value: i64) -> Result<Self, String> {
+        match value {
+            1 => Ok(Self::Member),
+            8 => Ok(Self::Administrator),
+            15 => Ok(Self::Owner),
+            other => Err(format!("\"{other}\" is not a valid choice.")),
+        }
+    }
+}
+
+impl Level {
+    /// The word pages use.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Member => "Member",
+            Self::Administrator => "Administrator",
+            Self::Owner => "Owner",
+        }
+    }
+}
+
+/// An organization as the API shows it to one caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Organization {
+    /// Id.
+    pub id: OrganizationId,
+    /// Name, 1 to 64 characters.
+    pub name: String,
+    /// Unique short name; never changes.
+    pub slug: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// Level of the caller: 1, 8 or 15.
+    pub membership_level: Level,
+    /// Always 9 (everything) on a self-hosted instance.
+    pub plugins_access_level: i64,
+    /// Projects that the caller sees.
+    pub teams: Vec<ProjectBrief>,
+    /// Feature keys, for older clients.
+    pub available_features: Vec<String>,
+    /// The same features with their limits.
+    pub available_product_features: Vec<ProductFeature>,
+    /// Whether members get mail when somebody joins.
+    pub is_member_join_email_enabled: bool,
+    /// JSON text, `{"instance_tag":"none"}`.
+    pub metadata: String,
+    /// Billing id; always null.
+    pub customer_id: Option<String>,
+    /// Whether members must use a second factor.
+    pub enforce_2fa: bool,
+    /// Number of members, as text.
+    pub member_count: String,
+}
+
+/// An item of `available_product_features`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProductFeature {
+    /// The key that clients test.
+    pub key: String,
+    /// A name for people.
+    pub name: String,
+    /// What it gives.
+    pub description: Option<String>,
+    /// Unit of the limit.
+    pub unit: Option<String>,
+    /// Always null: nothing is limited.
+    pub limit: Option<i64>,
+    /// A remark.
+    pub note: Option<String>,
+    /// Always true.
+    pub is_plan_default: bool,
+}
+
+/// Features that work for everyone: key and name (management-api 5.1).
+pub const FEATURES: &[(&str, &str)] = &[
+    ("organizations_projects", "Projects"),
+    ("project_based_permissioning", "Project permissions"),
+    ("social_sso", "Social sign-in"),
+    ("saml", "SAML"),
+    ("sso_enforcement", "Single sign-on enforcement"),
+    ("automatic_provisioning", "Automatic provisioning"),
+    ("role_based_access", "Role-based access"),
+    ("group_analytics", "Group analytics"),
+    ("zapier", "Zapier"),
+    ("data_pipelines", "Data pipelines"),
+];
+
+/// A new organization, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrganizationInput {
+    /// Name, trimmed.
+    pub name: String,
+    /// Mail members when somebody joins.
+    pub is_member_join_email_enabled: bool,
+    /// Members must use a second factor.
+    pub enforce_2fa: bool,
+}
+
+impl OrganizationInput {
+    /// An organization with a name and the defaults.
+    ///
+    /// # Errors
+    /// What is wrong with the name, at `attr`.
+    pub fn named(attr: &str, name: &str) -> Result<Self, FieldError> {
+        Ok(Self {
+            name: validate::text(attr, name, NAME_MAX)?,
+            is_member_join_email_enabled: true,
+            enforce_2fa: false,
+        })
+    }
+}
+
+/// Changes of an organization.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OrganizationPatch {
+    /// New name.
+    pub name: Patch<String>,
+    /// New value of `is_member_join_email_enabled`.
+    pub is_member_join_email_enabled: Patch<bool>,
+    /// New value of `enforce_2fa`; null counts as false.
+    pub enforce_2fa: Patch<bool>,
+}
+
+/// The slug that a name suggests: ASCII letters, digits, `_` and single `-`,
+/// lower case, at most 48 characters, `org` when nothing is left.
+///
+/// `decomposed` is the name in Unicode form NFKD (the caller has the tables).
+#[must_use]
+pub fn slug(decomposed: &str) -> String {
+    let mut slug = String::new();
+    for c in decomposed.chars() {
+        match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' => slug.push(c.to_ascii_lowercase()),
+            '-' => separate(&mut slug),
+            c if c.is_whitespace() => separate(&mut slug),
+            _ => {}
+        }
+    }
+    let slug: String = slug.trim_matches(['-', '_']).chars().take(48).collect();
+    if slug.is_empty() { "org".to_owned() } else { slug }
+}
+
+fn separate(slug: &mut String) {
+    if !slug.ends_with('-') {
+        slug.push('-');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slug;
+
+    #[test]
+    fn slugs() {
+        let cases = [
+            ("Acme & Sons, Inc.", "acme-sons-inc"),
+            ("  --Hello__World--  ", "hello__world"),
+            ("Mu\u{308}ller", "muller"),
+            ("日本", "org"),
+            ("a  -  b", "a-b"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(slug(name), expected, "{name}");
+        }
+        assert_eq!(slug(&"x".repeat(60)).len(), 48);
+    }
+}

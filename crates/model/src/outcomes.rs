@@ -1,0 +1,235 @@
+//! Why an event was not stored, or was stored altered.
+//!
+//! What belongs here: the closed lists of reasons, each with its code, what it
+//! says to people, what to do about it, and where the manual explains it. The
+//! capture pipeline decides, everything else (live list, metrics labels,
+//! counters per project, pages) reads these tables.
+//! What does not: the decision itself, and counting.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A code that names no reason and no warning of this version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownCode {
+    /// The text that was read.
+    pub code: String,
+}
+
+impl fmt::Display for UnknownCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown outcome code `{}`", self.code)
+    }
+}
+
+impl std::error::Error for UnknownCode {}
+
+macro_rules! outcomes {
+    (
+        $(#[$about:meta])* $name:ident;
+        $($variant:ident = $code:literal, $anchor:literal, $sentence:literal, $fix:literal;)+
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $(#[doc = concat!("`", $code, "`: ", $sentence)] $variant),+
+        }
+
+        impl $name {
+            /// Every value, in the order in which they are shown.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The stable machine code, in snake case: metrics label and wire form.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code),+ }
+            }
+
+            /// One sentence for people: what happened.
+            #[must_use]
+            pub const fn sentence(self) -> &'static str {
+                match self { $(Self::$variant => $sentence),+ }
+            }
+
+            /// One sentence for people: what to do about it.
+            #[must_use]
+            pub const fn fix(self) -> &'static str {
+                match self { $(Self::$variant => $fix),+ }
+            }
+
+            /// The heading of the manual that explains it, without `#`.
+            #[must_use]
+            pub const fn anchor(self) -> &'static str {
+                match self { $(Self::$variant => $anchor),+ }
+            }
+
+            /// The value with this code, if there is one.
+            #[must_use]
+            pub fn from_code(code: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.code() == code)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.code())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownCode;
+
+            fn from_str(code: &str) -> Result<Self, UnknownCode> {
+                Self::from_code(code).ok_or_else(|| UnknownCode { code: code.to_owned() })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.code())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+outcomes! {
+    /// Why an event was not stored although its request was answered with 200
+    /// (ingestion 2.4, 2.7, 4.8).
+    DropReason;
+
+    MissingEventName = "missing_event_name", "missing-event-name",
+        "The event has no name.",
+        "Send a non-empty text as `event`.";
+    EventNameNotText = "event_name_not_text", "event-name-not-text",
+        "The event name is not a text.",
+        "Send `event` as a text, and put numbers and lists into `properties`.";
+    MissingDistinctId = "missing_distinct_id", "missing-distinct-id",
+        "The event does not say whom it is about.",
+        "Send a `distinct_id` that is not blank; server libraries need it in every call.";
+    InvalidUuid = "invalid_uuid", "invalid-uuid",
+        "The `uuid` of the event is not a UUID.",
+        "Send a UUID in its text form, or leave `uuid` out to have one made.";
+    InvalidProperties = "invalid_properties", "invalid-properties",
+        "The `properties` of the event are not an object.",
+        "Send `properties` as an object of names and values, or leave them out.";
+    EventTooLarge = "event_too_large", "event-too-large",
+        "The event is larger than 1 MiB.",
+        "Shorten long values; keep files elsewhere and send their address.";
+    TooDeep = "too_deep", "too-deep",
+        "The event is nested more than 64 levels deep.",
+        "Flatten the properties, or send the nested part as one text.";
+    TooManyKeys = "too_many_keys", "too-many-keys",
+        "The event has more than 10,000 keys.",
+        "Send several smaller events, or fold rarely used keys into one text.";
+    NotAnEvent = "not_an_event", "not-an-event",
+        "Recordings and performance entries are not stored as events.",
+        "Nothing is wrong; switch recording off in the library to save traffic.";
+    DuplicateUuid = "duplicate_uuid", "duplicate-uuid",
+        "An event with the same uuid is already stored.",
+        "Nothing is wrong after a retry; otherwise give every event a uuid of its own.";
+}
+
+outcomes! {
+    /// What was altered, or not understood, on an event that was stored all the
+    /// same (ingestion 2.4, 2.5).
+    Warning;
+
+    EventNameCut = "event_name_cut", "event-name-cut",
+        "The event name was longer than 200 characters and was cut.",
+        "Use short fixed names and put what varies into `properties`.";
+    DistinctIdCut = "distinct_id_cut", "distinct-id-cut",
+        "The distinct id was longer than 200 characters and was cut.",
+        "Use an id of at most 200 characters: ids that share their beginning become one person.";
+    InvalidTimestamp = "invalid_timestamp", "invalid-timestamp",
+        "The time of the event could not be read, so the time of receipt was used.",
+        "Send `timestamp` as ISO 8601 with a zone, such as 2026-06-01T10:00:00Z.";
+    FutureTimestamp = "future_timestamp", "future-timestamp",
+        "The event was more than 23 hours ahead of our clock, so the time of receipt was used.",
+        "Set the clock of the sender, and let its library send `sent_at`.";
+    TimestampOutOfRange = "timestamp_out_of_range", "timestamp-out-of-range",
+        "The time of the event was outside the years 0 to 9999, so 1970-01-01 was used.",
+        "Check how the sender computes `timestamp` or `offset`.";
+    TextRepaired = "text_repaired", "text-repaired",
+        "Characters that no text can hold (NUL, half of a pair) were replaced by U+FFFD.",
+        "Cut texts by character and not by byte or UTF-16 unit before sending them.";
+    CookielessModeNotBoolean = "cookieless_mode_not_boolean", "cookieless-mode-not-boolean",
+        "`$cookieless_mode` was neither true nor false and has no effect.",
+        "Send `$cookieless_mode` as true or false, or leave it out.";
+    InvalidPersonUpdate = "invalid_person_update", "invalid-person-update",
+        "A `$set`, `$set_once` or `$unset` beside the properties had the wrong type and was ignored.",
+        "Send `$set` and `$set_once` as objects, and `$unset` as a list of names.";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{DropReason, Warning};
+
+    /// Code, anchor, sentence and fix of every value of both lists.
+    fn rows() -> Vec<[&'static str; 4]> {
+        let reasons = DropReason::ALL.iter();
+        let warnings = Warning::ALL.iter();
+        reasons
+            .map(|r| [r.code(), r.anchor(), r.sentence(), r.fix()])
+            .chain(warnings.map(|w| [w.code(), w.anchor(), w.sentence(), w.fix()]))
+            .collect()
+    }
+
+    #[test]
+    fn codes_are_unique_over_both_lists() {
+        let codes: HashSet<_> = rows().into_iter().map(|[code, ..]| code).collect();
+        assert_eq!(codes.len(), DropReason::ALL.len() + Warning::ALL.len());
+    }
+
+    #[test]
+    fn every_row_is_complete() {
+        for [code, anchor, sentence, fix] in rows() {
+            let snake = |c: char| c.is_ascii_lowercase() || c == '_';
+            assert!(!code.is_empty() && code.chars().all(snake), "{code}");
+            assert_eq!(anchor, code.replace('_', "-"));
+            for text in [sentence, fix] {
+                assert!(text.ends_with('.') && text.len() > 20, "{code}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn codes_are_the_wire_form() {
+        for reason in DropReason::ALL {
+            let json = serde_json::to_string(reason).unwrap();
+            assert_eq!(json, format!("\"{}\"", reason.code()));
+            assert_eq!(serde_json::from_str::<DropReason>(&json).unwrap(), *reason);
+            assert_eq!(reason.to_string().parse(), Ok(*reason));
+        }
+        for warning in Warning::ALL {
+            let json = serde_json::to_string(warning).unwrap();
+            assert_eq!(json, format!("\"{}\"", warning.code()));
+            assert_eq!(serde_json::from_str::<Warning>(&json).unwrap(), *warning);
+            assert_eq!(warning.to_string().parse(), Ok(*warning));
+        }
+    }
+
+    #[test]
+    fn unknown_codes_are_refused() {
+        for code in [
+            "",
+            "MISSING_EVENT_NAME",
+            "missing-event-name",
+            "future_timestamp",
+        ] {
+            assert!(code.parse::<DropReason>().is_err(), "{code}");
+        }
+        assert!(serde_json::from_str::<Warning>("\"too_deep\"").is_err());
+        let refused = "x".parse::<Warning>().unwrap_err();
+        assert_eq!(refused.to_string(), "unknown outcome code `x`");
+    }
+}

@@ -1,0 +1,84 @@
+//! Limit and offset, and the envelope of list answers (management-api 2).
+
+use serde::{Deserialize, Serialize};
+
+/// Results per page when the caller names no limit.
+pub const DEFAULT_LIMIT: u64 = 100;
+/// Largest page; a larger limit is lowered silently.
+pub const MAX_LIMIT: u64 = 1000;
+
+/// One page of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// How many results at most, 1 to [`MAX_LIMIT`].
+    pub limit: u64,
+    /// How many results to pass over.
+    pub offset: u64,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { limit: DEFAULT_LIMIT, offset: 0 }
+    }
+}
+
+impl Page {
+    /// Reads the query texts leniently: what makes no sense is ignored.
+    #[must_use]
+    pub fn from_texts(limit: Option<&str>, offset: Option<&str>) -> Self {
+        let number = |text: Option<&str>| text.and_then(|t| t.trim().parse::<u64>().ok());
+        Self {
+            limit: number(limit).filter(|l| *l > 0).map_or(DEFAULT_LIMIT, |l| l.min(MAX_LIMIT)),
+            offset: number(offset).unwrap_or(0).min(1_000_000_000),
+        }
+    }
+
+    /// The part of a complete list that this page shows.
+    pub fn slice<T>(self, all: Vec<T>) -> Vec<T> {
+        let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let take = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        all.into_iter().skip(skip).take(take).collect()
+    }
+}
+
+/// A page of results with the number of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paged<T> {
+    /// How many results there are in all.
+    pub count: u64,
+    /// The results of the page.
+    pub results: Vec<T>,
+}
+
+/// The list answer of the management API.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope<T> {
+    /// Total number of results.
+    pub count: u64,
+    /// Link to the next page.
+    pub next: Option<String>,
+    /// Link to the previous page.
+    pub previous: Option<String>,
+    /// The resources of this page.
+    pub results: Vec<T>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Page;
+
+    #[test]
+    fn reads_leniently() {
+        let cases = [
+            ((None, None), (100, 0)),
+            ((Some("0"), Some("-1")), (100, 0)),
+            ((Some("-5"), Some("x")), (100, 0)),
+            ((Some("abc"), Some("")), (100, 0)),
+            ((Some("5000"), Some("7")), (1000, 7)),
+            ((Some("2"), Some("2")), (2, 2)),
+        ];
+        for ((limit, offset), (l, o)) in cases {
+            assert_eq!(Page::from_texts(limit, offset), Page { limit: l, offset: o });
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Projects (`team` on the wire): the resource and its inputs
+//! (management-api 5.2).
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::ids::{OrganizationId, ProjectId};
+use crate::organizations::Level;
+use crate::patch::Patch;
+use crate::time::Timestamp;
+
+/// Longest project name, in characters.
+pub const NAME_MAX: usize = 200;
+/// Name of the project that comes with a new organization.
+pub const DEFAULT_NAME: &str = "Default project";
+
+/// The short form: items of an organization's `teams` and of project lists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectBrief {
+    /// Id; used in paths.
+    pub id: ProjectId,
+    /// The same project as a UUID.
+    pub uuid: Uuid,
+    /// The organization it belongs to.
+    pub organization: OrganizationId,
+    /// Project API key: public, write only.
+    pub api_token: String,
+    /// Name, 1 to 200 characters.
+    pub name: String,
+    /// Whether the snippet was tried.
+    pub completed_snippet_onboarding: bool,
+    /// Always null.
+    pub has_completed_onboarding_for: Option<bool>,
+    /// Whether an event was ever stored.
+    pub ingested_event: bool,
+    /// Always false.
+    pub is_demo: bool,
+    /// IANA name of the time zone.
+    pub timezone: String,
+    /// Always false.
+    pub access_control: bool,
+}
+
+/// The full form: retrieve, create and update.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Project {
+    /// The short form.
+    #[serde(flatten)]
+    pub brief: ProjectBrief,
+    /// Equals `id`.
+    pub project_id: ProjectId,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// Level of the caller in the organization.
+    pub effective_membership_level: Option<Level>,
+    /// Whether group types exist.
+    pub has_group_types: bool,
+    /// Group types, in order of their index.
+    pub group_types: Vec<String>,
+    /// Addresses of the sites that send events.
+    pub app_urls: Vec<String>,
+    /// Whether client addresses are left out of events.
+    pub anonymize_ips: bool,
+    /// Always empty.
+    pub test_account_filters: Vec<String>,
+    /// Always `["data-attr"]`.
+    pub data_attributes: Vec<String>,
+    /// Person properties shown as a person's name; null: the usual ones.
+    pub person_display_name_properties: Option<Vec<String>>,
+    /// Always false.
+    pub session_recording_opt_in: bool,
+    /// Always false.
+    pub autocapture_opt_out: bool,
+    /// 0 Sunday, 1 Monday, null: not set.
+    pub week_start_day: Option<i64>,
+    /// Always null.
+    pub primary_dashboard: Option<i64>,
+    /// Always null.
+    pub recording_domains: Option<Vec<String>>,
+    /// Always null.
+    pub surveys_opt_in: Option<bool>,
+    /// Always null.
+    pub heatmaps_opt_in: Option<bool>,
+    /// A description for people.
+    pub product_description: Option<String>,
+    /// Always null.
+    pub secret_api_token: Option<String>,
+    /// Always null.
+    pub secret_api_token_backup: Option<String>,
+    /// Always empty.
+    pub default_modifiers: serde_object::Empty,
+    /// Always null.
+    pub live_events_token: Option<String>,
+}
+
+/// An object without keys.
+pub mod serde_object {
+    use serde::{Deserialize, Serialize};
+
+    /// `{}`
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    pub struct Empty {}
+}
+
+/// A new project, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectInput {
+    /// Name, trimmed.
+    pub name: String,
+    /// IANA name of the time zone.
+    pub timezone: String,
+}
+
+/// Changes of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProjectPatch {
+    /// New name.
+    pub name: Patch<String>,
+    /// New time zone.
+    pub timezone: Patch<String>,
+    /// New value of `anonymize_ips`.
+    pub anonymize_ips: Patch<bool>,
+    /// New addresses of sites.
+    pub app_urls: Patch<Vec<String>>,
+    /// New value of `completed_snippet_onboarding`.
+    pub completed_snippet_onboarding: Patch<bool>,
+    /// New first day of the week.
+    pub week_start_day: Patch<i64>,
+    /// New description.
+    pub product_description: Patch<String>,
+    /// New person properties shown as a name.
+    pub person_display_name_properties: Patch<Vec<String>>,
+}

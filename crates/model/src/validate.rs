@@ -1,0 +1,91 @@
+//! Checks of single values, with the codes and texts of management-api 1.3.
+//! The same rules run in forms and in the API.
+
+use crate::errors::FieldError;
+
+/// A required text of 1 to `max` characters; blanks around it are cut off.
+///
+/// # Errors
+/// `blank`, `max_length` or `null_characters_not_allowed` at `attr`.
+pub fn text(attr: &str, value: &str, max: usize) -> Result<String, FieldError> {
+    let trimmed = optional_text(attr, value, max)?;
+    if trimmed.is_empty() {
+        return Err(FieldError::new(attr, "blank", "This field may not be blank."));
+    }
+    Ok(trimmed)
+}
+
+/// A text of at most `max` characters that may be empty.
+///
+/// # Errors
+/// `max_length` or `null_characters_not_allowed` at `attr`.
+pub fn optional_text(attr: &str, value: &str, max: usize) -> Result<String, FieldError> {
+    let trimmed = value.trim();
+    if trimmed.contains('\0') {
+        return Err(FieldError::new(
+            attr,
+            "null_characters_not_allowed",
+            "Null characters are not allowed.",
+        ));
+    }
+    if trimmed.chars().count() > max {
+        return Err(FieldError::new(
+            attr,
+            "max_length",
+            format!("Ensure this field has no more than {max} characters."),
+        ));
+    }
+    Ok(trimmed.to_owned())
+}
+
+/// An e-mail address: one `@`, a local part of ASCII atoms, a domain with a dot.
+/// The domain part is lower-cased, the local part kept.
+///
+/// # Errors
+/// `blank`, `max_length` or `invalid_input` at `attr`.
+pub fn email(attr: &str, value: &str) -> Result<String, FieldError> {
+    let value = text(attr, value, 254)?;
+    let wrong = || FieldError::new(attr, "invalid_input", "Enter a valid email address.");
+    let (local, domain) = value.rsplit_once('@').ok_or_else(wrong)?;
+    let local_ok = !local.is_empty()
+        && local.len() <= 64
+        && !local.starts_with('.')
+        && !local.ends_with('.')
+        && !local.contains("..")
+        && local.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(c));
+    let label_ok = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    let last_ok = domain.rsplit('.').next().is_some_and(|l| l.len() >= 2);
+    if !local_ok || !domain.contains('.') || !last_ok || !domain.split('.').all(label_ok) {
+        return Err(wrong());
+    }
+    Ok(format!("{local}@{}", domain.to_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{email, text};
+
+    #[test]
+    fn texts() {
+        assert_eq!(text("name", "  Acme ", 64), Ok("Acme".to_owned()));
+        let code = |value: &str| text("name", value, 4).err().map(|e| e.code);
+        assert_eq!(code("   ").as_deref(), Some("blank"));
+        assert_eq!(code("abcde").as_deref(), Some("max_length"));
+        assert_eq!(code("äöüß"), None);
+        assert_eq!(code("a\0").as_deref(), Some("null_characters_not_allowed"));
+    }
+
+    #[test]
+    fn emails() {
+        assert_eq!(email("email", "Ada.L@Mail.Example"), Ok("Ada.L@mail.example".to_owned()));
+        for bad in ["a", "@b.co", "a@b", "a b@c.de", "a@b..de", "a@b.de,c@d.ef", "a@b.de\r\nBcc: x@y.zz", ".a@b.de"] {
+            assert!(email("email", bad).is_err(), "{bad}");
+        }
+    }
+}
