@@ -1,0 +1,17 @@
+//! Binding values to the names of a statement.
+//!
+//! What belongs here: the one way to build a statement's variables. What does
+//! not: statements, which stand in the module of their resource.
+
+/// The variables of a statement: `bind! { user: user.0, now: now.micros() }`
+/// binds `$user` and `$now`.
+macro_rules! bind {
+    ($($name:ident: $value:expr),* $(,)?) => {
+        surrealdb::types::Variables::from_iter([$((
+            stringify!($name).to_owned(),
+            surrealdb::types::SurrealValue::into_value($value),
+        )),*])
+    };
+}
+
+pub(crate) use bind;

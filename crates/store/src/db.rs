@@ -1,0 +1,275 @@
+//! One way to run a statement: constant text, bound values, a time limit,
+//! retry on conflict, typed errors, fail-stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use surrealdb::Surreal;
+use surrealdb::engine::local::Db as Local;
+use surrealdb::types::{QueryError, SurrealValue, Value, Variables};
+use surrealdb_core::kvs::Datastore;
+use tokio::sync::Notify;
+
+use crate::disk::DiskState;
+use crate::error::Error;
+
+/// How often a transaction in conflict is tried.
+const ATTEMPTS: u32 = 8;
+/// Waits between tries double from here.
+const FIRST_WAIT: Duration = Duration::from_millis(5);
+/// The longest wait between tries.
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
+
+/// What a statement does to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Reads, and deletions that make room.
+    Read,
+    /// Writes: refused while the disk is low.
+    Write,
+}
+
+/// A named statement. The name appears in errors and metrics.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Statement {
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) access: Access,
+    pub(crate) limit: Duration,
+}
+
+impl Statement {
+    /// A statement that only reads (or only deletes).
+    pub(crate) const fn read(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, access: Access::Read, limit: Duration::from_secs(5) }
+    }
+
+    /// A statement that writes.
+    pub(crate) const fn write(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, access: Access::Write, limit: Duration::from_secs(10) }
+    }
+
+    /// The same with another time limit.
+    pub(crate) const fn within(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+}
+
+/// The database handle of the process.
+#[derive(Clone)]
+pub(crate) struct Db {
+    handle: Surreal<Local>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    datastore: Arc<Datastore>,
+    stopped: AtomicBool,
+    failed: Notify,
+    disk: Arc<DiskState>,
+}
+
+/// The answers of a statement's parts, in order.
+pub(crate) struct Answer {
+    statement: &'static str,
+    results: surrealdb::IndexedResults,
+}
+
+impl Answer {
+    /// The rows of part `index`.
+    pub(crate) fn rows<T: SurrealValue>(&mut self, index: usize) -> Result<Vec<T>, Error> {
+        let value: Value = self.value(index)?;
+        let items = match value {
+            Value::Array(items) => items.into_iter().collect(),
+            Value::None | Value::Null => Vec::new(),
+            other => vec![other],
+        };
+        items.into_iter().map(|item| self.convert(item)).collect()
+    }
+
+    /// The one row of part `index`, if there is one.
+    pub(crate) fn row<T: SurrealValue>(&mut self, index: usize) -> Result<Option<T>, Error> {
+        Ok(self.rows(index)?.into_iter().next())
+    }
+
+    fn value(&mut self, index: usize) -> Result<Value, Error> {
+        self.results.take(index).map_err(|error| Error::Shape {
+            statement: self.statement,
+            detail: error.message().to_owned(),
+        })
+    }
+
+    fn convert<T: SurrealValue>(&self, value: Value) -> Result<T, Error> {
+        T::from_value(value).map_err(|error| Error::Shape {
+            statement: self.statement,
+            detail: error.message().to_owned(),
+        })
+    }
+}
+
+/// What went wrong with one try.
+enum Failure {
+    Conflict,
+    Final(Error),
+}
+
+impl Db {
+    pub(crate) fn new(
+        handle: Surreal<Local>,
+        datastore: Arc<Datastore>,
+        disk: Arc<DiskState>,
+    ) -> Self {
+        let shared =
+            Shared { datastore, stopped: AtomicBool::new(false), failed: Notify::new(), disk };
+        Self { handle, shared: Arc::new(shared) }
+    }
+
+    /// Runs a statement. Every text is one transaction or one read, written so
+    /// that running it twice does no harm: a try whose outcome is unknown is
+    /// repeated.
+    ///
+    /// The work runs in its own task: a caller that goes away (a client that
+    /// hangs up) cannot leave a transaction half-way.
+    pub(crate) async fn run(&self, statement: Statement, vars: Variables) -> Result<Answer, Error> {
+        if self.shared.stopped.load(Ordering::Acquire) {
+            return Err(Error::Stopped);
+        }
+        if statement.access == Access::Write && self.shared.disk.is_low() {
+            return Err(Error::DiskLow);
+        }
+        let db = self.clone();
+        match tokio::spawn(async move { db.attempts(statement, vars).await }).await {
+            Ok(outcome) => outcome,
+            Err(join) => Err(Error::Storage {
+                statement: statement.name,
+                detail: format!("the task ended early: {join}"),
+            }),
+        }
+    }
+
+    async fn attempts(&self, statement: Statement, vars: Variables) -> Result<Answer, Error> {
+        let mut wait = FIRST_WAIT;
+        for attempt in 1..=ATTEMPTS {
+            match tokio::time::timeout(statement.limit, self.once(statement, vars.clone())).await {
+                Err(_elapsed) => {
+                    return Err(Error::Timeout {
+                        statement: statement.name,
+                        seconds: statement.limit.as_secs(),
+                    });
+                }
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(Failure::Final(error))) => {
+                    if matches!(error, Error::Storage { .. }) {
+                        self.stop(&error);
+                    }
+                    return Err(error);
+                }
+                Ok(Err(Failure::Conflict)) => {
+                    tracing::debug!(statement = statement.name, attempt, "transaction conflict");
+                    tokio::time::sleep(wait.mul_f64(jitter(attempt))).await;
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                }
+            }
+        }
+        Err(Error::Conflict { statement: statement.name, attempts: ATTEMPTS })
+    }
+
+    async fn once(&self, statement: Statement, vars: Variables) -> Result<Answer, Failure> {
+        let outcome = self.handle.query(statement.text).bind(vars).await;
+        let mut results = match outcome {
+            Ok(results) => results,
+            Err(error) => return Err(classify(statement.name, vec![error])),
+        };
+        // All errors, not the first: "not executed" would hide the conflict behind it.
+        let errors: Vec<_> = results.take_errors().into_values().collect();
+        if errors.is_empty() {
+            Ok(Answer { statement: statement.name, results })
+        } else {
+            Err(classify(statement.name, errors))
+        }
+    }
+
+    fn stop(&self, error: &Error) {
+        if !self.shared.stopped.swap(true, Ordering::AcqRel) {
+            tracing::error!(error = %error, "storage failure: no further writes are accepted");
+            self.shared.failed.notify_waiters();
+            self.shared.failed.notify_one();
+        }
+    }
+
+    /// Returns when the engine has failed; the process should end then.
+    pub(crate) async fn failed(&self) {
+        if !self.shared.stopped.load(Ordering::Acquire) {
+            self.shared.failed.notified().await;
+        }
+    }
+
+    pub(crate) fn disk(&self) -> &Arc<DiskState> {
+        &self.shared.disk
+    }
+
+    /// Flushes and closes the engine; no statement runs afterwards.
+    pub(crate) async fn close(&self) -> Result<(), Error> {
+        self.shared.stopped.store(true, Ordering::Release);
+        self.shared.datastore.shutdown().await.map_err(|error| Error::Storage {
+            statement: "close",
+            detail: format!("{error:#}"),
+        })
+    }
+}
+
+fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Failure {
+    let conflict = errors.iter().any(|error| {
+        error.query_details() == Some(&QueryError::TransactionConflict)
+            || error.message().contains("Transaction retry required")
+            || error.message().contains("transaction conflict")
+            || error.message().contains("commit outcome is unknown")
+    });
+    if conflict {
+        return Failure::Conflict;
+    }
+    // Statements after (and before) the one that failed are reported as errors too.
+    let telling = |error: &&surrealdb::types::Error| {
+        !matches!(
+            error.query_details(),
+            Some(QueryError::NotExecuted | QueryError::Cancelled)
+        )
+    };
+    let chosen = errors.iter().find(telling).or_else(|| errors.first());
+    let detail = chosen.map_or_else(String::new, |error| error.message().to_owned());
+    let all = || {
+        errors.iter().map(surrealdb::types::Error::message).collect::<Vec<_>>().join("; ")
+    };
+    Failure::Final(match chosen {
+        Some(error) if error.is_thrown() => {
+            let reason = detail.rsplit(": ").next().unwrap_or(&detail).to_owned();
+            Error::Refused { statement, reason }
+        }
+        Some(error) if error.is_already_exists() || detail.contains("already exists") => {
+            Error::Exists { statement, detail }
+        }
+        Some(error) if error.is_internal() && is_storage(&detail) => {
+            Error::Storage { statement, detail: all() }
+        }
+        Some(_) | None => Error::Shape { statement, detail: all() },
+    })
+}
+
+/// Whether an internal error comes from below the query engine. The engine gives
+/// no kind for it; these are the openings of its storage layer's messages and of
+/// RocksDB's.
+fn is_storage(detail: &str) -> bool {
+    ["problem with the datastore", "problem with a transaction", "IO error", "Corruption"]
+        .iter()
+        .any(|opening| detail.contains(opening))
+}
+
+/// A factor between 0.5 and 1.5 that differs between tries and callers, so that
+/// writers in conflict do not meet again.
+fn jitter(attempt: u32) -> f64 {
+    let address = std::ptr::from_ref(&attempt) as usize;
+    let mixed = (address as u64 ^ u64::from(attempt)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    0.5 + f64::from((mixed >> 40) as u32) / f64::from(1_u32 << 24)
+}

@@ -1,0 +1,129 @@
+//! The disk guard: the engine must never meet a full disk (SECURITY-NOTES 2.6).
+//!
+//! Below the high mark the service reports itself not ready; below the low mark
+//! writes are refused, reads and deletions go on. Above the high mark all is
+//! well again by itself.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// Marks in bytes of free space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskMarks {
+    /// Below: not ready.
+    pub high: u64,
+    /// Below: writes are refused.
+    pub low: u64,
+}
+
+impl Default for DiskMarks {
+    fn default() -> Self {
+        Self { high: 1 << 30, low: 256 << 20 }
+    }
+}
+
+/// How much room there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiskLevel {
+    /// Enough.
+    Ok,
+    /// Below the high mark.
+    Warning,
+    /// Below the low mark, and until the high mark is passed again.
+    Low,
+}
+
+/// The state that the guard keeps and every writer reads.
+#[derive(Debug)]
+pub struct DiskState {
+    directory: Option<PathBuf>,
+    marks: DiskMarks,
+    level: AtomicU8,
+    free: AtomicU64,
+}
+
+impl DiskState {
+    /// The state of the file system that holds `directory`; `None`: memory, always enough.
+    #[must_use]
+    pub fn new(directory: Option<PathBuf>, marks: DiskMarks) -> Self {
+        let state =
+            Self { directory, marks, level: AtomicU8::new(0), free: AtomicU64::new(u64::MAX) };
+        state.check();
+        state
+    }
+
+    /// Measures free space and sets the level. Called every second.
+    pub fn check(&self) -> DiskLevel {
+        let Some(directory) = &self.directory else { return DiskLevel::Ok };
+        let Some(free) = free_space(directory) else { return self.level() };
+        self.free.store(free, Ordering::Relaxed);
+        let before = self.level();
+        let now = next_level(before, free, self.marks);
+        self.level.store(now as u8, Ordering::Release);
+        if now != before {
+            tracing::warn!(free_bytes = free, level = ?now, "free disk space changed level");
+        }
+        now
+    }
+
+    /// The level at the last check.
+    pub fn level(&self) -> DiskLevel {
+        match self.level.load(Ordering::Acquire) {
+            0 => DiskLevel::Ok,
+            1 => DiskLevel::Warning,
+            _ => DiskLevel::Low,
+        }
+    }
+
+    /// Whether writes are refused.
+    pub fn is_low(&self) -> bool {
+        self.level() == DiskLevel::Low
+    }
+
+    /// Free bytes at the last check.
+    pub fn free_bytes(&self) -> u64 {
+        self.free.load(Ordering::Relaxed)
+    }
+}
+
+fn next_level(before: DiskLevel, free: u64, marks: DiskMarks) -> DiskLevel {
+    if free < marks.low {
+        DiskLevel::Low
+    } else if free >= marks.high {
+        DiskLevel::Ok
+    } else if before == DiskLevel::Low {
+        // Between the marks after a shortage: writes wait for the high mark,
+        // else they would start and stop with every file that is deleted.
+        DiskLevel::Low
+    } else {
+        DiskLevel::Warning
+    }
+}
+
+fn free_space(directory: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(directory)
+        .map_err(|error| tracing::error!(%error, "cannot measure free disk space"))
+        .ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DiskLevel, DiskMarks, next_level};
+
+    #[test]
+    fn levels_have_hysteresis() {
+        let marks = DiskMarks { high: 100, low: 20 };
+        let cases = [
+            (DiskLevel::Ok, 100, DiskLevel::Ok),
+            (DiskLevel::Ok, 99, DiskLevel::Warning),
+            (DiskLevel::Ok, 19, DiskLevel::Low),
+            (DiskLevel::Low, 50, DiskLevel::Low),
+            (DiskLevel::Low, 100, DiskLevel::Ok),
+            (DiskLevel::Warning, 20, DiskLevel::Warning),
+        ];
+        for (before, free, after) in cases {
+            assert_eq!(next_level(before, free, marks), after, "{before:?} {free}");
+        }
+    }
+}

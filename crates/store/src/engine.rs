@@ -1,0 +1,203 @@
+//! Opening and closing the engine (store-notes 2, SECURITY-NOTES 2.4).
+//!
+//! This is the one place that uses SurrealDB's unstable construction path: only
+//! a datastore that we build takes explicit cache and buffer sizes (the
+//! defaults grow with the machine's memory) and can be closed with an answer.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use surrealdb::Surreal;
+use surrealdb::engine::local::Db as Local;
+use surrealdb_cnf::ConfigMap;
+use surrealdb_core::kvs::Datastore;
+use surrealdb_rpc::capabilities::{Capabilities, Targets};
+
+use crate::db::Db;
+use crate::disk::{DiskLevel, DiskMarks, DiskState};
+use crate::error::Error;
+use crate::migrations;
+
+const MIB: u64 = 1 << 20;
+
+/// Where the data is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// RocksDB in this data directory.
+    Directory(PathBuf),
+    /// In memory, for tests: nothing survives.
+    Memory,
+}
+
+/// Memory limits and marks of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes of RocksDB's block cache.
+    pub block_cache: u64,
+    /// Bytes of one write buffer.
+    pub write_buffer: u64,
+    /// How many write buffers there may be.
+    pub write_buffers: u32,
+    /// Free disk space at which the service warns and stops writing.
+    pub disk: DiskMarks,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            block_cache: 64 * MIB,
+            write_buffer: 32 * MIB,
+            write_buffers: 3,
+            disk: DiskMarks::default(),
+        }
+    }
+}
+
+/// The open store. Clones share one engine.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) db: Db,
+    _lock: Arc<Option<File>>,
+}
+
+impl Store {
+    /// Opens the store, brings the schema up to date and checks that it is usable.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] when another process has the directory,
+    /// [`Error::NewerSchema`] when a newer program wrote it (nothing is
+    /// changed), [`Error::Directory`] or [`Error::Open`] otherwise.
+    pub async fn open(location: &Location, settings: Settings) -> Result<Self, Error> {
+        let (path, lock) = match location {
+            Location::Memory => ("memory".to_owned(), None),
+            Location::Directory(directory) => {
+                let lock = lock_directory(directory)?;
+                let engine = directory.join("store");
+                (format!("rocksdb://{}?sync=every", engine.display()), Some(lock))
+            }
+        };
+        let directory = match location {
+            Location::Directory(directory) => Some(directory.clone()),
+            Location::Memory => None,
+        };
+        let failed = |detail: String| Error::Open { location: path.clone(), detail };
+        let disk = Arc::new(DiskState::new(directory.clone(), settings.disk));
+
+        let datastore = Datastore::builder()
+            .with_config(engine_settings(settings))
+            .with_runtime_worker_threads(2)
+            .with_capabilities(capabilities())
+            .with_query_timeout(Some(Duration::from_secs(60)))
+            .without_maintenance_tasks()
+            .build_with_path(&path)
+            .await
+            .map_err(|e| failed(format!("{e:#}")))?;
+        datastore.check_version().await.map_err(|e| failed(format!("{e:#}")))?;
+        datastore.bootstrap().await.map_err(|e| failed(format!("{e:#}")))?;
+        datastore.start_maintenance_tasks();
+        let handle = Surreal::<Local>::unstable_from_datastore(Arc::clone(&datastore), None)
+            .await
+            .map_err(|e| failed(e.message().to_owned()))?;
+        handle
+            .use_ns("weir")
+            .use_db("weir")
+            .await
+            .map_err(|e| failed(e.message().to_owned()))?;
+
+        let db = Db::new(handle, datastore, disk);
+        migrations::run(&db).await?;
+        if let Some(directory) = &directory {
+            refuse_deleted_files(directory)?;
+        }
+        Ok(Self { db, _lock: Arc::new(lock) })
+    }
+
+    /// Returns when the engine has failed: the process should end then.
+    pub async fn failed(&self) {
+        self.db.failed().await;
+    }
+
+    /// Measures free disk space; to be called every second.
+    pub fn check_disk(&self) -> DiskLevel {
+        self.db.disk().check()
+    }
+
+    /// The state of the disk guard, shared with other writers to the same disk.
+    #[must_use]
+    pub fn disk(&self) -> Arc<DiskState> {
+        Arc::clone(self.db.disk())
+    }
+
+    /// Flushes and closes the engine. Statements fail afterwards.
+    ///
+    /// # Errors
+    /// When the engine could not flush: what was acknowledged is still safe in
+    /// its write-ahead log.
+    pub async fn close(&self) -> Result<(), Error> {
+        self.db.close().await
+    }
+}
+
+/// What statements may do: built-in functions, nothing outside the engine.
+fn capabilities() -> Capabilities {
+    Capabilities::all()
+        .with_scripting(false)
+        .with_guest_access(false)
+        .with_live_query_notifications(false)
+        .with_network_targets(Targets::None)
+}
+
+fn engine_settings(settings: Settings) -> ConfigMap {
+    ConfigMap::empty()
+        .with_key_value("rocksdb_block_cache_size", settings.block_cache.to_string())
+        .with_key_value("rocksdb_write_buffer_size", settings.write_buffer.to_string())
+        .with_key_value("rocksdb_max_write_buffer_number", settings.write_buffers.to_string())
+        // Bookkeeping of blob files has a known fault in this RocksDB line
+        // (facebook/rocksdb#14897).
+        .with_key_value("rocksdb_enable_blob_files", "false")
+        .with_key_value("rocksdb_jobs_count", "2")
+        .with_key_value("rocksdb_keep_log_file_num", "2")
+        .with_key_value("rocksdb_max_open_files", "256")
+}
+
+/// Creates the directory (owner only) and takes its lock.
+fn lock_directory(directory: &Path) -> Result<File, Error> {
+    let unusable = |source| Error::Directory { path: directory.to_owned(), source };
+    create_private(directory).map_err(unusable)?;
+    let path = directory.join("LOCK");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(&path)
+        .map_err(unusable)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| Error::InUse { path: directory.to_owned(), lock: path })?;
+    Ok(file)
+}
+
+fn create_private(directory: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// A process that holds files which were deleted under it would acknowledge
+/// into nowhere (SECURITY-NOTES 2.5).
+fn refuse_deleted_files(directory: &Path) -> Result<(), Error> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Ok(()) };
+    let root = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    for entry in entries.flatten() {
+        let Ok(target) = std::fs::read_link(entry.path()) else { continue };
+        if target.starts_with(&root) && target.to_string_lossy().ends_with(" (deleted)") {
+            return Err(Error::Open {
+                location: directory.display().to_string(),
+                detail: format!("the engine holds a deleted file: {}", target.display()),
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,289 @@
+//! Applying a stretch of the log: events, persons, warnings and the new
+//! position in one transaction (store-notes 7).
+
+use surrealdb::types::{Bytes, RecordId, RecordIdKey, SurrealValue, Value};
+use uuid::Uuid;
+use weir_model::{PersonId, ProjectId};
+
+use super::block::{Span, Summary};
+use super::keys;
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::persons;
+use crate::warnings;
+use crate::{Result, Store};
+
+/// The effects of one stretch of the log on one partition.
+#[derive(Debug, Clone, Default)]
+pub struct Apply {
+    /// The partition.
+    pub partition: u16,
+    /// Position that the store must be at.
+    pub from: u64,
+    /// Position afterwards.
+    pub to: u64,
+    /// Effects by project.
+    pub projects: Vec<ProjectWrite>,
+}
+
+/// Effects on one project.
+#[derive(Debug, Clone)]
+pub struct ProjectWrite {
+    /// The project.
+    pub project: ProjectId,
+    /// Blocks that are new or were added to.
+    pub blocks: Vec<NewBlock>,
+    /// Where each new event is: uuid, first arrival of its block, index in it.
+    pub uuids: Vec<(Uuid, u64, u64)>,
+    /// The newest block and the totals afterwards.
+    pub head: Head,
+    /// Whether these are the first events of the project in this partition.
+    pub is_first: bool,
+    /// Persons that are new or changed.
+    pub persons: Vec<PersonWrite>,
+    /// What was skipped or altered, counted.
+    pub warnings: Vec<WarningCount>,
+    /// Samples of what was skipped.
+    pub samples: Vec<Sample>,
+}
+
+/// A block to be written.
+#[derive(Debug, Clone)]
+pub struct NewBlock {
+    /// Arrival number of its first event.
+    pub first: u64,
+    /// Compressed events.
+    pub data: Vec<u8>,
+    /// What readers need to pass it over.
+    pub summary: Summary,
+    /// Times of the events that this write adds.
+    pub added_times: Vec<i64>,
+}
+
+/// The newest block of a project in a partition, and the totals.
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
+pub struct Head {
+    /// First arrival number of the newest block.
+    pub newest: i64,
+    /// Last arrival number of all.
+    pub last: i64,
+    /// Number of events.
+    pub count: i64,
+    /// Earliest event time, microseconds.
+    pub from_time: i64,
+    /// Latest event time, microseconds.
+    pub to_time: i64,
+    /// Number of samples ever written: the next one takes the place after it.
+    pub samples: i64,
+}
+
+impl Head {
+    /// The head of a partition without events.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { newest: 0, last: 0, count: 0, from_time: i64::MAX, to_time: i64::MIN, samples: 0 }
+    }
+
+    /// Number of the first of the `count` samples written last.
+    #[must_use]
+    pub fn first_sample(&self, count: usize) -> i64 {
+        self.samples - int(count as u64)
+    }
+
+    /// The span of event times, if there are events.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        (self.count > 0).then_some(Span { from: self.from_time, to: self.to_time })
+    }
+}
+
+/// A person to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonWrite {
+    /// The person.
+    pub id: PersonId,
+    /// Its distinct ids.
+    pub distinct_ids: Vec<String>,
+    /// JSON object text.
+    pub properties: String,
+    /// When it was first seen, microseconds.
+    pub created_at: i64,
+    /// Whether an identifying event named it.
+    pub is_identified: bool,
+    /// Version it was changed from; `None`: it is new.
+    pub expected: Option<i64>,
+    /// Version afterwards.
+    pub version: i64,
+}
+
+/// How often something was skipped or altered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WarningCount {
+    /// Code of the reason or warning.
+    pub code: String,
+    /// How often, in this stretch.
+    pub count: i64,
+    /// When it first and last happened, microseconds.
+    pub seen: Span,
+}
+
+/// One skipped event, kept to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Code of the reason.
+    pub code: String,
+    /// When it reached us, microseconds.
+    pub received_at: i64,
+    /// Name, if it had one.
+    pub event: Option<String>,
+    /// Whom it was about, if it said.
+    pub distinct_id: Option<String>,
+    /// Its payload as received, cut when long.
+    pub payload: String,
+}
+
+const APPLY: Statement = Statement::write(
+    "apply events",
+    "BEGIN;
+    LET $found = (SELECT VALUE offset FROM ONLY $position);
+    IF ($found ?? 0) != $from { THROW 'position' };
+    INSERT INTO event_uuid $uuids RETURN NONE;
+    FOR $row IN $blocks { UPSERT $row.id CONTENT $row RETURN NONE };
+    FOR $row IN $summaries { UPSERT $row.id CONTENT $row RETURN NONE };
+    FOR $row IN $heads { UPSERT $row.id CONTENT $row RETURN NONE };
+    INSERT IGNORE INTO event_time $times RETURN NONE;
+    INSERT INTO person $new_persons RETURN NONE;
+    FOR $row IN $changed_persons {
+        IF (SELECT VALUE version FROM ONLY $row.id) != $row.expected { THROW 'stale person' };
+        UPDATE $row.id SET distinct_ids = $row.distinct_ids, properties = $row.properties,
+            is_identified = $row.is_identified, version = $row.version RETURN NONE;
+    };
+    FOR $row IN $warnings {
+        UPSERT $row.id SET count = (count ?? 0) + $row.count,
+            first_at = first_at ?? $row.first_at, last_at = $row.last_at RETURN NONE;
+    };
+    FOR $row IN $samples { UPSERT $row.id CONTENT $row RETURN NONE };
+    FOR $id IN $first { UPDATE $id SET ingested_event = true RETURN NONE };
+    UPSERT $position SET offset = $to RETURN NONE;
+    COMMIT;",
+)
+.within(std::time::Duration::from_secs(60));
+
+const POSITION: Statement =
+    Statement::read("applied position", "SELECT VALUE offset FROM ONLY $position;");
+
+#[derive(SurrealValue)]
+struct UuidRow {
+    id: RecordId,
+    at: Vec<i64>,
+}
+
+#[derive(SurrealValue)]
+struct BlockRow {
+    id: RecordId,
+    data: Bytes,
+}
+
+#[derive(SurrealValue)]
+struct IdRow {
+    id: RecordId,
+}
+
+/// Writes the effects of a stretch of the log, all or nothing.
+///
+/// # Errors
+/// [`crate::Error::Exists`] when an event or a new person is already stored,
+/// [`crate::Error::Refused`] with `position` when the store is not at `from`
+/// (the stretch may have been applied already), or with `stale person` when a
+/// person was changed meanwhile. Nothing was written in these cases.
+pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
+    let partition = apply.partition;
+    let mut uuids = Vec::new();
+    let mut blocks = Vec::new();
+    let mut summaries: Vec<Value> = Vec::new();
+    let mut heads: Vec<Value> = Vec::new();
+    let mut times = Vec::new();
+    let mut new_persons: Vec<Value> = Vec::new();
+    let mut changed_persons: Vec<Value> = Vec::new();
+    let mut warning_rows: Vec<Value> = Vec::new();
+    let mut samples: Vec<Value> = Vec::new();
+    let mut first: Vec<RecordId> = Vec::new();
+    for write in apply.projects {
+        let project = write.project;
+        uuids.extend(write.uuids.into_iter().map(|(uuid, block, index)| UuidRow {
+            id: keys::uuid(project, uuid),
+            at: vec![partition.into(), int(block), int(index)],
+        }));
+        for block in write.blocks {
+            let (width, buckets) = keys::stretches(&block.added_times);
+            times.extend(buckets.into_iter().map(|bucket| IdRow {
+                id: keys::time(project, width, bucket, partition, block.first),
+            }));
+            let id = keys::summary(project, partition, block.first);
+            summaries.push(with_id(id, block.summary.into_value()));
+            blocks.push(BlockRow {
+                id: keys::block(project, partition, block.first),
+                data: Bytes::from(block.data),
+            });
+        }
+        if write.is_first {
+            first.push(RecordId::new("project", RecordIdKey::Number(project.0)));
+        }
+        for (number, sample) in (write.head.first_sample(write.samples.len())..).zip(write.samples) {
+            samples.push(warnings::sample_row(project, partition, number, sample));
+        }
+        heads.push(with_id(keys::head(project, partition), write.head.into_value()));
+        for person in write.persons {
+            let row = persons::row(project, &person);
+            match person.expected {
+                None => new_persons.push(row),
+                Some(_) => changed_persons.push(row),
+            }
+        }
+        warning_rows.extend(
+            write.warnings.into_iter().map(|w| warnings::count_row(project, partition, w)),
+        );
+    }
+    let vars = bind! {
+        position: keys::position(partition),
+        from: int(apply.from),
+        to: int(apply.to),
+        uuids: uuids,
+        blocks: blocks,
+        summaries: summaries,
+        heads: heads,
+        times: times,
+        new_persons: new_persons,
+        changed_persons: changed_persons,
+        warnings: warning_rows,
+        samples: samples,
+        first: first,
+    };
+    store.db.run(APPLY, vars).await?;
+    Ok(())
+}
+
+/// How far the log is applied in a partition: an offset of the log.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn position(store: &Store, partition: u16) -> Result<u64> {
+    let vars = bind! { position: keys::position(partition) };
+    let offset: Option<i64> = store.db.run(POSITION, vars).await?.row(0)?;
+    Ok(offset.and_then(|o| u64::try_from(o).ok()).unwrap_or(0))
+}
+
+fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// The row with its record id in it.
+pub(crate) fn with_id(id: RecordId, row: Value) -> Value {
+    match row {
+        Value::Object(mut object) => {
+            object.insert("id", id);
+            Value::Object(object)
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,288 @@
+//! A block's inside: how events become bytes, and what its summary says.
+//! Nothing here touches the database.
+
+use serde::{Deserialize, Serialize};
+use surrealdb::types::{Bytes, SurrealValue};
+use uuid::Uuid;
+use weir_model::ProjectId;
+
+use super::fingerprint;
+use crate::Error;
+
+/// A block is full at this many events,
+const FULL_EVENTS: u64 = 1_000;
+/// or at this many bytes before compression.
+const FULL_BYTES: usize = 1 << 20;
+/// Distinct event names that a summary lists; with more it lists none and the
+/// block is always looked into.
+const NAMES: usize = 64;
+/// Fast, and eight times smaller than the text for events of one kind.
+const COMPRESSION: i32 = 1;
+/// Bytes that a block may have after decompression: the largest single event
+/// beside a nearly full block, with room to spare.
+const LARGEST: usize = 64 << 20;
+
+/// One event as stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredEvent {
+    /// Arrival number within the project.
+    pub arrival: u64,
+    /// Identity within the project.
+    pub uuid: Uuid,
+    /// Name.
+    pub event: String,
+    /// Whom it is about.
+    pub distinct_id: String,
+    /// Event time, microseconds since 1970.
+    pub timestamp: i64,
+    /// When it was accepted, microseconds since 1970.
+    pub received_at: i64,
+    /// JSON object text.
+    pub properties: String,
+    /// Compact element chain, or empty.
+    pub elements_chain: String,
+    /// Whether it came with `historical_migration`.
+    pub historical: bool,
+    /// Codes of what was altered.
+    pub warnings: Vec<String>,
+}
+
+/// First and last event time, microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Earliest.
+    pub from: i64,
+    /// Latest.
+    pub to: i64,
+}
+
+impl Span {
+    /// The span that also covers `time`.
+    #[must_use]
+    pub fn with(self, time: i64) -> Self {
+        Self { from: self.from.min(time), to: self.to.max(time) }
+    }
+}
+
+/// What a reader needs to pass a block over.
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
+pub struct Summary {
+    /// Arrival number of the last event.
+    pub last: i64,
+    /// Number of events.
+    pub count: i64,
+    /// Bytes before compression.
+    pub bytes: i64,
+    /// Earliest event time, microseconds.
+    pub from_time: i64,
+    /// Latest event time, microseconds.
+    pub to_time: i64,
+    /// Distinct event names; empty: too many to list.
+    pub names: Vec<String>,
+    /// Fingerprints of distinct ids: sorted, four bytes each.
+    pub ids: Bytes,
+}
+
+impl Summary {
+    /// Whether the block may hold events of this name.
+    #[must_use]
+    pub fn may_name(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|n| n == name)
+    }
+
+    /// Whether the block may hold events of this distinct id.
+    #[must_use]
+    pub fn may_be_about(&self, project: ProjectId, distinct_id: &str) -> bool {
+        let wanted = fingerprint(project, distinct_id).to_be_bytes();
+        let (ids, _) = self.ids.as_chunks::<4>();
+        ids.binary_search(&wanted).is_ok()
+    }
+}
+
+/// A block that is being filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockBuilder {
+    project: ProjectId,
+    /// Arrival number of the first event: part of the block's id.
+    pub first: u64,
+    last: u64,
+    count: u64,
+    raw: Vec<u8>,
+    span: Span,
+    names: Vec<String>,
+    ids: Vec<u32>,
+}
+
+impl BlockBuilder {
+    /// A block that begins with `event`.
+    ///
+    /// # Errors
+    /// When the event cannot be encoded.
+    pub fn begin(project: ProjectId, event: &StoredEvent) -> Result<Self, Error> {
+        let mut block = Self {
+            project,
+            first: event.arrival,
+            last: event.arrival,
+            count: 0,
+            raw: Vec::new(),
+            span: Span { from: event.timestamp, to: event.timestamp },
+            names: Vec::new(),
+            ids: Vec::new(),
+        };
+        block.push(event)?;
+        Ok(block)
+    }
+
+    /// A block read back, to be filled further.
+    ///
+    /// # Errors
+    /// When the bytes are not a block.
+    pub fn reopen(project: ProjectId, first: u64, data: &[u8]) -> Result<Self, Error> {
+        let events = decode(data)?;
+        let Some((head, rest)) = events.split_first() else {
+            return Err(broken("an empty block".to_owned()));
+        };
+        let mut block = Self::begin(project, head)?;
+        block.first = first;
+        for event in rest {
+            block.push(event)?;
+        }
+        Ok(block)
+    }
+
+    /// Adds an event; gives its index within the block.
+    ///
+    /// # Errors
+    /// When the event cannot be encoded.
+    pub fn push(&mut self, event: &StoredEvent) -> Result<u64, Error> {
+        // Length first, so that events can be added without rewriting others.
+        let at = self.raw.len();
+        self.raw.extend_from_slice(&[0; 4]);
+        self.raw = postcard::to_extend(event, std::mem::take(&mut self.raw))
+            .map_err(|e| broken(e.to_string()))?;
+        let length = u32::try_from(self.raw.len() - at - 4).unwrap_or(u32::MAX);
+        if let Some(place) = self.raw.get_mut(at..at + 4) {
+            place.copy_from_slice(&length.to_le_bytes());
+        }
+        self.last = event.arrival;
+        self.span = self.span.with(event.timestamp);
+        if self.names.len() <= NAMES && !self.names.contains(&event.event) {
+            self.names.push(event.event.clone());
+        }
+        self.ids.push(fingerprint(self.project, &event.distinct_id));
+        self.count += 1;
+        Ok(self.count - 1)
+    }
+
+    /// Whether the block takes no further events.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.count >= FULL_EVENTS || self.raw.len() >= FULL_BYTES
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Earliest and latest event time.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// The compressed events and the summary.
+    ///
+    /// # Errors
+    /// When the bytes cannot be compressed.
+    pub fn finish(&self) -> Result<(Vec<u8>, Summary), Error> {
+        let data = zstd::bulk::compress(&self.raw, COMPRESSION)
+            .map_err(|e| broken(e.to_string()))?;
+        let mut ids = self.ids.clone();
+        ids.sort_unstable();
+        ids.dedup();
+        let ids: Vec<u8> = ids.iter().flat_map(|id| id.to_be_bytes()).collect();
+        let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let summary = Summary {
+            last: int(self.last),
+            count: int(self.count),
+            bytes: int(self.raw.len() as u64),
+            from_time: self.span.from,
+            to_time: self.span.to,
+            names: if self.names.len() > NAMES { Vec::new() } else { self.names.clone() },
+            ids: Bytes::from(ids),
+        };
+        Ok((data, summary))
+    }
+}
+
+/// The events of a block, in order of arrival.
+pub(super) fn decode(data: &[u8]) -> Result<Vec<StoredEvent>, Error> {
+    let raw = zstd::bulk::decompress(data, LARGEST).map_err(|e| broken(e.to_string()))?;
+    let mut rest = raw.as_slice();
+    let mut events = Vec::new();
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let length = u32::from_le_bytes(*length) as usize;
+        let (body, after) = after
+            .split_at_checked(length)
+            .ok_or_else(|| broken("a cut event".to_owned()))?;
+        events.push(postcard::from_bytes(body).map_err(|e| broken(e.to_string()))?);
+        rest = after;
+    }
+    Ok(events)
+}
+
+fn broken(detail: String) -> Error {
+    Error::Shape { statement: "event block", detail }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+
+    use super::*;
+
+    pub(in crate::events) fn event(arrival: u64, distinct_id: &str) -> StoredEvent {
+        StoredEvent {
+            arrival,
+            uuid: Uuid::from_u128(u128::from(arrival)),
+            event: format!("event {}", arrival % 3),
+            distinct_id: distinct_id.to_owned(),
+            timestamp: i64::try_from(arrival).unwrap() * 1_000_000,
+            received_at: 7,
+            properties: format!(r#"{{"n":{arrival}}}"#),
+            elements_chain: String::new(),
+            historical: false,
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn blocks_read_back_and_can_be_filled_further() {
+        let project = ProjectId(1);
+        let events: Vec<_> = (1..=5).map(|n| event(n, &format!("user-{n}"))).collect();
+        let mut block = BlockBuilder::begin(project, &events[0]).unwrap();
+        block.push(&events[1]).unwrap();
+        let (data, _) = block.finish().unwrap();
+        let mut again = BlockBuilder::reopen(project, 1, &data).unwrap();
+        assert_eq!(again, block);
+        for (index, event) in events.iter().enumerate().skip(2) {
+            assert_eq!(again.push(event).unwrap(), index as u64);
+        }
+        let (data, summary) = again.finish().unwrap();
+        assert_eq!(decode(&data).unwrap(), events);
+        assert_eq!((summary.last, summary.count), (5, 5));
+        assert_eq!((summary.from_time, summary.to_time), (1_000_000, 5_000_000));
+        assert!(summary.may_name("event 1") && !summary.may_name("event 9"));
+        assert!(summary.may_be_about(project, "user-3"));
+        assert!(!summary.may_be_about(project, "user-9"));
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let block = BlockBuilder::begin(ProjectId(1), &event(1, "a")).unwrap();
+        let (data, _) = block.finish().unwrap();
+        assert!(decode(&data[..data.len() - 3]).is_err());
+        assert!(decode(b"nonsense").is_err());
+    }
+}

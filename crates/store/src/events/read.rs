@@ -1,0 +1,400 @@
+//! Reading events back. Every read is a point get or a range that is narrow by
+//! construction: a limit does not reach a range scan (TOOLCHAIN notes).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use surrealdb::types::{
+    Array, Bytes, RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue, Value,
+};
+use uuid::Uuid;
+use weir_model::ProjectId;
+use weir_model::events::EventQuery;
+
+use super::apply::Head;
+use super::block::{BlockBuilder, StoredEvent, Summary, decode};
+use super::{PARTITIONS, historical_partition, keys, live_partition};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Error, Result, Store};
+
+/// How many records are fetched with one statement.
+const FETCH: usize = 256;
+/// The first stretch of event time that a page looks into, microseconds.
+const FIRST_WINDOW: i64 = 60_000_000;
+/// The first stretch of arrival numbers that a page looks into.
+const FIRST_ARRIVALS: u64 = 2_048;
+
+const HEADS: Statement = Statement::read("event heads", "SELECT * FROM $ids;");
+// One small row per project and partition: read once, at the start.
+const ALL_HEADS: Statement = Statement::read("all event heads", "SELECT * FROM event_head;");
+const BLOCKS: Statement = Statement::read("event blocks", "SELECT * FROM $ids;");
+const SUMMARIES: Statement = Statement::read("event summaries", "SELECT * FROM $ids;");
+const SUMMARY_RANGE: Statement =
+    Statement::read("event summaries by arrival", "SELECT VALUE id FROM $range;");
+const TIMES: Statement = Statement::read(
+    "event blocks by time",
+    "SELECT VALUE id FROM $w0; SELECT VALUE id FROM $w1;
+     SELECT VALUE id FROM $w2; SELECT VALUE id FROM $w3;",
+);
+const UUIDS: Statement = Statement::read("event uuids", "SELECT * FROM $ids;");
+
+#[derive(SurrealValue)]
+struct BlockRow {
+    id: RecordId,
+    data: Bytes,
+}
+
+#[derive(SurrealValue)]
+struct UuidRow {
+    id: RecordId,
+    at: Vec<i64>,
+}
+
+/// Where a block is: partition and first arrival number.
+type Place = (u16, u64);
+
+/// Events in order of arrival, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrivalPage {
+    /// The events.
+    pub events: Vec<StoredEvent>,
+    /// Whether there are older ones.
+    pub more: bool,
+}
+
+/// The head of a project in a partition.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn head(store: &Store, project: ProjectId, partition: u16) -> Result<Option<Head>> {
+    let vars = bind! { ids: vec![keys::head(project, partition)] };
+    store.db.run(HEADS, vars).await?.row(0)
+}
+
+/// All heads of a project, with their partitions.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn heads(store: &Store, project: ProjectId) -> Result<BTreeMap<u16, Head>> {
+    let ids: Vec<_> = (0..PARTITIONS).map(|p| keys::head(project, p)).collect();
+    let rows: Vec<Value> = store.db.run(HEADS, bind! { ids: ids }).await?.rows(0)?;
+    let mut heads = BTreeMap::new();
+    for row in rows {
+        let (id, head) = split_id::<Head>(row, HEADS.name)?;
+        heads.insert(partition_of(&id, 1, HEADS.name)?, head);
+    }
+    Ok(heads)
+}
+
+/// For every project with events the first arrival number that is not stored.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn next_arrivals(store: &Store) -> Result<HashMap<i64, u64>> {
+    let rows: Vec<Value> = store.db.run(ALL_HEADS, bind! {}).await?.rows(0)?;
+    let mut next: HashMap<i64, u64> = HashMap::new();
+    for row in rows {
+        let (id, head) = split_id::<Head>(row, ALL_HEADS.name)?;
+        let after = u64::try_from(head.last).unwrap_or(0) + 1;
+        let known = next.entry(keys::part(&id, 0, ALL_HEADS.name)?).or_insert(1);
+        *known = (*known).max(after);
+    }
+    Ok(next)
+}
+
+/// The newest block of a project in a partition, to be filled further.
+///
+/// # Errors
+/// When the store cannot be read or the block is damaged.
+pub async fn open_block(
+    store: &Store,
+    project: ProjectId,
+    partition: u16,
+    head: &Head,
+) -> Result<Option<BlockBuilder>> {
+    let first = u64::try_from(head.newest).unwrap_or(0);
+    let vars = bind! { ids: vec![keys::block(project, partition, first)] };
+    let row: Option<BlockRow> = store.db.run(BLOCKS, vars).await?.row(0)?;
+    row.map(|row| BlockBuilder::reopen(project, first, &row.data)).transpose()
+}
+
+/// Which of these uuids are stored already.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Uuid>> {
+    let mut stored = Vec::new();
+    for chunk in uuids.chunks(FETCH) {
+        let ids: Vec<_> = chunk.iter().map(|uuid| keys::uuid(project, *uuid)).collect();
+        let rows: Vec<UuidRow> = store.db.run(UUIDS, bind! { ids: ids }).await?.rows(0)?;
+        for row in rows {
+            if let RecordIdKey::Array(parts) = &row.id.key
+                && let Some(Value::Uuid(uuid)) = parts.iter().nth(1)
+            {
+                stored.push(Uuid::from_bytes(*uuid.as_bytes()));
+            }
+        }
+    }
+    Ok(stored)
+}
+
+/// A page of events, newest event time first (equal times: larger uuid first).
+/// Gives up to `limit` events and whether there are more.
+///
+/// # Errors
+/// When the store cannot be read or a block is damaged.
+pub async fn page(
+    store: &Store,
+    project: ProjectId,
+    query: &EventQuery,
+) -> Result<(Vec<StoredEvent>, bool)> {
+    if let Some(uuid) = query.uuid {
+        let event = by_uuid(store, project, uuid).await?;
+        return Ok((event.into_iter().filter(|e| matches(query, e)).collect(), false));
+    }
+    let heads = heads(store, project).await?;
+    let Some(newest) = heads.values().filter_map(|h| h.span().map(|s| s.to)).max() else {
+        return Ok((Vec::new(), false));
+    };
+    let oldest = heads.values().filter_map(|h| h.span().map(|s| s.from)).min().unwrap_or(newest);
+    let lower = query.after.map_or(oldest, |after| oldest.max(after.micros().saturating_add(1)));
+    // Exclusive bound; events at `before` itself count when a uuid says where to go on.
+    let upper = query.before.map_or(newest + 1, |before| {
+        let end = before.micros().saturating_add(i64::from(query.before_uuid.is_some()));
+        end.min(newest + 1)
+    });
+    let mut reader = Reader { store, project, query, blocks: HashMap::new() };
+    let mut found: Vec<StoredEvent> = Vec::new();
+    let (mut high, mut width) = (upper, FIRST_WINDOW);
+    while high > lower && found.len() <= query.limit {
+        let low = lower.max(high.saturating_sub(width));
+        let mut part = reader.window(low, high, query.limit + 1 - found.len()).await?;
+        found.append(&mut part);
+        high = low;
+        width = width.saturating_mul(4);
+    }
+    let more = found.len() > query.limit;
+    found.truncate(query.limit);
+    Ok((found, more))
+}
+
+/// One page's work: blocks are decoded once.
+struct Reader<'a> {
+    store: &'a Store,
+    project: ProjectId,
+    query: &'a EventQuery,
+    blocks: HashMap<Place, Arc<Vec<StoredEvent>>>,
+}
+
+impl Reader<'_> {
+    /// The newest `wanted` events with `low <= time < high`, in order.
+    async fn window(&mut self, low: i64, high: i64, wanted: usize) -> Result<Vec<StoredEvent>> {
+        let mut candidates = self.candidates(low, high).await?;
+        candidates.sort_by_key(|(_, summary)| std::cmp::Reverse(summary.to_time));
+        let mut found: Vec<StoredEvent> = Vec::new();
+        for (place, summary) in candidates {
+            // Blocks come by their latest event: once enough events are newer
+            // than all that follows, the rest cannot matter.
+            if found.len() >= wanted
+                && found.get(wanted - 1).is_some_and(|e| e.timestamp > summary.to_time)
+            {
+                break;
+            }
+            let events = self.block(place).await?;
+            let inside = |e: &&StoredEvent| {
+                e.timestamp >= low && e.timestamp < high && matches(self.query, e)
+            };
+            found.extend(events.iter().filter(inside).cloned());
+            found.sort_by(|a, b| (b.timestamp, b.uuid).cmp(&(a.timestamp, a.uuid)));
+            found.truncate(wanted);
+        }
+        Ok(found)
+    }
+
+    /// Blocks that may hold events of the query in the stretch.
+    async fn candidates(&self, low: i64, high: i64) -> Result<Vec<(Place, Summary)>> {
+        let mut vars = surrealdb::types::Variables::new();
+        for (name, width) in ["w0", "w1", "w2", "w3"].into_iter().zip(keys::WIDTHS) {
+            let from = keys::bucket(low, width);
+            let to = keys::bucket(high - 1, width) + 1;
+            vars.insert(name, range("event_time", &[self.project.0, width, from], &[self.project.0, width, to]));
+        }
+        let mut answer = self.store.db.run(TIMES, vars).await?;
+        let mut places: Vec<Place> = Vec::new();
+        for index in 0..keys::WIDTHS.len() {
+            for id in answer.rows::<RecordId>(index)? {
+                let partition = partition_of(&id, 3, TIMES.name)?;
+                places.push((partition, first_of(&id, 4, TIMES.name)?));
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        if let Some(distinct_id) = &self.query.distinct_id {
+            let ways = [
+                live_partition(self.project, distinct_id),
+                historical_partition(self.project, distinct_id),
+            ];
+            places.retain(|(partition, _)| ways.contains(partition));
+        }
+        let mut candidates = Vec::new();
+        for chunk in places.chunks(FETCH) {
+            let ids: Vec<_> =
+                chunk.iter().map(|(p, first)| keys::summary(self.project, *p, *first)).collect();
+            let rows: Vec<Value> = self.store.db.run(SUMMARIES, bind! { ids: ids }).await?.rows(0)?;
+            for row in rows {
+                let (id, summary) = split_id::<Summary>(row, SUMMARIES.name)?;
+                if self.may_match(&summary, low, high) {
+                    let place = (partition_of(&id, 1, SUMMARIES.name)?, first_of(&id, 2, SUMMARIES.name)?);
+                    candidates.push((place, summary));
+                }
+            }
+        }
+        Ok(candidates)
+    }
+
+    fn may_match(&self, summary: &Summary, low: i64, high: i64) -> bool {
+        summary.to_time >= low
+            && summary.from_time < high
+            && self.query.event.as_ref().is_none_or(|name| summary.may_name(name))
+            && self
+                .query
+                .distinct_id
+                .as_ref()
+                .is_none_or(|id| summary.may_be_about(self.project, id))
+    }
+
+    async fn block(&mut self, place: Place) -> Result<Arc<Vec<StoredEvent>>> {
+        if let Some(events) = self.blocks.get(&place) {
+            return Ok(Arc::clone(events));
+        }
+        let events = Arc::new(read_block(self.store, self.project, place).await?);
+        if self.blocks.len() < 32 {
+            self.blocks.insert(place, Arc::clone(&events));
+        }
+        Ok(events)
+    }
+}
+
+/// The newest events by order of arrival, before arrival number `before`.
+///
+/// # Errors
+/// When the store cannot be read or a block is damaged.
+pub async fn arrivals(
+    store: &Store,
+    project: ProjectId,
+    before: Option<u64>,
+    limit: usize,
+) -> Result<ArrivalPage> {
+    let heads = heads(store, project).await?;
+    let last = heads.values().map(|h| u64::try_from(h.last).unwrap_or(0)).max().unwrap_or(0);
+    let end = before.unwrap_or(u64::MAX).min(last + 1);
+    let mut width = FIRST_ARRIVALS;
+    loop {
+        let low = end.saturating_sub(width);
+        let mut events = Vec::new();
+        // Below this number a block that was not read may hold events.
+        let mut complete_from = 0;
+        for partition in heads.keys() {
+            let firsts = firsts_between(store, project, *partition, low, end).await?;
+            if low > 0 {
+                complete_from = complete_from.max(firsts.first().copied().unwrap_or(end));
+            }
+            for first in firsts {
+                events.extend(read_block(store, project, (*partition, first)).await?);
+            }
+        }
+        events.retain(|e: &StoredEvent| e.arrival < end && e.arrival >= complete_from);
+        if events.len() > limit || low == 0 {
+            events.sort_by_key(|e| std::cmp::Reverse(e.arrival));
+            let more = events.len() > limit;
+            events.truncate(limit);
+            return Ok(ArrivalPage { events, more });
+        }
+        width = width.saturating_mul(4);
+    }
+}
+
+/// First arrival numbers of the blocks that begin in the stretch, in order.
+async fn firsts_between(
+    store: &Store,
+    project: ProjectId,
+    partition: u16,
+    low: u64,
+    end: u64,
+) -> Result<Vec<u64>> {
+    let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let from = [project.0, partition.into(), int(low)];
+    let to = [project.0, partition.into(), int(end)];
+    let vars = bind! { range: range("event_summary", &from, &to) };
+    let ids: Vec<RecordId> = store.db.run(SUMMARY_RANGE, vars).await?.rows(0)?;
+    ids.iter().map(|id| first_of(id, 2, SUMMARY_RANGE.name)).collect()
+}
+
+async fn by_uuid(store: &Store, project: ProjectId, uuid: Uuid) -> Result<Option<StoredEvent>> {
+    let vars = bind! { ids: vec![keys::uuid(project, uuid)] };
+    let row: Option<UuidRow> = store.db.run(UUIDS, vars).await?.row(0)?;
+    let Some(row) = row else { return Ok(None) };
+    let [partition, first, index] = row.at.as_slice() else {
+        return Err(Error::Shape { statement: UUIDS.name, detail: "unexpected place".to_owned() });
+    };
+    let place = (u16::try_from(*partition).unwrap_or(0), u64::try_from(*first).unwrap_or(0));
+    let events = read_block(store, project, place).await?;
+    Ok(events.into_iter().nth(usize::try_from(*index).unwrap_or(usize::MAX)))
+}
+
+async fn read_block(store: &Store, project: ProjectId, place: Place) -> Result<Vec<StoredEvent>> {
+    let vars = bind! { ids: vec![keys::block(project, place.0, place.1)] };
+    let row: Option<BlockRow> = store.db.run(BLOCKS, vars).await?.row(0)?;
+    row.map_or_else(|| Ok(Vec::new()), |row| decode(&row.data))
+}
+
+fn matches(query: &EventQuery, event: &StoredEvent) -> bool {
+    let after_cursor = match (query.before, query.before_uuid) {
+        (Some(before), Some(uuid)) => {
+            (event.timestamp, event.uuid) < (before.micros(), uuid)
+        }
+        (Some(before), None) => event.timestamp < before.micros(),
+        (None, _) => true,
+    };
+    after_cursor
+        && query.after.is_none_or(|after| event.timestamp > after.micros())
+        && query.event.as_ref().is_none_or(|name| *name == event.event)
+        && query.distinct_id.as_ref().is_none_or(|id| *id == event.distinct_id)
+}
+
+/// The ids from `from` (inclusive) to `to` (exclusive); ids that begin with the
+/// numbers of a bound come after it.
+fn range(table: &'static str, from: &[i64], to: &[i64]) -> RecordId {
+    let key = |parts: &[i64]| {
+        let parts: Vec<Value> = parts.iter().map(|n| Value::Number((*n).into())).collect();
+        RecordIdKey::Array(Array::from(parts))
+    };
+    let bounds = RecordIdKeyRange {
+        start: std::ops::Bound::Included(key(from)),
+        end: std::ops::Bound::Excluded(key(to)),
+    };
+    RecordId::new(table, RecordIdKey::Range(Box::new(bounds)))
+}
+
+/// A row's id and the rest.
+fn split_id<T: SurrealValue>(row: Value, statement: &'static str) -> Result<(RecordId, T)> {
+    let wrong = |detail: &str| Error::Shape { statement, detail: detail.to_owned() };
+    let Value::Object(object) = &row else { return Err(wrong("a row is not an object")) };
+    let id = object.get("id").cloned().ok_or_else(|| wrong("a row without id"))?;
+    let id = RecordId::from_value(id).map_err(|e| wrong(e.message()))?;
+    let rest = T::from_value(row).map_err(|e| wrong(e.message()))?;
+    Ok((id, rest))
+}
+
+fn partition_of(id: &RecordId, index: usize, statement: &'static str) -> Result<u16> {
+    let number = keys::part(id, index, statement)?;
+    u16::try_from(number)
+        .map_err(|_| Error::Shape { statement, detail: format!("partition {number}") })
+}
+
+fn first_of(id: &RecordId, index: usize, statement: &'static str) -> Result<u64> {
+    let number = keys::part(id, index, statement)?;
+    u64::try_from(number)
+        .map_err(|_| Error::Shape { statement, detail: format!("arrival {number}") })
+}

@@ -1,0 +1,201 @@
+//! Applying and reading back, on a real engine in memory.
+
+
+use uuid::Uuid;
+use weir_model::events::EventQuery;
+use weir_model::{PersonId, ProjectId, Timestamp};
+
+use super::block::tests::event;
+use super::*;
+use crate::{Error, Location, Settings, Store, persons, warnings};
+
+const PROJECT: ProjectId = ProjectId(7);
+
+async fn store() -> Store {
+    Store::open(&Location::Memory, Settings::default()).await.unwrap()
+}
+
+/// A stretch of `events` as one block.
+fn stretch(partition: u16, from: u64, to: u64, events: &[StoredEvent]) -> Apply {
+    let mut block = BlockBuilder::begin(PROJECT, &events[0]).unwrap();
+    let mut uuids = vec![(events[0].uuid, events[0].arrival, 0)];
+    for event in &events[1..] {
+        let index = block.push(event).unwrap();
+        uuids.push((event.uuid, events[0].arrival, index));
+    }
+    let (data, summary) = block.finish().unwrap();
+    let added_times = events.iter().map(|e| e.timestamp).collect();
+    let head = Head {
+        newest: i64::try_from(events[0].arrival).unwrap(),
+        last: summary.last,
+        count: summary.count,
+        // Reaches back over earlier stretches of the same partition.
+        from_time: 0,
+        to_time: summary.to_time,
+        samples: 0,
+    };
+    let block = NewBlock { first: events[0].arrival, data, summary, added_times };
+    let write = ProjectWrite {
+        project: PROJECT,
+        blocks: vec![block],
+        uuids,
+        head,
+        is_first: true,
+        persons: Vec::new(),
+        warnings: Vec::new(),
+        samples: Vec::new(),
+    };
+    Apply { partition, from, to, projects: vec![write] }
+}
+
+fn query(limit: usize) -> EventQuery {
+    EventQuery { limit, ..EventQuery::default() }
+}
+
+/// Arrival numbers `from..=to`, all about `distinct_id`.
+fn events(from: u64, to: u64, distinct_id: &str) -> Vec<StoredEvent> {
+    (from..=to).map(|n| event(n, distinct_id)).collect()
+}
+
+#[tokio::test]
+async fn a_stretch_is_applied_once() {
+    let store = store().await;
+    let first = events(1, 3, "a");
+    apply(&store, stretch(0, 0, 10, &first)).await.unwrap();
+    assert_eq!(position(&store, 0).await.unwrap(), 10);
+
+    let again = apply(&store, stretch(0, 0, 10, &first)).await.unwrap_err();
+    assert!(matches!(&again, Error::Refused { reason, .. } if reason == "position"), "{again}");
+    // The same events at another position: refused as a whole.
+    let twice = apply(&store, stretch(0, 10, 20, &first)).await.unwrap_err();
+    assert!(matches!(twice, Error::Exists { .. }), "{twice}");
+    assert_eq!(position(&store, 0).await.unwrap(), 10);
+
+    let uuids: Vec<Uuid> = events(1, 5, "a").iter().map(|e| e.uuid).collect();
+    assert_eq!(stored_uuids(&store, PROJECT, &uuids).await.unwrap().len(), 3);
+    assert_eq!(next_arrivals(&store).await.unwrap().get(&7), Some(&4));
+}
+
+#[tokio::test]
+async fn pages_come_newest_first_across_blocks_and_partitions() {
+    let store = store().await;
+    apply(&store, stretch(0, 0, 1, &events(1, 40, "a"))).await.unwrap();
+    apply(&store, stretch(1, 0, 1, &events(41, 90, "b"))).await.unwrap();
+    apply(&store, stretch(0, 1, 2, &events(91, 100, "a"))).await.unwrap();
+
+    let mut seen = Vec::new();
+    let mut next = query(7);
+    loop {
+        let (part, more) = page(&store, PROJECT, &next).await.unwrap();
+        seen.extend(part.iter().map(|e| e.arrival));
+        let Some(last) = part.last().filter(|_| more) else { break };
+        next.before = Some(Timestamp::from_micros(last.timestamp));
+        next.before_uuid = Some(last.uuid);
+    }
+    assert_eq!(seen, (1..=100).rev().collect::<Vec<_>>());
+
+    let arrivals = arrivals(&store, PROJECT, None, 30).await.unwrap();
+    let numbers: Vec<u64> = arrivals.events.iter().map(|e| e.arrival).collect();
+    assert_eq!(numbers, (71..=100).rev().collect::<Vec<_>>());
+    assert!(arrivals.more);
+}
+
+#[tokio::test]
+async fn filters() {
+    let store = store().await;
+    let partition = live_partition(PROJECT, "a");
+    apply(&store, stretch(partition, 0, 1, &events(1, 30, "a"))).await.unwrap();
+    let others = live_partition(PROJECT, "b");
+    let from = if others == partition { 1 } else { 0 };
+    apply(&store, stretch(others, from, 2, &events(31, 60, "b"))).await.unwrap();
+
+    let of = |query: EventQuery| {
+        let store = store.clone();
+        async move {
+            let (found, _) = page(&store, PROJECT, &query).await.unwrap();
+            found.iter().map(|e| e.arrival).collect::<Vec<_>>()
+        }
+    };
+    let by_id = EventQuery { distinct_id: Some("a".to_owned()), ..query(3) };
+    assert_eq!(of(by_id).await, [30, 29, 28]);
+    let by_name = EventQuery { event: Some("event 1".to_owned()), ..query(2) };
+    assert_eq!(of(by_name).await, [58, 55]);
+    let by_uuid = EventQuery { uuid: Some(Uuid::from_u128(17)), ..query(2) };
+    assert_eq!(of(by_uuid).await, [17]);
+    let between = EventQuery {
+        after: Some(Timestamp::from_micros(10_000_000)),
+        before: Some(Timestamp::from_micros(13_000_000)),
+        ..query(10)
+    };
+    assert_eq!(of(between).await, [12, 11]);
+    let nobody = EventQuery { distinct_id: Some("nobody".to_owned()), ..query(3) };
+    assert_eq!(of(nobody).await, Vec::<u64>::new());
+    let (elsewhere, _) = page(&store, ProjectId(8), &query(5)).await.unwrap();
+    assert!(elsewhere.is_empty());
+}
+
+#[tokio::test]
+async fn an_open_block_is_filled_further() {
+    let store = store().await;
+    apply(&store, stretch(0, 0, 1, &events(1, 2, "a"))).await.unwrap();
+    let head = head(&store, PROJECT, 0).await.unwrap().unwrap();
+    let mut block = open_block(&store, PROJECT, 0, &head).await.unwrap().unwrap();
+    let third = event(3, "a");
+    assert_eq!(block.push(&third).unwrap(), 2);
+    let (data, summary) = block.finish().unwrap();
+    let mut next = stretch(0, 1, 2, std::slice::from_ref(&third));
+    next.projects[0].uuids = vec![(third.uuid, 1, 2)];
+    next.projects[0].head.newest = 1;
+    next.projects[0].blocks =
+        vec![NewBlock { first: 1, data, summary, added_times: vec![third.timestamp] }];
+    apply(&store, next).await.unwrap();
+    let (found, _) = page(&store, PROJECT, &query(10)).await.unwrap();
+    assert_eq!(found.iter().map(|e| e.arrival).collect::<Vec<_>>(), [3, 2, 1]);
+}
+
+#[tokio::test]
+async fn persons_and_warnings_are_written_with_the_events() {
+    let store = store().await;
+    let id = persons::first_id(PROJECT, "a");
+    let person = |expected, version, properties: &str| PersonWrite {
+        id,
+        distinct_ids: vec!["a".to_owned()],
+        properties: properties.to_owned(),
+        created_at: 5,
+        is_identified: false,
+        expected,
+        version,
+    };
+    let mut first = stretch(0, 0, 1, &events(1, 1, "a"));
+    first.projects[0].persons = vec![person(None, 0, "{}")];
+    first.projects[0].head.samples = 2;
+    let seen = Span { from: 3, to: 4 };
+    first.projects[0].warnings =
+        vec![WarningCount { code: "missing_event_name".to_owned(), count: 2, seen }];
+    first.projects[0].samples = (0..2)
+        .map(|n| Sample {
+            code: "missing_event_name".to_owned(),
+            received_at: n,
+            event: None,
+            distinct_id: Some("a".to_owned()),
+            payload: "{}".to_owned(),
+        })
+        .collect();
+    apply(&store, first).await.unwrap();
+
+    let mut second = stretch(0, 1, 2, &events(2, 2, "a"));
+    second.projects[0].persons = vec![person(Some(0), 1, r#"{"a":1}"#)];
+    apply(&store, second).await.unwrap();
+    let mut stale = stretch(0, 2, 3, &events(3, 3, "a"));
+    stale.projects[0].persons = vec![person(Some(0), 1, "{}")];
+    let error = apply(&store, stale).await.unwrap_err();
+    assert!(matches!(&error, Error::Refused { reason, .. } if reason == "stale person"), "{error}");
+
+    let found = persons::by_ids(&store, PROJECT, &[id, PersonId(Uuid::nil())]).await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].version, found[0].person.properties.as_str()), (1, r#"{"a":1}"#));
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    assert_eq!((counts[0].count, counts[0].first_at.micros()), (2, 3));
+    let samples = warnings::samples(&store, PROJECT).await.unwrap();
+    assert_eq!(samples.iter().map(|s| s.key.as_str()).collect::<Vec<_>>(), ["drop-0-1", "drop-0-0"]);
+}

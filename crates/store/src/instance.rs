@@ -1,0 +1,138 @@
+//! The instance: whether it is set up, and the one transaction that does it.
+//!
+//! What belongs here: statements about the one record `instance:setup`. It is
+//! created by the first migration, so that transactions can lock it. What does
+//! not: how the set-up token is made (`weir-service`).
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::organizations::Level;
+use weir_model::{Timestamp, UserId};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::organizations::{self, NewOrganization, write_organization};
+use crate::users::{self, UserRow};
+use crate::{Error, Result, Store, projects};
+
+/// What is known of the set-up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceRow {
+    /// The first user, once the instance is set up.
+    pub first_user: Option<UserId>,
+    /// SHA-256 of the token that allows the set-up, and when it ends.
+    pub token: Option<(String, Timestamp)>,
+}
+
+/// Everything the set-up writes.
+#[derive(Debug, Clone)]
+pub struct NewInstance {
+    /// The first user.
+    pub user: UserRow,
+    /// The user's address, normalised.
+    pub email_key: String,
+    /// The first organization with its project; owned by `user`.
+    pub organization: NewOrganization,
+    /// SHA-256 of the token that must be valid; `None`: the caller has the host.
+    pub token: Option<String>,
+}
+
+/// What became of a set-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetUp {
+    /// It is done, by this call.
+    Done,
+    /// A user exists, or the token is not valid (any more).
+    Refused,
+}
+
+#[derive(Debug, SurrealValue)]
+struct Stored {
+    user: Option<Uuid>,
+    token: Option<String>,
+    token_expires_at: Option<i64>,
+}
+
+const GET: Statement = Statement::read("instance get", "SELECT * FROM instance:setup;");
+
+/// The state of the set-up.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn get(store: &Store) -> Result<InstanceRow> {
+    let mut answer = store.db.run(GET, bind! {}).await?;
+    let stored = answer.row::<Stored>(0)?.ok_or_else(|| Error::Shape {
+        statement: GET.name,
+        detail: "the record `instance:setup` is missing".to_owned(),
+    })?;
+    Ok(InstanceRow {
+        first_user: stored.user.map(UserId),
+        token: stored.token.zip(stored.token_expires_at.map(Timestamp::from_micros)),
+    })
+}
+
+const PUT_TOKEN: Statement = Statement::write(
+    "instance put token",
+    "UPDATE instance:setup SET token = $token_hash, token_expires_at = $expires_at
+     WHERE user = NONE RETURN VALUE true;",
+);
+
+/// Replaces the set-up token; `false` when a user exists.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn put_token(store: &Store, hash: &str, expires_at: Timestamp) -> Result<bool> {
+    let vars = bind! { token_hash: hash, expires_at: expires_at.micros() };
+    let mut answer = store.db.run(PUT_TOKEN, vars).await?;
+    Ok(answer.row::<bool>(0)?.is_some())
+}
+
+// (`$token` itself is a name that the engine keeps for itself.)
+//
+// The lock on `instance:setup` gives parallel calls one winner: the others
+// collide with its write, run again and find a user. A second run of the
+// winner itself (its commit's answer was lost) finds its own user and writes
+// the same again.
+const SET_UP: Statement = Statement::write(
+    "instance set up",
+    concat!(
+        "BEGIN;
+         LET $state = (SELECT * FROM ONLY instance:setup FOR UPDATE);
+         IF $state.user != NONE AND $state.user != $user { THROW 'done' };
+         IF $state.user = NONE AND $token_hash != NONE
+             AND ($state.token = NONE OR $state.token != $token_hash
+                  OR $state.token_expires_at <= $now) { THROW 'token' };
+         UPSERT type::record('user', $user) CONTENT $first_user RETURN NONE;
+         UPSERT type::record('user_email', $email) CONTENT { user: $user } RETURN NONE;",
+        write_organization!(),
+        "UPDATE instance:setup SET user = $user, token = NONE, token_expires_at = NONE
+             RETURN NONE;
+         COMMIT;"
+    ),
+);
+
+/// Creates the first user, organization and project, or nothing.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn set_up(store: &Store, new: &NewInstance, now: Timestamp) -> Result<SetUp> {
+    let vars = bind! {
+        user: new.user.id.0,
+        first_user: users::Stored::from(&new.user),
+        email: new.email_key.as_str(),
+        organization: organizations::Stored::from(&new.organization.row),
+        membership: organizations::StoredMembership::new(
+            new.organization.membership,
+            Level::Owner,
+            now,
+        ),
+        project: projects::Stored::from(&new.organization.project),
+        token_hash: new.token.clone(),
+        now: now.micros(),
+    };
+    match store.db.run(SET_UP, vars).await {
+        Ok(_) => Ok(SetUp::Done),
+        Err(Error::Refused { .. }) => Ok(SetUp::Refused),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,264 @@
+//! Personal API keys, found by the SHA-256 of their value.
+//!
+//! What belongs here: statements about `api_key` (the record, by hash) and
+//! `user_key` (a user's keys, by id). What does not: the value, which is never
+//! stored; what a key may do (`weir-service`).
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::keys::PersonalKey;
+use weir_model::scopes::Scope;
+use weir_model::{KeyId, OrganizationId, ProjectId, Timestamp, UserId};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Error, Result, Store};
+
+/// A key as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRow {
+    /// SHA-256 of the value, as hexadecimal digits.
+    pub hash: String,
+    /// The owner.
+    pub user: UserId,
+    /// The key as it is shown, without its value.
+    pub key: PersonalKey,
+}
+
+/// What became of a new key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It is there.
+    Yes,
+    /// The user has as many keys as allowed.
+    TooMany,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct Stored {
+    hash: String,
+    user: Uuid,
+    user_number: i64,
+    key: String,
+    label: String,
+    mask: Option<String>,
+    scopes: Vec<String>,
+    scoped_projects: Vec<i64>,
+    scoped_organizations: Vec<Uuid>,
+    created_at: i64,
+    last_used_at: Option<i64>,
+    last_rolled_at: Option<i64>,
+    expires_at: Option<i64>,
+}
+
+impl TryFrom<Stored> for KeyRow {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        let scopes: std::result::Result<Vec<Scope>, String> =
+            stored.scopes.iter().map(|scope| scope.parse()).collect();
+        let key = PersonalKey {
+            id: KeyId(stored.key),
+            label: stored.label,
+            value: None,
+            mask_value: stored.mask,
+            created_at: Timestamp::from_micros(stored.created_at),
+            last_used_at: stored.last_used_at.map(Timestamp::from_micros),
+            last_rolled_at: stored.last_rolled_at.map(Timestamp::from_micros),
+            user_id: stored.user_number,
+            scopes: scopes.map_err(|detail| Error::Shape { statement: "keys", detail })?,
+            scoped_teams: stored.scoped_projects.into_iter().map(ProjectId).collect(),
+            scoped_organizations: stored
+                .scoped_organizations
+                .into_iter()
+                .map(OrganizationId)
+                .collect(),
+            expires_at: stored.expires_at.map(Timestamp::from_micros),
+        };
+        Ok(Self { hash: stored.hash, user: UserId(stored.user), key })
+    }
+}
+
+impl From<&KeyRow> for Stored {
+    fn from(row: &KeyRow) -> Self {
+        let key = &row.key;
+        Self {
+            hash: row.hash.clone(),
+            user: row.user.0,
+            user_number: key.user_id,
+            key: key.id.0.clone(),
+            label: key.label.clone(),
+            mask: key.mask_value.clone(),
+            scopes: key.scopes.iter().map(ToString::to_string).collect(),
+            scoped_projects: key.scoped_teams.iter().map(|id| id.0).collect(),
+            scoped_organizations: key.scoped_organizations.iter().map(|id| id.0).collect(),
+            created_at: key.created_at.micros(),
+            last_used_at: key.last_used_at.map(Timestamp::micros),
+            last_rolled_at: key.last_rolled_at.map(Timestamp::micros),
+            expires_at: key.expires_at.map(Timestamp::micros),
+        }
+    }
+}
+
+// The second part asks whether the owner may still act: a key dies with them.
+const BY_HASH: Statement = Statement::read(
+    "keys by hash",
+    "SELECT * FROM (SELECT * FROM type::record('api_key', $hash))
+     WHERE type::record('user', user).is_active = true;",
+);
+
+/// The key with this hash, if its owner may act. Whether it has expired is for
+/// the caller to see.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn by_hash(store: &Store, hash: &str) -> Result<Option<KeyRow>> {
+    let mut answer = store.db.run(BY_HASH, bind! { hash: hash }).await?;
+    answer.row::<Stored>(0)?.map(KeyRow::try_from).transpose()
+}
+
+const LIST: Statement = Statement::read(
+    "keys of a user",
+    "SELECT * FROM (SELECT VALUE type::record('api_key', hash)
+                    FROM user_key:[$user]..=[$user, ..]);",
+);
+
+/// The keys of a user, newest first.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<KeyRow>> {
+    let mut answer = store.db.run(LIST, bind! { user: user.0 }).await?;
+    let rows: Result<Vec<KeyRow>> =
+        answer.rows::<Stored>(0)?.into_iter().map(KeyRow::try_from).collect();
+    let mut rows = rows?;
+    rows.sort_by(|a, b| {
+        (b.key.created_at, &b.key.id.0).cmp(&(a.key.created_at, &a.key.id.0))
+    });
+    Ok(rows)
+}
+
+const GET: Statement = Statement::read(
+    "keys get",
+    "SELECT * FROM (SELECT VALUE type::record('api_key', hash)
+                    FROM type::record('user_key', [$user, $key]));",
+);
+
+/// A key of this user.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn get(store: &Store, user: UserId, key: &KeyId) -> Result<Option<KeyRow>> {
+    let mut answer = store.db.run(GET, bind! { user: user.0, key: key.0.as_str() }).await?;
+    answer.row::<Stored>(0)?.map(KeyRow::try_from).transpose()
+}
+
+// Two keys created at once would each see the other missing; writing the
+// owner's record makes them collide, so that the limit holds.
+const CREATE: Statement = Statement::write(
+    "keys create",
+    "BEGIN;
+     UPDATE type::record('user', $user) SET keys_changed_at = $now RETURN NONE;
+     LET $others = count(SELECT VALUE 1 FROM user_key:[$user]..=[$user, ..]
+                         WHERE record::id(id)[1] != $row.key);
+     IF $others >= $limit { THROW 'limit' };
+     UPSERT type::record('api_key', $row.hash) CONTENT $row RETURN NONE;
+     UPSERT type::record('user_key', [$user, $row.key]) CONTENT { hash: $row.hash } RETURN NONE;
+     COMMIT;",
+);
+
+/// Stores a new key, unless its owner has `limit` keys already.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn create(store: &Store, row: &KeyRow, limit: usize) -> Result<Created> {
+    let vars = bind! {
+        user: row.user.0,
+        row: Stored::from(row),
+        limit: i64::try_from(limit).unwrap_or(i64::MAX),
+        now: row.key.created_at.micros(),
+    };
+    match store.db.run(CREATE, vars).await {
+        Ok(_) => Ok(Created::Yes),
+        Err(Error::Refused { .. }) => Ok(Created::TooMany),
+        Err(error) => Err(error),
+    }
+}
+
+const DELETE: Statement = Statement::read(
+    "keys delete",
+    "BEGIN;
+     LET $hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]) FOR UPDATE);
+     IF $hash != NONE {
+         DELETE type::record('api_key', $hash) RETURN NONE;
+         DELETE type::record('user_key', [$user, $key]) RETURN NONE;
+     };
+     COMMIT;",
+);
+
+/// Deletes a key of this user. Deleting what is gone does nothing.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete(store: &Store, user: UserId, key: &KeyId) -> Result<()> {
+    store.db.run(DELETE, bind! { user: user.0, key: key.0.as_str() }).await.map(drop)
+}
+
+// A second run after a lost answer finds the new hash in place and changes
+// nothing more.
+const ROLL: Statement = Statement::write(
+    "keys roll",
+    "BEGIN;
+     LET $old_hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key])
+                    FOR UPDATE);
+     IF $old_hash = NONE { THROW 'missing' };
+     IF $old_hash != $hash {
+         LET $row = (SELECT * OMIT id FROM ONLY type::record('api_key', $old_hash));
+         UPSERT type::record('api_key', $hash) CONTENT object::extend($row, {
+             hash: $hash, mask: $mask, last_rolled_at: $now
+         }) RETURN NONE;
+         DELETE type::record('api_key', $old_hash) RETURN NONE;
+         UPDATE type::record('user_key', [$user, $key]) SET hash = $hash RETURN NONE;
+     };
+     COMMIT;",
+);
+
+/// Replaces the value of a key: the old hash finds nothing any more. `false`
+/// when the user has no such key.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn roll(
+    store: &Store,
+    user: UserId,
+    key: &KeyId,
+    hash: &str,
+    mask: &str,
+    now: Timestamp,
+) -> Result<bool> {
+    let vars = bind! {
+        user: user.0,
+        key: key.0.as_str(),
+        hash: hash,
+        mask: mask,
+        now: now.micros(),
+    };
+    match store.db.run(ROLL, vars).await {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+const TOUCH: Statement = Statement::write(
+    "keys touch",
+    "UPDATE type::record('api_key', $hash) SET last_used_at = $now RETURN NONE;",
+);
+
+/// Notes that a key was used.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn touch(store: &Store, hash: &str, now: Timestamp) -> Result<()> {
+    store.db.run(TOUCH, bind! { hash: hash, now: now.micros() }).await.map(drop)
+}

@@ -1,0 +1,39 @@
+//! The store: the only crate that names SurrealDB.
+//!
+//! What belongs here: opening and closing the engine, the schema and its
+//! migrations, and one module per resource with the statements that read and
+//! write it. Statement text is constant, every value is bound, record ids are
+//! built from parsed ids (SECURITY-NOTES 3.2).
+//! What does not: rules about who may do what (`weir-service`), HTTP.
+//!
+//! Functions that touch an organization's or a project's data take its id as a
+//! parameter and bind it into the record id, so that no statement can reach
+//! across organizations.
+
+mod bind;
+mod db;
+mod engine;
+mod error;
+mod migrations;
+
+pub mod disk;
+pub mod events;
+pub mod instance;
+pub mod keys;
+pub mod live;
+#[cfg(feature = "measure")]
+#[doc(hidden)]
+pub mod measure;
+pub mod organizations;
+pub mod persons;
+pub mod projects;
+pub mod sessions;
+pub mod throttle;
+pub mod users;
+pub mod warnings;
+
+pub use engine::{Location, Settings, Store};
+pub use error::Error;
+
+/// Result of a store operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,98 @@
+//! The schema: forward-only, numbered, each in one transaction, with a checksum
+//! (SECURITY-NOTES 2.10). They run under the lock of the data directory.
+//!
+//! Never edit a migration that was released: add the next one.
+
+use sha2::{Digest, Sha256};
+use surrealdb::types::{SurrealValue, Variables};
+
+use crate::db::{Db, Statement};
+use crate::error::Error;
+
+struct Migration {
+    version: i64,
+    statement: Statement,
+}
+
+/// All migrations, in order.
+const ALL: &[Migration] = &[Migration {
+    version: 1,
+    statement: Statement::write("migration 1", include_str!("migrations/0001_first.surql")),
+}];
+
+const APPLIED: Statement = Statement::read(
+    "migrations applied",
+    "SELECT record::id(id) AS version, checksum FROM migration ORDER BY version;",
+);
+
+#[derive(Debug, SurrealValue)]
+struct Applied {
+    version: i64,
+    checksum: String,
+}
+
+/// Applies what is missing. Refuses data of a newer program untouched.
+pub(crate) async fn run(db: &Db) -> Result<(), Error> {
+    run_all(db, ALL).await
+}
+
+async fn run_all(db: &Db, all: &[Migration]) -> Result<(), Error> {
+    let applied: Vec<Applied> = match db.run(APPLIED, Variables::new()).await {
+        Ok(mut answer) => answer.rows(0)?,
+        // The table does not exist before the first migration.
+        Err(Error::Shape { .. }) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let known = all.last().map_or(0, |m| m.version);
+    if let Some(newer) = applied.iter().find(|a| a.version > known) {
+        return Err(Error::NewerSchema { found: newer.version, known });
+    }
+    for migration in all {
+        let checksum = checksum(migration.statement.text);
+        match applied.iter().find(|a| a.version == migration.version) {
+            Some(found) if found.checksum == checksum => {}
+            Some(found) => return Err(Error::ChangedMigration { version: found.version }),
+            None => {
+                let mut vars = Variables::new();
+                vars.insert("version", migration.version);
+                vars.insert("checksum", checksum);
+                db.run(migration.statement, vars).await?;
+                tracing::info!(version = migration.version, "applied store migration");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn checksum(text: &str) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(text).iter().fold(String::new(), |mut hex, byte| {
+        // Writing into a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+    use super::*;
+    use crate::{Location, Settings, Store};
+
+    #[tokio::test]
+    async fn a_second_run_changes_nothing() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        run(&store.db).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn newer_and_changed_schemas_are_refused() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let error = run_all(&store.db, &[]).await.unwrap_err();
+        assert!(matches!(error, Error::NewerSchema { found: 1, known: 0 }), "{error}");
+        let changed = [Migration { version: 1, statement: Statement::write("m", "RETURN 1;") }];
+        let error = run_all(&store.db, &changed).await.unwrap_err();
+        assert!(matches!(error, Error::ChangedMigration { version: 1 }), "{error}");
+    }
+}

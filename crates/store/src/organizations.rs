@@ -1,0 +1,468 @@
+//! Organizations and who belongs to them.
+//!
+//! What belongs here: statements about `organization`, `org_slug`,
+//! `membership`, `user_membership` and `deletion`. What does not: which level
+//! an action needs (`weir-service`).
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::organizations::Level;
+use weir_model::projects::ProjectBrief;
+use weir_model::{MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::projects::{self, ProjectRow};
+use crate::{Error, Result, Store};
+
+/// An organization as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrganizationRow {
+    /// Id.
+    pub id: OrganizationId,
+    /// Name.
+    pub name: String,
+    /// Unique short name; never changes.
+    pub slug: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// Whether members get mail when somebody joins.
+    pub is_member_join_email_enabled: bool,
+    /// Whether members must use a second factor.
+    pub enforce_2fa: bool,
+}
+
+/// A new organization with its owner and its first project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewOrganization {
+    /// The organization.
+    pub row: OrganizationRow,
+    /// Its owner.
+    pub owner: UserId,
+    /// Id of the owner's membership.
+    pub membership: MembershipId,
+    /// Its first project; its `organization` is that of `row`.
+    pub project: ProjectRow,
+}
+
+/// An organization of a user, with the user's level in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Belonging {
+    /// The organization.
+    pub row: OrganizationRow,
+    /// The user's level.
+    pub level: Level,
+}
+
+/// What an organization contains, for showing it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Contents {
+    /// How many members it has.
+    pub member_count: u64,
+    /// Its projects, in order of their number.
+    pub projects: Vec<ProjectBrief>,
+}
+
+/// Changes of an organization. `None` keeps a field.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OrganizationChange {
+    /// New name.
+    pub name: Option<String>,
+    /// New value of `is_member_join_email_enabled`.
+    pub is_member_join_email_enabled: Option<bool>,
+    /// New value of `enforce_2fa`.
+    pub enforce_2fa: Option<bool>,
+}
+
+/// What became of the attempt to create an organization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It is there.
+    Yes,
+    /// Its slug belongs to another; nothing was written.
+    SlugTaken,
+}
+
+/// The record. Its id is `organization:<uuid>`, given as `uuid` too.
+#[derive(Debug, Clone, SurrealValue)]
+pub(crate) struct Stored {
+    uuid: Uuid,
+    name: String,
+    slug: String,
+    created_at: i64,
+    updated_at: i64,
+    is_member_join_email_enabled: bool,
+    enforce_2fa: bool,
+}
+
+impl From<Stored> for OrganizationRow {
+    fn from(stored: Stored) -> Self {
+        Self {
+            id: OrganizationId(stored.uuid),
+            name: stored.name,
+            slug: stored.slug,
+            created_at: Timestamp::from_micros(stored.created_at),
+            updated_at: Timestamp::from_micros(stored.updated_at),
+            is_member_join_email_enabled: stored.is_member_join_email_enabled,
+            enforce_2fa: stored.enforce_2fa,
+        }
+    }
+}
+
+impl From<&OrganizationRow> for Stored {
+    fn from(row: &OrganizationRow) -> Self {
+        Self {
+            uuid: row.id.0,
+            name: row.name.clone(),
+            slug: row.slug.clone(),
+            created_at: row.created_at.micros(),
+            updated_at: row.updated_at.micros(),
+            is_member_join_email_enabled: row.is_member_join_email_enabled,
+            enforce_2fa: row.enforce_2fa,
+        }
+    }
+}
+
+/// The record of a membership; its id is `membership:[organization, user]`.
+#[derive(Debug, Clone, SurrealValue)]
+pub(crate) struct StoredMembership {
+    uuid: Uuid,
+    level: i64,
+    joined_at: i64,
+    updated_at: i64,
+}
+
+impl StoredMembership {
+    pub(crate) fn new(id: MembershipId, level: Level, now: Timestamp) -> Self {
+        let now = now.micros();
+        Self { uuid: id.0, level: level.into(), joined_at: now, updated_at: now }
+    }
+}
+
+/// Writes an organization with slug, owner and first project. Part of the
+/// transactions that create one; binds `$organization`, `$membership`,
+/// `$project` (records) and `$user` (the owner). Safe to run twice; throws
+/// `slug` when the slug belongs to another organization.
+macro_rules! write_organization {
+    () => {
+        concat!(
+            "LET $slug_of = (SELECT VALUE organization
+                             FROM ONLY type::record('org_slug', $organization.slug));
+             IF $slug_of != NONE AND $slug_of != $organization.uuid { THROW 'slug' };
+             UPSERT type::record('org_slug', $organization.slug)
+                 CONTENT { organization: $organization.uuid } RETURN NONE;
+             UPSERT type::record('organization', $organization.uuid)
+                 CONTENT $organization RETURN NONE;
+             UPSERT type::record('membership', [$organization.uuid, $user])
+                 CONTENT $membership RETURN NONE;
+             UPSERT type::record('user_membership', [$user, $organization.uuid])
+                 CONTENT {} RETURN NONE;",
+            crate::projects::write_project!()
+        )
+    };
+}
+pub(crate) use write_organization;
+
+const GET: Statement = Statement::read(
+    "organizations get",
+    "SELECT * FROM type::record('organization', $organization);",
+);
+
+/// The organization with this id.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn get(store: &Store, id: OrganizationId) -> Result<Option<OrganizationRow>> {
+    let mut answer = store.db.run(GET, bind! { organization: id.0 }).await?;
+    Ok(answer.row::<Stored>(0)?.map(OrganizationRow::from))
+}
+
+const LEVEL: Statement = Statement::read(
+    "organizations level",
+    "SELECT VALUE level FROM type::record('membership', [$organization, $user]);",
+);
+
+/// The level of a user in an organization; `None`: no member, or no such
+/// organization.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn level(store: &Store, id: OrganizationId, user: UserId) -> Result<Option<Level>> {
+    let mut answer = store.db.run(LEVEL, bind! { organization: id.0, user: user.0 }).await?;
+    answer.row::<i64>(0)?.map(|level| to_level(LEVEL.name, level)).transpose()
+}
+
+fn to_level(statement: &'static str, level: i64) -> Result<Level> {
+    Level::try_from(level).map_err(|detail| Error::Shape { statement, detail })
+}
+
+#[derive(Debug, SurrealValue)]
+struct StoredBelonging {
+    level: Option<i64>,
+    organization: Option<Stored>,
+}
+
+// A membership whose organization is gone is left out: deletion removes both in
+// one transaction, but this reads more than one record.
+const OF_USER: Statement = Statement::read(
+    "organizations of a user",
+    "SELECT VALUE {
+         level: type::record('membership', [record::id(id)[1], $user]).level,
+         organization: type::record('organization', record::id(id)[1]).*,
+     } FROM user_membership:[$user]..=[$user, ..];",
+);
+
+/// The organizations of a user, oldest first.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<Belonging>> {
+    let mut answer = store.db.run(OF_USER, bind! { user: user.0 }).await?;
+    let mut found = Vec::new();
+    for stored in answer.rows::<StoredBelonging>(0)? {
+        if let (Some(level), Some(organization)) = (stored.level, stored.organization) {
+            let level = to_level(OF_USER.name, level)?;
+            found.push(Belonging { row: organization.into(), level });
+        }
+    }
+    found.sort_by_key(|belonging| (belonging.row.created_at, belonging.row.id));
+    Ok(found)
+}
+
+#[derive(Debug, SurrealValue)]
+struct StoredContents {
+    members: i64,
+    projects: Vec<projects::Stored>,
+}
+
+const CONTENTS: Statement = Statement::read(
+    "organizations contents",
+    "RETURN $organizations.map(|$organization| {
+         members: count(SELECT VALUE 1
+                        FROM membership:[$organization]..=[$organization, ..]),
+         projects: (SELECT * FROM (SELECT VALUE type::record('project', record::id(id)[1])
+                    FROM org_project:[$organization]..=[$organization, ..])),
+     });",
+);
+
+/// What these organizations contain, in the order of `ids`.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn contents(store: &Store, ids: &[OrganizationId]) -> Result<Vec<Contents>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    let mut answer = store.db.run(CONTENTS, bind! { organizations: ids }).await?;
+    let found = answer.rows::<StoredContents>(0)?;
+    let shown = |stored: StoredContents| Contents {
+        member_count: u64::try_from(stored.members).unwrap_or(0),
+        projects: stored.projects.into_iter().map(|p| ProjectRow::from(p).brief).collect(),
+    };
+    Ok(found.into_iter().map(shown).collect())
+}
+
+const CREATE: Statement = Statement::write(
+    "organizations create",
+    concat!("BEGIN;", write_organization!(), "COMMIT;"),
+);
+
+/// Creates an organization with its owner and first project, and makes both
+/// what the owner looks at.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn create(store: &Store, new: &NewOrganization) -> Result<Created> {
+    let vars = bind! {
+        organization: Stored::from(&new.row),
+        membership: StoredMembership::new(new.membership, Level::Owner, new.row.created_at),
+        project: projects::Stored::from(&new.project),
+        user: new.owner.0,
+    };
+    match store.db.run(CREATE, vars).await {
+        Ok(_) => Ok(Created::Yes),
+        Err(Error::Refused { .. }) => Ok(Created::SlugTaken),
+        Err(error) => Err(error),
+    }
+}
+
+/// What became of a new member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    /// The user is a member now.
+    Yes,
+    /// The user was one before; nothing was written.
+    AlreadyMember,
+    /// There is no such organization.
+    NoOrganization,
+}
+
+const ADD_MEMBER: Statement = Statement::write(
+    "organizations add member",
+    "BEGIN;
+     LET $home = (SELECT VALUE id FROM ONLY type::record('organization', $organization)
+                  FOR UPDATE);
+     IF $home = NONE { THROW 'organization' };
+     LET $present = (SELECT VALUE uuid
+                     FROM ONLY type::record('membership', [$organization, $user]));
+     IF $present != NONE AND $present != $membership.uuid { THROW 'member' };
+     UPSERT type::record('membership', [$organization, $user])
+         CONTENT $membership RETURN NONE;
+     UPSERT type::record('user_membership', [$user, $organization]) CONTENT {} RETURN NONE;
+     COMMIT;",
+);
+
+/// Makes a user a member of an organization.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn add_member(
+    store: &Store,
+    organization: OrganizationId,
+    user: UserId,
+    membership: MembershipId,
+    level: Level,
+    now: Timestamp,
+) -> Result<Added> {
+    let vars = bind! {
+        organization: organization.0,
+        user: user.0,
+        membership: StoredMembership::new(membership, level, now),
+    };
+    match store.db.run(ADD_MEMBER, vars).await {
+        Ok(_) => Ok(Added::Yes),
+        Err(Error::Refused { reason, .. }) if reason == "member" => Ok(Added::AlreadyMember),
+        Err(Error::Refused { .. }) => Ok(Added::NoOrganization),
+        Err(error) => Err(error),
+    }
+}
+
+const UPDATE: Statement = Statement::write(
+    "organizations update",
+    "UPDATE type::record('organization', $organization) SET
+        name = $name ?? name,
+        is_member_join_email_enabled =
+            $is_member_join_email_enabled ?? is_member_join_email_enabled,
+        enforce_2fa = $enforce_2fa ?? enforce_2fa,
+        updated_at = $now
+     RETURN AFTER;",
+);
+
+/// Changes an organization; `None` when it is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn update(
+    store: &Store,
+    id: OrganizationId,
+    change: OrganizationChange,
+    now: Timestamp,
+) -> Result<Option<OrganizationRow>> {
+    let vars = bind! {
+        organization: id.0,
+        name: change.name,
+        is_member_join_email_enabled: change.is_member_join_email_enabled,
+        enforce_2fa: change.enforce_2fa,
+        now: now.micros(),
+    };
+    let mut answer = store.db.run(UPDATE, vars).await?;
+    Ok(answer.row::<Stored>(0)?.map(OrganizationRow::from))
+}
+
+// Everything that makes the organization reachable goes at once; the note in
+// `deletion` tells the background work whose events to remove. Writing (by
+// deleting) the organization's own record makes this collide with whoever adds
+// a project, because they lock it.
+const DELETE: Statement = Statement::read(
+    "organizations delete",
+    "BEGIN;
+     LET $slug = (SELECT VALUE slug FROM ONLY type::record('organization', $organization)
+                  FOR UPDATE);
+     LET $projects = (SELECT VALUE record::id(id)[1]
+                      FROM org_project:[$organization]..=[$organization, ..]);
+     LET $users = (SELECT VALUE record::id(id)[1]
+                   FROM membership:[$organization]..=[$organization, ..]);
+     FOR $project IN $projects {
+         LET $api_token = (SELECT VALUE api_token FROM ONLY type::record('project', $project));
+         DELETE type::record('project_token', $api_token) RETURN NONE;
+         DELETE type::record('project', $project) RETURN NONE;
+         DELETE type::record('org_project', [$organization, $project]) RETURN NONE;
+     };
+     FOR $user IN $users {
+         DELETE type::record('membership', [$organization, $user]) RETURN NONE;
+         DELETE type::record('user_membership', [$user, $organization]) RETURN NONE;
+         UPDATE type::record('user', $user)
+             SET current_organization = NONE, current_project = NONE
+             WHERE current_organization = $organization RETURN NONE;
+     };
+     IF $slug != NONE {
+         DELETE type::record('org_slug', $slug) RETURN NONE;
+         DELETE type::record('organization', $organization) RETURN NONE;
+         UPSERT type::record('deletion', $organization)
+             CONTENT { kind: 'organization', projects: $projects, requested_at: $now }
+             RETURN NONE;
+     };
+     COMMIT;",
+);
+
+/// Deletes an organization with everything that makes it and its projects
+/// reachable, and notes that their stored events are to be removed. Deleting
+/// what is gone does nothing.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete(store: &Store, id: OrganizationId, now: Timestamp) -> Result<()> {
+    let vars = bind! { organization: id.0, now: now.micros() };
+    store.db.run(DELETE, vars).await.map(drop)
+}
+
+/// Data that is to be removed in the background.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deletion {
+    /// The organization that is gone.
+    pub organization: OrganizationId,
+    /// Its projects, whose events are to be removed.
+    pub projects: Vec<ProjectId>,
+    /// When the organization was deleted.
+    pub requested_at: Timestamp,
+}
+
+#[derive(Debug, SurrealValue)]
+struct StoredDeletion {
+    organization: Uuid,
+    projects: Vec<i64>,
+    requested_at: i64,
+}
+
+// A table scan: what is left to remove is little, and looked at rarely.
+const DELETIONS: Statement = Statement::read(
+    "organizations deletions",
+    "SELECT *, record::id(id) AS organization FROM deletion;",
+);
+
+/// The deletions whose events are still stored.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn deletions(store: &Store) -> Result<Vec<Deletion>> {
+    let mut answer = store.db.run(DELETIONS, bind! {}).await?;
+    let shown = |stored: StoredDeletion| Deletion {
+        organization: OrganizationId(stored.organization),
+        projects: stored.projects.into_iter().map(ProjectId).collect(),
+        requested_at: Timestamp::from_micros(stored.requested_at),
+    };
+    Ok(answer.rows::<StoredDeletion>(0)?.into_iter().map(shown).collect())
+}
+
+const DELETION_DONE: Statement = Statement::read(
+    "organizations deletion done",
+    "DELETE type::record('deletion', $organization) RETURN NONE;",
+);
+
+/// Notes that the events of a deleted organization are gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn deletion_done(store: &Store, organization: OrganizationId) -> Result<()> {
+    store.db.run(DELETION_DONE, bind! { organization: organization.0 }).await.map(drop)
+}

@@ -1,0 +1,198 @@
+//! Sessions of the web app, found by the SHA-256 of their token.
+//!
+//! What belongs here: statements about `session` and `user_session`. What does
+//! not: when a session ends (`weir-service`), the token itself, which is never
+//! stored.
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::{Timestamp, UserId};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Result, Store};
+
+/// A session as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRow {
+    /// SHA-256 of the token, as hexadecimal digits.
+    pub hash: String,
+    /// Whose session it is.
+    pub user: UserId,
+    /// When the person proved who they are.
+    pub signed_in_at: Timestamp,
+    /// When it was last used, to the minute.
+    pub seen_at: Timestamp,
+    /// When it ends whatever happens.
+    pub expires_at: Timestamp,
+    /// Client address at sign-in.
+    pub address: Option<String>,
+    /// User agent at sign-in.
+    pub agent: Option<String>,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct Stored {
+    hash: String,
+    user: Uuid,
+    signed_in_at: i64,
+    seen_at: i64,
+    expires_at: i64,
+    address: Option<String>,
+    agent: Option<String>,
+}
+
+impl From<Stored> for SessionRow {
+    fn from(stored: Stored) -> Self {
+        Self {
+            hash: stored.hash,
+            user: UserId(stored.user),
+            signed_in_at: Timestamp::from_micros(stored.signed_in_at),
+            seen_at: Timestamp::from_micros(stored.seen_at),
+            expires_at: Timestamp::from_micros(stored.expires_at),
+            address: stored.address,
+            agent: stored.agent,
+        }
+    }
+}
+
+impl From<&SessionRow> for Stored {
+    fn from(row: &SessionRow) -> Self {
+        Self {
+            hash: row.hash.clone(),
+            user: row.user.0,
+            signed_in_at: row.signed_in_at.micros(),
+            seen_at: row.seen_at.micros(),
+            expires_at: row.expires_at.micros(),
+            address: row.address.clone(),
+            agent: row.agent.clone(),
+        }
+    }
+}
+
+// Sessions that ended by age are removed when their user signs in again, so the
+// table stays as small as the number of people times their browsers.
+const CREATE: Statement = Statement::write(
+    "sessions create",
+    "BEGIN;
+     FOR $ended IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]
+                    WHERE expires_at <= $now) {
+         DELETE type::record('session', $ended) RETURN NONE;
+         DELETE type::record('user_session', [$user, $ended]) RETURN NONE;
+     };
+     IF $replaced != NONE {
+         DELETE type::record('session', $replaced) RETURN NONE;
+         DELETE type::record('user_session', [$user, $replaced]) RETURN NONE;
+     };
+     UPSERT type::record('session', $hash) CONTENT $row RETURN NONE;
+     UPSERT type::record('user_session', [$user, $hash])
+         CONTENT { expires_at: $row.expires_at } RETURN NONE;
+     COMMIT;",
+);
+
+/// Stores a new session; `replaced` is the hash of the session it takes the
+/// place of.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn create(store: &Store, row: &SessionRow, replaced: Option<&str>) -> Result<()> {
+    let vars = bind! {
+        hash: row.hash.as_str(),
+        user: row.user.0,
+        now: row.signed_in_at.micros(),
+        replaced: replaced.map(str::to_owned),
+        row: Stored::from(row),
+    };
+    store.db.run(CREATE, vars).await.map(drop)
+}
+
+const GET: Statement = Statement::read(
+    "sessions get",
+    "SELECT * FROM (SELECT * FROM type::record('session', $hash))
+     WHERE type::record('user', user).is_active = true;",
+);
+
+/// The session with this hash, if its user may act. Whether it has ended by age
+/// is for the caller to see.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn of_active_user(store: &Store, hash: &str) -> Result<Option<SessionRow>> {
+    let mut answer = store.db.run(GET, bind! { hash: hash }).await?;
+    Ok(answer.row::<Stored>(0)?.map(SessionRow::from))
+}
+
+const TOUCH: Statement = Statement::write(
+    "sessions touch",
+    "UPDATE type::record('session', $hash) SET seen_at = $now WHERE seen_at < $now RETURN NONE;",
+);
+
+/// Notes that the session was used.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn touch(store: &Store, hash: &str, now: Timestamp) -> Result<()> {
+    store.db.run(TOUCH, bind! { hash: hash, now: now.micros() }).await.map(drop)
+}
+
+const DELETE: Statement = Statement::read(
+    "sessions delete",
+    "BEGIN;
+     DELETE type::record('session', $hash) RETURN NONE;
+     DELETE type::record('user_session', [$user, $hash]) RETURN NONE;
+     COMMIT;",
+);
+
+/// Ends a session of this user.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete(store: &Store, user: UserId, hash: &str) -> Result<()> {
+    store.db.run(DELETE, bind! { user: user.0, hash: hash }).await.map(drop)
+}
+
+const LIST: Statement = Statement::read(
+    "sessions of a user",
+    "SELECT * FROM (SELECT VALUE type::record('session', record::id(id)[1])
+                    FROM user_session:[$user]..=[$user, ..]);",
+);
+
+/// All sessions of a user, in no particular order.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<SessionRow>> {
+    let mut answer = store.db.run(LIST, bind! { user: user.0 }).await?;
+    Ok(answer.rows::<Stored>(0)?.into_iter().map(SessionRow::from).collect())
+}
+
+const PUT_FLASH: Statement = Statement::write(
+    "sessions put flash",
+    "UPDATE type::record('session', $hash)
+     SET flash = object::extend(flash ?? {}, object::from_entries([[$name, $sealed]]))
+     RETURN NONE;",
+);
+
+/// Lays a sealed text into the session under a name.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn put_flash(store: &Store, hash: &str, name: &str, sealed: &str) -> Result<()> {
+    let vars = bind! { hash: hash, name: name, sealed: sealed };
+    store.db.run(PUT_FLASH, vars).await.map(drop)
+}
+
+const TAKE_FLASH: Statement = Statement::read(
+    "sessions take flash",
+    "UPDATE type::record('session', $hash) SET flash = object::remove(flash, $name)
+     WHERE flash[$name] != NONE RETURN VALUE $before.flash[$name];",
+);
+
+/// Takes the sealed text of that name out of the session.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn take_flash(store: &Store, hash: &str, name: &str) -> Result<Option<String>> {
+    let mut answer = store.db.run(TAKE_FLASH, bind! { hash: hash, name: name }).await?;
+    answer.row(0)
+}

@@ -1,0 +1,293 @@
+//! Users: the account, and the pointer that makes its address unique.
+//!
+//! What belongs here: statements about `user` and `user_email`. What does not:
+//! what a user belongs to (`organizations`), sign-in (`sessions`, `throttle`).
+
+use std::fmt;
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::{OrganizationId, Patch, ProjectId, Timestamp, UserId};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Error, Result, Store};
+
+/// The text form of a password hash. Its `Debug` shows nothing of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(pub String);
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PasswordHash(..)")
+    }
+}
+
+/// A user as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserRow {
+    /// Id.
+    pub id: UserId,
+    /// Running number.
+    pub number: i64,
+    /// Random text that identifies the user in events.
+    pub distinct_id: String,
+    /// First name.
+    pub first_name: String,
+    /// Last name; may be empty.
+    pub last_name: String,
+    /// Address as it was given.
+    pub email: String,
+    /// Whether the address was confirmed.
+    pub is_email_verified: bool,
+    /// Hash of the password, if there is one.
+    pub password: Option<PasswordHash>,
+    /// Whether the user may see instance settings.
+    pub is_staff: bool,
+    /// Whether the user may act at all.
+    pub is_active: bool,
+    /// `light`, `dark` or `system`.
+    pub theme_mode: Option<String>,
+    /// The organization the user looks at.
+    pub current_organization: Option<OrganizationId>,
+    /// The project the user looks at.
+    pub current_project: Option<ProjectId>,
+    /// When the account was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Changes of a user's own settings. `None` keeps a field.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UserChange {
+    /// New first name.
+    pub first_name: Option<String>,
+    /// New last name.
+    pub last_name: Option<String>,
+    /// New theme; may be cleared.
+    pub theme_mode: Patch<String>,
+}
+
+/// The record. Its id is `user:<uuid>`, given as `uuid` when it is read.
+#[derive(Debug, Clone, SurrealValue)]
+pub(crate) struct Stored {
+    uuid: Uuid,
+    number: i64,
+    distinct_id: String,
+    first_name: String,
+    last_name: String,
+    email: String,
+    is_email_verified: bool,
+    password: Option<String>,
+    is_staff: bool,
+    is_active: bool,
+    theme_mode: Option<String>,
+    current_organization: Option<Uuid>,
+    current_project: Option<i64>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl From<Stored> for UserRow {
+    fn from(stored: Stored) -> Self {
+        Self {
+            id: UserId(stored.uuid),
+            number: stored.number,
+            distinct_id: stored.distinct_id,
+            first_name: stored.first_name,
+            last_name: stored.last_name,
+            email: stored.email,
+            is_email_verified: stored.is_email_verified,
+            password: stored.password.map(PasswordHash),
+            is_staff: stored.is_staff,
+            is_active: stored.is_active,
+            theme_mode: stored.theme_mode,
+            current_organization: stored.current_organization.map(OrganizationId),
+            current_project: stored.current_project.map(ProjectId),
+            created_at: Timestamp::from_micros(stored.created_at),
+            updated_at: Timestamp::from_micros(stored.updated_at),
+        }
+    }
+}
+
+impl From<&UserRow> for Stored {
+    fn from(row: &UserRow) -> Self {
+        Self {
+            uuid: row.id.0,
+            number: row.number,
+            distinct_id: row.distinct_id.clone(),
+            first_name: row.first_name.clone(),
+            last_name: row.last_name.clone(),
+            email: row.email.clone(),
+            is_email_verified: row.is_email_verified,
+            password: row.password.as_ref().map(|hash| hash.0.clone()),
+            is_staff: row.is_staff,
+            is_active: row.is_active,
+            theme_mode: row.theme_mode.clone(),
+            current_organization: row.current_organization.map(|id| id.0),
+            current_project: row.current_project.map(|id| id.0),
+            created_at: row.created_at.micros(),
+            updated_at: row.updated_at.micros(),
+        }
+    }
+}
+
+const GET: Statement =
+    Statement::read("users get", "SELECT * FROM type::record('user', $user);");
+
+/// The user with this id.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn get(store: &Store, user: UserId) -> Result<Option<UserRow>> {
+    let mut answer = store.db.run(GET, bind! { user: user.0 }).await?;
+    Ok(answer.row::<Stored>(0)?.map(UserRow::from))
+}
+
+const BY_EMAIL: Statement = Statement::read(
+    "users by email",
+    "SELECT * FROM (SELECT VALUE type::record('user', user) FROM type::record('user_email', $email));",
+);
+
+/// The user with this normalised address.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn by_email(store: &Store, normalised: &str) -> Result<Option<UserRow>> {
+    // The engine has no record ids without characters.
+    if normalised.is_empty() {
+        return Ok(None);
+    }
+    let mut answer = store.db.run(BY_EMAIL, bind! { email: normalised }).await?;
+    Ok(answer.row::<Stored>(0)?.map(UserRow::from))
+}
+
+/// What became of a new user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It is there.
+    Yes,
+    /// The address belongs to another user; nothing was written.
+    EmailTaken,
+}
+
+const CREATE: Statement = Statement::write(
+    "users create",
+    "BEGIN;
+     LET $owner = (SELECT VALUE user FROM ONLY type::record('user_email', $email));
+     IF $owner != NONE AND $owner != $row.uuid { THROW 'email' };
+     UPSERT type::record('user_email', $email) CONTENT { user: $row.uuid } RETURN NONE;
+     UPSERT type::record('user', $row.uuid) CONTENT $row RETURN NONE;
+     COMMIT;",
+);
+
+/// Adds a user; `normalised` is the form of the address that must be unique.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn create(store: &Store, row: &UserRow, normalised: &str) -> Result<Created> {
+    let vars = bind! { email: normalised, row: Stored::from(row) };
+    match store.db.run(CREATE, vars).await {
+        Ok(_) => Ok(Created::Yes),
+        Err(Error::Refused { .. }) => Ok(Created::EmailTaken),
+        Err(error) => Err(error),
+    }
+}
+
+const NEXT_NUMBER: Statement =
+    Statement::write("users next number", "RETURN sequence::nextval('user_number');");
+
+/// A number that no user has.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn next_number(store: &Store) -> Result<i64> {
+    let mut answer = store.db.run(NEXT_NUMBER, bind! {}).await?;
+    answer.row(0)?.ok_or_else(|| Error::Shape {
+        statement: NEXT_NUMBER.name,
+        detail: "no number".to_owned(),
+    })
+}
+
+const REPLACE_HASH: Statement = Statement::write(
+    "users replace hash",
+    "UPDATE type::record('user', $user) SET password = $new_hash WHERE password = $old_hash
+     RETURN NONE;",
+);
+
+/// Stores a new hash of the same password, unless the password was changed
+/// since `before` was read.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn replace_hash(
+    store: &Store,
+    user: UserId,
+    before: &PasswordHash,
+    after: &PasswordHash,
+) -> Result<()> {
+    let vars = bind! { user: user.0, old_hash: before.0.as_str(), new_hash: after.0.as_str() };
+    store.db.run(REPLACE_HASH, vars).await.map(drop)
+}
+
+const SET_CURRENT: Statement = Statement::write(
+    "users set current",
+    "UPDATE type::record('user', $user)
+     SET current_organization = $organization, current_project = $project RETURN NONE;",
+);
+
+/// Sets what the user looks at.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn set_current(
+    store: &Store,
+    user: UserId,
+    organization: Option<OrganizationId>,
+    project: Option<ProjectId>,
+) -> Result<()> {
+    let vars = bind! {
+        user: user.0,
+        organization: organization.map(|id| id.0),
+        project: project.map(|id| id.0),
+    };
+    store.db.run(SET_CURRENT, vars).await.map(drop)
+}
+
+const UPDATE: Statement = Statement::write(
+    "users update",
+    "UPDATE type::record('user', $user) SET
+        first_name = $first_name ?? first_name,
+        last_name = $last_name ?? last_name,
+        theme_mode = IF $keep_theme { theme_mode } ELSE { $theme },
+        updated_at = $now
+     RETURN AFTER;",
+);
+
+/// Changes a user's own settings; `None` when the user is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn update(
+    store: &Store,
+    user: UserId,
+    change: UserChange,
+    now: Timestamp,
+) -> Result<Option<UserRow>> {
+    let keep_theme = change.theme_mode.is_keep();
+    let theme = match change.theme_mode {
+        Patch::Set(theme) => Some(theme),
+        Patch::Keep | Patch::Clear => None,
+    };
+    let vars = bind! {
+        user: user.0,
+        first_name: change.first_name,
+        last_name: change.last_name,
+        keep_theme: keep_theme,
+        theme: theme,
+        now: now.micros(),
+    };
+    let mut answer = store.db.run(UPDATE, vars).await?;
+    Ok(answer.row::<Stored>(0)?.map(UserRow::from))
+}

@@ -1,0 +1,173 @@
+//! What was skipped or altered on its way in, counted and sampled.
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `ingestion_warning` | `[project, code, partition]` | count, first and last time |
+//! | `ingestion_sample` | `[project, partition, slot]` | one skipped event; slots are used in turn, so storage is bounded |
+
+use surrealdb::types::{RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue, Value};
+use weir_model::{ProjectId, Timestamp};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::events::{PARTITIONS, Sample, WarningCount};
+use crate::{Result, Store};
+
+/// Samples kept of one project in one partition.
+const SLOTS: i64 = 100;
+
+const COUNTS: Statement =
+    Statement::read("ingestion warnings", "SELECT * FROM $range;");
+const SAMPLES: Statement = Statement::read("ingestion samples", "SELECT * FROM $range;");
+
+/// One reason with its count over all partitions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// Code of the reason or warning.
+    pub code: String,
+    /// How often.
+    pub count: u64,
+    /// First time.
+    pub first_at: Timestamp,
+    /// Last time.
+    pub last_at: Timestamp,
+}
+
+/// One skipped event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Unique within the project.
+    pub key: String,
+    /// Code of the reason.
+    pub code: String,
+    /// When it reached us.
+    pub received_at: Timestamp,
+    /// Name, if it had one.
+    pub event: Option<String>,
+    /// Whom it was about, if it said.
+    pub distinct_id: Option<String>,
+    /// Its payload as received, cut when long.
+    pub payload: String,
+}
+
+#[derive(SurrealValue)]
+struct CountRow {
+    id: RecordId,
+    count: i64,
+    first_at: i64,
+    last_at: i64,
+}
+
+#[derive(SurrealValue)]
+struct SampleRow {
+    id: RecordId,
+    number: i64,
+    partition: i64,
+    code: String,
+    received_at: i64,
+    event: Option<String>,
+    distinct_id: Option<String>,
+    payload: String,
+}
+
+/// Everything that was skipped or altered in a project, by reason.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn counts(store: &Store, project: ProjectId) -> Result<Vec<Counted>> {
+    let vars = bind! { range: of_project("ingestion_warning", project) };
+    let rows: Vec<CountRow> = store.db.run(COUNTS, vars).await?.rows(0)?;
+    let mut counts: Vec<Counted> = Vec::new();
+    for row in rows {
+        let RecordIdKey::Array(parts) = &row.id.key else { continue };
+        let Some(Value::String(code)) = parts.iter().nth(1) else { continue };
+        let seen = Counted {
+            code: code.clone(),
+            count: u64::try_from(row.count).unwrap_or(0),
+            first_at: Timestamp::from_micros(row.first_at),
+            last_at: Timestamp::from_micros(row.last_at),
+        };
+        match counts.iter_mut().find(|c| c.code == seen.code) {
+            Some(present) => {
+                present.count += seen.count;
+                present.first_at = present.first_at.min(seen.first_at);
+                present.last_at = present.last_at.max(seen.last_at);
+            }
+            None => counts.push(seen),
+        }
+    }
+    Ok(counts)
+}
+
+/// The kept samples of a project, newest first.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn samples(store: &Store, project: ProjectId) -> Result<Vec<Skipped>> {
+    let vars = bind! { range: of_project("ingestion_sample", project) };
+    let rows: Vec<SampleRow> = store.db.run(SAMPLES, vars).await?.rows(0)?;
+    let mut samples: Vec<Skipped> = rows
+        .into_iter()
+        .map(|row| Skipped {
+            key: sample_key(row.partition, row.number),
+            code: row.code,
+            received_at: Timestamp::from_micros(row.received_at),
+            event: row.event,
+            distinct_id: row.distinct_id,
+            payload: row.payload,
+        })
+        .collect();
+    samples.sort_by_key(|s| std::cmp::Reverse(s.received_at));
+    Ok(samples)
+}
+
+/// How a sample is named in the live list.
+#[must_use]
+pub fn sample_key(partition: i64, number: i64) -> String {
+    format!("drop-{partition}-{number}")
+}
+
+pub(crate) fn count_row(project: ProjectId, partition: u16, warning: WarningCount) -> Value {
+    let parts = vec![
+        Value::Number(project.0.into()),
+        Value::String(warning.code),
+        Value::Number(i64::from(partition).into()),
+    ];
+    CountRow {
+        id: RecordId::new("ingestion_warning", RecordIdKey::Array(parts.into())),
+        count: warning.count,
+        first_at: warning.seen.from,
+        last_at: warning.seen.to,
+    }
+    .into_value()
+}
+
+pub(crate) fn sample_row(project: ProjectId, partition: u16, number: i64, sample: Sample) -> Value {
+    debug_assert!(partition < PARTITIONS, "a partition that nobody reads");
+    let parts = vec![
+        Value::Number(project.0.into()),
+        Value::Number(i64::from(partition).into()),
+        Value::Number((number % SLOTS).into()),
+    ];
+    SampleRow {
+        id: RecordId::new("ingestion_sample", RecordIdKey::Array(parts.into())),
+        number,
+        partition: partition.into(),
+        code: sample.code,
+        received_at: sample.received_at,
+        event: sample.event,
+        distinct_id: sample.distinct_id,
+        payload: sample.payload,
+    }
+    .into_value()
+}
+
+/// All ids of a table that begin with the project: a few hundred at most.
+fn of_project(table: &'static str, project: ProjectId) -> RecordId {
+    let key = |n: i64| RecordIdKey::Array(vec![Value::Number(n.into())].into());
+    let bounds = RecordIdKeyRange {
+        start: std::ops::Bound::Included(key(project.0)),
+        end: std::ops::Bound::Excluded(key(project.0 + 1)),
+    };
+    RecordId::new(table, RecordIdKey::Range(Box::new(bounds)))
+}
