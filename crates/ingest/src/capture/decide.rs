@@ -1,0 +1,320 @@
+//! What becomes of one event (ingestion 2.4, 2.5, 2.7, 4.8).
+//!
+//! What belongs here: the rules that need the event, its request and the time of
+//! receipt only. [`decide`] is the table of them, from top to bottom.
+//! What does not: persons, groups and merges, which need what is stored; and
+//! counting, which follows from the decision elsewhere.
+
+use std::ops::Range;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use weir_model::outcomes::{DropReason, Warning};
+
+use super::identity::{self, Content};
+use super::json::{self, Cursor, Fault, Limits};
+use super::properties;
+use super::shape::{RawEvent, present};
+use super::time::{self, Claims};
+
+/// Bytes of one event's text as sent (ingestion 2.7).
+pub const EVENT_LIMIT: usize = 1_048_576;
+
+/// Characters of an event name and of a distinct id (ingestion 2.4).
+const NAME_LIMIT: usize = 200;
+
+/// Bytes of a dropped event that are kept to look at.
+const SAMPLE_LIMIT: usize = 4096;
+
+/// Names of what libraries send on event paths although it is no event.
+const NOT_EVENTS: [&str; 3] = ["$performance_event", "$snapshot", "$snapshot_items"];
+
+/// What an event is judged by besides itself.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// When the request reached us.
+    pub received_at: DateTime<Utc>,
+    /// When it was sent by the sender's clock: [`Batch::sent_at`](super::Batch::sent_at).
+    pub sent_at: Option<DateTime<Utc>>,
+    /// The project that the key belongs to.
+    pub project: i64,
+    /// The address to keep as `$ip`; `None` if the request hides it
+    /// ([`Payload::hides_address`](super::Payload::hides_address)) or the project
+    /// keeps none.
+    pub client_address: Option<String>,
+    /// Whether an event without a name is a `$identify`
+    /// ([`CapturePath::is_engage`](super::CapturePath::is_engage)).
+    pub engage: bool,
+}
+
+/// What becomes of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// It goes into the log.
+    Accept(AcceptedEvent),
+    /// It is not stored. The request is answered as if it were.
+    Drop(DroppedEvent),
+}
+
+/// An event ready for the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptedEvent {
+    /// Identity within the project. The sender's, else the same again for the
+    /// same content if the event carries its own time, else a new v7
+    /// (ingestion 2.4, 3.3).
+    pub uuid: Uuid,
+    /// Name: 1 to 200 characters.
+    pub event: String,
+    /// Whom it is about: 1 to 200 characters, not blank.
+    pub distinct_id: String,
+    /// Event time by our clock: microseconds since 1970 UTC.
+    pub timestamp: i64,
+    /// JSON object text with the digits of numbers as sent. `$set`, `$set_once`
+    /// and `$unset` from beside the properties are merged in, and `$ip` is added
+    /// if absent and to be kept.
+    pub properties: String,
+    /// What was altered or not understood; mostly empty.
+    pub warnings: Vec<Warning>,
+}
+
+/// An event that is not stored, and what can be shown of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DroppedEvent {
+    /// Why.
+    pub reason: DropReason,
+    /// Its name, if it has a readable one; cut to 200 characters.
+    pub event: Option<String>,
+    /// Whom it is about, if it says; cut to 200 characters.
+    pub distinct_id: Option<String>,
+    /// Its uuid, if it has a valid one.
+    pub uuid: Option<Uuid>,
+    /// The beginning of its text as received, at most 4 KiB.
+    pub sample: String,
+}
+
+/// Decides on one event. Pure but for the random part of a new v7 uuid.
+#[must_use]
+pub fn decide(event: &RawEvent<'_>, context: &Context) -> Decision {
+    let verdict = if event.raw.len() > EVENT_LIMIT {
+        Err(DropReason::EventTooLarge)
+    } else {
+        Facts::read(event.raw).and_then(|facts| {
+            if facts.needs_repair {
+                decide_repaired(event.raw, context)
+            } else {
+                accept(event, &facts, context, Vec::new())
+            }
+        })
+    };
+    match verdict {
+        Ok(accepted) => Decision::Accept(accepted),
+        Err(reason) => Decision::Drop(dropped(event, reason, context)),
+    }
+}
+
+/// The rare case that a text of the event is not fit for storing.
+fn decide_repaired(raw: &str, context: &Context) -> Result<AcceptedEvent, DropReason> {
+    let repaired = json::repair(raw);
+    // Repair keeps JSON valid, so that parsing cannot fail where it did not before.
+    let event = RawEvent::parse(&repaired).map_err(|_| DropReason::InvalidProperties)?;
+    let facts = Facts::read(&repaired)?;
+    accept(&event, &facts, context, vec![Warning::TextRepaired])
+}
+
+/// The rules, for an event whose text is in order.
+fn accept(
+    event: &RawEvent<'_>,
+    facts: &Facts,
+    context: &Context,
+    mut warnings: Vec<Warning>,
+) -> Result<AcceptedEvent, DropReason> {
+    let name = event_name(event, context.engage, &mut warnings)?;
+    if NOT_EVENTS.contains(&name.as_str()) {
+        return Err(DropReason::NotAnEvent);
+    }
+    let distinct_id = distinct_id(event, facts).ok_or(DropReason::MissingDistinctId)?;
+    let distinct_id = cut(distinct_id, Warning::DistinctIdCut, &mut warnings);
+    let sent_uuid = identity::sent(event)?;
+    let sent_properties = match present(event.properties) {
+        None => "{}",
+        Some(object) if object.starts_with('{') => object,
+        Some(_) => return Err(DropReason::InvalidProperties),
+    };
+
+    let timestamp = time::event_time(
+        Claims {
+            timestamp: present(event.timestamp),
+            offset: present(event.offset),
+            sent_at: context.sent_at,
+            ignore_sent_at: facts.ignore_sent_at,
+        },
+        context.received_at,
+        &mut warnings,
+    );
+    if facts.odd_cookieless_mode {
+        warnings.push(Warning::CookielessModeNotBoolean);
+    }
+    let properties = properties::lift(event, sent_properties, &mut warnings);
+    let uuid = match sent_uuid {
+        Some(uuid) => uuid,
+        None => match present(event.timestamp) {
+            Some(sent_time) => Content {
+                project: context.project,
+                name: &name,
+                distinct_id: &distinct_id,
+                sent_time,
+                properties: &properties,
+            }
+            .uuid(),
+            None => identity::new(timestamp),
+        },
+    };
+    let properties = match &context.client_address {
+        Some(address) if !facts.has_ip => {
+            let mut value = String::with_capacity(address.len() + 2);
+            json::push_string(&mut value, address);
+            json::with_member(&properties, "$ip", &value)
+        }
+        _ => properties.into_owned(),
+    };
+    Ok(AcceptedEvent {
+        uuid,
+        event: name,
+        distinct_id,
+        timestamp,
+        properties,
+        warnings,
+    })
+}
+
+/// What one walk over the text of an event finds out.
+#[derive(Debug, Default)]
+struct Facts {
+    needs_repair: bool,
+    /// Where `properties.distinct_id` stands in the text.
+    distinct_id: Option<Range<usize>>,
+    ignore_sent_at: bool,
+    odd_cookieless_mode: bool,
+    has_ip: bool,
+}
+
+impl Facts {
+    fn read(raw: &str) -> Result<Self, DropReason> {
+        let mut facts = Self::default();
+        let mut cursor = Cursor::new(raw, Limits::EVENT);
+        let walked = cursor.object(|key, cursor| {
+            if key.text() != "properties" {
+                return cursor.range().map(drop);
+            }
+            // Of properties given twice, the last count.
+            facts = Self::default();
+            if cursor.at_object() {
+                facts.read_properties(raw, cursor)
+            } else {
+                cursor.range().map(drop)
+            }
+        });
+        facts.needs_repair = cursor.needs_repair();
+        match walked {
+            Ok(()) => Ok(facts),
+            Err(Fault::TooDeep) => Err(DropReason::TooDeep),
+            Err(Fault::TooManyKeys) => Err(DropReason::TooManyKeys),
+            // Not reached: the text has been parsed before.
+            Err(Fault::Malformed) => Err(DropReason::InvalidProperties),
+        }
+    }
+
+    fn read_properties(&mut self, raw: &str, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        cursor.object(|key, cursor| {
+            let range = cursor.range()?;
+            let value = || raw.get(range.clone()).unwrap_or_default();
+            match key.text().as_ref() {
+                "distinct_id" => self.distinct_id = Some(range),
+                "$ip" => self.has_ip = true,
+                "$ignore_sent_at" => self.ignore_sent_at = value() == "true",
+                "$cookieless_mode" => {
+                    self.odd_cookieless_mode = !matches!(value(), "true" | "false");
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+}
+
+fn event_name(
+    event: &RawEvent<'_>,
+    engage: bool,
+    warnings: &mut Vec<Warning>,
+) -> Result<String, DropReason> {
+    let Some(value) = present(event.event) else {
+        return if engage {
+            Ok("$identify".to_owned())
+        } else {
+            Err(DropReason::MissingEventName)
+        };
+    };
+    let name = json::string(value).ok_or(DropReason::EventNameNotText)?;
+    if name.is_empty() {
+        return Err(DropReason::MissingEventName);
+    }
+    Ok(cut(name.into_owned(), Warning::EventNameCut, warnings))
+}
+
+/// The first of the three places that is not `null`, as text; `None` if that is
+/// blank.
+fn distinct_id(event: &RawEvent<'_>, facts: &Facts) -> Option<String> {
+    let inner = || {
+        facts
+            .distinct_id
+            .clone()
+            .and_then(|range| event.raw.get(range))
+    };
+    let value = present(event.distinct_id)
+        .or_else(|| present(event.dollar_distinct_id))
+        .or_else(|| inner().filter(|value| *value != "null"))?;
+    let text = match json::string(value) {
+        Some(text) => text.into_owned(),
+        None => json::canonical(value).ok()?,
+    };
+    if text.trim().is_empty() {
+        None
+    } else {
+        Some(text)
+    }
+}
+
+/// At most 200 characters of a text.
+fn cut(mut text: String, warning: Warning, warnings: &mut Vec<Warning>) -> String {
+    // No text has more characters than bytes.
+    if text.len() > NAME_LIMIT
+        && let Some((end, _)) = text.char_indices().nth(NAME_LIMIT)
+    {
+        text.truncate(end);
+        warnings.push(warning);
+    }
+    text
+}
+
+/// Gathers what can be shown of an event, however broken it is.
+fn dropped(event: &RawEvent<'_>, reason: DropReason, context: &Context) -> DroppedEvent {
+    let mut ignored = Vec::new();
+    let facts = Facts::read(event.raw).unwrap_or_default();
+    DroppedEvent {
+        reason,
+        event: event_name(event, context.engage, &mut ignored).ok(),
+        distinct_id: distinct_id(event, &facts)
+            .map(|id| cut(id, Warning::DistinctIdCut, &mut ignored)),
+        uuid: identity::sent(event).ok().flatten(),
+        sample: sample(event.raw),
+    }
+}
+
+fn sample(raw: &str) -> String {
+    let end = raw.floor_char_boundary(SAMPLE_LIMIT);
+    raw.get(..end).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,127 @@
+//! Why a whole request is refused, in the words of the answer (ingestion 3.2).
+//!
+//! What belongs here: code, type and sentence of each refusal.
+//! What does not: HTTP status codes, which only the server names.
+
+use std::borrow::Cow;
+
+/// A refusal of the whole request. Faults of single events are no errors: they
+/// become a [`Decision::Drop`](super::Decision::Drop).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CaptureError {
+    /// The body cannot be found, unpacked, read as JSON or understood.
+    #[error("invalid payload: {detail}")]
+    InvalidPayload {
+        /// A sentence for the sender.
+        detail: String,
+    },
+    /// The body is too big as sent, or grows too big when unpacked.
+    #[error("payload of more than {limit} bytes")]
+    PayloadTooLarge {
+        /// Bytes that would have been accepted.
+        limit: usize,
+    },
+    /// No project key anywhere.
+    #[error("no project API key")]
+    MissingApiKey,
+    /// A key that no project can have: empty, too long, not ASCII, with a NUL,
+    /// or a personal key.
+    #[error("malformed project API key")]
+    InvalidApiKey,
+    /// Events of two projects in one request.
+    #[error("two different project API keys")]
+    ConflictingApiKeys,
+}
+
+impl CaptureError {
+    /// A [`CaptureError::InvalidPayload`] with this sentence.
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
+        Self::InvalidPayload {
+            detail: detail.into(),
+        }
+    }
+
+    /// The machine code of the answer.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidPayload { .. } => "invalid_payload",
+            Self::PayloadTooLarge { .. } => "payload_too_large",
+            Self::MissingApiKey => "missing_api_key",
+            Self::InvalidApiKey | Self::ConflictingApiKeys => "invalid_api_key",
+        }
+    }
+
+    /// The `type` of the answer.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::InvalidPayload { .. } | Self::PayloadTooLarge { .. } => "validation_error",
+            Self::MissingApiKey | Self::InvalidApiKey | Self::ConflictingApiKeys => {
+                "authentication_error"
+            }
+        }
+    }
+
+    /// A sentence for the sender. A malformed key reads like an unknown one, so
+    /// that the answer does not teach the form of keys.
+    #[must_use]
+    pub fn detail(&self) -> Cow<'_, str> {
+        match self {
+            Self::InvalidPayload { detail } => Cow::Borrowed(detail),
+            Self::PayloadTooLarge { limit } => {
+                format!("The body is larger than {limit} bytes, as sent or unpacked.").into()
+            }
+            Self::MissingApiKey => "The request carries no project API key.".into(),
+            Self::InvalidApiKey => "No project has this API key.".into(),
+            Self::ConflictingApiKeys => {
+                "The events carry different project API keys; send one request per project.".into()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CaptureError;
+
+    #[test]
+    fn every_refusal_has_code_type_and_sentence() {
+        let table = [
+            (
+                CaptureError::invalid("So."),
+                "invalid_payload",
+                "validation_error",
+                "So.",
+            ),
+            (
+                CaptureError::PayloadTooLarge { limit: 7 },
+                "payload_too_large",
+                "validation_error",
+                "The body is larger than 7 bytes, as sent or unpacked.",
+            ),
+            (
+                CaptureError::MissingApiKey,
+                "missing_api_key",
+                "authentication_error",
+                "The request carries no project API key.",
+            ),
+            (
+                CaptureError::InvalidApiKey,
+                "invalid_api_key",
+                "authentication_error",
+                "No project has this API key.",
+            ),
+            (
+                CaptureError::ConflictingApiKeys,
+                "invalid_api_key",
+                "authentication_error",
+                "The events carry different project API keys; send one request per project.",
+            ),
+        ];
+        for (error, code, kind, detail) in table {
+            assert_eq!((error.code(), error.kind()), (code, kind));
+            assert_eq!(error.detail(), detail);
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! JSON as text: what the capture path needs to know about an event without
+//! building a tree of it.
+//!
+//! What belongs here: one scanner that walks raw JSON text once and reports its
+//! members, depth, number of keys and damaged escapes; and the few rewrites that
+//! keep every number and every other byte as it was sent.
+//! What does not: anything that knows what an event is.
+//!
+//! Every function expects text that a JSON parser has accepted. On other text
+//! the outcome is unspecified, but there is no panic and no endless loop.
+
+mod escape;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memchr2;
+
+use escape::Escape;
+pub(crate) use escape::{push_string, repair, string, unescape};
+
+/// Why a walk stopped early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// More nested objects and lists than allowed.
+    TooDeep,
+    /// More members, over all levels, than allowed.
+    TooManyKeys,
+    /// Not JSON, or not the kind of value that was asked for.
+    Malformed,
+}
+
+/// How much a walk accepts (ingestion 2.7).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Nested objects and lists; the outermost one counts as 1.
+    depth: usize,
+    /// Members over all levels.
+    keys: usize,
+}
+
+impl Limits {
+    /// What one event may hold.
+    pub(crate) const EVENT: Self = Self {
+        depth: 64,
+        keys: 10_000,
+    };
+    /// For look-ups in text whose limits are judged elsewhere.
+    pub(crate) const NONE: Self = Self {
+        depth: usize::MAX,
+        keys: usize::MAX,
+    };
+}
+
+/// The name of a member, decoded only when asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Key<'a> {
+    /// Between the quotes, as sent.
+    raw: &'a str,
+    escaped: bool,
+}
+
+impl<'a> Key<'a> {
+    /// The name itself.
+    pub(crate) fn text(self) -> Cow<'a, str> {
+        if self.escaped {
+            unescape(self.raw)
+        } else {
+            Cow::Borrowed(self.raw)
+        }
+    }
+}
+
+/// A position in JSON text, moving forward only.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    keys: usize,
+    limits: Limits,
+    needs_repair: bool,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the first value of `text`.
+    pub(crate) fn new(text: &'a str, limits: Limits) -> Self {
+        let mut cursor = Self {
+            text,
+            at: 0,
+            depth: 0,
+            keys: 0,
+            limits,
+            needs_repair: false,
+        };
+        cursor.skip_blanks();
+        cursor
+    }
+
+    /// Whether an escape passed so far stands for NUL or for half of a
+    /// surrogate pair, which no stored text can hold.
+    pub(crate) fn needs_repair(&self) -> bool {
+        self.needs_repair
+    }
+
+    /// Whether the value ahead is an object.
+    pub(crate) fn at_object(&self) -> bool {
+        self.peek() == Some(b'{')
+    }
+
+    /// Walks the object ahead. `member` is called at every value and has to
+    /// take it with one of the methods of this type.
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(Key<'a>, &mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.expect(b'{')?;
+        self.descend()?;
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                Some(b'}') => {
+                    self.ascend();
+                    return Ok(());
+                }
+                Some(b',') => self.at += 1,
+                Some(b'"') => {
+                    let from = self.at + 1;
+                    let escaped = self.string()?;
+                    let raw = self.slice(from..self.at - 1)?;
+                    self.skip_blanks();
+                    self.expect(b':')?;
+                    self.count_key()?;
+                    self.skip_blanks();
+                    member(Key { raw, escaped }, self)?;
+                }
+                _ => return Err(Fault::Malformed),
+            }
+        }
+    }
+
+    /// Walks the list ahead. `element` is called at every value and has to take
+    /// it with one of the methods of this type.
+    pub(crate) fn list(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.enter_list()?;
+        while self.at_element()? {
+            element(self)?;
+        }
+        Ok(())
+    }
+
+    /// Goes into the list ahead. Then [`Cursor::at_element`] and a method that
+    /// takes a value alternate.
+    pub(crate) fn enter_list(&mut self) -> Result<(), Fault> {
+        self.expect(b'[')?;
+        self.descend()
+    }
+
+    /// Goes to the next value of a list; `false` at its end.
+    pub(crate) fn at_element(&mut self) -> Result<bool, Fault> {
+        loop {
+            self.skip_blanks();
+            match self.peek() {
+                Some(b']') => {
+                    self.ascend();
+                    return Ok(false);
+                }
+                Some(b',') => self.at += 1,
+                Some(_) => return Ok(true),
+                None => return Err(Fault::Malformed),
+            }
+        }
+    }
+
+    /// Takes the value ahead and gives its text.
+    pub(crate) fn value(&mut self) -> Result<&'a str, Fault> {
+        let range = self.range()?;
+        self.slice(range)
+    }
+
+    /// Takes the value ahead and tells where in the text it stands.
+    ///
+    /// No recursion: depth costs a counter, not stack.
+    pub(crate) fn range(&mut self) -> Result<Range<usize>, Fault> {
+        let from = self.at;
+        match self.peek() {
+            Some(b'"') => {
+                self.string()?;
+            }
+            Some(b'{' | b'[') => {
+                let outside = self.depth;
+                loop {
+                    match self.peek() {
+                        Some(b'"') => {
+                            self.string()?;
+                        }
+                        Some(b'{' | b'[') => {
+                            self.at += 1;
+                            self.descend()?;
+                        }
+                        Some(b'}' | b']') => {
+                            self.ascend();
+                            if self.depth <= outside {
+                                break;
+                            }
+                        }
+                        Some(b':') => {
+                            self.at += 1;
+                            self.count_key()?;
+                        }
+                        Some(_) => self.at += 1,
+                        None => return Err(Fault::Malformed),
+                    }
+                }
+            }
+            Some(b'}' | b']' | b',' | b':') | None => return Err(Fault::Malformed),
+            Some(_) => {
+                let ends = |b: &u8| matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
+                let rest = self.text.as_bytes().get(from..).unwrap_or_default();
+                self.at = from + rest.iter().position(ends).unwrap_or(rest.len());
+            }
+        }
+        Ok(from..self.at)
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn slice(&self, range: Range<usize>) -> Result<&'a str, Fault> {
+        self.text.get(range).ok_or(Fault::Malformed)
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Fault> {
+        if self.peek() != Some(byte) {
+            return Err(Fault::Malformed);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn skip_blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    fn descend(&mut self) -> Result<(), Fault> {
+        self.depth += 1;
+        if self.depth > self.limits.depth {
+            Err(Fault::TooDeep)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn ascend(&mut self) {
+        self.at += 1;
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    fn count_key(&mut self) -> Result<(), Fault> {
+        self.keys += 1;
+        if self.keys > self.limits.keys {
+            Err(Fault::TooManyKeys)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// From an opening quote to behind the closing one; tells whether there was
+    /// an escape.
+    fn string(&mut self) -> Result<bool, Fault> {
+        self.at += 1;
+        let mut escaped = false;
+        loop {
+            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            let found = memchr2(b'"', b'\\', rest).ok_or(Fault::Malformed)?;
+            let from = rest.get(found..).unwrap_or_default();
+            self.at += found;
+            if from.first() == Some(&b'"') {
+                self.at += 1;
+                return Ok(escaped);
+            }
+            let escape = Escape::read(from).ok_or(Fault::Malformed)?;
+            self.at += escape.length;
+            self.needs_repair |= escape.broken;
+            escaped = true;
+        }
+    }
+}
+
+/// The object with one more member at its end.
+pub(crate) fn with_member(object: &str, key: &str, value: &str) -> String {
+    let body = object.trim_end().strip_suffix('}').unwrap_or(object);
+    let mut out = String::with_capacity(object.len() + key.len() + value.len() + 6);
+    out.push_str(body);
+    if !body.trim_end().ends_with('{') {
+        out.push(',');
+    }
+    push_string(&mut out, key);
+    out.push(':');
+    out.push_str(value);
+    out.push('}');
+    out
+}
+
+/// One text for all spellings of a value: no blanks, names in order, the last of
+/// equal names, escapes only where needed. Numbers keep their digits.
+///
+/// # Errors
+/// The limits of an event apply.
+pub(crate) fn canonical(json: &str) -> Result<String, Fault> {
+    let mut out = String::with_capacity(json.len());
+    push_canonical(&mut out, &mut Cursor::new(json, Limits::EVENT))?;
+    Ok(out)
+}
+
+/// Recursive, but never deeper than the depth limit.
+fn push_canonical(out: &mut String, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    match cursor.peek() {
+        Some(b'{') => {
+            let start = out.len();
+            let mut members = Vec::new();
+            cursor.object(|key, cursor| {
+                let from = out.len();
+                let name = key.text();
+                push_string(out, &name);
+                out.push(':');
+                push_canonical(out, cursor)?;
+                members.push((name, from..out.len()));
+                Ok(())
+            })?;
+            // Stable, so that the last of equal names stays last.
+            members.sort_by(|(left, _), (right, _)| left.cmp(right));
+            let mut sorted = String::with_capacity(out.len() - start + 2);
+            for (index, (name, range)) in members.iter().enumerate() {
+                if members.get(index + 1).is_some_and(|(next, _)| next == name) {
+                    continue;
+                }
+                sorted.push(if sorted.is_empty() { '{' } else { ',' });
+                sorted.push_str(out.get(range.clone()).unwrap_or_default());
+            }
+            out.truncate(start);
+            out.push_str(if sorted.is_empty() { "{" } else { &sorted });
+            out.push('}');
+            Ok(())
+        }
+        Some(b'[') => {
+            out.push('[');
+            let mut first = true;
+            cursor.list(|cursor| {
+                if !std::mem::take(&mut first) {
+                    out.push(',');
+                }
+                push_canonical(out, cursor)
+            })?;
+            out.push(']');
+            Ok(())
+        }
+        _ => {
+            let value = cursor.value()?;
+            match string(value) {
+                Some(text) => push_string(out, &text),
+                None => out.push_str(value),
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,158 @@
+//! The inside of JSON strings: reading, repairing and writing escapes.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+/// The text inside a JSON string, from between its quotes. NUL and halves of
+/// pairs become U+FFFD.
+pub(crate) fn unescape(raw: &str) -> Cow<'_, str> {
+    if memchr(b'\\', raw.as_bytes()).is_none() {
+        return Cow::Borrowed(raw);
+    }
+    let mut text = String::with_capacity(raw.len());
+    for piece in Pieces(raw) {
+        match piece {
+            Piece::Plain(plain) => text.push_str(plain),
+            Piece::Escape(escape, _) => text.push(escape.value),
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// The text of a JSON value if it is a string.
+pub(crate) fn string(value: &str) -> Option<Cow<'_, str>> {
+    value.strip_prefix('"')?.strip_suffix('"').map(unescape)
+}
+
+/// The same JSON with U+FFFD for every escape that stands for NUL or for half
+/// of a pair.
+pub(crate) fn repair(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for piece in Pieces(json) {
+        match piece {
+            Piece::Plain(plain) => text.push_str(plain),
+            Piece::Escape(escape, _) if escape.broken => text.push(escape.value),
+            Piece::Escape(_, sent) => text.push_str(sent),
+        }
+    }
+    text
+}
+
+/// Appends `text` as a JSON string.
+pub(crate) fn push_string(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// One escape sequence; both halves of a surrogate pair count as one.
+pub(super) struct Escape {
+    /// Bytes of the sequence.
+    pub(super) length: usize,
+    /// What it stands for; U+FFFD when broken.
+    value: char,
+    /// NUL, or half of a pair.
+    pub(super) broken: bool,
+}
+
+impl Escape {
+    /// Reads the sequence that starts with the backslash at the front.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let value = match bytes.get(1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'u' => return Self::read_unicode(bytes),
+            simple @ (b'"' | b'\\' | b'/') => char::from(*simple),
+            _ => return None,
+        };
+        Some(Self {
+            length: 2,
+            value,
+            broken: false,
+        })
+    }
+
+    fn read_unicode(bytes: &[u8]) -> Option<Self> {
+        let broken = Self {
+            length: 6,
+            value: char::REPLACEMENT_CHARACTER,
+            broken: true,
+        };
+        match unicode_unit(bytes)? {
+            0 => Some(broken),
+            high @ 0xD800..0xDC00 => match bytes.get(6..).and_then(unicode_unit) {
+                Some(low @ 0xDC00..0xE000) => {
+                    let value = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+                    char::from_u32(value).map(|value| Self {
+                        length: 12,
+                        value,
+                        broken: false,
+                    })
+                }
+                _ => Some(broken),
+            },
+            unit => Some(match char::from_u32(unit) {
+                Some(value) => Self {
+                    length: 6,
+                    value,
+                    broken: false,
+                },
+                None => broken,
+            }),
+        }
+    }
+}
+
+/// The number in a `\uXXXX` at the front.
+fn unicode_unit(bytes: &[u8]) -> Option<u32> {
+    let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
+    digits.iter().try_fold(0, |unit, digit| {
+        Some(unit << 4 | char::from(*digit).to_digit(16)?)
+    })
+}
+
+enum Piece<'a> {
+    Plain(&'a str),
+    Escape(Escape, &'a str),
+}
+
+/// Cuts text at its escapes. What follows a backslash that starts none is
+/// passed on as it is.
+struct Pieces<'a>(&'a str);
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        let bytes = self.0.as_bytes();
+        let (length, escape) = match memchr(b'\\', bytes) {
+            _ if bytes.is_empty() => return None,
+            Some(0) => match Escape::read(bytes) {
+                Some(escape) => (escape.length, Some(escape)),
+                None => (bytes.len(), None),
+            },
+            Some(next) => (next, None),
+            None => (bytes.len(), None),
+        };
+        let (piece, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(match escape {
+            Some(escape) => Piece::Escape(escape, piece),
+            None => Piece::Plain(piece),
+        })
+    }
+}

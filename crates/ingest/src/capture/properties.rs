@@ -1,0 +1,150 @@
+//! Bringing `$set`, `$set_once` and `$unset` from beside the properties into
+//! them (ingestion 2.4), as text: everything else stays byte for byte as sent.
+//!
+//! What belongs here: the union of the two places.
+//! What does not: what the three mean for a person.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use weir_model::outcomes::Warning;
+
+use super::json::{self, Cursor, Fault, Limits};
+use super::shape::{RawEvent, present};
+
+/// The properties with the three fields of the top level merged in. Mostly there
+/// is nothing to merge, and then nothing is copied.
+pub(super) fn lift<'a>(
+    event: &RawEvent<'_>,
+    properties: &'a str,
+    warnings: &mut Vec<Warning>,
+) -> Cow<'a, str> {
+    let fields = [
+        ("$set", event.set, Union::Objects),
+        ("$set_once", event.set_once, Union::Objects),
+        ("$unset", event.unset, Union::Names),
+    ];
+    let mut merged = Cow::Borrowed(properties);
+    for (name, field, union) in fields {
+        let Some(top) = present(field) else { continue };
+        if !union.takes(top) {
+            if !warnings.contains(&Warning::InvalidPersonUpdate) {
+                warnings.push(Warning::InvalidPersonUpdate);
+            }
+            continue;
+        }
+        merged = Cow::Owned(match find(&merged, name) {
+            None => json::with_member(&merged, name, top),
+            Some(place) => {
+                let inner = merged.get(place.clone()).unwrap_or_default();
+                let value = if union.takes(inner) {
+                    union.of(inner, top)
+                } else {
+                    None
+                };
+                let mut text = merged.clone().into_owned();
+                text.replace_range(place, value.as_deref().unwrap_or(top));
+                text
+            }
+        });
+    }
+    merged
+}
+
+/// Where the value of the last member with this name stands.
+fn find(object: &str, name: &str) -> Option<Range<usize>> {
+    let mut place = None;
+    let walked = Cursor::new(object, Limits::NONE).object(|key, cursor| {
+        let range = cursor.range()?;
+        if key.text() == name {
+            place = Some(range);
+        }
+        Ok(())
+    });
+    walked.ok().and(place)
+}
+
+/// How two values of a field become one.
+#[derive(Clone, Copy)]
+enum Union {
+    /// Objects: the members of both; of equal names the one of the top level.
+    Objects,
+    /// Names, as a list or as the names of an object: a list of both.
+    Names,
+}
+
+impl Union {
+    fn takes(self, value: &str) -> bool {
+        match self {
+            Self::Objects => value.starts_with('{'),
+            Self::Names => value.starts_with(['{', '[']),
+        }
+    }
+
+    fn of(self, inner: &str, top: &str) -> Option<String> {
+        match self {
+            Self::Objects => unite_objects(inner, top),
+            Self::Names => unite_names(inner, top),
+        }
+        .ok()
+    }
+}
+
+fn unite_objects(inner: &str, top: &str) -> Result<String, Fault> {
+    let mut members = Vec::new();
+    let mut taken = HashSet::new();
+    Cursor::new(top, Limits::NONE).object(|key, cursor| {
+        taken.insert(key.text());
+        members.push((key.text(), cursor.value()?));
+        Ok(())
+    })?;
+    let mut out = String::with_capacity(inner.len() + top.len());
+    let mut push = |name: &str, value: &str| {
+        out.push(if out.is_empty() { '{' } else { ',' });
+        json::push_string(&mut out, name);
+        out.push(':');
+        out.push_str(value);
+    };
+    Cursor::new(inner, Limits::NONE).object(|key, cursor| {
+        let value = cursor.value()?;
+        if !taken.contains(&key.text()) {
+            push(&key.text(), value);
+        }
+        Ok(())
+    })?;
+    for (name, value) in members {
+        push(&name, value);
+    }
+    if out.is_empty() {
+        out.push('{');
+    }
+    out.push('}');
+    Ok(out)
+}
+
+fn unite_names(inner: &str, top: &str) -> Result<String, Fault> {
+    let mut names = Vec::new();
+    for source in [inner, top] {
+        let mut cursor = Cursor::new(source, Limits::NONE);
+        if cursor.at_object() {
+            cursor.object(|key, cursor| {
+                let mut name = String::new();
+                json::push_string(&mut name, &key.text());
+                names.push(Cow::Owned(name));
+                cursor.range().map(drop)
+            })?;
+        } else {
+            cursor.list(|cursor| {
+                names.push(Cow::Borrowed(cursor.value()?));
+                Ok(())
+            })?;
+        }
+    }
+    let mut seen = HashSet::new();
+    names.retain(|name: &Cow<'_, str>| seen.insert(name.clone()));
+    Ok(format!("[{}]", names.join(",")))
+}
+
+#[cfg(test)]
+mod tests;

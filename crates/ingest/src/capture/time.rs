@@ -1,0 +1,294 @@
+//! The time of an event (ingestion 2.5).
+//!
+//! What belongs here: reading the many spellings of a time, and the rule that
+//! turns the sender's clock into ours.
+//! What does not: the clock; the time of receipt comes in.
+//!
+//! All times are microseconds since 1970-01-01 UTC; finer digits are cut.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use weir_model::outcomes::Warning;
+
+use super::json;
+
+const SECOND: i64 = 1_000_000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// How far ahead of us an event may be: the zones of the earth and an hour for
+/// bad clocks do not reach it.
+const FUTURE_LIMIT: i64 = 23 * HOUR;
+
+/// 0000-01-01T00:00:00Z, the first time that is kept.
+const YEAR_0: i64 = -62_167_219_200 * SECOND;
+
+/// 10000-01-01T00:00:00Z, the first time that is too late.
+const YEAR_10000: i64 = 253_402_300_800 * SECOND;
+
+/// What an event and its request say about time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Claims<'a> {
+    /// JSON text of `timestamp`; absent if `null`.
+    pub(super) timestamp: Option<&'a str>,
+    /// JSON text of `offset`; absent if `null`.
+    pub(super) offset: Option<&'a str>,
+    /// When the sender sent the request by its own clock.
+    pub(super) sent_at: Option<DateTime<Utc>>,
+    /// `$ignore_sent_at`: the sender vouches for its clock.
+    pub(super) ignore_sent_at: bool,
+}
+
+/// The time of the event by our clock.
+pub(super) fn event_time(
+    claims: Claims<'_>,
+    received_at: DateTime<Utc>,
+    warnings: &mut Vec<Warning>,
+) -> i64 {
+    let now = received_at.timestamp_micros();
+    let time = claimed_time(claims, now, warnings);
+    if time > now.saturating_add(FUTURE_LIMIT) {
+        warnings.push(Warning::FutureTimestamp);
+        now
+    } else if (YEAR_0..YEAR_10000).contains(&time) {
+        time
+    } else {
+        warnings.push(Warning::TimestampOutOfRange);
+        0
+    }
+}
+
+/// Before the bounds. Saturates: what overflows is out of bounds anyway.
+fn claimed_time(claims: Claims<'_>, now: i64, warnings: &mut Vec<Warning>) -> i64 {
+    if let Some(offset) = claims.offset {
+        if let Some(milliseconds) = integer(offset) {
+            return now.saturating_sub(milliseconds.saturating_mul(1000));
+        }
+        warnings.push(Warning::InvalidTimestamp);
+    }
+    let Some(timestamp) = claims.timestamp else {
+        return now;
+    };
+    let Some(time) = parse_json(timestamp) else {
+        if !warnings.contains(&Warning::InvalidTimestamp) {
+            warnings.push(Warning::InvalidTimestamp);
+        }
+        return now;
+    };
+    match claims.sent_at {
+        Some(sent_at) if !claims.ignore_sent_at => {
+            let ahead = sent_at.timestamp_micros().saturating_sub(now);
+            time.saturating_sub(ahead)
+        }
+        _ => time,
+    }
+}
+
+/// A whole number, also in the spelling of libraries that know floats only.
+fn integer(json: &str) -> Option<i64> {
+    let (digits, fraction) = json.split_once('.').unwrap_or((json, "0"));
+    if !fraction.bytes().all(|digit| digit == b'0') {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+/// Reads a JSON text or number as a time, in any of the spellings.
+fn parse_json(json: &str) -> Option<i64> {
+    match json::string(json) {
+        Some(text) => parse(&text),
+        None => parse_epoch(json),
+    }
+}
+
+/// Reads a time in any of the spellings: ISO 8601 and its relatives, epoch
+/// seconds or milliseconds, RFC 2822.
+fn parse(text: &str) -> Option<i64> {
+    let text = text.trim();
+    parse_iso(text).or_else(|| parse_epoch(text)).or_else(|| {
+        DateTime::parse_from_rfc2822(text)
+            .ok()
+            .map(|time| time.timestamp_micros())
+    })
+}
+
+/// Reads RFC 3339 and what people write instead: no time, a blank for the `T`,
+/// no seconds, no zone (UTC), zones without minutes, slashes, month first if the
+/// year does not come first.
+pub(super) fn parse_iso(text: &str) -> Option<i64> {
+    let mut reader = Reader(text.trim().as_bytes());
+    let days = reader.date()?;
+    if reader.0.is_empty() {
+        return Some(days * DAY);
+    }
+    let time = if reader.take_any(b"Tt ").is_some() {
+        reader.time()?
+    } else {
+        0
+    };
+    let zone = reader.zone()?;
+    if reader.0.is_empty() {
+        Some(days * DAY + time - zone)
+    } else {
+        None
+    }
+}
+
+/// Reads seconds, or milliseconds and finer, since 1970; the number of digits
+/// tells. Fewer than nine digits would be before March 1973 and is rather
+/// something else: a year, a date without dashes, a count.
+fn parse_epoch(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(fraction) {
+        return None;
+    }
+    // `places`: digits of the fraction that still reach a microsecond.
+    let (places, divisor) = match whole.len() {
+        9..=11 => (6, 1),
+        12..=14 => (3, 1),
+        15..=17 => (0, 1),
+        18..=19 => (0, 1000),
+        _ => return None,
+    };
+    let scale = 10_i64.pow(places);
+    let whole: i64 = whole.parse().ok()?;
+    let time = whole
+        .checked_mul(scale)?
+        .checked_add(fraction_of(fraction, places))?
+        / divisor;
+    Some(if negative { -time } else { time })
+}
+
+/// The first `places` digits of a fraction, padded with zeros.
+fn fraction_of(digits: &str, places: u32) -> i64 {
+    let padded = digits.bytes().chain(std::iter::repeat(b'0'));
+    padded
+        .take(places as usize)
+        .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
+}
+
+/// Eats ASCII from the front.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// Takes one byte if it is among `bytes`.
+    fn take_any(&mut self, bytes: &[u8]) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        if !bytes.contains(first) {
+            return None;
+        }
+        self.0 = rest;
+        Some(*first)
+    }
+
+    /// Takes at most `most` digits.
+    fn digits(&mut self, most: usize) -> &'a str {
+        let count = self
+            .0
+            .iter()
+            .take(most)
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        let (digits, rest) = self.0.split_at_checked(count).unwrap_or((&[], self.0));
+        self.0 = rest;
+        std::str::from_utf8(digits).unwrap_or_default()
+    }
+
+    /// Takes one or two digits.
+    fn two(&mut self) -> Option<i64> {
+        self.digits(2).parse().ok()
+    }
+
+    /// Takes exactly two digits.
+    fn pair(&mut self) -> Option<i64> {
+        let digits = self.digits(2);
+        if digits.len() == 2 {
+            digits.parse().ok()
+        } else {
+            None
+        }
+    }
+
+    /// Days since 1970.
+    fn date(&mut self) -> Option<i64> {
+        let negative = self.take_any(b"+-") == Some(b'-');
+        let first = self.digits(6);
+        let separator = self.take_any(b"-/")?;
+        let second = self.two()?;
+        self.take_any(&[separator])?;
+        let (year, month, day) = if first.len() >= 4 {
+            (first, second, self.two()?)
+        } else if separator == b'/' && matches!(first.len(), 1 | 2) && !negative {
+            let year = self.digits(4);
+            if year.len() != 4 {
+                return None;
+            }
+            (year, first.parse().ok()?, second)
+        } else {
+            return None;
+        };
+        let year: i32 = year.parse().ok()?;
+        let year = if negative { -year } else { year };
+        let date =
+            NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?)?;
+        Some(date.signed_duration_since(NaiveDate::default()).num_days())
+    }
+
+    /// Microseconds since midnight.
+    fn time(&mut self) -> Option<i64> {
+        while self.take_any(b" ").is_some() {}
+        let hours = self.two()?;
+        self.take_any(b":")?;
+        let minutes = self.pair()?;
+        let mut micros = 0;
+        let mut seconds = 0;
+        if self.take_any(b":").is_some() {
+            seconds = self.pair()?;
+            if self.take_any(b".,").is_some() {
+                let digits = self.digits(usize::MAX);
+                if digits.is_empty() {
+                    return None;
+                }
+                micros = fraction_of(digits, 6);
+            }
+        }
+        // Second 60 is a leap second; it runs into the next minute.
+        if hours > 23 || minutes > 59 || seconds > 60 {
+            return None;
+        }
+        Some(hours * HOUR + minutes * MINUTE + seconds * SECOND + micros)
+    }
+
+    /// Microseconds ahead of UTC.
+    fn zone(&mut self) -> Option<i64> {
+        while self.take_any(b" ").is_some() {}
+        if self.0.is_empty() {
+            return Some(0);
+        }
+        for name in [&b"Z"[..], b"UTC", b"GMT"] {
+            if self.0.eq_ignore_ascii_case(name) {
+                self.0 = &[];
+                return Some(0);
+            }
+        }
+        let sign = if self.take_any(b"+-")? == b'-' { -1 } else { 1 };
+        let hours = self.pair()?;
+        let minutes = if self.take_any(b":").is_some() || !self.0.is_empty() {
+            self.pair()?
+        } else {
+            0
+        };
+        if hours > 23 || minutes > 59 {
+            return None;
+        }
+        Some(sign * (hours * HOUR + minutes * MINUTE))
+    }
+}
+
+#[cfg(test)]
+mod tests;

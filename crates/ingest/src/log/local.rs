@@ -1,0 +1,386 @@
+//! The log in segment files on this machine.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
+use weir_model::ProjectId;
+use weir_store::disk::DiskState;
+
+use super::frame::{HEADER, Header};
+use super::recovery::{Recovery, cut_tail, scan};
+use super::segment::Segment;
+use super::writer::{Pending, Writer};
+use super::{AppendError, Appended, IngestLog, LogError, Offset, Record};
+use crate::batch::Batch;
+
+/// Unit of the semaphore that bounds what waits for the writer.
+const ROOM_UNIT: usize = 1024;
+
+/// Bounds of the log.
+#[derive(Debug, Clone)]
+pub struct LogSettings {
+    /// Bytes of one segment.
+    pub segment_size: u64,
+    /// Bytes that may wait for the writer; beyond: busy.
+    pub pending: usize,
+    /// Bytes of records that may wait to be applied; beyond: busy.
+    pub backlog: u64,
+    /// Bytes of recent records kept in memory for the consumers.
+    pub tail: usize,
+    /// Bytes of applied records that are kept as a source of repair.
+    pub keep_bytes: u64,
+    /// How long applied records are kept.
+    pub keep_for: Duration,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self {
+            segment_size: 64 << 20,
+            pending: 64 << 20,
+            backlog: 8 << 30,
+            tail: 24 << 20,
+            keep_bytes: 2 << 30,
+            keep_for: Duration::from_secs(24 * 3600),
+        }
+    }
+}
+
+/// What writer and readers share.
+pub(super) struct Shared {
+    segments: Mutex<Vec<Segment>>,
+    tail: Mutex<Tail>,
+    tail_limit: usize,
+    pub(super) poisoned: Notify,
+}
+
+#[derive(Default)]
+struct Tail {
+    records: VecDeque<Arc<Record>>,
+    bytes: usize,
+}
+
+impl Shared {
+    /// Makes synced records visible to readers.
+    pub(super) fn published(&self, records: &[Arc<Record>], end: u64) {
+        if let Some(last) = self.segments.lock().last_mut() {
+            last.end = end;
+        }
+        let mut tail = self.tail.lock();
+        for record in records {
+            tail.bytes += record.size();
+            tail.records.push_back(Arc::clone(record));
+        }
+        while tail.bytes > self.tail_limit && tail.records.len() > 1 {
+            if let Some(old) = tail.records.pop_front() {
+                tail.bytes -= old.size();
+            }
+        }
+    }
+
+    /// Closes the last segment at `end` and adds the next.
+    pub(super) fn rolled(&self, end: u64, next: Segment) {
+        let mut segments = self.segments.lock();
+        if let Some(last) = segments.last_mut() {
+            last.end = end;
+            last.closed_at = last.file.metadata().ok().and_then(|m| m.modified().ok());
+        }
+        segments.push(next);
+    }
+}
+
+impl Record {
+    pub(super) fn with_batch(header: &Header, payload: Bytes, batch: Arc<Batch>) -> Self {
+        let record = Self::from_disk(header, payload);
+        // A fresh cell takes the value.
+        let _ = record.batch.set(batch);
+        record
+    }
+
+    fn from_disk(header: &Header, payload: Bytes) -> Self {
+        Self {
+            offset: Offset(header.offset),
+            next: Offset(header.offset + header.span()),
+            project: ProjectId(header.project),
+            first_arrival: header.first_arrival,
+            count: header.count,
+            payload,
+            batch: OnceLock::new(),
+        }
+    }
+}
+
+/// The log in segment files of one directory.
+pub struct LocalLog {
+    settings: LogSettings,
+    shared: Arc<Shared>,
+    queue: Mutex<Option<mpsc::UnboundedSender<Pending>>>,
+    room: Arc<Semaphore>,
+    poisoned: Arc<AtomicBool>,
+    end: watch::Sender<Offset>,
+    applied: AtomicU64,
+    disk: Arc<DiskState>,
+    recovery: Recovery,
+    writer: Mutex<Option<std::thread::JoinHandle<()>>>,
+}
+
+impl LocalLog {
+    /// Opens the log of `directory`, repairing what a crash left.
+    ///
+    /// `next_arrivals`: for every project the first arrival number that the
+    /// store has not seen; records in the log raise it further.
+    ///
+    /// # Errors
+    /// When the directory cannot be read or written.
+    pub fn open(
+        directory: &Path,
+        settings: LogSettings,
+        next_arrivals: HashMap<i64, u64>,
+        disk: Arc<DiskState>,
+    ) -> Result<Self, LogError> {
+        std::fs::create_dir_all(directory).map_err(|source| LogError::Io {
+            action: "create",
+            path: directory.to_owned(),
+            source,
+        })?;
+        let mut arrivals = next_arrivals;
+        let mut recovery = Recovery::default();
+        let mut segments = Segment::open_all(directory)?;
+        let count = segments.len();
+        let mut raise = |header: &Header| {
+            let after = header.first_arrival + u64::from(header.count);
+            let next = arrivals.entry(header.project).or_insert(1);
+            *next = (*next).max(after);
+        };
+        for (index, segment) in segments.iter_mut().enumerate() {
+            let end = scan(segment, directory, &mut recovery, &mut raise)?;
+            if index + 1 == count {
+                recovery.torn_bytes = cut_tail(segment, end, settings.segment_size)?;
+            }
+            segment.end = end;
+        }
+        if segments.is_empty() {
+            segments.push(Segment::create(directory, 0, settings.segment_size)?);
+        }
+        let Some(active) = segments.last().cloned() else { return Err(LogError::Missing(0)) };
+        let position = active.end;
+        tracing::info!(
+            records = recovery.records,
+            torn_bytes = recovery.torn_bytes,
+            damaged = recovery.damaged.len(),
+            end = position,
+            "opened the ingest log"
+        );
+
+        let (end, _) = watch::channel(Offset(position));
+        let (queue, waiting) = mpsc::unbounded_channel();
+        let poisoned = Arc::new(AtomicBool::new(false));
+        let shared = Arc::new(Shared {
+            segments: Mutex::new(segments),
+            tail: Mutex::new(Tail::default()),
+            tail_limit: settings.tail,
+            poisoned: Notify::new(),
+        });
+        let writer = Writer {
+            directory: PathBuf::from(directory),
+            segment_size: settings.segment_size,
+            shared: Arc::clone(&shared),
+            poisoned: Arc::clone(&poisoned),
+            end: end.clone(),
+            arrivals,
+            active,
+            position,
+        };
+        let thread = std::thread::Builder::new()
+            .name("ingest-log".to_owned())
+            .spawn(move || writer.run(waiting))
+            .map_err(|source| LogError::Io {
+                action: "start the writer of",
+                path: directory.to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            room: Arc::new(Semaphore::new(settings.pending / ROOM_UNIT)),
+            settings,
+            shared,
+            queue: Mutex::new(Some(queue)),
+            poisoned,
+            end,
+            applied: AtomicU64::new(0),
+            disk,
+            recovery,
+            writer: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// What opening found and did.
+    #[must_use]
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// Returns when a write has failed: the process should end then.
+    pub async fn failed(&self) {
+        if !self.poisoned.load(Ordering::Acquire) {
+            self.shared.poisoned.notified().await;
+        }
+    }
+
+    /// Bytes on stable storage that are not applied yet.
+    #[must_use]
+    pub fn backlog(&self) -> u64 {
+        self.end.borrow().0.saturating_sub(self.applied.load(Ordering::Acquire))
+    }
+
+    /// Accepts nothing more and returns when everything accepted is synced.
+    pub fn close(&self) {
+        drop(self.queue.lock().take());
+        if let Some(thread) = self.writer.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the ingest log's writer ended in a panic");
+        }
+    }
+
+    fn check(&self) -> Result<(), AppendError> {
+        if self.poisoned.load(Ordering::Acquire) {
+            return Err(AppendError::Poisoned);
+        }
+        if self.disk.is_low() {
+            return Err(AppendError::DiskLow);
+        }
+        if self.backlog() > self.settings.backlog {
+            return Err(AppendError::Busy);
+        }
+        Ok(())
+    }
+
+    fn from_tail(&self, from: Offset, max_bytes: usize) -> Vec<Arc<Record>> {
+        let tail = self.shared.tail.lock();
+        let at = tail.records.partition_point(|record| record.offset < from);
+        let begins = tail.records.get(at).is_some_and(|record| record.offset == from);
+        if !begins {
+            return Vec::new();
+        }
+        let mut taken = 0;
+        let mut records = Vec::new();
+        for record in tail.records.range(at..) {
+            if !records.is_empty() && taken + record.size() > max_bytes {
+                break;
+            }
+            taken += record.size();
+            records.push(Arc::clone(record));
+        }
+        records
+    }
+
+    fn from_disk(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError> {
+        let segment = {
+            let segments = self.shared.segments.lock();
+            let at = segments.partition_point(|segment| segment.end <= from.0);
+            match segments.get(at) {
+                // A place between two segments (or before the first one kept)
+                // continues at the next.
+                Some(segment) => segment.clone(),
+                None => return Ok(Vec::new()),
+            }
+        };
+        let mut records = Vec::new();
+        let mut at = from.0.max(segment.base);
+        let mut taken = 0;
+        while at < segment.end && (records.is_empty() || taken < max_bytes) {
+            let head = segment.read_at(at, HEADER)?;
+            let Some(header) = Header::read(&head, at) else {
+                // Damage that recovery reported: go on at the next sound record.
+                at += super::frame::ALIGN;
+                continue;
+            };
+            let payload = segment.read_at(at + HEADER as u64, header.length as usize)?;
+            if crc32c::crc32c(&payload) != header.payload_crc {
+                tracing::error!(offset = at, "ingest log: a record is damaged and is passed over");
+                at += super::frame::ALIGN;
+                continue;
+            }
+            taken += payload.len();
+            at += header.span();
+            records.push(Arc::new(Record::from_disk(&header, Bytes::from(payload))));
+        }
+        Ok(records)
+    }
+}
+
+impl IngestLog for LocalLog {
+    fn append(&self, project: ProjectId, batch: Batch) -> Appended<'_> {
+        Box::pin(async move {
+            self.check()?;
+            let (payload, count) = batch.encode();
+            let units = payload.len() / ROOM_UNIT + 1;
+            let room = Arc::clone(&self.room)
+                .try_acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX))
+                .map_err(|_| AppendError::Busy)?;
+            let (done, answer) = oneshot::channel();
+            let pending = Pending {
+                project,
+                count,
+                payload_crc: crc32c::crc32c(&payload),
+                payload: Bytes::from(payload),
+                batch: Arc::new(batch),
+                done,
+                _room: room,
+            };
+            let sent = match self.queue.lock().as_ref() {
+                Some(queue) => queue.send(pending).is_ok(),
+                None => false,
+            };
+            if !sent {
+                return Err(AppendError::Closed);
+            }
+            answer.await.unwrap_or(Err(AppendError::Poisoned))
+        })
+    }
+
+    fn read(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError> {
+        let records = self.from_tail(from, max_bytes);
+        if records.is_empty() { self.from_disk(from, max_bytes) } else { Ok(records) }
+    }
+
+    fn end(&self) -> watch::Receiver<Offset> {
+        self.end.subscribe()
+    }
+
+    fn retain(&self, applied: Offset) {
+        self.applied.fetch_max(applied.0, Ordering::AcqRel);
+        let mut segments = self.shared.segments.lock();
+        loop {
+            let kept: u64 = segments.iter().map(|s| s.end.min(applied.0).saturating_sub(s.base)).sum();
+            let Some(oldest) = segments.first() else { return };
+            let old = oldest
+                .closed_at
+                .and_then(|at| at.elapsed().ok())
+                .is_some_and(|age| age > self.settings.keep_for);
+            let dispensable = kept - (oldest.end - oldest.base).min(kept) >= self.settings.keep_bytes;
+            let consumed = oldest.end <= applied.0 && segments.len() > 1;
+            if !consumed || !(old || dispensable || self.disk.is_low()) {
+                return;
+            }
+            if let Err(error) = std::fs::remove_file(&oldest.path) {
+                tracing::error!(%error, path = %oldest.path.display(), "cannot remove a log segment");
+                return;
+            }
+            tracing::debug!(path = %oldest.path.display(), "removed an applied log segment");
+            segments.remove(0);
+        }
+    }
+}
+
+impl Drop for LocalLog {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,129 @@
+//! The ingest log: what the request path writes, and what an acknowledgement means.
+//!
+//! An append resolves when its record is on stable storage. Everything after
+//! that (persons, the store, the live list) reads from here and can start over.
+//! See `docs/adr/0002-ingest-log.md`.
+//!
+//! What belongs here: bytes, offsets, segments, recovery. What does not: what
+//! an event means.
+
+mod frame;
+mod local;
+mod recovery;
+mod segment;
+mod writer;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use tokio::sync::watch;
+use weir_model::ProjectId;
+
+use crate::batch::{Batch, BatchError};
+
+pub use local::{LocalLog, LogSettings};
+pub use recovery::Recovery;
+
+/// A place in the log: bytes from its beginning. Only rises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Offset(pub u64);
+
+/// Why an append was not accepted. Nothing of the record will be read back.
+#[derive(Debug, thiserror::Error, Clone, Copy, PartialEq, Eq)]
+pub enum AppendError {
+    /// The backlog is at its bound; try again soon.
+    #[error("the backlog is full")]
+    Busy,
+    /// Too little free disk space.
+    #[error("too little free disk space")]
+    DiskLow,
+    /// A write or a sync failed: the log accepts nothing until a restart.
+    #[error("the log has stopped after a write error")]
+    Poisoned,
+    /// The service is stopping.
+    #[error("the log is closed")]
+    Closed,
+}
+
+/// Why the log could not be opened or read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The file system refused.
+    #[error("ingest log: cannot {action} `{path}`")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: std::path::PathBuf,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The data before this offset was removed or never existed.
+    #[error("ingest log: nothing is kept at offset {0}")]
+    Missing(u64),
+}
+
+/// One record: the events of one request for one project.
+#[derive(Debug)]
+pub struct Record {
+    /// Where it begins.
+    pub offset: Offset,
+    /// Where the next one begins.
+    pub next: Offset,
+    /// The project.
+    pub project: ProjectId,
+    /// Arrival number of its first event; the others follow without a gap.
+    pub first_arrival: u64,
+    /// How many events it carries.
+    pub count: u32,
+    payload: Bytes,
+    batch: OnceLock<Arc<Batch>>,
+}
+
+impl Record {
+    /// The events. Decoded once, whoever asks first.
+    ///
+    /// # Errors
+    /// When the payload is of a form this program does not know.
+    pub fn batch(&self) -> Result<Arc<Batch>, BatchError> {
+        if let Some(batch) = self.batch.get() {
+            return Ok(Arc::clone(batch));
+        }
+        let batch = Arc::new(Batch::decode(&self.payload)?);
+        Ok(Arc::clone(self.batch.get_or_init(|| batch)))
+    }
+
+    /// Bytes of the encoded payload.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.payload.len()
+    }
+}
+
+/// Resolves to where the record begins.
+pub type Appended<'a> = Pin<Box<dyn Future<Output = Result<Offset, AppendError>> + Send + 'a>>;
+
+/// A durable, totally ordered log of records.
+pub trait IngestLog: Send + Sync {
+    /// Appends a batch; resolves when it is on stable storage.
+    fn append(&self, project: ProjectId, batch: Batch) -> Appended<'_>;
+
+    /// Reads up to `max_bytes` of records from `from` on; empty at the end.
+    /// Always gives at least one record when there is one.
+    ///
+    /// # Errors
+    /// When the records cannot be read, or are no longer kept.
+    fn read(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError>;
+
+    /// The end of what is on stable storage, and every change of it.
+    fn end(&self) -> watch::Receiver<Offset>;
+
+    /// Says that nothing before `applied` is needed for applying any more.
+    fn retain(&self, applied: Offset);
+}
+
+#[cfg(test)]
+mod tests;

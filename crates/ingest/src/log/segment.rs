@@ -1,0 +1,116 @@
+//! Segment files: `<20 digits of the first offset>.log`, allocated in advance,
+//! zero after the last record.
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::LogError;
+
+/// One open segment.
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    /// Offset of its first byte.
+    pub(super) base: u64,
+    /// Offset after its last record. For the open segment: grows.
+    pub(super) end: u64,
+    /// When its last record was written, as far as the file system knows.
+    pub(super) closed_at: Option<SystemTime>,
+    pub(super) path: PathBuf,
+    pub(super) file: Arc<File>,
+}
+
+impl Segment {
+    /// Creates and allocates the segment that begins at `base`, and makes its
+    /// name durable.
+    pub(super) fn create(directory: &Path, base: u64, size: u64) -> Result<Self, LogError> {
+        let path = directory.join(format!("{base:020}.log"));
+        let failed = |action| {
+            let path = path.clone();
+            move |source: std::io::Error| LogError::Io { action, path, source }
+        };
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed("create"))?;
+        let allocated =
+            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size)
+                .map_err(std::io::Error::from)
+                .and_then(|()| file.sync_all());
+        if let Err(error) = allocated {
+            // Without its space the segment must not stay: a full disk is
+            // refused here, before anything was acknowledged into it.
+            let _ = std::fs::remove_file(&path);
+            return Err(failed("allocate")(error));
+        }
+        sync_directory(directory)?;
+        Ok(Self { base, end: base, closed_at: None, path, file: Arc::new(file) })
+    }
+
+    /// Opens the existing segments of `directory`, in order.
+    pub(super) fn open_all(directory: &Path) -> Result<Vec<Self>, LogError> {
+        let failed = |action, path: &Path| {
+            let path = path.to_owned();
+            move |source| LogError::Io { action, path, source }
+        };
+        let mut segments = Vec::new();
+        for entry in std::fs::read_dir(directory).map_err(failed("list", directory))? {
+            let path = entry.map_err(failed("list", directory))?.path();
+            let base = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .and_then(|name| name.strip_suffix(".log"))
+                .and_then(|digits| digits.parse::<u64>().ok());
+            let Some(base) = base else { continue };
+            let file = File::options()
+                .read(true)
+                .write(true)
+                .open(&path)
+                .map_err(failed("open", &path))?;
+            let meta = file.metadata().map_err(failed("measure", &path))?;
+            segments.push(Self {
+                base,
+                end: base + meta.len(),
+                closed_at: meta.modified().ok(),
+                path,
+                file: Arc::new(file),
+            });
+        }
+        segments.sort_by_key(|segment| segment.base);
+        Ok(segments)
+    }
+
+    /// Reads bytes at a log offset; shorter at the end of the file.
+    pub(super) fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>, LogError> {
+        let mut buffer = vec![0; length];
+        let mut filled = 0;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            let position = offset - self.base + filled as u64;
+            match self.file.read_at(rest, position) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(LogError::Io { action: "read", path: self.path.clone(), source });
+                }
+            }
+        }
+        buffer.truncate(filled);
+        Ok(buffer)
+    }
+}
+
+/// Makes names in a directory durable.
+pub(super) fn sync_directory(directory: &Path) -> Result<(), LogError> {
+    File::open(directory).and_then(|dir| dir.sync_all()).map_err(|source| LogError::Io {
+        action: "sync",
+        path: directory.to_owned(),
+        source,
+    })
+}

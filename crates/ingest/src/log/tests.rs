@@ -1,0 +1,175 @@
+//! The log on real files: order, group commit, recovery of every kind of end.
+
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weir_model::ProjectId;
+use weir_store::disk::{DiskMarks, DiskState};
+
+use super::*;
+use crate::batch::tests::batch;
+
+const PROJECT: ProjectId = ProjectId(3);
+
+fn settings() -> LogSettings {
+    LogSettings { segment_size: 64 << 10, tail: 1 << 10, ..LogSettings::default() }
+}
+
+fn open(directory: &Path) -> LocalLog {
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    LocalLog::open(directory, settings(), HashMap::new(), disk).unwrap()
+}
+
+/// Everything in the log, in order.
+fn all(log: &LocalLog) -> Vec<Arc<Record>> {
+    let mut records: Vec<Arc<Record>> = Vec::new();
+    let mut at = Offset(0);
+    loop {
+        let part = log.read(at, 10_000).unwrap();
+        let Some(last) = part.last() else { return records };
+        at = last.next;
+        records.extend(part);
+    }
+}
+
+fn segments(directory: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "log"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+async fn fill(directory: &Path, records: u32) {
+    let log = open(directory);
+    for n in 0..records {
+        log.append(PROJECT, batch(&format!("user-{n}"), 2)).await.unwrap();
+    }
+    log.close();
+}
+
+#[tokio::test]
+async fn records_come_back_in_order_across_segments_and_restarts() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 300).await;
+    fill(place.path(), 300).await;
+    let log = open(place.path());
+    assert!(segments(place.path()).len() > 2);
+    let records = all(&log);
+    assert_eq!(records.len(), 600);
+    for (n, record) in records.iter().enumerate() {
+        assert_eq!(record.first_arrival, 1 + 2 * n as u64);
+        let batch = record.batch().unwrap();
+        assert_eq!(batch.accepted[0].distinct_id, format!("user-{}", n % 300));
+    }
+}
+
+#[tokio::test]
+async fn concurrent_appends_are_all_there() {
+    let place = tempfile::tempdir().unwrap();
+    let log = Arc::new(open(place.path()));
+    let tasks: Vec<_> = (0..200)
+        .map(|n| {
+            let log = Arc::clone(&log);
+            tokio::spawn(async move { log.append(PROJECT, batch(&format!("u{n}"), 3)).await })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+    let records = all(&log);
+    assert_eq!(records.len(), 200);
+    let arrivals: Vec<u64> = records.iter().map(|r| r.first_arrival).collect();
+    assert_eq!(arrivals, (0..200).map(|n| 1 + 3 * n).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_tail_torn_at_any_byte_loses_only_what_is_torn() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 3).await;
+    let path = segments(place.path()).pop().unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let bounds: Vec<usize> = {
+        let log = open(place.path());
+        all(&log).iter().map(|r| usize::try_from(r.next.0).unwrap()).collect()
+    };
+    for cut in (bounds[1]..bounds[2]).step_by(7) {
+        for garble in [false, true] {
+            let mut bytes = whole.clone();
+            for (n, byte) in bytes[cut..bounds[2]].iter_mut().enumerate() {
+                *byte = if garble { 0xA5 ^ u8::try_from(n % 251).unwrap() } else { 0 };
+            }
+            std::fs::write(&path, &bytes).unwrap();
+            let log = open(place.path());
+            // Padding after the payload carries nothing.
+            let kept = all(&log).len();
+            assert!(kept == 2 || (kept == 3 && bounds[2] - cut < 8), "cut at {cut}: {kept}");
+            assert!(log.recovery().damaged.is_empty(), "a torn tail is no damage");
+        }
+    }
+    // Appending goes on after the repair, and a second crash keeps it.
+    let log = open(place.path());
+    log.append(PROJECT, batch("after", 1)).await.unwrap();
+    drop(log);
+    let records = all(&open(place.path()));
+    assert_eq!(records.last().unwrap().batch().unwrap().accepted[0].distinct_id, "after");
+}
+
+#[tokio::test]
+async fn damage_of_acknowledged_records_is_reported_and_kept_aside() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 5).await;
+    let path = segments(place.path()).pop().unwrap();
+    let second = {
+        let log = open(place.path());
+        usize::try_from(all(&log)[1].offset.0).unwrap()
+    };
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[second + 80] ^= 0xFF;
+    std::fs::write(&path, &bytes).unwrap();
+
+    let log = open(place.path());
+    assert_eq!(log.recovery().damaged.len(), 1);
+    assert_eq!(log.recovery().damaged[0].0, second as u64);
+    assert!(place.path().join("quarantine").join(format!("{second:020}.bytes")).exists());
+    assert_eq!(all(&log).len(), 4, "the sound records are still read");
+}
+
+#[tokio::test]
+async fn applied_segments_are_removed_beyond_the_bounds() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 600).await;
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    let keep = LogSettings { keep_bytes: 64 << 10, ..settings() };
+    let log = LocalLog::open(place.path(), keep, HashMap::new(), disk).unwrap();
+    let before = segments(place.path()).len();
+    assert!(before >= 4);
+    log.retain(Offset(0));
+    assert_eq!(segments(place.path()).len(), before, "nothing is applied yet");
+    let end = *log.end().borrow();
+    log.retain(end);
+    let after = segments(place.path()).len();
+    assert!(after < before && after >= 1);
+    assert_eq!(all(&log).last().unwrap().next, end);
+}
+
+#[tokio::test]
+async fn bounds_refuse_at_once() {
+    let place = tempfile::tempdir().unwrap();
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    let small = LogSettings { backlog: 100, ..settings() };
+    let log = LocalLog::open(place.path(), small, HashMap::new(), disk).unwrap();
+    log.append(PROJECT, batch("a", 1)).await.unwrap();
+    assert_eq!(log.append(PROJECT, batch("a", 1)).await, Err(AppendError::Busy));
+    let end = *log.end().borrow();
+    log.retain(end);
+    log.append(PROJECT, batch("a", 1)).await.unwrap();
+    let end = *log.end().borrow();
+    log.retain(end);
+    log.close();
+    assert_eq!(log.append(PROJECT, batch("a", 1)).await, Err(AppendError::Closed));
+}

@@ -1,0 +1,163 @@
+//! The single writer: takes what is waiting, writes it at once, syncs once,
+//! answers all (group commit). A failed write or sync is never tried again: it
+//! poisons the log.
+
+use std::collections::HashMap;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+
+use super::frame::Header;
+use super::local::Shared;
+use super::segment::Segment;
+use super::{AppendError, Offset, Record};
+use crate::batch::Batch;
+use weir_model::ProjectId;
+
+/// Most bytes written with one sync.
+const GROUP: usize = 8 << 20;
+
+/// One append on its way.
+pub(super) struct Pending {
+    pub(super) project: ProjectId,
+    pub(super) count: u32,
+    pub(super) payload: Bytes,
+    pub(super) payload_crc: u32,
+    pub(super) batch: Arc<Batch>,
+    pub(super) done: oneshot::Sender<Result<Offset, AppendError>>,
+    /// Held until the answer: bounds what waits.
+    pub(super) _room: OwnedSemaphorePermit,
+}
+
+pub(super) struct Writer {
+    pub(super) directory: PathBuf,
+    pub(super) segment_size: u64,
+    pub(super) shared: Arc<Shared>,
+    pub(super) poisoned: Arc<AtomicBool>,
+    pub(super) end: watch::Sender<Offset>,
+    pub(super) arrivals: HashMap<i64, u64>,
+    pub(super) active: Segment,
+    pub(super) position: u64,
+}
+
+/// Why a group was not written.
+enum Refusal {
+    /// There is no room for another segment; nothing was written.
+    NoRoom,
+    /// The disk failed.
+    Broken(std::io::Error),
+}
+
+impl Writer {
+    /// Runs until every sender is gone.
+    pub(super) fn run(mut self, mut queue: mpsc::UnboundedReceiver<Pending>) {
+        let mut buffer = Vec::with_capacity(1 << 20);
+        while let Some(first) = queue.blocking_recv() {
+            let mut size = first.payload.len();
+            let mut group = vec![first];
+            while size < GROUP {
+                let Ok(next) = queue.try_recv() else { break };
+                size += next.payload.len();
+                group.push(next);
+            }
+            if self.poisoned.load(Ordering::Acquire) {
+                answer(group, AppendError::Poisoned);
+                continue;
+            }
+            self.write_group(group, &mut buffer);
+        }
+    }
+
+    fn write_group(&mut self, group: Vec<Pending>, buffer: &mut Vec<u8>) {
+        buffer.clear();
+        let synced = self.position;
+        let mut records = Vec::with_capacity(group.len());
+        // Groups begin in a segment that has room for all of them, so that one
+        // sync covers a group.
+        let needed: u64 = group.iter().map(|p| p.payload.len() as u64 + 64).sum();
+        if self.position + needed > self.active.base + self.segment_size {
+            match self.roll(needed) {
+                Ok(()) => {}
+                Err(Refusal::NoRoom) => return answer(group, AppendError::DiskLow),
+                Err(Refusal::Broken(error)) => return self.poison(&error, group),
+            }
+        }
+        let start = self.position;
+        for pending in &group {
+            let next_arrival = self.arrivals.entry(pending.project.0).or_insert(1);
+            let header = Header {
+                offset: start + buffer.len() as u64,
+                synced,
+                project: pending.project.0,
+                first_arrival: *next_arrival,
+                count: pending.count,
+                length: u32::try_from(pending.payload.len()).unwrap_or(u32::MAX),
+                payload_crc: pending.payload_crc,
+            };
+            *next_arrival += u64::from(pending.count);
+            header.write(&pending.payload, buffer);
+            records.push(Arc::new(Record::with_batch(
+                &header,
+                pending.payload.clone(),
+                Arc::clone(&pending.batch),
+            )));
+        }
+        let written = self
+            .active
+            .file
+            .write_all_at(buffer, start - self.active.base)
+            .and_then(|()| self.active.file.sync_data());
+        if let Err(error) = written {
+            return self.poison(&error, group);
+        }
+        self.position = start + buffer.len() as u64;
+        self.shared.published(&records, self.position);
+        let offsets: Vec<_> = records.iter().map(|record| record.offset).collect();
+        self.end.send_replace(Offset(self.position));
+        for (pending, offset) in group.into_iter().zip(offsets) {
+            // The caller may have gone; the record stays.
+            let _ = pending.done.send(Ok(offset));
+        }
+        if buffer.capacity() > 2 * GROUP {
+            *buffer = Vec::with_capacity(1 << 20);
+        }
+    }
+
+    /// Begins the next segment.
+    fn roll(&mut self, needed: u64) -> Result<(), Refusal> {
+        let size = self.segment_size.max(needed);
+        match Segment::create(&self.directory, self.position, size) {
+            Ok(segment) => {
+                self.active = segment.clone();
+                self.shared.rolled(self.position, segment);
+                Ok(())
+            }
+            Err(super::LogError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::StorageFull =>
+            {
+                Err(Refusal::NoRoom)
+            }
+            Err(super::LogError::Io { source, .. }) => Err(Refusal::Broken(source)),
+            Err(super::LogError::Missing(_)) => {
+                Err(Refusal::Broken(std::io::Error::other("segment vanished")))
+            }
+        }
+    }
+
+    fn poison(&self, error: &std::io::Error, group: Vec<Pending>) {
+        tracing::error!(%error, "ingest log: a write failed; nothing more is acknowledged");
+        self.poisoned.store(true, Ordering::Release);
+        self.shared.poisoned.notify_one();
+        answer(group, AppendError::Poisoned);
+    }
+}
+
+fn answer(group: Vec<Pending>, error: AppendError) {
+    for pending in group {
+        let _ = pending.done.send(Err(error));
+    }
+}

@@ -1,0 +1,129 @@
+//! The whole pipeline: appended, applied, read back, stopped and started again.
+
+
+use std::time::Duration;
+
+use uuid::Uuid;
+use weir_model::ProjectId;
+use weir_model::events::EventQuery;
+use weir_model::outcomes::DropReason;
+use weir_store::events::StoredEvent;
+use weir_store::{Location, Settings, Store, persons, warnings};
+
+use super::*;
+use crate::batch::tests::batch;
+use crate::capture::DroppedEvent;
+
+const PROJECT: ProjectId = ProjectId(1);
+
+async fn store() -> Store {
+    Store::open(&Location::Memory, Settings::default()).await.unwrap()
+}
+
+async fn start(directory: &Path, store: &Store) -> Ingest {
+    Ingest::start(directory, LogSettings::default(), store.clone()).await.unwrap()
+}
+
+async fn all(store: &Store) -> Vec<StoredEvent> {
+    let query = EventQuery { limit: 100_000, ..EventQuery::default() };
+    events::page(store, PROJECT, &query).await.unwrap().0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_appended_can_be_read_exactly_once() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let mut sent: Vec<Uuid> = Vec::new();
+    for n in 0..60_u32 {
+        let batch = batch(&format!("user-{}", n % 7), n % 50 + 1);
+        sent.extend(batch.accepted.iter().map(|e| e.uuid));
+        ingest.append(PROJECT, batch.clone()).await.unwrap();
+        if n % 10 == 0 {
+            // A client that did not get its answer sends the same again.
+            ingest.append(PROJECT, batch).await.unwrap();
+        }
+    }
+    ingest.applied().await;
+    let stored = all(&store).await;
+    let mut uuids: Vec<Uuid> = stored.iter().map(|e| e.uuid).collect();
+    uuids.sort_unstable();
+    sent.sort_unstable();
+    assert_eq!(uuids, sent);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    let duplicates: u64 = (0..60).filter(|n| n % 10 == 0).map(|n| n % 50 + 1).sum();
+    assert_eq!(counts.len(), 1);
+    assert_eq!((counts[0].code.as_str(), counts[0].count), ("duplicate_uuid", duplicates));
+    assert_eq!(ingest.lag_bytes(), 0);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_goes_on_where_the_last_one_stopped() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    ingest.append(PROJECT, batch("a", 10)).await.unwrap();
+    // Without patience: what is not applied yet is left to the next start.
+    ingest.close(Duration::ZERO).await;
+    drop(ingest);
+    let ingest = start(place.path(), &store).await;
+    ingest.append(PROJECT, batch("a", 5)).await.unwrap();
+    ingest.applied().await;
+    let mut arrivals: Vec<u64> = all(&store).await.iter().map(|e| e.arrival).collect();
+    arrivals.sort_unstable();
+    assert_eq!(arrivals, (1..=15).collect::<Vec<_>>(), "numbered without gaps, stored once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_one_distinct_id_keep_their_order() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    for value in 0..30 {
+        let mut one = batch("ada", 1);
+        one.accepted[0].properties = format!(r#"{{"$set":{{"last":{value}}},"$set_once":{{"first":{value}}}}}"#);
+        ingest.append(PROJECT, one).await.unwrap();
+    }
+    ingest.applied().await;
+    let id = persons::first_id(PROJECT, "ada");
+    let found = persons::by_ids(&store, PROJECT, &[id]).await.unwrap();
+    let properties: serde_json::Value =
+        serde_json::from_str(&found[0].person.properties).unwrap();
+    assert_eq!((&properties["first"], &properties["last"]), (&0.into(), &29.into()));
+    assert_eq!(found[0].person.distinct_ids, ["ada"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_events_are_counted_sampled_and_shown_live() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let mut live = ingest.live().watch(PROJECT);
+    let mut mixed = batch("a", 1);
+    mixed.dropped.push(DroppedEvent {
+        reason: DropReason::MissingDistinctId,
+        event: Some("no id".to_owned()),
+        distinct_id: None,
+        uuid: None,
+        sample: r#"{"event":"no id"}"#.to_owned(),
+    });
+    ingest.append(PROJECT, mixed).await.unwrap();
+    ingest.applied().await;
+    let rows = [live.recv().await.unwrap(), live.recv().await.unwrap()];
+    let dropped = rows.iter().find(|r| r.event.as_deref() == Some("no id")).unwrap();
+    assert_eq!(dropped.reasons, ["missing_distinct_id"]);
+    let samples = warnings::samples(&store, PROJECT).await.unwrap();
+    assert_eq!(samples.len(), 1);
+    assert_eq!(samples[0].key, dropped.key, "the store and the feed name a row alike");
+    assert_eq!(all(&store).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_without_a_profile_make_no_person() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let mut anonymous = batch("visitor", 1);
+    anonymous.accepted[0].properties = r#"{"$process_person_profile":false}"#.to_owned();
+    ingest.append(PROJECT, anonymous).await.unwrap();
+    ingest.applied().await;
+    let id = persons::first_id(PROJECT, "visitor");
+    assert!(persons::by_ids(&store, PROJECT, &[id]).await.unwrap().is_empty());
+    assert_eq!(all(&store).await.len(), 1);
+}
