@@ -1,0 +1,83 @@
+//! Who acts, when, and within what. Built by the extractors of the server and
+//! of the web app, by background tasks and by tests.
+
+use weir_model::keys::PersonalKey;
+use weir_model::organizations::Level;
+use weir_model::scopes::Scope;
+use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
+
+use crate::error::Error;
+
+/// Who acts.
+#[derive(Debug, Clone)]
+pub enum Actor {
+    /// A person in the web app.
+    Session {
+        /// The user.
+        user: UserId,
+        /// SHA-256 of the session token: the session's record id.
+        session: String,
+        /// When the person last proved who they are.
+        signed_in_at: Timestamp,
+    },
+    /// A script with a personal API key.
+    Key {
+        /// The key's owner.
+        user: UserId,
+        /// The key, without its value.
+        key: Box<PersonalKey>,
+    },
+}
+
+/// The context of one operation.
+#[derive(Debug, Clone)]
+pub struct Ctx {
+    /// Who acts.
+    pub actor: Actor,
+    /// When the operation began.
+    pub now: Timestamp,
+    /// The request's id, for logs and audit.
+    pub request_id: String,
+}
+
+impl Ctx {
+    /// The user behind the actor.
+    #[must_use]
+    pub fn user(&self) -> UserId {
+        match &self.actor {
+            Actor::Session { user, .. } | Actor::Key { user, .. } => *user,
+        }
+    }
+
+    /// Refuses a key that does not hold `scope`; a session holds every scope.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub fn require(&self, scope: Scope) -> Result<(), Error> {
+        match &self.actor {
+            Actor::Session { .. } => Ok(()),
+            Actor::Key { key, .. } if key.scopes.iter().any(|held| held.covers(scope)) => Ok(()),
+            Actor::Key { .. } => Err(Error::MissingScope(scope)),
+        }
+    }
+}
+
+/// The context of an operation within an organization that the actor belongs to.
+#[derive(Debug, Clone)]
+pub struct OrgCtx {
+    /// The context.
+    pub ctx: Ctx,
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The actor's level in it.
+    pub level: Level,
+}
+
+/// The context of an operation within a project that the actor may see.
+#[derive(Debug, Clone)]
+pub struct ProjectCtx {
+    /// The organization's context.
+    pub org: OrgCtx,
+    /// The project.
+    pub project: ProjectId,
+}

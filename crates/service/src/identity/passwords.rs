@@ -1,0 +1,326 @@
+//! Passwords: which are accepted, and how they are hashed.
+//!
+//! What belongs here: rules of SECURITY-NOTES 3.3 about the password itself.
+//! What does not: counting tries (`throttle`).
+//!
+//! Hashing takes tens of megabytes and a good part of a second on purpose. So
+//! that it is no attack on us, two hashes run at once, thirty-two wait, and the
+//! next caller is told to come back.
+
+use std::sync::Arc;
+
+use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _, SaltString};
+use argon2::{Algorithm, Argon2, Params, Version};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use unicode_normalization::UnicodeNormalization as _;
+use weir_model::errors::FieldError;
+use weir_store::users::PasswordHash;
+use zxcvbn::{Score, zxcvbn};
+
+use crate::error::Error;
+use crate::secrets;
+
+/// Fewest characters.
+const SHORTEST: usize = 12;
+/// Most characters.
+const LONGEST: usize = 256;
+/// Shorter parts of a name do not make a password guessable.
+const TELLING: usize = 3;
+/// Hashes at once.
+const RUNNING: usize = 2;
+/// Callers that wait for their turn.
+const WAITING: usize = 32;
+
+/// The cost of a password hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HashParameters {
+    /// Memory in KiB.
+    pub memory_kib: u32,
+    /// Passes over the memory.
+    pub passes: u32,
+    /// Lanes.
+    pub lanes: u32,
+}
+
+impl Default for HashParameters {
+    fn default() -> Self {
+        Self { memory_kib: 65_536, passes: 3, lanes: 1 }
+    }
+}
+
+impl HashParameters {
+    /// As cheap as the algorithm allows: for tests.
+    #[must_use]
+    pub fn cheapest() -> Self {
+        Self { memory_kib: 8, passes: 1, lanes: 1 }
+    }
+
+    fn argon2(self) -> Result<Argon2<'static>, Error> {
+        let params = Params::new(self.memory_kib, self.passes, self.lanes, None)
+            .map_err(|error| Error::Internal(format!("hash parameters: {error}")))?;
+        Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+    }
+
+    /// Whether a stored hash is cheaper than these parameters.
+    fn exceed(self, hash: &argon2::PasswordHash<'_>) -> bool {
+        Params::try_from(hash).is_ok_and(|stored| {
+            stored.m_cost() < self.memory_kib
+                || stored.t_cost() < self.passes
+                || stored.p_cost() < self.lanes
+        })
+    }
+}
+
+/// A password in the form that is hashed. Its parts say nothing in logs: the
+/// type has no `Debug`.
+pub(super) struct Password(String);
+
+impl Password {
+    /// A password as it was typed at sign-in. One that could never have been
+    /// accepted becomes one that never matches, at the same cost.
+    pub(super) fn typed(text: &str) -> Self {
+        if text.chars().nth(LONGEST * 4).is_some() {
+            return Self(String::new());
+        }
+        Self(text.nfkc().collect())
+    }
+
+    /// A password that is to be set.
+    ///
+    /// # Errors
+    /// What is wrong with it, at `password`.
+    pub(super) fn chosen(text: &str, about: &About<'_>) -> Result<Self, FieldError> {
+        let wrong = |code: &str, detail: &str| FieldError::new("password", code, detail);
+        if text.is_empty() {
+            return Err(wrong("blank", "This field may not be blank."));
+        }
+        let Self(password) = Self::typed(text);
+        let length = password.chars().count();
+        if length > LONGEST || password.is_empty() {
+            return Err(wrong(
+                "password_too_long",
+                "This password is too long. It may have at most 256 characters.",
+            ));
+        }
+        if length < SHORTEST {
+            return Err(wrong(
+                "password_too_short",
+                "This password is too short. It must have at least 12 characters.",
+            ));
+        }
+        let lower = password.to_lowercase();
+        for part in about.parts() {
+            if lower.contains(&part) {
+                return Err(wrong(
+                    "password_too_similar",
+                    "This password contains your address or the name of your organization.",
+                ));
+            }
+        }
+        let known = [about.email, about.organization, about.first_name];
+        if zxcvbn(&password, &known).score() < Score::Three {
+            return Err(wrong(
+                "password_too_weak",
+                "This password is too easy to guess. Use more words, or rarer ones.",
+            ));
+        }
+        Ok(Self(password))
+    }
+}
+
+/// What a password must not be made of.
+pub(super) struct About<'a> {
+    pub(super) email: &'a str,
+    pub(super) organization: &'a str,
+    pub(super) first_name: &'a str,
+}
+
+impl About<'_> {
+    fn parts(&self) -> impl Iterator<Item = String> {
+        let local = self.email.split('@').next().unwrap_or_default();
+        [local, self.organization]
+            .map(|part| part.trim().nfkc().collect::<String>().to_lowercase())
+            .into_iter()
+            .filter(|part| part.chars().count() >= TELLING)
+    }
+}
+
+/// Whether a password is the stored one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is not, or none is stored.
+    Wrong,
+    /// It is.
+    Right {
+        /// Its hash is cheaper than today's.
+        outdated: bool,
+    },
+}
+
+/// The queue for hashing. Clones share it.
+#[derive(Clone)]
+pub(super) struct Hasher {
+    parameters: HashParameters,
+    admitted: Arc<Semaphore>,
+    running: Arc<Semaphore>,
+}
+
+/// A place in the queue.
+pub(super) struct Turn {
+    hasher: Hasher,
+    admitted: OwnedSemaphorePermit,
+}
+
+impl Hasher {
+    pub(super) fn new(parameters: HashParameters) -> Self {
+        Self {
+            parameters,
+            admitted: Arc::new(Semaphore::new(RUNNING + WAITING)),
+            running: Arc::new(Semaphore::new(RUNNING)),
+        }
+    }
+
+    /// A place in the queue, taken before anything else costs anything.
+    pub(super) fn queue(&self) -> Result<Turn, Error> {
+        let admitted = Arc::clone(&self.admitted)
+            .try_acquire_owned()
+            .map_err(|_full| Error::Unavailable("too many people are signing in at this moment"))?;
+        Ok(Turn { hasher: self.clone(), admitted })
+    }
+}
+
+impl Turn {
+    /// The hash of a new password.
+    pub(super) async fn hash(self, password: Password) -> Result<PasswordHash, Error> {
+        let parameters = self.hasher.parameters;
+        self.run(move || hash(parameters, &password)).await?
+    }
+
+    /// Compares a password with the stored hash. Without one it does the same
+    /// work, so that the time tells nothing about who exists.
+    pub(super) async fn verify(
+        self,
+        password: Password,
+        stored: Option<PasswordHash>,
+    ) -> Result<(Verdict, Password), Error> {
+        let parameters = self.hasher.parameters;
+        self.run(move || {
+            let Some(stored) = stored else {
+                hash(parameters, &password)?;
+                return Ok((Verdict::Wrong, password));
+            };
+            let parsed = argon2::PasswordHash::new(&stored.0)
+                .map_err(|error| Error::Internal(format!("stored password hash: {error}")))?;
+            // The cost comes from the stored hash, not from `parameters`.
+            let right = parameters.argon2()?.verify_password(password.0.as_bytes(), &parsed);
+            let verdict = match right {
+                Ok(()) => Verdict::Right { outdated: parameters.exceed(&parsed) },
+                Err(_) => Verdict::Wrong,
+            };
+            Ok((verdict, password))
+        })
+        .await?
+    }
+
+    async fn run<T: Send + 'static>(
+        self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let ended = |error: &dyn std::fmt::Display| Error::Internal(format!("hashing: {error}"));
+        let running = Arc::clone(&self.hasher.running)
+            .acquire_owned()
+            .await
+            .map_err(|error| ended(&error))?;
+        let admitted = self.admitted;
+        tokio::task::spawn_blocking(move || {
+            let outcome = work();
+            // Held by the work, not by the caller: a caller that goes away
+            // leaves a hash running, which must count.
+            drop((running, admitted));
+            outcome
+        })
+        .await
+        .map_err(|error| ended(&error))
+    }
+}
+
+fn hash(parameters: HashParameters, password: &Password) -> Result<PasswordHash, Error> {
+    let failed = |error| Error::Internal(format!("hashing: {error}"));
+    let salt = SaltString::encode_b64(&secrets::random::<16>()?).map_err(failed)?;
+    let hash =
+        parameters.argon2()?.hash_password(password.0.as_bytes(), &salt).map_err(failed)?;
+    Ok(PasswordHash(hash.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    const ABOUT: About<'_> =
+        About { email: "grace.h@mail.example", organization: "Acme Tea", first_name: "Grace" };
+
+    #[test]
+    fn rules_of_choice() {
+        let cases = [
+            ("", Some("blank")),
+            ("kY7!pq-Zm2w", Some("password_too_short")),
+            ("aaaaaaaaaaaaaaaa", Some("password_too_weak")),
+            ("correcthorsebatterystaple1", None),
+            ("grace.h is my little secret", Some("password_too_similar")),
+            ("much ACME TEA in the morning 7", Some("password_too_similar")),
+            ("plum-otter-violin-93", None),
+            // Twelve letters that compose to ten.
+            ("kY7!pq-Zme\u{301}u\u{308}", Some("password_too_short")),
+        ];
+        for (password, expected) in cases {
+            let code = Password::chosen(password, &ABOUT).err().map(|error| error.code);
+            assert_eq!(code.as_deref(), expected, "{password}");
+        }
+        for long in ["x".repeat(257), "x".repeat(1025), "x".repeat(1_000_000)] {
+            let code = Password::chosen(&long, &ABOUT).err().map(|error| error.code);
+            assert_eq!(code.as_deref(), Some("password_too_long"));
+        }
+    }
+
+    #[tokio::test]
+    async fn verifies_and_sees_outdated_hashes() {
+        let cheap = HashParameters::cheapest();
+        let stored =
+            Hasher::new(cheap).queue().unwrap().hash(Password::typed("ﬁne words")).await.unwrap();
+        let dearer = HashParameters { memory_kib: 16, ..cheap };
+        let cases = [
+            (cheap, "ﬁne words", Verdict::Right { outdated: false }),
+            (cheap, "fine words", Verdict::Right { outdated: false }),
+            (dearer, "fine words", Verdict::Right { outdated: true }),
+            (cheap, "fine word", Verdict::Wrong),
+            (cheap, "", Verdict::Wrong),
+        ];
+        for (parameters, typed, expected) in cases {
+            let turn = Hasher::new(parameters).queue().unwrap();
+            let verdict = turn.verify(Password::typed(typed), Some(stored.clone())).await.unwrap();
+            assert_eq!(verdict.0, expected, "{typed}");
+        }
+        let turn = Hasher::new(cheap).queue().unwrap();
+        let verdict = turn.verify(Password::typed("fine words"), None).await.unwrap();
+        assert_eq!(verdict.0, Verdict::Wrong);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_refuses() {
+        let hasher = Hasher::new(HashParameters::cheapest());
+        let turns: Vec<_> = (0..RUNNING + WAITING).map(|_| hasher.queue().unwrap()).collect();
+        assert!(matches!(hasher.queue(), Err(Error::Unavailable(_))));
+        drop(turns);
+        assert!(hasher.queue().is_ok());
+    }
+
+    #[test]
+    fn parameters_are_the_required_ones() {
+        let parameters = HashParameters::default();
+        let required = HashParameters { memory_kib: 65_536, passes: 3, lanes: 1 };
+        assert_eq!(parameters, required);
+        assert!(required.argon2().is_ok());
+    }
+}

@@ -1,0 +1,151 @@
+//! The set-up of an empty instance: the first user, organization and project.
+
+use weir_model::organizations::OrganizationInput;
+use weir_model::projects::NAME_MAX as PROJECT_NAME_MAX;
+use weir_model::{MembershipId, UserId, validate};
+use weir_store::instance::{self, NewInstance, SetUp};
+use weir_store::organizations::NewOrganization;
+use weir_store::projects::{self, ProjectRow};
+use weir_store::users::{self as user_rows, UserRow};
+
+use super::passwords::{About, Password};
+use super::{Identity, Peer, SetupInput, SetupOutcome, SetupToken, SetupTokenState, emails};
+use crate::error::{Error, NOT_FOUND};
+use crate::{Result, organizations, secrets, users};
+
+/// A set-up token works for this many seconds.
+const TOKEN_SECONDS: i64 = 30 * 60;
+
+impl Identity {
+    /// Whether any user exists.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn is_set_up(&self) -> Result<bool> {
+        Ok(instance::get(&self.core.store).await?.first_user.is_some())
+    }
+
+    /// A new token for the set-up, in place of the one before; `None` when a
+    /// user exists.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn issue_setup_token(&self) -> Result<Option<SetupToken>> {
+        let token = secrets::token()?;
+        let expires_at = self.core.clock.now().plus_seconds(TOKEN_SECONDS);
+        if !instance::put_token(&self.core.store, &token.hash(), expires_at).await? {
+            return Ok(None);
+        }
+        Ok(Some(SetupToken { token: token.reveal(), expires_at }))
+    }
+
+    /// What this token is worth now.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn setup_token_state(&self, token: &str) -> Result<SetupTokenState> {
+        let row = instance::get(&self.core.store).await?;
+        let hash = secrets::sha256_hex(token);
+        Ok(match row.token {
+            Some((stored, expires_at)) if row.first_user.is_none() && stored == hash => {
+                if expires_at <= self.core.clock.now() {
+                    SetupTokenState::Expired
+                } else {
+                    SetupTokenState::Valid
+                }
+            }
+            Some(_) | None => SetupTokenState::Unknown,
+        })
+    }
+
+    /// Creates the first user, organization and project in one transaction.
+    /// Without a token the caller has the host (`weir setup`), and no session
+    /// is opened.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] at the first field that is wrong;
+    /// [`Error::NotFound`] when the token is not valid or a user exists, also
+    /// when another call came first.
+    pub async fn setup(
+        &self,
+        token: Option<&str>,
+        input: SetupInput,
+        peer: &Peer,
+    ) -> Result<SetupOutcome> {
+        self.refuse_setup(token).await?;
+        let first_name = validate::text("first_name", &input.first_name, users::NAME_MAX)?;
+        let email = validate::email("email", &input.email)?;
+        let about =
+            About { email: &email, organization: &input.organization, first_name: &first_name };
+        let password = Password::chosen(&input.password, &about)?;
+        let organization = OrganizationInput::named("organization", &input.organization)?;
+        let project_name = validate::text("project", &input.project, PROJECT_NAME_MAX)?;
+        let hash = self.hasher.queue()?.hash(password).await?;
+
+        let store = &self.core.store;
+        let now = self.core.clock.now();
+        let user = UserRow {
+            id: UserId(uuid::Uuid::now_v7()),
+            number: user_rows::next_number(store).await?,
+            distinct_id: secrets::name()?,
+            first_name,
+            last_name: String::new(),
+            email,
+            is_email_verified: false,
+            password: Some(hash),
+            is_staff: true,
+            is_active: true,
+            theme_mode: None,
+            current_organization: None,
+            current_project: None,
+            created_at: now,
+            updated_at: now,
+        };
+        let slug = organizations::slug(&organization.name);
+        let organization = organizations::new_row(organization, slug, now);
+        let project = ProjectRow::new(
+            projects::next_number(store).await?,
+            organization.id,
+            project_name,
+            secrets::project_key()?,
+            now,
+        );
+        let new = NewInstance {
+            email_key: emails::normalise(&user.email),
+            token: token.map(secrets::sha256_hex),
+            organization: NewOrganization {
+                row: organization,
+                owner: user.id,
+                membership: MembershipId(uuid::Uuid::now_v7()),
+                project,
+            },
+            user,
+        };
+        match instance::set_up(store, &new, now).await? {
+            SetUp::Refused => return Err(Error::NotFound(NOT_FOUND)),
+            SetUp::Done => tracing::info!(user.id = %new.user.id, "the instance is set up"),
+        }
+        let session = match token {
+            Some(_) => Some(self.open_session(new.user.id, peer, None).await?),
+            None => None,
+        };
+        let project = new.organization.project.brief;
+        Ok(SetupOutcome {
+            user: users::shown(&new.user),
+            organization: project.organization,
+            project: project.id,
+            project_api_key: project.api_token,
+            session,
+        })
+    }
+
+    /// Turns away early who would be refused in the transaction anyway, before
+    /// a hash is paid for.
+    async fn refuse_setup(&self, token: Option<&str>) -> Result<()> {
+        let allowed = match token {
+            Some(token) => self.setup_token_state(token).await? == SetupTokenState::Valid,
+            None => !self.is_set_up().await?,
+        };
+        if allowed { Ok(()) } else { Err(Error::NotFound(NOT_FOUND)) }
+    }
+}

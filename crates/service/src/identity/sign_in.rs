@@ -1,0 +1,78 @@
+//! Signing in with address and password.
+
+use weir_model::errors::FieldError;
+use weir_store::users::{self, UserRow};
+
+use super::passwords::{Password, Verdict};
+use super::{Identity, NewSession, Peer, emails};
+use crate::ctx::{Actor, Ctx};
+use crate::error::{Error, NO_KEYS};
+use crate::{Result, secrets};
+
+impl Identity {
+    /// Opens a session for the owner of this address and password.
+    ///
+    /// # Errors
+    /// The same [`Error::Invalid`] for an unknown address, a wrong password and
+    /// an account that may not act; [`Error::Throttled`] after too many of
+    /// them; [`Error::Unavailable`] when too many people sign in at once.
+    pub async fn sign_in(&self, email: &str, password: &str, peer: &Peer) -> Result<NewSession> {
+        let user = self.prove(&emails::normalise(email), password, peer).await?;
+        self.open_session(user.id, peer, None).await
+    }
+
+    /// Lets a person prove once more who they are. The session gets a new
+    /// token; the old one is dead.
+    ///
+    /// # Errors
+    /// As [`Identity::sign_in`]; [`Error::Forbidden`] for a key.
+    pub async fn sign_in_again(
+        &self,
+        ctx: &Ctx,
+        password: &str,
+        peer: &Peer,
+    ) -> Result<NewSession> {
+        let Actor::Session { user, session, .. } = &ctx.actor else {
+            return Err(Error::Forbidden(NO_KEYS.to_owned()));
+        };
+        let row = users::get(&self.core.store, *user).await?.ok_or(Error::NotAuthenticated)?;
+        self.prove(&emails::normalise(&row.email), password, peer).await?;
+        self.open_session(*user, peer, Some(session)).await
+    }
+
+    async fn prove(&self, email_key: &str, password: &str, peer: &Peer) -> Result<UserRow> {
+        // The queue first: who is turned away there has not used up a try.
+        let turn = self.hasher.queue()?;
+        let counted = self.count_try(email_key, peer).await?;
+        let user = users::by_email(&self.core.store, email_key).await?.filter(|user| user.is_active);
+        let stored = user.as_ref().and_then(|user| user.password.clone());
+        let (verdict, password) = turn.verify(Password::typed(password), stored.clone()).await?;
+        let (Some(user), Verdict::Right { outdated }) = (user, verdict) else {
+            tracing::info!(account = account_label(email_key), "sign-in refused");
+            return Err(wrong());
+        };
+        self.try_succeeded(counted).await?;
+        if let (true, Some(stored)) = (outdated, stored) {
+            // Worth a second hash, not worth failing for.
+            let renewed = match self.hasher.queue() {
+                Ok(turn) => turn.hash(password).await,
+                Err(error) => Err(error),
+            };
+            match renewed {
+                Ok(after) => users::replace_hash(&self.core.store, user.id, &stored, &after).await?,
+                Err(error) => tracing::warn!(%error, "the password hash was not renewed"),
+            }
+        }
+        Ok(user)
+    }
+}
+
+/// The one answer to everything that is wrong at sign-in.
+fn wrong() -> Error {
+    Error::Invalid(FieldError::body("invalid_credentials", "Invalid email or password."))
+}
+
+/// What logs say of an account: enough to see that tries belong together.
+fn account_label(email_key: &str) -> String {
+    secrets::sha256_hex(email_key).chars().take(12).collect()
+}

@@ -1,0 +1,357 @@
+//! Set-up, sign-in and sessions on a store in memory and a clock that stands
+//! still.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use weir_model::Timestamp;
+use weir_store::{sessions, users};
+
+use super::*;
+use crate::ctx::{Actor, Ctx};
+use crate::error::Error;
+use crate::test_support::{self, PASSWORD, setup_input};
+use crate::{Services, secrets};
+
+fn peer(address: &str) -> Peer {
+    Peer { address: Some(address.parse().unwrap()), agent: Some("Test/1.0".to_owned()) }
+}
+
+async fn signed_in(services: &Services, token: &str) -> Option<Ctx> {
+    services.identity.session(token, "request".to_owned()).await.unwrap()
+}
+
+fn code(error: &Error) -> (Option<&str>, &str) {
+    match error {
+        Error::Invalid(field) => (field.attr.as_deref(), &field.code),
+        _ => (None, "other"),
+    }
+}
+
+#[tokio::test]
+async fn set_up_once_with_a_token() {
+    let services = test_support::empty().await;
+    let identity = &services.identity;
+    assert!(!identity.is_set_up().await.unwrap());
+    let first = identity.issue_setup_token().await.unwrap().unwrap();
+    let second = identity.issue_setup_token().await.unwrap().unwrap();
+    assert_eq!(
+        identity.setup_token_state(&first.token).await.unwrap(),
+        SetupTokenState::Unknown,
+        "a new token replaces the old"
+    );
+    assert_eq!(identity.setup_token_state(&second.token).await.unwrap(), SetupTokenState::Valid);
+    let refused =
+        identity.setup(Some(&first.token), setup_input(), &Peer::default()).await.unwrap_err();
+    assert!(matches!(refused, Error::NotFound(_)), "{refused}");
+
+    services.clock.advance(30 * 60);
+    assert_eq!(identity.setup_token_state(&second.token).await.unwrap(), SetupTokenState::Expired);
+    assert!(identity.setup(Some(&second.token), setup_input(), &Peer::default()).await.is_err());
+
+    let third = identity.issue_setup_token().await.unwrap().unwrap();
+    let outcome = identity
+        .setup(Some(&third.token), setup_input(), &peer("192.0.2.1"))
+        .await
+        .unwrap();
+    assert!(identity.is_set_up().await.unwrap());
+    assert_eq!((outcome.user.id, outcome.project.0), (1, 1));
+    assert!(outcome.project_api_key.starts_with("phc_"));
+    let session = outcome.session.unwrap();
+    assert_eq!(signed_in(&services, &session.token).await.unwrap().user(), outcome.user.uuid);
+
+    assert_eq!(identity.setup_token_state(&third.token).await.unwrap(), SetupTokenState::Unknown);
+    assert!(identity.issue_setup_token().await.unwrap().is_none());
+    for token in [Some(third.token.as_str()), None] {
+        let refused = identity.setup(token, setup_input(), &Peer::default()).await.unwrap_err();
+        assert!(matches!(refused, Error::NotFound(_)), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parallel_set_ups_have_one_winner() {
+    let services = test_support::empty().await;
+    let token = services.identity.issue_setup_token().await.unwrap().unwrap().token;
+    let mut calls = Vec::new();
+    for number in 0..8 {
+        let (identity, token) = (services.identity.clone(), token.clone());
+        calls.push(tokio::spawn(async move {
+            let mut input = setup_input();
+            input.email = format!("ada{number}@mail.example");
+            // Some come from the host: they do not get past the others either.
+            let token = (number % 2 == 0).then_some(token.as_str());
+            identity.setup(token, input, &Peer::default()).await
+        }));
+    }
+    let mut winners = Vec::new();
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(outcome) => winners.push(outcome),
+            Err(error) => assert!(matches!(error, Error::NotFound(_)), "{error}"),
+        }
+    }
+    assert_eq!(winners.len(), 1);
+    let rows = services.projects.all_tokens().await.unwrap();
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0].0, winners[0].project_api_key);
+}
+
+#[tokio::test]
+async fn set_up_tells_the_first_wrong_field() {
+    let services = test_support::empty().await;
+    let wrong = |change: fn(&mut SetupInput)| {
+        let mut input = setup_input();
+        change(&mut input);
+        input
+    };
+    let cases = [
+        (wrong(|i| i.first_name = "  ".into()), "first_name", "blank"),
+        (wrong(|i| i.email = "ada".into()), "email", "invalid_input"),
+        (wrong(|i| i.password = "short".into()), "password", "password_too_short"),
+        (wrong(|i| i.password = "abcabcabcabcabc".into()), "password", "password_too_weak"),
+        (wrong(|i| i.password = "analytical ada.l engine".into()), "password", "password_too_similar"),
+        (wrong(|i| i.password = format!("{}-x-9-kettle", i.organization)), "password", "password_too_similar"),
+        (wrong(|i| i.organization = "x".repeat(65)), "organization", "max_length"),
+        (wrong(|i| i.project = String::new()), "project", "blank"),
+    ];
+    for (input, attr, expected) in cases {
+        let error = services.identity.setup(None, input, &Peer::default()).await.unwrap_err();
+        assert_eq!(code(&error), (Some(attr), expected));
+    }
+    assert!(!services.identity.is_set_up().await.unwrap());
+}
+
+#[tokio::test]
+async fn signing_in() {
+    let services = test_support::set_up().await;
+    let here = peer("192.0.2.1");
+    for spelling in ["Ada.L@mail.example", " ada.l@MAIL.example ", "ａda.l@mail.example"] {
+        let session = services.identity.sign_in(spelling, PASSWORD, &here).await.unwrap();
+        assert!(signed_in(&services, &session.token).await.is_some());
+        assert!(!format!("{session:?}").contains(&session.token));
+    }
+    let mut answers = Vec::new();
+    for (email, password) in [
+        ("ada.l@mail.example", "wrong password here"),
+        ("ada.l@mail.example", ""),
+        ("nobody@mail.example", PASSWORD),
+        ("", ""),
+        ("\0", "\0"),
+        ("user:⟨x⟩`'\"; RETURN 1;", PASSWORD),
+        ("12345", PASSWORD),
+        (&"@".repeat(100_000), &"p".repeat(100_000)),
+    ] {
+        let error = services.identity.sign_in(email, password, &here).await.unwrap_err();
+        answers.push(error.to_string());
+        assert_eq!(code(&error), (None, "invalid_credentials"));
+    }
+    assert!(answers.iter().all(|answer| *answer == answers[0]));
+    for token in ["", "x", "with space", &"a".repeat(100)] {
+        assert!(signed_in(&services, token).await.is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_dearer_hash_replaces_the_cheap_one() {
+    let services = test_support::set_up().await;
+    let store = &services.identity.core.store;
+    let before = users::by_email(store, "ada.l@mail.example").await.unwrap().unwrap();
+    let parameters = HashParameters { memory_kib: 16, ..HashParameters::cheapest() };
+    let dearer = Services::with_hashing(store.clone(), services.clock.clone(), parameters);
+    dearer.identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap();
+    let after = users::by_email(store, "ada.l@mail.example").await.unwrap().unwrap();
+    assert_ne!(before.password, after.password);
+    assert!(after.password.unwrap().0.contains("m=16,"));
+    dearer.identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn failures_slow_down_an_account_and_never_lock_it() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let guess = async |number: u32| {
+        // Every guess from another network: the account's counter alone counts.
+        let from = peer(&format!("198.51.100.{}", number % 250));
+        identity.sign_in(" ADA.L@mail.example", "wrong password here", &from).await.unwrap_err()
+    };
+    for number in 0..6 {
+        assert_eq!(code(&guess(number).await).1, "invalid_credentials", "{number}");
+    }
+    let mut waits = Vec::new();
+    for number in 6..18 {
+        let Error::Throttled { wait_seconds } = guess(number).await else { panic!("{number}") };
+        waits.push(wait_seconds);
+        services.clock.advance(i64::try_from(wait_seconds).unwrap());
+        assert_eq!(code(&guess(number).await).1, "invalid_credentials");
+    }
+    assert_eq!(waits, [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]);
+
+    // The right password waits too, elsewhere as well, but not for ever.
+    let elsewhere = peer("203.0.113.9");
+    let early = identity.sign_in("ada.l@mail.example", PASSWORD, &elsewhere).await;
+    assert!(matches!(early, Err(Error::Throttled { wait_seconds: 900 })));
+    // A restart does not help.
+    let restarted = test_support::restarted(&services);
+    let early = restarted.identity.sign_in("ada.l@mail.example", PASSWORD, &elsewhere).await;
+    assert!(matches!(early, Err(Error::Throttled { .. })));
+    services.clock.advance(900);
+    identity.sign_in("ada.l@mail.example", PASSWORD, &elsewhere).await.unwrap();
+    // Success starts the account's counter anew.
+    for number in 0..5 {
+        assert_eq!(code(&guess(number).await).1, "invalid_credentials");
+    }
+    identity.sign_in("ada.l@mail.example", PASSWORD, &elsewhere).await.unwrap();
+}
+
+#[tokio::test]
+async fn failures_slow_down_a_network_and_success_does_not_reset_it() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let network = peer("2001:db8:1:2::1");
+    let neighbour = peer("2001:db8:1:2:ffff::7");
+    for number in 0..20 {
+        let email = format!("guess{number}@mail.example");
+        let error = identity.sign_in(&email, "wrong password here", &network).await.unwrap_err();
+        assert_eq!(code(&error).1, "invalid_credentials", "{number}");
+        // The owner of an account signs in between the guesses.
+        identity.sign_in("ada.l@mail.example", PASSWORD, &neighbour).await.unwrap();
+    }
+    let error = identity.sign_in("g@mail.example", "wrong password", &network).await.unwrap_err();
+    assert_eq!(code(&error).1, "invalid_credentials");
+    let error = identity.sign_in("ada.l@mail.example", PASSWORD, &neighbour).await.unwrap_err();
+    assert!(matches!(error, Error::Throttled { wait_seconds: 2 }), "{error}");
+    identity.sign_in("ada.l@mail.example", PASSWORD, &peer("2001:db8:1:3::1")).await.unwrap();
+    identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap();
+    // A day later it is forgotten.
+    services.clock.advance(24 * 60 * 60 + 1);
+    for number in 0..20 {
+        let email = format!("guess{number}@mail.example");
+        let error = identity.sign_in(&email, "wrong password here", &network).await.unwrap_err();
+        assert_eq!(code(&error).1, "invalid_credentials", "{number}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_guesses_at_once_count_each_other() {
+    let services = test_support::set_up().await;
+    let guesses: Vec<_> = (0..24)
+        .map(|_| {
+            let identity = services.identity.clone();
+            tokio::spawn(async move {
+                identity.sign_in("ada.l@mail.example", "wrong password", &Peer::default()).await
+            })
+        })
+        .collect();
+    let mut tried = 0;
+    for guess in guesses {
+        let error = guess.await.unwrap().unwrap_err();
+        if let Error::Invalid(_) = error {
+            tried += 1;
+        }
+    }
+    assert!(tried <= 6, "{tried} of 24 guesses were tried");
+}
+
+#[tokio::test]
+async fn sessions_end() {
+    let services = test_support::set_up().await;
+    let open = async || {
+        services
+            .identity
+            .sign_in("ada.l@mail.example", PASSWORD, &Peer::default())
+            .await
+            .unwrap()
+            .token
+    };
+    let hours = |hours: i64| services.clock.advance(hours * 60 * 60);
+
+    // Idle: twelve hours without use.
+    let idle = open().await;
+    hours(12);
+    assert!(signed_in(&services, &idle).await.is_some());
+    hours(12);
+    services.clock.advance(1);
+    assert!(signed_in(&services, &idle).await.is_none());
+    hours(-13);
+    assert!(signed_in(&services, &idle).await.is_none(), "it stays ended");
+
+    // Absolute: fourteen days however much it is used.
+    let used = open().await;
+    for _ in 0..27 {
+        hours(12);
+        assert!(signed_in(&services, &used).await.is_some());
+    }
+    hours(12);
+    assert!(signed_in(&services, &used).await.is_none());
+
+    // Signing out ends one session, not the other.
+    let (one, other) = (open().await, open().await);
+    let ctx = signed_in(&services, &one).await.unwrap();
+    services.identity.sign_out(&ctx).await.unwrap();
+    assert!(signed_in(&services, &one).await.is_none());
+    let ctx = signed_in(&services, &other).await.unwrap();
+    let left = sessions::of_user(&services.identity.core.store, ctx.user()).await.unwrap();
+    assert_eq!(left.len(), 1, "sessions that ended were removed");
+}
+
+#[tokio::test]
+async fn signing_in_again_gives_a_new_token() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let before =
+        identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap();
+    services.clock.advance(60 * 60);
+    let ctx = signed_in(&services, &before.token).await.unwrap();
+    let Actor::Session { signed_in_at, .. } = ctx.actor else { panic!("no session") };
+    assert_eq!(signed_in_at.plus_seconds(60 * 60), ctx.now);
+    let ctx = signed_in(&services, &before.token).await.unwrap();
+    let error = identity.sign_in_again(&ctx, "wrong", &Peer::default()).await.unwrap_err();
+    assert_eq!(code(&error).1, "invalid_credentials");
+    assert!(signed_in(&services, &before.token).await.is_some());
+    let after = identity.sign_in_again(&ctx, PASSWORD, &Peer::default()).await.unwrap();
+    assert!(signed_in(&services, &before.token).await.is_none());
+    let ctx = signed_in(&services, &after.token).await.unwrap();
+    let Actor::Session { signed_in_at, .. } = ctx.actor else { panic!("no session") };
+    assert_eq!(signed_in_at, ctx.now);
+}
+
+#[tokio::test]
+async fn a_flash_is_shown_once() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let token =
+        identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap().token;
+    let ctx = signed_in(&services, &token).await.unwrap();
+    identity.put_flash(&ctx, &token, "new_key", "phx_secret").await.unwrap();
+    identity.put_flash(&ctx, &token, "notice", "saved").await.unwrap();
+    let wrong = identity.take_flash(&ctx, "another", "new_key").await;
+    assert!(matches!(wrong, Err(Error::NotAuthenticated)));
+    let take = async |name: &str| identity.take_flash(&ctx, &token, name).await.unwrap();
+    assert_eq!(take("other").await, None);
+    assert_eq!(take("new_key").await.as_deref(), Some("phx_secret"));
+    assert_eq!(take("new_key").await, None);
+    assert_eq!(take("notice").await.as_deref(), Some("saved"));
+    identity.put_flash(&ctx, &token, "new_key", "one").await.unwrap();
+    identity.put_flash(&ctx, &token, "new_key", "two").await.unwrap();
+    assert_eq!(take("new_key").await.as_deref(), Some("two"));
+}
+
+#[tokio::test]
+async fn nothing_secret_is_stored() {
+    let services = test_support::empty().await;
+    let setup = services.identity.issue_setup_token().await.unwrap().unwrap();
+    let outcome = services
+        .identity
+        .setup(Some(&setup.token), setup_input(), &Peer::default())
+        .await
+        .unwrap();
+    let token = outcome.session.unwrap().token;
+    let store = &services.identity.core.store;
+    let row = sessions::of_user(store, outcome.user.uuid).await.unwrap().remove(0);
+    assert_eq!(row.hash, secrets::sha256_hex(&token));
+    assert_eq!(row.expires_at, row.signed_in_at.plus_seconds(14 * 24 * 60 * 60));
+    assert!(row.signed_in_at > Timestamp::EPOCH);
+    let user = users::get(store, outcome.user.uuid).await.unwrap().unwrap();
+    assert!(user.password.as_ref().unwrap().0.starts_with("$argon2id$v=19$"));
+    assert!(!format!("{user:?}").contains("argon2"));
+    assert!(!format!("{:?}", setup_input()).contains(PASSWORD));
+}

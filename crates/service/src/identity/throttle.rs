@@ -1,0 +1,141 @@
+//! Counting tries to sign in, by account and by network.
+//!
+//! What belongs here: what is counted and how long to wait (SECURITY-NOTES
+//! 3.3). What does not: the counters themselves, which are in the store so that
+//! a restart does not reset them.
+//!
+//! A try is counted before it is made, so that many at once count each other,
+//! and given back when it succeeds.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::Ordering;
+
+use weir_model::Timestamp;
+use weir_store::throttle::{self, Rule, Try};
+
+use super::{Identity, Peer};
+use crate::error::Error;
+use crate::secrets;
+
+/// Seconds to wait after a failure: five of an account are free, then the wait
+/// doubles up to a quarter of an hour. Never longer: nobody is locked out.
+const ACCOUNT_WAITS: &[u64] = &[0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900];
+/// A network may hold a whole office: twenty failures are free.
+const NETWORK_WAITS: &[u64] = &[
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512,
+    900,
+];
+/// A counter starts anew after a day without a try.
+const FORGET_AFTER: u64 = 24 * 60 * 60;
+/// How often old counters are looked for, in microseconds.
+const PRUNE_EVERY: i64 = 60 * 60 * 1_000_000;
+
+/// A try that was counted.
+pub(super) struct Counted {
+    rules: Vec<Rule>,
+    at: Timestamp,
+}
+
+impl Identity {
+    /// Counts a try to use this account from this peer.
+    ///
+    /// # Errors
+    /// [`Error::Throttled`] when it is too early for another.
+    pub(super) async fn count_try(&self, email_key: &str, peer: &Peer) -> Result<Counted, Error> {
+        let at = self.core.clock.now();
+        self.forget_old_counters(at).await;
+        // The hash keeps addresses out of the counters, and their keys short.
+        let account = Rule {
+            kind: "account",
+            key: secrets::sha256_hex(email_key),
+            waits: ACCOUNT_WAITS,
+            forget_after: FORGET_AFTER,
+        };
+        let network = peer.address.map(|address| Rule {
+            kind: "network",
+            key: network(address),
+            waits: NETWORK_WAITS,
+            forget_after: FORGET_AFTER,
+        });
+        let rules: Vec<Rule> = std::iter::once(account).chain(network).collect();
+        match throttle::count(&self.core.store, &rules, at).await? {
+            Try::Counted => Ok(Counted { rules, at }),
+            Try::Wait { until } => {
+                let micros = u64::try_from(until.micros() - at.micros()).unwrap_or(0);
+                Err(Error::Throttled { wait_seconds: micros.div_ceil(1_000_000).max(1) })
+            }
+        }
+    }
+
+    /// The try succeeded: the account's counter starts anew, the network gets
+    /// this one try back. (Else whoever owns one account could guess at others
+    /// without end.)
+    pub(super) async fn try_succeeded(&self, counted: Counted) -> Result<(), Error> {
+        for rule in &counted.rules {
+            if rule.kind == "account" {
+                throttle::reset(&self.core.store, rule).await?;
+            } else {
+                throttle::give_back(&self.core.store, rule, counted.at).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn forget_old_counters(&self, now: Timestamp) {
+        let last = self.pruned_at.load(Ordering::Relaxed);
+        if now.micros() - last < PRUNE_EVERY {
+            return;
+        }
+        let ours = self.pruned_at.compare_exchange(
+            last,
+            now.micros(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        if ours.is_ok() {
+            let seconds = i64::try_from(FORGET_AFTER).unwrap_or(i64::MAX);
+            if let Err(error) = throttle::prune(&self.core.store, now.plus_seconds(-seconds)).await {
+                tracing::warn!(%error, "old sign-in counters were not removed");
+            }
+        }
+    }
+}
+
+/// The network of a client: one IPv4 address, or 64 bits of an IPv6 address.
+fn network(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => format!("{address}/32"),
+        IpAddr::V6(address) => {
+            let prefix = u128::from(address) >> 64 << 64;
+            format!("{}/64", Ipv6Addr::from(prefix))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ACCOUNT_WAITS, NETWORK_WAITS, network};
+
+    #[test]
+    fn networks() {
+        let cases = [
+            ("192.0.2.7", "192.0.2.7/32"),
+            ("::ffff:192.0.2.7", "192.0.2.7/32"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+            ("::1", "::/64"),
+        ];
+        for (address, expected) in cases {
+            assert_eq!(address.parse().map(network).as_deref(), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn waits_grow_to_a_quarter_of_an_hour() {
+        for waits in [ACCOUNT_WAITS, NETWORK_WAITS] {
+            assert!(waits.is_sorted());
+            assert_eq!(waits.last(), Some(&900));
+        }
+        assert_eq!(ACCOUNT_WAITS.iter().filter(|wait| **wait == 0).count(), 5);
+        assert_eq!(NETWORK_WAITS.iter().filter(|wait| **wait == 0).count(), 20);
+    }
+}

@@ -1,0 +1,277 @@
+//! Personal API keys: the credential of scripts, and its owner's list of them
+//! (management-api 3).
+//!
+//! What belongs here: making, checking, replacing and deleting keys. What does
+//! not: where in a request a key is found (the server), what it may do
+//! (`policy`).
+
+use std::sync::Arc;
+
+use weir_model::errors::FieldError;
+use weir_model::keys::{LABEL_MAX, PER_USER, PREFIX, PersonalKey, PersonalKeyInput};
+use weir_model::scopes::Scope;
+use weir_model::{KeyId, OrganizationId, ProjectId, Timestamp, UserId, validate};
+use weir_store::keys::{self as rows, Created, KeyRow};
+use weir_store::{organizations as organization_rows, projects as project_rows, users};
+
+use crate::ctx::{Actor, Ctx};
+use crate::error::{Error, NO_KEYS, NOT_FOUND};
+use crate::policy;
+use crate::secrets::{self, Secret};
+use crate::{Core, Result};
+
+/// The use of a key is noted at most this often, in seconds.
+const TOUCH_SECONDS: i64 = 60 * 60;
+/// Longest value that is looked up, in bytes.
+const VALUE_MAX: usize = 200;
+/// Most projects or organizations that a key can be limited to.
+const LIMITS_MAX: usize = 100;
+
+/// Personal API keys.
+#[derive(Clone)]
+pub struct PersonalKeys {
+    core: Arc<Core>,
+}
+
+impl PersonalKeys {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The context of the key with this value. `place` says where in the
+    /// request it was found.
+    ///
+    /// # Errors
+    /// [`Error::BadCredential`], the same for a key that never was, was
+    /// replaced or deleted, has expired, or whose owner may not act.
+    pub async fn authenticate(
+        &self,
+        value: &str,
+        place: &'static str,
+        request_id: String,
+    ) -> Result<Ctx> {
+        let bad = || Error::BadCredential(place);
+        // A shorter way to the same answer: only our own form can be stored.
+        if value.len() > VALUE_MAX || !value.starts_with(PREFIX) {
+            return Err(bad());
+        }
+        let store = &self.core.store;
+        let now = self.core.clock.now();
+        let row = rows::by_hash(store, &secrets::sha256_hex(value)).await?.ok_or_else(bad)?;
+        if row.key.expires_at.is_some_and(|end| end <= now) {
+            return Err(bad());
+        }
+        let stale = |used: Timestamp| used.plus_seconds(TOUCH_SECONDS) <= now;
+        if row.key.last_used_at.is_none_or(stale) {
+            // A request must go through even when this cannot be written.
+            if let Err(error) = rows::touch(store, &row.hash, now).await {
+                tracing::warn!(%error, "the use of a key was not noted");
+            }
+        }
+        let actor = Actor::Key { user: row.user, key: Box::new(row.key) };
+        Ok(Ctx { actor, now, request_id })
+    }
+
+    /// The caller's keys, newest first.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys.
+    pub async fn list(&self, ctx: &Ctx) -> Result<Vec<PersonalKey>> {
+        policy::person_only(ctx)?;
+        let rows = rows::of_user(&self.core.store, ctx.user()).await?;
+        Ok(rows.into_iter().map(|row| row.key).collect())
+    }
+
+    /// Creates a key. The answer is the only one that carries its value.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`],
+    /// [`Error::Invalid`], also when there are too many.
+    pub async fn create(&self, ctx: &Ctx, input: PersonalKeyInput) -> Result<PersonalKey> {
+        policy::recent_person_only(ctx)?;
+        if input.scopes.is_empty() {
+            return Err(no_scopes().into());
+        }
+        if input.expires_at.is_some_and(|end| end <= ctx.now) {
+            return Err(expired().into());
+        }
+        self.refuse_foreign_limits(ctx, &input).await?;
+        self.store_new(ctx, input).await
+    }
+
+    /// Deletes a key of the caller: it stops working at once.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys, [`Error::NotFound`].
+    pub async fn delete(&self, ctx: &Ctx, id: &KeyId) -> Result<()> {
+        policy::person_only(ctx)?;
+        let store = &self.core.store;
+        let row = rows::get(store, ctx.user(), id).await?.ok_or(Error::NotFound(NOT_FOUND))?;
+        Ok(rows::delete(store, row.user, id).await?)
+    }
+
+    /// Replaces the value of a key of the caller: the old value stops working
+    /// at once.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`],
+    /// [`Error::NotFound`].
+    pub async fn roll(&self, ctx: &Ctx, id: &KeyId) -> Result<PersonalKey> {
+        policy::recent_person_only(ctx)?;
+        let store = &self.core.store;
+        let secret = secrets::personal_key()?;
+        if !rows::roll(store, ctx.user(), id, &secret.hash(), &secret.mask(), ctx.now).await? {
+            return Err(Error::NotFound(NOT_FOUND));
+        }
+        let row = rows::get(store, ctx.user(), id).await?.ok_or(Error::NotFound(NOT_FOUND))?;
+        Ok(PersonalKey { value: Some(secret.reveal()), ..row.key })
+    }
+
+    /// The key that the request is made with.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a session.
+    pub async fn current(&self, ctx: &Ctx) -> Result<PersonalKey> {
+        match &ctx.actor {
+            Actor::Key { user, key } => self.find(*user, &key.id).await,
+            Actor::Session { .. } => Err(Error::NotFound(NOT_FOUND)),
+        }
+    }
+
+    /// A key of the caller. A key sees itself only.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for another user's key; [`Error::Forbidden`] when a
+    /// key asks for another of its owner.
+    pub async fn get(&self, ctx: &Ctx, id: &KeyId) -> Result<PersonalKey> {
+        let found = self.find(ctx.user(), id).await?;
+        match &ctx.actor {
+            Actor::Key { key, .. } if key.id != *id => Err(Error::Forbidden(NO_KEYS.to_owned())),
+            Actor::Key { .. } | Actor::Session { .. } => Ok(found),
+        }
+    }
+
+    async fn find(&self, user: UserId, id: &KeyId) -> Result<PersonalKey> {
+        let row = rows::get(&self.core.store, user, id).await?;
+        Ok(row.ok_or(Error::NotFound(NOT_FOUND))?.key)
+    }
+
+    async fn store_new(&self, ctx: &Ctx, input: PersonalKeyInput) -> Result<PersonalKey> {
+        let store = &self.core.store;
+        let user = users::get(store, ctx.user()).await?.ok_or(Error::NotFound(NOT_FOUND))?;
+        let secret: Secret = secrets::personal_key()?;
+        let key = PersonalKey {
+            id: KeyId(secrets::name()?),
+            label: input.label,
+            value: None,
+            mask_value: Some(secret.mask()),
+            created_at: ctx.now,
+            last_used_at: None,
+            last_rolled_at: None,
+            user_id: user.number,
+            scopes: input.scopes,
+            scoped_teams: input.scoped_teams,
+            scoped_organizations: input.scoped_organizations,
+            expires_at: input.expires_at,
+        };
+        let row = KeyRow { hash: secret.hash(), user: user.id, key };
+        match rows::create(store, &row, PER_USER).await? {
+            Created::Yes => Ok(PersonalKey { value: Some(secret.reveal()), ..row.key }),
+            Created::TooMany => Err(too_many().into()),
+        }
+    }
+
+    /// A key can only be limited to what its owner belongs to: else it would
+    /// say which ids exist.
+    async fn refuse_foreign_limits(&self, ctx: &Ctx, input: &PersonalKeyInput) -> Result<()> {
+        if input.scoped_teams.is_empty() && input.scoped_organizations.is_empty() {
+            return Ok(());
+        }
+        let store = &self.core.store;
+        let own: Vec<OrganizationId> = organization_rows::of_user(store, ctx.user())
+            .await?
+            .into_iter()
+            .map(|belonging| belonging.row.id)
+            .collect();
+        if !input.scoped_organizations.iter().all(|id| own.contains(id)) {
+            return Err(foreign("organizations", "scoped_organizations").into());
+        }
+        for project in &input.scoped_teams {
+            let home = project_rows::find(store, *project).await?;
+            if !home.is_some_and(|row| own.contains(&row.brief.organization)) {
+                return Err(foreign("teams", "scoped_teams").into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks what was entered for a new key.
+///
+/// # Errors
+/// What is wrong, at `label`, `scopes`, `scoped_teams` or
+/// `scoped_organizations`.
+pub fn check_input(
+    label: &str,
+    scopes: &[String],
+    scoped_teams: &[i64],
+    scoped_organizations: &[String],
+    expires_at: Option<Timestamp>,
+) -> Result<PersonalKeyInput, FieldError> {
+    let label = validate::text("label", label, LABEL_MAX)?;
+    let mut checked_scopes: Vec<Scope> = Vec::new();
+    for scope in scopes {
+        let scope: Scope =
+            scope.parse().map_err(|detail: String| invalid("scopes", detail))?;
+        if !checked_scopes.contains(&scope) {
+            checked_scopes.push(scope);
+        }
+    }
+    if checked_scopes.is_empty() {
+        return Err(no_scopes());
+    }
+    for (attr, length) in
+        [("scoped_teams", scoped_teams.len()), ("scoped_organizations", scoped_organizations.len())]
+    {
+        if length > LIMITS_MAX {
+            let detail = format!("Ensure this field has no more than {LIMITS_MAX} elements.");
+            return Err(FieldError::new(attr, "max_length", detail));
+        }
+    }
+    let organizations = scoped_organizations.iter().map(|id| {
+        id.parse().map_err(|_| invalid("scoped_organizations", "Invalid organization UUID"))
+    });
+    Ok(PersonalKeyInput {
+        label,
+        scopes: checked_scopes,
+        scoped_teams: scoped_teams.iter().map(|id| ProjectId(*id)).collect(),
+        scoped_organizations: organizations.collect::<Result<_, _>>()?,
+        expires_at,
+    })
+}
+
+fn invalid(attr: &str, detail: impl Into<String>) -> FieldError {
+    FieldError::new(attr, "invalid_input", detail)
+}
+
+fn no_scopes() -> FieldError {
+    FieldError::new("scopes", "required", "Choose at least one scope.")
+}
+
+fn expired() -> FieldError {
+    invalid("expires_at", "This time is in the past.")
+}
+
+fn foreign(what: &str, attr: &str) -> FieldError {
+    invalid(attr, format!("You must be a member of all {what} that you are scoping the key to."))
+}
+
+fn too_many() -> FieldError {
+    FieldError::body(
+        "invalid_input",
+        format!(
+            "You can only have {PER_USER} personal API keys. Remove an existing key before \
+             creating a new one."
+        ),
+    )
+}

@@ -1,0 +1,87 @@
+//! The rules of management data: one module per resource.
+//!
+//! What belongs here: who may do what, what a change means, what is written
+//! together. API handlers and server functions call these services and nothing
+//! below them, so the API and the pages cannot disagree.
+//! What does not: headers, cookies, query strings, HTML, SurrealQL.
+//!
+//! Every operation takes a context first ([`Ctx`], or [`OrgCtx`] and
+//! [`ProjectCtx`] once membership is proved): it says who acts and when.
+
+pub mod clock;
+pub mod ctx;
+mod current;
+pub mod error;
+pub mod events;
+pub mod identity;
+pub mod keys;
+pub mod organizations;
+pub mod policy;
+pub mod projects;
+pub mod secrets;
+#[cfg(test)]
+mod test_support;
+pub mod users;
+
+use std::sync::Arc;
+
+use weir_store::Store;
+
+pub use clock::Clock;
+pub use ctx::{Actor, Ctx, OrgCtx, ProjectCtx};
+pub use error::Error;
+
+/// Result of a service call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The services over one store. Cheap to clone.
+#[derive(Clone)]
+pub struct Services {
+    /// Set-up, sign-in, sessions.
+    pub identity: identity::Identity,
+    /// Personal API keys.
+    pub keys: keys::PersonalKeys,
+    /// Organizations.
+    pub organizations: organizations::Organizations,
+    /// Projects.
+    pub projects: projects::Projects,
+    /// Users.
+    pub users: users::Users,
+    /// Stored events, read back.
+    pub events: events::Events,
+    /// The clock all of them read.
+    pub clock: Clock,
+}
+
+impl Services {
+    /// Services over `store`, reading `clock`.
+    #[must_use]
+    pub fn new(store: Store, clock: Clock) -> Self {
+        Self::with_hashing(store, clock, identity::HashParameters::default())
+    }
+
+    /// Services that hash passwords at another cost: for tests.
+    #[must_use]
+    pub fn with_hashing(
+        store: Store,
+        clock: Clock,
+        parameters: identity::HashParameters,
+    ) -> Self {
+        let core = Arc::new(Core { store, clock: clock.clone() });
+        Self {
+            identity: identity::Identity::new(Arc::clone(&core), parameters),
+            keys: keys::PersonalKeys::new(Arc::clone(&core)),
+            organizations: organizations::Organizations::new(Arc::clone(&core)),
+            projects: projects::Projects::new(Arc::clone(&core)),
+            users: users::Users::new(Arc::clone(&core)),
+            events: events::Events::new(core),
+            clock,
+        }
+    }
+}
+
+/// What every service shares.
+pub(crate) struct Core {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+}

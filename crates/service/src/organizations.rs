@@ -1,0 +1,285 @@
+//! Organizations: entering one, listing, creating, changing, deleting
+//! (service.md "Organizations", management-api 5.1, 6).
+//!
+//! What belongs here: what an organization is to its caller. What does not:
+//! levels and scopes (`policy`), members and invites.
+
+use std::sync::Arc;
+
+use unicode_normalization::UnicodeNormalization as _;
+use weir_model::errors::FieldError;
+use weir_model::organizations::{
+    self as model, FEATURES, Level, NAME_MAX, Organization, OrganizationInput, OrganizationPatch,
+    ProductFeature,
+};
+use weir_model::pagination::{Page, Paged};
+use weir_model::projects::DEFAULT_NAME;
+use weir_model::scopes::{Scope, ScopeObject};
+use weir_model::{MembershipId, OrganizationId, Patch, Timestamp, validate};
+use weir_store::organizations::{
+    self as rows, Contents, Created, NewOrganization, OrganizationChange, OrganizationRow,
+};
+use weir_store::projects::{self, ProjectRow};
+
+use crate::ctx::{Actor, Ctx, OrgCtx};
+use crate::error::{Error, NOT_FOUND};
+use crate::policy::{self, Action};
+use crate::{Core, Result, current, secrets};
+
+/// What a caller without a current organization hears.
+pub const NO_CURRENT: &str = "Current organization not found.";
+/// How often another slug is tried when one is taken.
+const SLUG_TRIES: usize = 10;
+/// Everything on a self-hosted instance (management-api 5.1).
+const PLUGINS_ACCESS_ROOT: i64 = 9;
+
+/// Organizations.
+#[derive(Clone)]
+pub struct Organizations {
+    core: Arc<Core>,
+}
+
+impl Organizations {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// Proves that the actor belongs to the organization: a uuid or `@current`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], the same for an id that is malformed, unknown, of
+    /// another's organization or outside the key's limits;
+    /// [`Error::Forbidden`] for keys that are limited to projects.
+    pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<OrgCtx> {
+        policy::refuse_project_keys(ctx)?;
+        let organization = if id == "@current" {
+            current::organization(&self.core, ctx.user())
+                .await?
+                .ok_or(Error::NotFound(NO_CURRENT))?
+        } else {
+            parse_id(id).ok_or(Error::NotFound(NOT_FOUND))?
+        };
+        enter(&self.core, ctx, organization).await
+    }
+
+    /// The organizations of the caller, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] for keys that are limited
+    /// to projects.
+    pub async fn list(&self, ctx: &Ctx, page: Page) -> Result<Paged<Organization>> {
+        ctx.require(Scope::read(ScopeObject::Organization))?;
+        policy::refuse_project_keys(ctx)?;
+        let mut all = rows::of_user(&self.core.store, ctx.user()).await?;
+        all.retain(|belonging| policy::organization_in_limits(ctx, belonging.row.id));
+        let count = all.len() as u64;
+        let page = page.slice(all);
+        let ids: Vec<OrganizationId> = page.iter().map(|belonging| belonging.row.id).collect();
+        let contents = rows::contents(&self.core.store, &ids).await?;
+        let results = page
+            .into_iter()
+            .zip(contents)
+            .map(|(belonging, contents)| shown(belonging.row, belonging.level, contents))
+            .collect();
+        Ok(Paged { count, results })
+    }
+
+    /// Creates an organization with a default project. The caller owns it and
+    /// looks at it from now on.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] for limited keys;
+    /// [`Error::Invalid`].
+    pub async fn create(&self, ctx: &Ctx, input: OrganizationInput) -> Result<Organization> {
+        ctx.require(Scope::write(ScopeObject::Organization))?;
+        policy::refuse_project_keys(ctx)?;
+        if let Actor::Key { key, .. } = &ctx.actor
+            && !key.scoped_organizations.is_empty()
+        {
+            return Err(Error::Forbidden(policy::ORGANIZATION_KEYS_ONLY.to_owned()));
+        }
+        let store = &self.core.store;
+        let suggested = slug(&input.name);
+        let row = new_row(input, suggested.clone(), ctx.now);
+        let project = ProjectRow::new(
+            projects::next_number(store).await?,
+            row.id,
+            DEFAULT_NAME.to_owned(),
+            secrets::project_key()?,
+            ctx.now,
+        );
+        let mut new = NewOrganization {
+            row,
+            owner: ctx.user(),
+            membership: MembershipId(uuid::Uuid::now_v7()),
+            project,
+        };
+        for _ in 0..=SLUG_TRIES {
+            match rows::create(store, &new).await? {
+                Created::Yes => {
+                    let contents = Contents { member_count: 1, projects: vec![new.project.brief] };
+                    return Ok(shown(new.row, Level::Owner, contents));
+                }
+                Created::SlugTaken => {
+                    let start: String = suggested.chars().take(43).collect();
+                    new.row.slug = format!("{start}-{}", secrets::letters::<4>()?);
+                }
+            }
+        }
+        Err(Error::Conflict {
+            code: "slug_taken",
+            detail: "Many organizations have this name. Choose another.".to_owned(),
+        })
+    }
+
+    /// The organization.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn get(&self, org: &OrgCtx) -> Result<Organization> {
+        policy::check(org, Action::ReadOrganization)?;
+        let row = rows::get(&self.core.store, org.organization).await?;
+        self.show(org, row).await
+    }
+
+    /// Changes the organization's settings.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator,
+    /// [`Error::Invalid`].
+    pub async fn update(&self, org: &OrgCtx, patch: OrganizationPatch) -> Result<Organization> {
+        policy::check(org, Action::UpdateOrganization)?;
+        let change = OrganizationChange {
+            name: match required("name", patch.name)? {
+                Some(name) => Some(validate::text("name", &name, NAME_MAX)?),
+                None => None,
+            },
+            is_member_join_email_enabled: required(
+                "is_member_join_email_enabled",
+                patch.is_member_join_email_enabled,
+            )?,
+            enforce_2fa: match patch.enforce_2fa {
+                Patch::Keep => None,
+                Patch::Clear => Some(false),
+                Patch::Set(value) => Some(value),
+            },
+        };
+        let row =
+            rows::update(&self.core.store, org.organization, change, org.ctx.now).await?;
+        self.show(org, row).await
+    }
+
+    /// Deletes the organization with its projects. Their keys stop working at
+    /// once; stored events are removed in the background.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] below owner.
+    pub async fn delete(&self, org: &OrgCtx) -> Result<()> {
+        policy::check(org, Action::DeleteOrganization)?;
+        rows::delete(&self.core.store, org.organization, org.ctx.now).await?;
+        tracing::info!(
+            organization.id = %org.organization,
+            user.id = %org.ctx.user(),
+            request.id = org.ctx.request_id,
+            "organization deleted"
+        );
+        Ok(())
+    }
+
+    async fn show(&self, org: &OrgCtx, row: Option<OrganizationRow>) -> Result<Organization> {
+        let row = row.ok_or(Error::NotFound(NOT_FOUND))?;
+        show(&self.core, row, org.level).await
+    }
+
+    #[cfg(test)]
+    pub(crate) fn store(&self) -> &weir_store::Store {
+        &self.core.store
+    }
+}
+
+/// The organization as one caller sees it.
+pub(crate) async fn show(core: &Core, row: OrganizationRow, level: Level) -> Result<Organization> {
+    let contents = rows::contents(&core.store, &[row.id]).await?.into_iter().next();
+    Ok(shown(row, level, contents.unwrap_or_default()))
+}
+
+/// Proves that the actor belongs to this organization.
+pub(crate) async fn enter(core: &Core, ctx: &Ctx, organization: OrganizationId) -> Result<OrgCtx> {
+    let not_found = || Error::NotFound(NOT_FOUND);
+    if !policy::organization_in_limits(ctx, organization) {
+        return Err(not_found());
+    }
+    let level =
+        rows::level(&core.store, organization, ctx.user()).await?.ok_or_else(not_found)?;
+    Ok(OrgCtx { ctx: ctx.clone(), organization, level })
+}
+
+/// The id in a path. Only the usual written form: other spellings of the same
+/// number would be other addresses of the same thing.
+fn parse_id(text: &str) -> Option<OrganizationId> {
+    let id: OrganizationId = text.parse().ok()?;
+    text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
+}
+
+/// A value that `null` cannot stand for.
+pub(crate) fn required<T>(attr: &str, patch: Patch<T>) -> Result<Option<T>, FieldError> {
+    match patch {
+        Patch::Keep => Ok(None),
+        Patch::Set(value) => Ok(Some(value)),
+        Patch::Clear => Err(FieldError::new(attr, "null", "This field may not be null.")),
+    }
+}
+
+/// The slug that a name suggests.
+pub(crate) fn slug(name: &str) -> String {
+    let decomposed: String = name.nfkd().collect();
+    model::slug(&decomposed)
+}
+
+/// The record of a new organization.
+pub(crate) fn new_row(input: OrganizationInput, slug: String, now: Timestamp) -> OrganizationRow {
+    OrganizationRow {
+        id: OrganizationId(uuid::Uuid::now_v7()),
+        name: input.name,
+        slug,
+        created_at: now,
+        updated_at: now,
+        is_member_join_email_enabled: input.is_member_join_email_enabled,
+        enforce_2fa: input.enforce_2fa,
+    }
+}
+
+fn shown(row: OrganizationRow, level: Level, contents: Contents) -> Organization {
+    Organization {
+        id: row.id,
+        name: row.name,
+        slug: row.slug,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+        membership_level: level,
+        plugins_access_level: PLUGINS_ACCESS_ROOT,
+        teams: contents.projects,
+        available_features: FEATURES.iter().map(|(key, _)| (*key).to_owned()).collect(),
+        available_product_features: FEATURES.iter().map(|feature| product_feature(*feature)).collect(),
+        is_member_join_email_enabled: row.is_member_join_email_enabled,
+        metadata: r#"{"instance_tag":"none"}"#.to_owned(),
+        customer_id: None,
+        enforce_2fa: row.enforce_2fa,
+        member_count: contents.member_count.to_string(),
+    }
+}
+
+fn product_feature((key, name): (&str, &str)) -> ProductFeature {
+    ProductFeature {
+        key: key.to_owned(),
+        name: name.to_owned(),
+        description: None,
+        unit: None,
+        limit: None,
+        note: None,
+        is_plan_default: true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

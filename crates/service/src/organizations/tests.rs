@@ -1,0 +1,354 @@
+//! Organizations on a store in memory: what they do, who may, who sees them.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::HashSet;
+
+use weir_model::keys::PersonalKeyInput;
+use weir_model::scopes::Scope;
+
+use super::*;
+use crate::test_support::{self, ada, join, key, key_input, organization, stranger};
+use crate::{Actor, Services};
+
+fn named(name: &str) -> OrganizationInput {
+    OrganizationInput::named("name", name).unwrap()
+}
+
+fn not_found(error: &Error) -> bool {
+    matches!(error, Error::NotFound(NOT_FOUND))
+}
+
+#[tokio::test]
+async fn creating_one() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let made = services.organizations.create(&ctx, named("Müller & Söhne")).await.unwrap();
+    assert_eq!(made.slug, "muller-sohne");
+    assert_eq!((made.created_at, made.updated_at), (ctx.now, ctx.now));
+    assert_eq!(made.membership_level, Level::Owner);
+    assert_eq!((made.member_count.as_str(), made.plugins_access_level), ("1", 9));
+    assert_eq!(made.metadata, r#"{"instance_tag":"none"}"#);
+    assert!(made.is_member_join_email_enabled && !made.enforce_2fa);
+    let [project] = made.teams.as_slice() else { panic!("{:?}", made.teams) };
+    assert_eq!(project.name, "Default project");
+    assert_eq!((project.organization, project.id.0), (made.id, 2));
+    assert!(made.available_product_features.iter().any(|feature| feature.key == "saml"));
+
+    let current = services.organizations.enter(&ctx, "@current").await.unwrap();
+    assert_eq!((current.organization, current.level), (made.id, Level::Owner));
+    assert_eq!(services.organizations.get(&current).await.unwrap(), made);
+    let project_now = services.projects.enter(&ctx, "@current").await.unwrap();
+    assert_eq!(project_now.project, project.id);
+}
+
+#[tokio::test]
+async fn listing_is_oldest_first_and_paged() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    for name in ["Zebra", "Aardvark", "Mole"] {
+        services.clock.advance(1);
+        organization(&services, &ada(&services).await, name).await;
+    }
+    let names = async |limit, offset| {
+        let page = services.organizations.list(&ctx, Page { limit, offset }).await.unwrap();
+        let names: Vec<String> = page.results.into_iter().map(|found| found.name).collect();
+        (page.count, names.join(" "))
+    };
+    assert_eq!(names(100, 0).await, (4, "Acme Tea Zebra Aardvark Mole".to_owned()));
+    assert_eq!(names(2, 1).await, (4, "Zebra Aardvark".to_owned()));
+    assert_eq!(names(2, 9).await, (4, String::new()));
+    let alone = stranger(&services, "eve").await;
+    let page = services.organizations.list(&alone, Page::default()).await.unwrap();
+    assert_eq!((page.count, page.results), (0, Vec::new()));
+    let none = services.organizations.enter(&alone, "@current").await;
+    assert!(matches!(none, Err(Error::NotFound(NO_CURRENT))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slugs_are_unique_whoever_comes_first() {
+    let services = test_support::set_up().await;
+    let mut calls = Vec::new();
+    for number in 0..12 {
+        let ctx = stranger(&services, &format!("user{number}")).await;
+        let organizations = services.organizations.clone();
+        calls.push(tokio::spawn(async move { organizations.create(&ctx, named("Acme Tea")).await }));
+    }
+    let mut slugs = HashSet::from(["acme-tea".to_owned()]);
+    let mut projects = HashSet::new();
+    for call in calls {
+        let made = call.await.unwrap().unwrap();
+        assert!(made.slug.starts_with("acme-tea-") && made.slug.len() == 13, "{}", made.slug);
+        assert!(slugs.insert(made.slug));
+        assert!(projects.insert(made.teams[0].id));
+    }
+    let ctx = ada(&services).await;
+    let long = named(&"x".repeat(64));
+    let first = services.organizations.create(&ctx, long.clone()).await.unwrap();
+    assert_eq!(first.slug, "x".repeat(48));
+    let slug = services.organizations.create(&ctx, long).await.unwrap().slug;
+    assert!(slug.starts_with(&format!("{}-", "x".repeat(43))) && slug.len() == 48, "{slug}");
+}
+
+#[tokio::test]
+async fn levels() {
+    let services = test_support::set_up().await;
+    let owner = ada(&services).await;
+    let id = organization(&services, &owner, "Zebra").await;
+    let insufficient = "forbidden: Your organization access level is insufficient.";
+    // level, may change settings, may add projects, may delete
+    let cases = [
+        (Level::Member, false, false, false),
+        (Level::Administrator, true, true, false),
+        (Level::Owner, true, true, true),
+    ];
+    for (level, may_update, may_create, may_delete) in cases {
+        let ctx = stranger(&services, &format!("{level:?}").to_lowercase()).await;
+        join(&services, id, &ctx, level).await;
+        for ctx in [ctx.clone(), key(&services, &ctx, key_input()).await] {
+            let org = services.organizations.enter(&ctx, &id.to_string()).await.unwrap();
+            assert_eq!(org.level, level);
+            assert_eq!(services.organizations.get(&org).await.unwrap().membership_level, level);
+            let check = |allowed: bool, outcome: Result<()>, what: &str| match outcome {
+                Ok(()) => assert!(allowed, "{level:?} {what}"),
+                Err(error) => {
+                    assert!(!allowed, "{level:?} {what} {error}");
+                    assert_eq!(error.to_string(), insufficient);
+                }
+            };
+            let patch = OrganizationPatch::default();
+            let updated = services.organizations.update(&org, patch).await.map(drop);
+            check(may_update, updated, "update");
+            let input = weir_model::projects::ProjectInput {
+                name: "Shop".to_owned(),
+                timezone: "UTC".to_owned(),
+            };
+            let created = services.projects.create(&org, input).await.map(drop);
+            check(may_create, created, "create project");
+            if !may_delete {
+                check(false, services.organizations.delete(&org).await, "delete");
+            }
+        }
+    }
+    let org = services.organizations.enter(&owner, &id.to_string()).await.unwrap();
+    services.organizations.delete(&org).await.unwrap();
+}
+
+#[tokio::test]
+async fn scopes_count_beside_levels() {
+    let services = test_support::set_up().await;
+    let owner = ada(&services).await;
+    let id = organization(&services, &owner, "Zebra").await.to_string();
+    let read = PersonalKeyInput {
+        scopes: vec!["organization:read".parse().unwrap()],
+        ..key_input()
+    };
+    let reader = key(&services, &owner, read).await;
+    let org = services.organizations.enter(&reader, &id).await.unwrap();
+    services.organizations.get(&org).await.unwrap();
+    let write: Scope = "organization:write".parse().unwrap();
+    let missing = |error: Error| matches!(error, Error::MissingScope(scope) if scope == write);
+    let patch = OrganizationPatch::default();
+    assert!(missing(services.organizations.update(&org, patch).await.unwrap_err()));
+    assert!(missing(services.organizations.delete(&org).await.unwrap_err()));
+    assert!(missing(services.organizations.create(&reader, named("More")).await.unwrap_err()));
+    let other = PersonalKeyInput { scopes: vec![write], ..key_input() };
+    let writer = key(&services, &owner, other).await;
+    services.organizations.list(&writer, Page::default()).await.unwrap();
+    assert!(services.projects.list(&writer, Page::default()).await.is_err());
+}
+
+#[tokio::test]
+async fn what_is_not_mine_is_not_there() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    let eve = stranger(&services, "eve").await;
+    let hers = organization(&services, &ada, "Zebra").await;
+    let mine = organization(&services, &eve, "Mole").await;
+    for ctx in [eve.clone(), key(&services, &eve, key_input()).await] {
+        for id in [
+            hers.to_string().as_str(),
+            &uuid::Uuid::now_v7().to_string(),
+            "00000000-0000-0000-0000-000000000000",
+            "not-a-uuid",
+            "",
+            &mine.0.simple().to_string(),
+            &format!("{{{mine}}}"),
+            &format!("organization:{mine}"),
+            "..",
+        ] {
+            let error = services.organizations.enter(&ctx, id).await.unwrap_err();
+            assert!(not_found(&error), "{id} {error}");
+        }
+        let listed = services.organizations.list(&ctx, Page::default()).await.unwrap();
+        assert!(listed.results.iter().all(|found| found.id == mine));
+        for project in services.projects.list(&ada, Page::default()).await.unwrap().results {
+            let error = services.projects.enter(&ctx, &project.id.to_string()).await.unwrap_err();
+            assert!(not_found(&error), "{error}");
+        }
+        let upper = mine.to_string().to_uppercase();
+        assert_eq!(services.organizations.enter(&ctx, &upper).await.unwrap().organization, mine);
+    }
+    // Nobody sees a member's level through a membership of another organization.
+    join(&services, hers, &eve, Level::Member).await;
+    let org = services.organizations.enter(&eve, &hers.to_string()).await.unwrap();
+    assert_eq!(org.level, Level::Member);
+    assert_eq!(services.organizations.get(&org).await.unwrap().member_count, "2");
+}
+
+#[tokio::test]
+async fn limited_keys() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    let zebra = organization(&services, &ada, "Zebra").await;
+    let mole = organization(&services, &ada, "Mole").await;
+    let one = PersonalKeyInput { scoped_organizations: vec![zebra], ..key_input() };
+    let limited = key(&services, &ada, one).await;
+    let listed = services.organizations.list(&limited, Page::default()).await.unwrap();
+    assert_eq!((listed.count, listed.results[0].id), (1, zebra));
+    services.organizations.enter(&limited, &zebra.to_string()).await.unwrap();
+    let error = services.organizations.enter(&limited, &mole.to_string()).await.unwrap_err();
+    assert!(not_found(&error));
+    let error = services.organizations.enter(&limited, "@current").await.unwrap_err();
+    assert!(not_found(&error), "the current organization is beyond the limit");
+    let error = services.organizations.create(&limited, named("More")).await.unwrap_err();
+    assert!(matches!(error, Error::Forbidden(_)));
+    let projects = services.projects.list(&limited, Page::default()).await.unwrap();
+    assert!(projects.results.iter().all(|project| project.organization == zebra));
+
+    let project = projects.results[0].id;
+    let one = PersonalKeyInput { scoped_teams: vec![project], ..key_input() };
+    let limited = key(&services, &ada, one).await;
+    let only = |error: Error| error.to_string().contains("only supported on project-based");
+    assert!(only(services.organizations.list(&limited, Page::default()).await.unwrap_err()));
+    for id in [zebra.to_string().as_str(), "@current", "nonsense"] {
+        assert!(only(services.organizations.enter(&limited, id).await.unwrap_err()));
+    }
+    assert!(only(services.projects.list(&limited, Page::default()).await.unwrap_err()));
+    services.projects.enter(&limited, &project.to_string()).await.unwrap();
+    assert!(not_found(&services.projects.enter(&limited, "1").await.unwrap_err()));
+    services.users.me(&limited).await.unwrap();
+}
+
+#[tokio::test]
+async fn changing_settings() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    organization(&services, &ctx, "Zebra").await;
+    services.clock.advance(60);
+    let ctx = ada(&services).await;
+    let org = services.organizations.enter(&ctx, "@current").await.unwrap();
+    let before = services.organizations.get(&org).await.unwrap();
+    let patch = OrganizationPatch {
+        name: Patch::Set("  Quagga ".to_owned()),
+        is_member_join_email_enabled: Patch::Set(false),
+        enforce_2fa: Patch::Set(true),
+    };
+    let after = services.organizations.update(&org, patch).await.unwrap();
+    assert_eq!((after.name.as_str(), after.slug.as_str()), ("Quagga", "zebra"));
+    assert!(!after.is_member_join_email_enabled && after.enforce_2fa);
+    assert_eq!((after.created_at, after.updated_at), (before.created_at, ctx.now));
+    let patch = OrganizationPatch { enforce_2fa: Patch::Clear, ..OrganizationPatch::default() };
+    let cleared = services.organizations.update(&org, patch).await.unwrap();
+    assert!(!cleared.enforce_2fa && !cleared.is_member_join_email_enabled);
+    assert_eq!(cleared.name, "Quagga");
+
+    let bad = [
+        (OrganizationPatch { name: Patch::Clear, ..Default::default() }, "name", "null"),
+        (OrganizationPatch { name: Patch::Set(" ".into()), ..Default::default() }, "name", "blank"),
+        (
+            OrganizationPatch { name: Patch::Set("x".repeat(65)), ..Default::default() },
+            "name",
+            "max_length",
+        ),
+        (
+            OrganizationPatch { is_member_join_email_enabled: Patch::Clear, ..Default::default() },
+            "is_member_join_email_enabled",
+            "null",
+        ),
+    ];
+    for (patch, attr, code) in bad {
+        let Err(Error::Invalid(field)) = services.organizations.update(&org, patch).await else {
+            panic!("{attr} {code}");
+        };
+        assert_eq!((field.attr.as_deref(), field.code.as_str()), (Some(attr), code));
+    }
+}
+
+#[tokio::test]
+async fn deleting_removes_what_makes_it_reachable() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    let eve = stranger(&services, "eve").await;
+    let id = organization(&services, &ada, "Zebra").await;
+    join(&services, id, &eve, Level::Member).await;
+    services.users.set_current(&eve, Some(id), None).await.unwrap();
+    let limited = PersonalKeyInput { scoped_organizations: vec![id], ..key_input() };
+    let limited = key(&services, &ada, limited).await;
+    let org = services.organizations.enter(&ada, &id.to_string()).await.unwrap();
+    let project = services.organizations.get(&org).await.unwrap().teams.remove(0);
+    assert!(services.projects.by_token(&project.api_token).await.unwrap().is_some());
+
+    services.organizations.delete(&org).await.unwrap();
+    assert!(services.projects.by_token(&project.api_token).await.unwrap().is_none());
+    assert_eq!(services.projects.all_tokens().await.unwrap().len(), 1);
+    for ctx in [&ada, &eve, &limited] {
+        let error = services.organizations.enter(ctx, &id.to_string()).await.unwrap_err();
+        assert!(not_found(&error));
+        assert!(services.projects.enter(ctx, &project.id.to_string()).await.is_err());
+    }
+    // What was under way when it happened finds nothing either.
+    assert!(not_found(&services.organizations.get(&org).await.unwrap_err()));
+    let patch = OrganizationPatch::default();
+    assert!(not_found(&services.organizations.update(&org, patch).await.unwrap_err()));
+    services.organizations.delete(&org).await.unwrap();
+    // The current organization moves on.
+    let me = services.users.me(&ada).await.unwrap();
+    assert_eq!(me.organization.unwrap().name, "Acme Tea");
+    assert_eq!(me.team.unwrap().name, "Shop");
+    let me = services.users.me(&eve).await.unwrap();
+    assert_eq!((me.organization, me.team), (None, None));
+    assert!(me.organizations.is_empty());
+    // The events are waiting to be removed; the slug is free again.
+    let waiting = rows::deletions(services.organizations.store()).await.unwrap();
+    assert_eq!(waiting.len(), 1);
+    assert_eq!((waiting[0].organization, &waiting[0].projects), (id, &vec![project.id]));
+    let again = services.organizations.create(&ada, named("Zebra")).await.unwrap();
+    assert_eq!(again.slug, "zebra");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_never_outlives_its_organization() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    for _ in 0..6 {
+        let id = organization(&services, &ada, "Zebra").await;
+        let org = services.organizations.enter(&ada, &id.to_string()).await.unwrap();
+        let adding: Vec<_> = (0..4).map(|_| tokio::spawn(add(services.clone(), org.clone()))).collect();
+        let deleting = {
+            let (services, org) = (services.clone(), org.clone());
+            tokio::spawn(async move { services.organizations.delete(&org).await })
+        };
+        for call in adding {
+            call.await.unwrap();
+        }
+        deleting.await.unwrap().unwrap();
+        assert_eq!(services.projects.all_tokens().await.unwrap().len(), 1, "Shop only");
+        assert!(services.projects.list_in(&org, Page::default()).await.unwrap().results.is_empty());
+    }
+}
+
+async fn add(services: Services, org: OrgCtx) {
+    let input =
+        weir_model::projects::ProjectInput { name: "More".to_owned(), timezone: "UTC".to_owned() };
+    let added = services.projects.create(&org, input).await;
+    assert!(matches!(added, Ok(_) | Err(Error::NotFound(_))), "{added:?}");
+}
+
+#[tokio::test]
+async fn a_context_says_who_acts() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    let ctx = key(&services, &ada, key_input()).await;
+    assert!(matches!(ctx.actor, Actor::Key { user, .. } if user == ada.user()));
+}

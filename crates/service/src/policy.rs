@@ -1,0 +1,150 @@
+//! Who may do what: the one table of scopes and levels, and what a limited key
+//! sees.
+//!
+//! What belongs here: rules that need nothing but the context. What does not:
+//! finding out who belongs to what; checks of values.
+
+use weir_model::organizations::Level;
+use weir_model::scopes::{Scope, ScopeObject};
+use weir_model::{OrganizationId, ProjectId};
+
+use crate::ctx::{Actor, Ctx, OrgCtx};
+use crate::error::{Error, LEVEL, NO_KEYS};
+
+/// What a project-limited key hears on endpoints of organizations.
+pub const PROJECT_KEYS_ONLY: &str =
+    "API keys with scoped projects are only supported on project-based endpoints.";
+/// What an organization-limited key hears when it would create an organization.
+pub const ORGANIZATION_KEYS_ONLY: &str =
+    "API keys with scoped organizations cannot create organizations.";
+
+/// An action within an organization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// See the organization.
+    ReadOrganization,
+    /// Change its settings.
+    UpdateOrganization,
+    /// Delete it with everything in it.
+    DeleteOrganization,
+    /// See its projects.
+    ReadProject,
+    /// Add a project.
+    CreateProject,
+    /// Change a project's settings.
+    UpdateProject,
+}
+
+impl Action {
+    /// All actions, for tests that walk through the table.
+    pub const ALL: [Self; 6] = [
+        Self::ReadOrganization,
+        Self::UpdateOrganization,
+        Self::DeleteOrganization,
+        Self::ReadProject,
+        Self::CreateProject,
+        Self::UpdateProject,
+    ];
+
+    /// The scope a key needs.
+    #[must_use]
+    pub const fn scope(self) -> Scope {
+        match self {
+            Self::ReadOrganization => Scope::read(ScopeObject::Organization),
+            Self::UpdateOrganization | Self::DeleteOrganization => {
+                Scope::write(ScopeObject::Organization)
+            }
+            Self::ReadProject => Scope::read(ScopeObject::Project),
+            Self::CreateProject | Self::UpdateProject => Scope::write(ScopeObject::Project),
+        }
+    }
+
+    /// The level the actor needs.
+    #[must_use]
+    pub const fn level(self) -> Level {
+        match self {
+            Self::ReadOrganization | Self::ReadProject | Self::UpdateProject => Level::Member,
+            Self::UpdateOrganization | Self::CreateProject => Level::Administrator,
+            Self::DeleteOrganization => Level::Owner,
+        }
+    }
+}
+
+/// Refuses what the actor's key or level does not allow. Both count: the level
+/// of the owner does not widen a key, and a key does not raise the level.
+///
+/// # Errors
+/// [`Error::MissingScope`] or [`Error::Forbidden`].
+pub fn check(org: &OrgCtx, action: Action) -> Result<(), Error> {
+    org.ctx.require(action.scope())?;
+    if org.level < action.level() {
+        return Err(Error::Forbidden(LEVEL.to_owned()));
+    }
+    Ok(())
+}
+
+/// Refuses everything but a person in the web app.
+///
+/// # Errors
+/// [`Error::Forbidden`].
+pub fn person_only(ctx: &Ctx) -> Result<(), Error> {
+    match &ctx.actor {
+        Actor::Session { .. } => Ok(()),
+        Actor::Key { .. } => Err(Error::Forbidden(NO_KEYS.to_owned())),
+    }
+}
+
+/// Seconds for which a sign-in counts as recent.
+pub const RECENT_SECONDS: i64 = 15 * 60;
+
+/// Refuses everything but a person who proved who they are just now.
+///
+/// # Errors
+/// [`Error::Forbidden`] or [`Error::SignInAgain`].
+pub fn recent_person_only(ctx: &Ctx) -> Result<(), Error> {
+    match &ctx.actor {
+        Actor::Session { signed_in_at, .. } => {
+            if signed_in_at.plus_seconds(RECENT_SECONDS) < ctx.now {
+                return Err(Error::SignInAgain);
+            }
+            Ok(())
+        }
+        Actor::Key { .. } => Err(Error::Forbidden(NO_KEYS.to_owned())),
+    }
+}
+
+/// Refuses keys that are limited to projects.
+///
+/// # Errors
+/// [`Error::Forbidden`].
+pub fn refuse_project_keys(ctx: &Ctx) -> Result<(), Error> {
+    match &ctx.actor {
+        Actor::Key { key, .. } if !key.scoped_teams.is_empty() => {
+            Err(Error::Forbidden(PROJECT_KEYS_ONLY.to_owned()))
+        }
+        Actor::Key { .. } | Actor::Session { .. } => Ok(()),
+    }
+}
+
+/// Whether the limits of the actor's key leave this organization visible.
+#[must_use]
+pub fn organization_in_limits(ctx: &Ctx, organization: OrganizationId) -> bool {
+    match &ctx.actor {
+        Actor::Session { .. } => true,
+        Actor::Key { key, .. } => {
+            key.scoped_organizations.is_empty() || key.scoped_organizations.contains(&organization)
+        }
+    }
+}
+
+/// Whether the limits of the actor's key leave this project visible.
+#[must_use]
+pub fn project_in_limits(ctx: &Ctx, organization: OrganizationId, project: ProjectId) -> bool {
+    let project_fits = match &ctx.actor {
+        Actor::Session { .. } => true,
+        Actor::Key { key, .. } => {
+            key.scoped_teams.is_empty() || key.scoped_teams.contains(&project)
+        }
+    };
+    project_fits && organization_in_limits(ctx, organization)
+}

@@ -1,0 +1,312 @@
+//! Projects: entering one, listing, creating, changing (management-api 5.2),
+//! and what capture needs to know of them.
+//!
+//! What belongs here: what a project is to its caller. What does not: levels
+//! and scopes (`policy`), stored events (`events`).
+
+use std::sync::Arc;
+
+use weir_model::errors::FieldError;
+use weir_model::pagination::{Page, Paged};
+use weir_model::projects::{
+    NAME_MAX, Project, ProjectBrief, ProjectInput, ProjectPatch, serde_object,
+};
+use weir_model::scopes::{Scope, ScopeObject};
+use weir_model::{Patch, ProjectId, validate};
+use weir_store::organizations as organization_rows;
+use weir_store::projects::{self as rows, ProjectChange, ProjectRow, ProjectRulesRow};
+
+use crate::ctx::{Ctx, OrgCtx, ProjectCtx};
+use crate::error::{Error, NOT_FOUND};
+use crate::organizations::required;
+use crate::policy::{self, Action};
+use crate::{Core, Result, current, organizations, secrets};
+
+/// What a caller without a current project hears.
+pub const NO_CURRENT: &str = "Project not found.";
+/// Longest description, in characters.
+const DESCRIPTION_MAX: usize = 1000;
+/// Most addresses of sites, and most properties shown as a name.
+const LIST_MAX: usize = 100;
+/// Longest item of a list, in characters.
+const ITEM_MAX: usize = 2000;
+
+/// What capture needs to know of a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProjectRules {
+    /// The project.
+    pub id: ProjectId,
+    /// Whether client addresses are left out of events.
+    pub anonymize_ips: bool,
+}
+
+impl From<ProjectRulesRow> for ProjectRules {
+    fn from(row: ProjectRulesRow) -> Self {
+        Self { id: row.id, anonymize_ips: row.anonymize_ips }
+    }
+}
+
+/// Projects.
+#[derive(Clone)]
+pub struct Projects {
+    core: Arc<Core>,
+}
+
+impl Projects {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// Proves that the actor may see the project: a number or `@current`.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], the same for an id that is malformed, unknown, of
+    /// another's project or outside the key's limits.
+    pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<ProjectCtx> {
+        let (row, missing) = if id == "@current" {
+            (current::project(&self.core, ctx.user()).await?, NO_CURRENT)
+        } else {
+            let project = parse_id(id).ok_or(Error::NotFound(NOT_FOUND))?;
+            (rows::find(&self.core.store, project).await?, NOT_FOUND)
+        };
+        let brief = row.ok_or(Error::NotFound(missing))?.brief;
+        if !policy::project_in_limits(ctx, brief.organization, brief.id) {
+            return Err(Error::NotFound(NOT_FOUND));
+        }
+        let org = organizations::enter(&self.core, ctx, brief.organization).await?;
+        Ok(ProjectCtx { org, project: brief.id })
+    }
+
+    /// The projects of all organizations of the caller, by number.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] for keys that are limited
+    /// to projects.
+    pub async fn list(&self, ctx: &Ctx, page: Page) -> Result<Paged<ProjectBrief>> {
+        ctx.require(Scope::read(ScopeObject::Project))?;
+        policy::refuse_project_keys(ctx)?;
+        let store = &self.core.store;
+        let mut all = Vec::new();
+        for belonging in organization_rows::of_user(store, ctx.user()).await? {
+            if policy::organization_in_limits(ctx, belonging.row.id) {
+                all.extend(rows::of_organization(store, belonging.row.id).await?);
+            }
+        }
+        all.sort_by_key(|row| row.brief.id);
+        Ok(paged(all, page))
+    }
+
+    /// The projects of an organization, by number.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn list_in(&self, org: &OrgCtx, page: Page) -> Result<Paged<ProjectBrief>> {
+        policy::check(org, Action::ReadProject)?;
+        let mut all = rows::of_organization(&self.core.store, org.organization).await?;
+        all.retain(|row| policy::project_in_limits(&org.ctx, org.organization, row.brief.id));
+        Ok(paged(all, page))
+    }
+
+    /// Adds a project. The caller looks at it from now on.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator and
+    /// for keys that are limited to projects, [`Error::Invalid`].
+    pub async fn create(&self, org: &OrgCtx, input: ProjectInput) -> Result<Project> {
+        policy::check(org, Action::CreateProject)?;
+        policy::refuse_project_keys(&org.ctx)?;
+        let name = validate::text("name", &input.name, NAME_MAX)?;
+        let timezone = timezone(input.timezone)?;
+        let store = &self.core.store;
+        let number = rows::next_number(store).await?;
+        let token = secrets::project_key()?;
+        let mut row = ProjectRow::new(number, org.organization, name, token, org.ctx.now);
+        row.brief.timezone = timezone;
+        if !rows::create(store, &row, org.ctx.user()).await? {
+            return Err(Error::NotFound(NOT_FOUND));
+        }
+        Ok(shown(org, row))
+    }
+
+    /// The project.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn get(&self, project: &ProjectCtx) -> Result<Project> {
+        policy::check(&project.org, Action::ReadProject)?;
+        let row = rows::find(&self.core.store, project.project).await?;
+        Self::show(project, row)
+    }
+
+    /// Changes the project's settings.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Invalid`].
+    pub async fn update(&self, project: &ProjectCtx, patch: ProjectPatch) -> Result<Project> {
+        policy::check(&project.org, Action::UpdateProject)?;
+        let change = checked(patch)?;
+        let org = &project.org;
+        let row = rows::update(
+            &self.core.store,
+            org.organization,
+            project.project,
+            change,
+            org.ctx.now,
+        )
+        .await?;
+        Self::show(project, row)
+    }
+
+    /// The tokens of all projects, for the cache that capture looks them up in.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn all_tokens(&self) -> Result<Vec<(String, ProjectRules)>> {
+        let all = rows::all_tokens(&self.core.store).await?;
+        Ok(all.into_iter().map(|(token, rules)| (token, rules.into())).collect())
+    }
+
+    /// The project that this token belongs to.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn by_token(&self, token: &str) -> Result<Option<ProjectRules>> {
+        Ok(rows::by_token(&self.core.store, token).await?.map(ProjectRules::from))
+    }
+
+    fn show(project: &ProjectCtx, row: Option<ProjectRow>) -> Result<Project> {
+        let organization = project.org.organization;
+        let row = row.filter(|row| row.brief.organization == organization);
+        Ok(shown(&project.org, row.ok_or(Error::NotFound(NOT_FOUND))?))
+    }
+}
+
+/// The number in a path, in its one written form.
+fn parse_id(text: &str) -> Option<ProjectId> {
+    let id: ProjectId = text.parse().ok()?;
+    (id.0 > 0 && id.to_string() == text).then_some(id)
+}
+
+fn paged(all: Vec<ProjectRow>, page: Page) -> Paged<ProjectBrief> {
+    let count = all.len() as u64;
+    Paged { count, results: page.slice(all).into_iter().map(|row| row.brief).collect() }
+}
+
+fn checked(patch: ProjectPatch) -> Result<ProjectChange, FieldError> {
+    Ok(ProjectChange {
+        name: match required("name", patch.name)? {
+            Some(name) => Some(validate::text("name", &name, NAME_MAX)?),
+            None => None,
+        },
+        timezone: required("timezone", patch.timezone)?.map(timezone).transpose()?,
+        anonymize_ips: required("anonymize_ips", patch.anonymize_ips)?,
+        app_urls: match required("app_urls", patch.app_urls)? {
+            Some(urls) => Some(texts("app_urls", urls)?),
+            None => None,
+        },
+        completed_snippet_onboarding: required(
+            "completed_snippet_onboarding",
+            patch.completed_snippet_onboarding,
+        )?,
+        week_start_day: week_start_day(patch.week_start_day)?,
+        product_description: match patch.product_description {
+            Patch::Set(text) => Patch::Set(validate::optional_text(
+                "product_description",
+                &text,
+                DESCRIPTION_MAX,
+            )?),
+            kept @ (Patch::Keep | Patch::Clear) => kept,
+        },
+        person_display_name_properties: match patch.person_display_name_properties {
+            Patch::Set(names) => Patch::Set(texts("person_display_name_properties", names)?),
+            kept @ (Patch::Keep | Patch::Clear) => kept,
+        },
+    })
+}
+
+fn texts(attr: &str, items: Vec<String>) -> Result<Vec<String>, FieldError> {
+    if items.len() > LIST_MAX {
+        return Err(FieldError::new(
+            attr,
+            "max_length",
+            format!("Ensure this field has no more than {LIST_MAX} elements."),
+        ));
+    }
+    let items = items.iter().enumerate();
+    items.map(|(at, item)| validate::text(&format!("{attr}__{at}"), item, ITEM_MAX)).collect()
+}
+
+fn week_start_day(patch: Patch<i64>) -> Result<Patch<i64>, FieldError> {
+    match patch {
+        Patch::Set(day) if !(0..=1).contains(&day) => Err(invalid_choice("week_start_day", &day)),
+        other @ (Patch::Set(_) | Patch::Keep | Patch::Clear) => Ok(other),
+    }
+}
+
+/// A time zone by the form of its name; which names exist is for the reader of
+/// the setting to know, whose tables may be newer than ours.
+fn timezone(name: String) -> Result<String, FieldError> {
+    let part_ok = |part: &str| {
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+".contains(&b))
+    };
+    let form_ok = name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.split('/').all(part_ok);
+    if form_ok { Ok(name) } else { Err(invalid_choice("timezone", &name)) }
+}
+
+fn invalid_choice(attr: &str, value: &dyn std::fmt::Display) -> FieldError {
+    FieldError::new(attr, "invalid_choice", format!("\"{value}\" is not a valid choice."))
+}
+
+fn shown(org: &OrgCtx, row: ProjectRow) -> Project {
+    Project {
+        project_id: row.brief.id,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+        effective_membership_level: Some(org.level),
+        has_group_types: false,
+        group_types: Vec::new(),
+        app_urls: row.app_urls,
+        anonymize_ips: row.anonymize_ips,
+        test_account_filters: Vec::new(),
+        data_attributes: vec!["data-attr".to_owned()],
+        person_display_name_properties: row.person_display_name_properties,
+        session_recording_opt_in: false,
+        autocapture_opt_out: false,
+        week_start_day: row.week_start_day,
+        primary_dashboard: None,
+        recording_domains: None,
+        surveys_opt_in: None,
+        heatmaps_opt_in: None,
+        product_description: row.product_description,
+        secret_api_token: None,
+        secret_api_token_backup: None,
+        default_modifiers: serde_object::Empty {},
+        live_events_token: None,
+        brief: row.brief,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{parse_id, timezone};
+
+    #[test]
+    fn ids_have_one_form() {
+        assert_eq!(parse_id("7").map(|id| id.0), Some(7));
+        for bad in ["", "0", "-1", "+7", "07", "7 ", "seven", "99999999999999999999"] {
+            assert_eq!(parse_id(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn time_zones_have_a_form() {
+        for good in ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+3"] {
+            assert!(timezone(good.to_owned()).is_ok(), "{good}");
+        }
+        for bad in ["", "utc", "Europe/", "Europe//Berlin", "../etc", "A b", "X<script>"] {
+            assert!(timezone(bad.to_owned()).is_err(), "{bad}");
+        }
+    }
+}

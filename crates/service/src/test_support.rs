@@ -1,0 +1,125 @@
+//! Services on a store in memory, for the tests of this crate.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use weir_model::keys::PersonalKeyInput;
+use weir_model::organizations::{Level, OrganizationInput};
+use weir_model::scopes::Scope;
+use uuid::Uuid;
+use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
+use weir_store::users::{self, UserRow};
+use weir_store::{Location, Settings, Store, organizations};
+
+use crate::ctx::{Actor, Ctx};
+use crate::identity::{HashParameters, Peer, SetupInput};
+use crate::{Clock, Services};
+
+/// The password of everybody.
+pub(crate) const PASSWORD: &str = "plum-otter-violin-93";
+
+/// What Ada enters at the set-up.
+pub(crate) fn setup_input() -> SetupInput {
+    SetupInput {
+        first_name: "Ada".to_owned(),
+        email: "Ada.L@Mail.example".to_owned(),
+        password: PASSWORD.to_owned(),
+        organization: "Acme Tea".to_owned(),
+        project: "Shop".to_owned(),
+    }
+}
+
+/// An instance that nobody has set up.
+pub(crate) async fn empty() -> Services {
+    let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+    let clock = Clock::fixed(Timestamp::from_micros(1_760_000_000_123_456));
+    Services::with_hashing(store, clock, HashParameters::cheapest())
+}
+
+/// An instance that Ada has set up: organization `Acme Tea`, project `Shop`.
+pub(crate) async fn set_up() -> Services {
+    let services = empty().await;
+    services.identity.setup(None, setup_input(), &Peer::default()).await.unwrap();
+    services
+}
+
+/// The same data under services that remember nothing.
+pub(crate) fn restarted(services: &Services) -> Services {
+    let store = services.organizations.store().clone();
+    Services::with_hashing(store, services.clock.clone(), HashParameters::cheapest())
+}
+
+/// Ada, signed in just now.
+pub(crate) async fn ada(services: &Services) -> Ctx {
+    let session =
+        services.identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap();
+    services.identity.session(&session.token, "request".to_owned()).await.unwrap().unwrap()
+}
+
+/// Another person, who belongs to nothing.
+pub(crate) async fn stranger(services: &Services, name: &str) -> Ctx {
+    let store = services.organizations.store();
+    let now = services.clock.now();
+    let row = UserRow {
+        id: UserId(Uuid::now_v7()),
+        number: users::next_number(store).await.unwrap(),
+        distinct_id: name.to_owned(),
+        first_name: name.to_owned(),
+        last_name: String::new(),
+        email: format!("{name}@mail.example"),
+        is_email_verified: false,
+        password: None,
+        is_staff: false,
+        is_active: true,
+        theme_mode: None,
+        current_organization: None,
+        current_project: None,
+        created_at: now,
+        updated_at: now,
+    };
+    let created = users::create(store, &row, &row.email).await.unwrap();
+    assert_eq!(created, users::Created::Yes);
+    person(services, row.id)
+}
+
+/// A person whose session was opened just now.
+pub(crate) fn person(services: &Services, user: UserId) -> Ctx {
+    let now = services.clock.now();
+    let actor = Actor::Session { user, session: "test".to_owned(), signed_in_at: now };
+    Ctx { actor, now, request_id: "request".to_owned() }
+}
+
+/// Makes a person a member.
+pub(crate) async fn join(services: &Services, organization: OrganizationId, ctx: &Ctx, level: Level) {
+    let store = services.organizations.store();
+    let membership = MembershipId(Uuid::now_v7());
+    organizations::add_member(store, organization, ctx.user(), membership, level, ctx.now)
+        .await
+        .unwrap();
+}
+
+/// A new organization of this person.
+pub(crate) async fn organization(services: &Services, ctx: &Ctx, name: &str) -> OrganizationId {
+    let input = OrganizationInput::named("name", name).unwrap();
+    services.organizations.create(ctx, input).await.unwrap().id
+}
+
+/// A key of this person with all scopes.
+pub(crate) fn key_input() -> PersonalKeyInput {
+    PersonalKeyInput {
+        label: "test".to_owned(),
+        scopes: vec![Scope::All],
+        scoped_teams: Vec::new(),
+        scoped_organizations: Vec::new(),
+        expires_at: None,
+    }
+}
+
+/// The context of a new key of this person.
+pub(crate) async fn key(services: &Services, ctx: &Ctx, input: PersonalKeyInput) -> Ctx {
+    let value = services.keys.create(ctx, input).await.unwrap().value.unwrap();
+    services
+        .keys
+        .authenticate(&value, "Authorization header", "request".to_owned())
+        .await
+        .unwrap()
+}

@@ -1,0 +1,222 @@
+//! The caller as a user: `users/@me` (management-api 5.4).
+//!
+//! What belongs here: showing and changing one's own account. What does not:
+//! members of an organization, sign-in (`identity`).
+
+use std::sync::Arc;
+
+use weir_model::errors::FieldError;
+use weir_model::organizations::Organization;
+use weir_model::projects::serde_object::Empty;
+use weir_model::scopes::{Scope, ScopeObject};
+use weir_model::users::{EventsColumns, Me, OrganizationRef, User};
+use weir_model::{OrganizationId, Patch, ProjectId, validate};
+use weir_store::organizations::{self as organization_rows, Belonging};
+use weir_store::users::{self as rows, UserChange, UserRow};
+use weir_store::projects as project_rows;
+
+use crate::ctx::Ctx;
+use crate::error::Error;
+use crate::organizations::required;
+use crate::{Core, Result, current, organizations};
+
+/// Longest first or last name, in characters.
+pub const NAME_MAX: usize = 150;
+/// The choices of `theme_mode`.
+pub const THEMES: [&str; 3] = ["light", "dark", "system"];
+
+/// Changes of one's own account.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MePatch {
+    /// New first name.
+    pub first_name: Patch<String>,
+    /// New last name.
+    pub last_name: Patch<String>,
+    /// New theme: one of [`THEMES`], or null.
+    pub theme_mode: Patch<String>,
+}
+
+/// Users.
+#[derive(Clone)]
+pub struct Users {
+    core: Arc<Core>,
+}
+
+impl Users {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The caller.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn me(&self, ctx: &Ctx) -> Result<Me> {
+        ctx.require(Scope::read(ScopeObject::User))?;
+        let user = rows::get(&self.core.store, ctx.user()).await?;
+        self.show(user.ok_or(Error::NotAuthenticated)?).await
+    }
+
+    /// Changes what the caller looks at. A project brings its organization
+    /// along; an organization alone brings its first project.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::Invalid`] at `set_current_organization`
+    /// or `set_current_team` when the caller does not see it.
+    pub async fn set_current(
+        &self,
+        ctx: &Ctx,
+        organization: Option<OrganizationId>,
+        project: Option<ProjectId>,
+    ) -> Result<()> {
+        ctx.require(Scope::write(ScopeObject::User))?;
+        let core = &self.core;
+        let (organization, project) = match (organization, project) {
+            (None, None) => return Ok(()),
+            (Some(organization), None) => {
+                let unknown = unknown("set_current_organization", &organization);
+                self.refuse_unseen(ctx, organization, unknown).await?;
+                let first = current::first_project(core, organization).await?;
+                (organization, first.map(|row| row.brief.id))
+            }
+            (organization, Some(project)) => {
+                let unknown = || unknown("set_current_team", &project);
+                let row = project_rows::find(&core.store, project).await?.ok_or_else(unknown)?;
+                let home = row.brief.organization;
+                if organization.is_some_and(|wanted| wanted != home) {
+                    return Err(unknown());
+                }
+                self.refuse_unseen(ctx, home, unknown()).await?;
+                (home, Some(project))
+            }
+        };
+        Ok(rows::set_current(&core.store, ctx.user(), Some(organization), project).await?)
+    }
+
+    /// Changes the caller's own settings.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Invalid`].
+    pub async fn update_me(&self, ctx: &Ctx, patch: MePatch) -> Result<Me> {
+        ctx.require(Scope::write(ScopeObject::User))?;
+        let change = UserChange {
+            first_name: match required("first_name", patch.first_name)? {
+                Some(name) => Some(validate::text("first_name", &name, NAME_MAX)?),
+                None => None,
+            },
+            last_name: match required("last_name", patch.last_name)? {
+                Some(name) => Some(validate::optional_text("last_name", &name, NAME_MAX)?),
+                None => None,
+            },
+            theme_mode: match patch.theme_mode {
+                Patch::Set(theme) if !THEMES.contains(&theme.as_str()) => {
+                    return Err(Error::Invalid(FieldError::new(
+                        "theme_mode",
+                        "invalid_choice",
+                        format!("\"{theme}\" is not a valid choice."),
+                    )));
+                }
+                known @ (Patch::Set(_) | Patch::Keep | Patch::Clear) => known,
+            },
+        };
+        let user = rows::update(&self.core.store, ctx.user(), change, ctx.now).await?;
+        self.show(user.ok_or(Error::NotAuthenticated)?).await
+    }
+
+    async fn refuse_unseen(
+        &self,
+        ctx: &Ctx,
+        organization: OrganizationId,
+        unknown: Error,
+    ) -> Result<()> {
+        match organizations::enter(&self.core, ctx, organization).await {
+            Ok(_) => Ok(()),
+            Err(Error::NotFound(_)) => Err(unknown),
+            Err(other) => Err(other),
+        }
+    }
+
+    async fn show(&self, user: UserRow) -> Result<Me> {
+        let core = &self.core;
+        let project = current::project_of(core, &user).await?;
+        let current = match &project {
+            Some(project) => Some(project.brief.organization),
+            None => current::organization_of(core, &user).await?,
+        };
+        let belongings = organization_rows::of_user(&core.store, user.id).await?;
+        let organizations = belongings.iter().map(reference).collect();
+        let organization = self.current_organization(current, belongings).await?;
+        Ok(Me {
+            date_joined: user.created_at,
+            uuid: user.id,
+            distinct_id: user.distinct_id,
+            first_name: user.first_name,
+            last_name: user.last_name,
+            email: user.email,
+            pending_email: None,
+            is_email_verified: user.is_email_verified,
+            notification_settings: Empty {},
+            anonymize_data: false,
+            toolbar_mode: "disabled".to_owned(),
+            has_password: user.password.is_some(),
+            id: user.number,
+            is_staff: user.is_staff,
+            is_impersonated: false,
+            team: project.map(|project| project.brief),
+            organization,
+            organizations,
+            is_2fa_enabled: false,
+            has_social_auth: false,
+            has_sso_enforcement: false,
+            has_seen_product_intro_for: None,
+            scene_personalisation: None,
+            theme_mode: user.theme_mode,
+            hedgehog_config: Empty {},
+            role_at_organization: None,
+            events_column_config: EventsColumns { active: "DEFAULT".to_owned() },
+        })
+    }
+
+    async fn current_organization(
+        &self,
+        current: Option<OrganizationId>,
+        belongings: Vec<Belonging>,
+    ) -> Result<Option<Organization>> {
+        let found = belongings.into_iter().find(|belonging| Some(belonging.row.id) == current);
+        let Some(belonging) = found else { return Ok(None) };
+        organizations::show(&self.core, belonging.row, belonging.level).await.map(Some)
+    }
+}
+
+fn reference(belonging: &Belonging) -> OrganizationRef {
+    OrganizationRef {
+        id: belonging.row.id,
+        name: belonging.row.name.clone(),
+        slug: belonging.row.slug.clone(),
+        logo_media_id: None,
+        membership_level: belonging.level,
+        members_can_use_personal_api_keys: true,
+    }
+}
+
+fn unknown(attr: &str, id: &dyn std::fmt::Display) -> Error {
+    Error::Invalid(FieldError::new(
+        attr,
+        "does_not_exist",
+        format!("Object with id={id} does not exist."),
+    ))
+}
+
+/// The user as other resources embed it.
+pub(crate) fn shown(user: &UserRow) -> User {
+    User {
+        id: user.number,
+        uuid: user.id,
+        distinct_id: user.distinct_id.clone(),
+        first_name: user.first_name.clone(),
+        last_name: user.last_name.clone(),
+        email: user.email.clone(),
+        is_email_verified: user.is_email_verified,
+        hedgehog_config: Empty {},
+    }
+}
