@@ -1,0 +1,149 @@
+//! The server under test.
+
+use std::net::SocketAddr;
+
+use weir_model::{OrganizationId, ProjectId};
+use weir_server::App;
+use weir_server::config::{Config, Settings};
+use weir_server::limits::Limits;
+use weir_server::serve::{Options, Server};
+use weir_service::identity::{HashParameters, Peer, SetupInput};
+
+use crate::caller::{Caller, Client};
+use crate::people::{self, Person};
+
+/// A running server and what was made in it. Must be used on a runtime with
+/// several threads, as the program itself runs on.
+pub struct TestApp {
+    server: Server,
+    client: Client,
+    owned: Option<Owned>,
+}
+
+/// What [`TestApp::with_owner`] makes.
+struct Owned {
+    owner: Person,
+    organization: OrganizationId,
+    project: ProjectId,
+    project_key: String,
+}
+
+impl TestApp {
+    /// An empty instance.
+    pub async fn empty() -> Self {
+        Self::start(|_| {}, |_| {}).await
+    }
+
+    /// An instance with the owner Ada, the organization `Acme Tea` and the
+    /// project `Shop`.
+    pub async fn with_owner() -> Self {
+        Self::empty().await.set_up().await
+    }
+
+    /// An empty instance with other settings or limits.
+    pub async fn start(
+        settings: impl FnOnce(&mut Config),
+        limits: impl FnOnce(&mut Limits),
+    ) -> Self {
+        let mut config = Settings {
+            listen: Some("127.0.0.1:0".to_owned()),
+            store: Some("mem://".parse().unwrap()),
+            metrics_listen: Some("off".parse().unwrap()),
+            ..Settings::default()
+        }
+        .over(Settings::default());
+        settings(&mut config);
+        let mut chosen = Limits::from_config(&config);
+        limits(&mut chosen);
+        let options = Options {
+            hashing: HashParameters::cheapest(),
+            limits: Some(chosen),
+            ..Options::default()
+        };
+        let server = Server::start(config, options).await.expect("the server starts");
+        Self { server, client: Client::new(), owned: None }
+    }
+
+    /// Makes the owner, the organization and the project.
+    pub async fn set_up(mut self) -> Self {
+        let input = SetupInput {
+            first_name: "Ada".to_owned(),
+            email: "ada@mail.example".to_owned(),
+            password: "plum-otter-violin-93".to_owned(),
+            organization: "Acme Tea".to_owned(),
+            project: "Shop".to_owned(),
+        };
+        let services = &self.app().services;
+        let made = services.identity.setup(None, input, &Peer::default()).await.unwrap();
+        self.owned = Some(Owned {
+            owner: Person::new(self.app().clone(), self.anonymous(), made.user.uuid),
+            organization: made.organization,
+            project: made.project,
+            project_key: made.project_api_key,
+        });
+        self
+    }
+
+    /// What requests can reach.
+    #[must_use]
+    pub fn app(&self) -> &App {
+        &self.server.app
+    }
+
+    /// Where the server listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.server.address
+    }
+
+    /// A caller without a credential.
+    #[must_use]
+    pub fn anonymous(&self) -> Caller {
+        Caller::new(self.client.clone(), self.address())
+    }
+
+    /// Another person, who belongs to nothing.
+    pub async fn stranger(&self, name: &str) -> Person {
+        let user = people::create(&self.server.store, self.app(), name).await;
+        Person::new(self.app().clone(), self.anonymous(), user)
+    }
+
+    /// Makes a person a member of the owner's organization.
+    pub async fn join(&self, person: &Person, level: weir_model::organizations::Level) {
+        let organization = self.owned().organization;
+        people::join(&self.server.store, organization, person, level).await;
+    }
+
+    /// The owner.
+    #[must_use]
+    pub fn owner(&self) -> &Person {
+        &self.owned().owner
+    }
+
+    /// The owner's organization.
+    #[must_use]
+    pub fn organization(&self) -> OrganizationId {
+        self.owned().organization
+    }
+
+    /// The owner's project.
+    #[must_use]
+    pub fn project(&self) -> ProjectId {
+        self.owned().project
+    }
+
+    /// The key of the owner's project.
+    #[must_use]
+    pub fn project_key(&self) -> &str {
+        &self.owned().project_key
+    }
+
+    /// Stops the server as a signal would.
+    pub async fn stop(self) {
+        self.server.stop().await.expect("the server stops in order");
+    }
+
+    fn owned(&self) -> &Owned {
+        self.owned.as_ref().expect("the instance is set up")
+    }
+}

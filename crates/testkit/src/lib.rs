@@ -1,0 +1,22 @@
+//! Test support: a real server on a free port with a store in memory, and
+//! callers that say who is acting.
+//!
+//! ```ignore
+//! let app = TestApp::with_owner().await;
+//! let reader = app.owner().key(&["organization:read"]).await;
+//! let answer = reader.get("/api/organizations/").await;
+//! assert_eq!(answer.status, 200);
+//! ```
+//!
+//! What belongs here: whatever several tests need to say. What does not:
+//! expectations about single resources. Only tests depend on this crate.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "test support fails by panicking")]
+
+mod app;
+mod caller;
+mod people;
+
+pub use app::TestApp;
+pub use caller::{Answer, Call, Caller};
+pub use people::Person;

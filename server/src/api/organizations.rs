@@ -1,0 +1,114 @@
+//! `/api/organizations/` (service.md "Organizations", management-api 5.1, 6).
+
+use axum::Json;
+use axum::extract::State;
+use http::StatusCode;
+use weir_model::errors::FieldError;
+use weir_model::organizations::{NAME_MAX, Organization, OrganizationInput, OrganizationPatch};
+use weir_model::pagination::Envelope;
+use weir_model::Patch;
+use weir_service::policy::{self, Action};
+
+use crate::api::Created;
+use crate::app::App;
+use crate::http::error::ApiResult;
+use crate::http::extract::{ApiJson, Authorized, InOrganization};
+use crate::http::guards::{OrganizationRead, OrganizationWrite};
+use crate::http::input::{Fields, Input};
+use crate::http::pagination::Listing;
+
+/// The organizations that the caller belongs to.
+pub async fn list_organizations(
+    auth: Authorized<OrganizationRead>,
+    State(app): State<App>,
+    listing: Listing,
+) -> ApiResult<Json<Envelope<Organization>>> {
+    let paged = app.services.organizations.list(&auth.ctx, listing.page()).await?;
+    Ok(Json(listing.envelope(paged)))
+}
+
+/// Create an organization with a first project; the caller becomes its owner.
+pub async fn create_organization(
+    auth: Authorized<OrganizationWrite>,
+    State(app): State<App>,
+    body: ApiJson<OrganizationInput>,
+) -> ApiResult<Created<Organization>> {
+    let organization = app.services.organizations.create(&auth.ctx, body.checked()?).await?;
+    app.tokens.refresh().await;
+    Ok(Created(organization))
+}
+
+/// One organization.
+pub async fn get_organization(
+    auth: Authorized<OrganizationRead, InOrganization>,
+    State(app): State<App>,
+) -> ApiResult<Json<Organization>> {
+    Ok(Json(app.services.organizations.get(&auth.ctx).await?))
+}
+
+/// Change some fields.
+pub async fn update_organization(
+    auth: Authorized<OrganizationWrite, InOrganization>,
+    State(app): State<App>,
+    body: ApiJson<OrganizationPatch>,
+) -> ApiResult<Json<Organization>> {
+    policy::check(&auth.ctx, Action::UpdateOrganization)?;
+    Ok(Json(app.services.organizations.update(&auth.ctx, body.checked()?).await?))
+}
+
+/// Change the fields that are sent; the name must be among them.
+pub async fn replace_organization(
+    auth: Authorized<OrganizationWrite, InOrganization>,
+    State(app): State<App>,
+    body: ApiJson<Replacement>,
+) -> ApiResult<Json<Organization>> {
+    policy::check(&auth.ctx, Action::UpdateOrganization)?;
+    let Replacement(patch) = body.checked()?;
+    Ok(Json(app.services.organizations.update(&auth.ctx, patch).await?))
+}
+
+/// Delete an organization with everything in it.
+pub async fn delete_organization(
+    auth: Authorized<OrganizationWrite, InOrganization>,
+    State(app): State<App>,
+) -> ApiResult<StatusCode> {
+    app.services.organizations.delete(&auth.ctx).await?;
+    app.tokens.refresh().await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The body of PUT: a change that must name the organization.
+#[derive(Debug)]
+pub struct Replacement(OrganizationPatch);
+
+impl Input for OrganizationInput {
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        Ok(Self {
+            name: fields.required_text("name", NAME_MAX)?,
+            is_member_join_email_enabled: fields
+                .boolean("is_member_join_email_enabled")?
+                .apply(true, true),
+            enforce_2fa: fields.nullable_boolean("enforce_2fa")?.apply(false, false),
+        })
+    }
+}
+
+impl Input for OrganizationPatch {
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        Ok(Self {
+            name: fields.text("name", NAME_MAX)?,
+            is_member_join_email_enabled: fields.boolean("is_member_join_email_enabled")?,
+            enforce_2fa: fields.nullable_boolean("enforce_2fa")?,
+        })
+    }
+}
+
+impl Input for Replacement {
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let name = fields.required_text("name", NAME_MAX)?;
+        Ok(Self(OrganizationPatch {
+            name: Patch::Set(name),
+            ..OrganizationPatch::read(fields)?
+        }))
+    }
+}

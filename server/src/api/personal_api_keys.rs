@@ -1,0 +1,63 @@
+//! `/api/personal_api_keys/` (management-api 3.3). A key may look at itself,
+//! whatever its scopes, and do nothing else: keys are made in the web app, never
+//! by means of another key.
+
+use axum::Json;
+use axum::extract::State;
+use weir_model::KeyId;
+use weir_model::keys::PersonalKey;
+use weir_service::{Ctx, policy};
+
+use crate::app::App;
+use crate::http::error::{ApiError, ApiResult};
+use crate::http::extract::{Authorized, PathParams};
+use crate::http::guards::AnyKey;
+
+/// The key used for the request (`@current`), or one key by its id.
+pub async fn get_personal_api_key(
+    auth: Authorized<AnyKey>,
+    path: PathParams,
+    State(app): State<App>,
+) -> ApiResult<Json<PersonalKey>> {
+    let key = match path.get("id")? {
+        "@current" => app.services.keys.current(&auth.ctx).await?,
+        id => app.services.keys.get(&auth.ctx, &KeyId(id.to_owned())).await?,
+    };
+    Ok(Json(key))
+}
+
+/// Refused for keys.
+pub async fn list_personal_api_keys(
+    auth: Authorized<AnyKey>,
+    State(app): State<App>,
+) -> ApiResult<Json<Vec<PersonalKey>>> {
+    Ok(Json(app.services.keys.list(&auth.ctx).await?))
+}
+
+/// Refused for keys.
+pub async fn create_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
+    refuse(&auth.ctx)
+}
+
+/// Refused for keys.
+pub async fn update_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
+    refuse(&auth.ctx)
+}
+
+/// Refused for keys.
+pub async fn delete_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
+    refuse(&auth.ctx)
+}
+
+/// Refused for keys.
+pub async fn roll_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
+    refuse(&auth.ctx)
+}
+
+/// Nobody but a key can get here, because the API knows no other credential.
+fn refuse(ctx: &Ctx) -> ApiError {
+    match policy::person_only(ctx) {
+        Err(refusal) => refusal.into(),
+        Ok(()) => ApiError::UnknownPath,
+    }
+}

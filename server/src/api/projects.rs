@@ -1,0 +1,153 @@
+//! `/api/projects/` and the same below an organization (management-api 5.2).
+
+use axum::Json;
+use axum::extract::State;
+use weir_model::Patch;
+use weir_model::errors::FieldError;
+use weir_model::pagination::Envelope;
+use weir_model::projects::{
+    DEFAULT_NAME, NAME_MAX, Project, ProjectBrief, ProjectInput, ProjectPatch,
+};
+use weir_service::policy::{self, Action};
+use weir_service::{OrgCtx, ProjectCtx};
+
+use crate::api::Created;
+use crate::app::App;
+use crate::http::error::ApiResult;
+use crate::http::extract::{
+    ApiJson, Authorized, InOrganization, InOrganizationProject, InProject,
+};
+use crate::http::guards::{ProjectRead, ProjectWrite};
+use crate::http::input::{Fields, Input};
+use crate::http::pagination::Listing;
+
+/// Longest time zone name, in characters.
+const TIMEZONE_MAX: usize = 64;
+/// Longest description, in characters.
+const DESCRIPTION_MAX: usize = 1000;
+/// Longest item of a list, in characters.
+const ITEM_MAX: usize = 2000;
+
+/// The projects of all organizations that the caller belongs to.
+pub async fn list_projects(
+    auth: Authorized<ProjectRead>,
+    State(app): State<App>,
+    listing: Listing,
+) -> ApiResult<Json<Envelope<ProjectBrief>>> {
+    let paged = app.services.projects.list(&auth.ctx, listing.page()).await?;
+    Ok(Json(listing.envelope(paged)))
+}
+
+/// The projects of one organization.
+pub async fn list_organization_projects(
+    auth: Authorized<ProjectRead, InOrganization>,
+    State(app): State<App>,
+    listing: Listing,
+) -> ApiResult<Json<Envelope<ProjectBrief>>> {
+    let paged = app.services.projects.list_in(&auth.ctx, listing.page()).await?;
+    Ok(Json(listing.envelope(paged)))
+}
+
+/// Create a project in the caller's current organization.
+pub async fn create_project(
+    auth: Authorized<ProjectWrite>,
+    State(app): State<App>,
+    body: ApiJson<ProjectInput>,
+) -> ApiResult<Created<Project>> {
+    let current = app.services.organizations.enter(&auth.ctx, "@current").await?;
+    create(&app, &current, &body).await
+}
+
+/// Create a project in the organization of the path.
+pub async fn create_organization_project(
+    auth: Authorized<ProjectWrite, InOrganization>,
+    State(app): State<App>,
+    body: ApiJson<ProjectInput>,
+) -> ApiResult<Created<Project>> {
+    create(&app, &auth.ctx, &body).await
+}
+
+async fn create(
+    app: &App,
+    organization: &OrgCtx,
+    body: &ApiJson<ProjectInput>,
+) -> ApiResult<Created<Project>> {
+    policy::check(organization, Action::CreateProject)?;
+    let project = app.services.projects.create(organization, body.checked()?).await?;
+    app.tokens.refresh().await;
+    Ok(Created(project))
+}
+
+/// One project.
+pub async fn get_project(
+    auth: Authorized<ProjectRead, InProject>,
+    State(app): State<App>,
+) -> ApiResult<Json<Project>> {
+    Ok(Json(app.services.projects.get(&auth.ctx).await?))
+}
+
+/// One project, by the path below its organization.
+pub async fn get_organization_project(
+    auth: Authorized<ProjectRead, InOrganizationProject>,
+    State(app): State<App>,
+) -> ApiResult<Json<Project>> {
+    Ok(Json(app.services.projects.get(&auth.ctx).await?))
+}
+
+/// Change some fields.
+pub async fn update_project(
+    auth: Authorized<ProjectWrite, InProject>,
+    State(app): State<App>,
+    body: ApiJson<ProjectPatch>,
+) -> ApiResult<Json<Project>> {
+    update(&app, &auth.ctx, &body).await
+}
+
+/// Change some fields, by the path below the organization.
+pub async fn update_organization_project(
+    auth: Authorized<ProjectWrite, InOrganizationProject>,
+    State(app): State<App>,
+    body: ApiJson<ProjectPatch>,
+) -> ApiResult<Json<Project>> {
+    update(&app, &auth.ctx, &body).await
+}
+
+async fn update(
+    app: &App,
+    project: &ProjectCtx,
+    body: &ApiJson<ProjectPatch>,
+) -> ApiResult<Json<Project>> {
+    policy::check(&project.org, Action::UpdateProject)?;
+    let updated = app.services.projects.update(project, body.checked()?).await?;
+    app.tokens.refresh().await;
+    Ok(Json(updated))
+}
+
+impl Input for ProjectInput {
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let or = |patch: Patch<String>, default: &str| match patch {
+            Patch::Set(text) => text,
+            Patch::Keep | Patch::Clear => default.to_owned(),
+        };
+        Ok(Self {
+            name: or(fields.text("name", NAME_MAX)?, DEFAULT_NAME),
+            timezone: or(fields.text("timezone", TIMEZONE_MAX)?, "UTC"),
+        })
+    }
+}
+
+impl Input for ProjectPatch {
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        Ok(Self {
+            name: fields.text("name", NAME_MAX)?,
+            timezone: fields.text("timezone", TIMEZONE_MAX)?,
+            anonymize_ips: fields.boolean("anonymize_ips")?,
+            app_urls: fields.texts("app_urls", ITEM_MAX)?,
+            completed_snippet_onboarding: fields.boolean("completed_snippet_onboarding")?,
+            week_start_day: fields.nullable_choice("week_start_day", &[0, 1])?,
+            product_description: fields.nullable_text("product_description", DESCRIPTION_MAX)?,
+            person_display_name_properties: fields
+                .nullable_texts("person_display_name_properties", ITEM_MAX)?,
+        })
+    }
+}

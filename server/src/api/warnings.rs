@@ -1,0 +1,102 @@
+//! `/api/projects/{id}/ingestion_warnings/`: what was dropped or altered on the
+//! way in, by reason (DECISIONS "Reading data back").
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use weir_model::Timestamp;
+use weir_model::live::Outcome;
+use weir_model::outcomes::{DropReason, Warning};
+
+use crate::app::App;
+use crate::http::error::ApiResult;
+use crate::http::extract::{Authorized, InProject};
+use crate::http::guards::ProjectRead;
+
+/// Samples shown of one reason.
+const SAMPLES: usize = 10;
+
+/// The answer.
+#[derive(Debug, Serialize)]
+pub struct Warnings {
+    /// One entry per reason.
+    pub results: Vec<WarningAnswer>,
+}
+
+/// One reason.
+#[derive(Debug, Serialize)]
+pub struct WarningAnswer {
+    /// Machine code.
+    pub code: String,
+    /// Whether the events were dropped, or stored altered.
+    pub outcome: Outcome,
+    /// What happened, for people.
+    pub detail: &'static str,
+    /// What to do about it, for people.
+    pub fix: &'static str,
+    /// How often.
+    pub count: u64,
+    /// First time.
+    pub first_at: Timestamp,
+    /// Last time.
+    pub last_at: Timestamp,
+    /// Some events that were dropped for it, newest first.
+    pub samples: Vec<SampleAnswer>,
+}
+
+/// One dropped event.
+#[derive(Debug, Serialize)]
+pub struct SampleAnswer {
+    /// When it reached us.
+    pub received_at: Timestamp,
+    /// Name, if it had one.
+    pub event: Option<String>,
+    /// Whom it was about, if it said.
+    pub distinct_id: Option<String>,
+    /// As received, cut when long.
+    pub payload: String,
+}
+
+/// Counts and samples by reason.
+pub async fn list_ingestion_warnings(
+    auth: Authorized<ProjectRead, InProject>,
+    State(app): State<App>,
+) -> ApiResult<Json<Warnings>> {
+    let counts = app.services.events.warnings(&auth.ctx).await?;
+    let kept = app.services.events.samples(&auth.ctx).await?;
+    let results = counts
+        .into_iter()
+        .map(|counted| {
+            let (outcome, detail, fix) = meaning(&counted.code);
+            let samples = kept.iter().filter(|sample| sample.code == counted.code);
+            let samples = samples.take(SAMPLES).map(|sample| SampleAnswer {
+                received_at: sample.received_at,
+                event: sample.event.clone(),
+                distinct_id: sample.distinct_id.clone(),
+                payload: sample.payload.clone(),
+            });
+            WarningAnswer {
+                outcome,
+                detail,
+                fix,
+                count: counted.count,
+                first_at: counted.first_at,
+                last_at: counted.last_at,
+                samples: samples.collect(),
+                code: counted.code,
+            }
+        })
+        .collect();
+    Ok(Json(Warnings { results }))
+}
+
+/// A code that this program does not know was written by a newer one.
+fn meaning(code: &str) -> (Outcome, &'static str, &'static str) {
+    if let Some(reason) = DropReason::from_code(code) {
+        (Outcome::Dropped, reason.sentence(), reason.fix())
+    } else if let Some(warning) = Warning::from_code(code) {
+        (Outcome::Accepted, warning.sentence(), warning.fix())
+    } else {
+        (Outcome::Accepted, "", "")
+    }
+}

@@ -1,0 +1,107 @@
+//! What every request can reach: one cloneable struct, built the same way by
+//! the program and by tests.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use weir_ingest::Ingest;
+use weir_service::Services;
+use weir_store::Store;
+use weir_store::disk::DiskState;
+
+use crate::config::Config;
+use crate::limits::{Limits, Shares};
+use crate::metrics::Metrics;
+use crate::throttle::{Rates, Throttle};
+use crate::tokens::TokenCache;
+
+/// The application. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    /// Rules of management data.
+    pub services: Services,
+    /// Where accepted events go.
+    pub ingest: Ingest,
+    /// Project keys.
+    pub tokens: TokenCache,
+    /// How often keys may call.
+    pub throttle: Arc<Throttle>,
+    /// What clients may cost.
+    pub limits: Arc<Limits>,
+    /// What is in use of it.
+    pub shares: Shares,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Free disk space.
+    pub disk: Arc<DiskState>,
+    /// Whether the service is stopping.
+    pub stopping: Stopping,
+    /// The effective settings.
+    pub config: Arc<Config>,
+}
+
+/// What an [`App`] is built from.
+pub struct AppBuilder {
+    /// The effective settings.
+    pub config: Config,
+    /// The open store.
+    pub store: Store,
+    /// The services over it.
+    pub services: Services,
+    /// The open ingest pipeline.
+    pub ingest: Ingest,
+    /// What clients may cost.
+    pub limits: Limits,
+}
+
+impl AppBuilder {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn build(self) -> App {
+        let Self { config, store, services, ingest, limits } = self;
+        let rates =
+            Rates { per_minute: config.rate_per_minute, per_hour: config.rate_per_hour };
+        App {
+            tokens: TokenCache::new(services.projects.clone()),
+            services,
+            ingest,
+            throttle: Arc::new(Throttle::new(rates)),
+            shares: Shares::new(&limits),
+            limits: Arc::new(limits),
+            metrics: Metrics::new(),
+            disk: store.disk(),
+            stopping: Stopping::default(),
+            config: Arc::new(config),
+        }
+    }
+}
+
+/// The sign that the service is about to stop, for readiness and for answers
+/// that would never end by themselves.
+#[derive(Debug, Clone)]
+pub struct Stopping(watch::Sender<bool>);
+
+impl Default for Stopping {
+    fn default() -> Self {
+        Self(watch::Sender::new(false))
+    }
+}
+
+impl Stopping {
+    /// Gives the sign.
+    pub fn begin(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether the sign was given.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Returns when the sign is given.
+    pub async fn begun(&self) {
+        // Fails only when the sender is gone, and `self` holds one.
+        let _ = self.0.subscribe().wait_for(|begun| *begun).await;
+    }
+}

@@ -1,0 +1,157 @@
+//! The command line. Its calls are stable: scripts rely on them.
+
+use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use weir_service::identity::SetupInput;
+
+use crate::config::{Config, ConfigError, Settings};
+use crate::logs::{self, BadFilter};
+use crate::serve::{self, ServeError};
+use crate::setup::{self, SetupError, Summary};
+
+/// Self-hosted product analytics: takes the events of your product and keeps them.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version)]
+pub struct Cli {
+    /// Settings file [default: weir.toml, if it exists]
+    #[arg(long, env = "WEIR_CONFIG", global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the service
+    Serve,
+    /// Create the first owner, organization, project and key of an empty instance
+    Setup(SetupArguments),
+    /// Print a link that sets up an empty instance in the browser
+    SetupLink,
+    /// Print the effective settings, secrets hidden
+    Config,
+}
+
+#[derive(Debug, Args)]
+struct SetupArguments {
+    /// E-mail address of the owner
+    #[arg(long)]
+    email: String,
+    /// First name of the owner
+    #[arg(long)]
+    name: String,
+    /// Name of the organization
+    #[arg(long)]
+    organization: String,
+    /// Name of the project
+    #[arg(long)]
+    project: String,
+    /// Read the password of the owner from standard input
+    #[arg(long, required = true)]
+    password_stdin: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// The settings cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The log filter cannot be used.
+    #[error(transparent)]
+    Log(#[from] BadFilter),
+    /// `serve` failed.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// `setup` or `setup-link` failed.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The settings cannot be written.
+    #[error("the settings cannot be printed")]
+    Unprintable(#[from] toml::ser::Error),
+    /// Standard input or output failed.
+    #[error("standard input or output failed")]
+    Stream(#[from] std::io::Error),
+}
+
+impl Cli {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub async fn run(self) -> Result<(), CommandError> {
+        let config = Config::load(self.settings, self.config.as_deref())?;
+        logs::start(&config)?;
+        match self.command {
+            Command::Serve => serve::run(config).await?,
+            Command::Config => print(config.to_toml()?.trim_end())?,
+            Command::SetupLink => print(&setup::new_link(&config).await?)?,
+            Command::Setup(arguments) => {
+                let json = arguments.json;
+                let input = arguments.with_password(read_password()?);
+                let summary = setup::set_up(&config, input).await?;
+                print(&told(&summary, json))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SetupArguments {
+    fn with_password(self, password: String) -> SetupInput {
+        SetupInput {
+            first_name: self.name,
+            email: self.email,
+            password,
+            organization: self.organization,
+            project: self.project,
+        }
+    }
+}
+
+/// One line of standard input, without the end of the line.
+fn read_password() -> std::io::Result<String> {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn told(summary: &Summary, json: bool) -> String {
+    if json {
+        // Ids and keys are texts and numbers: they always make JSON.
+        return serde_json::to_string(summary).unwrap_or_default();
+    }
+    format!(
+        "Organization  {}\nProject       {}\nProject key   {}\nPersonal key  {}\nUser          {}",
+        summary.organization_id,
+        summary.project_id,
+        summary.project_api_key,
+        summary.personal_api_key,
+        summary.user_uuid,
+    )
+}
+
+fn print(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    #[test]
+    fn the_declaration_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,461 @@
+//! The settings: flags win over the environment, the environment over
+//! `weir.toml`, and that over the defaults.
+//!
+//! What belongs here: one table of all settings, their texts and their checks.
+//! A setting is listed once it does something; an unknown key in the file is an
+//! error, so that a misspelt setting is not taken for one that is in force.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use ipnet::IpNet;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use weir_store::disk::DiskMarks;
+
+/// The file that is read when it exists and no other is named.
+pub const FILE: &str = "weir.toml";
+
+/// Declares every setting once: help text, name, type, default, environment name.
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty = $default:expr, $env:literal;)+) => {
+        /// Settings from one source; what the source does not say is `None`.
+        #[derive(Debug, Clone, Default, clap::Args, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Settings {
+            $(
+                $(#[doc = $doc])+
+                #[arg(long, env = $env, global = true, value_name = "VALUE")]
+                #[serde(default, deserialize_with = "setting")]
+                pub $name: Option<$kind>,
+            )+
+        }
+
+        /// The effective settings.
+        #[derive(Debug, Clone, Serialize)]
+        pub struct Config {
+            $($(#[doc = $doc])+ pub $name: $kind,)+
+        }
+
+        impl Settings {
+            /// The effective settings: these, then `file`, then the defaults.
+            #[must_use]
+            pub fn over(self, file: Self) -> Config {
+                Config {
+                    $($name: self.$name.or(file.$name).unwrap_or_else(|| $default),)+
+                }
+            }
+        }
+    };
+}
+
+settings! {
+    /// Address to listen on; port 0 takes any free port [default: 127.0.0.1:8000]
+    listen: String = "127.0.0.1:8000".to_owned(), "WEIR_LISTEN";
+    /// Directory of all data, created when missing [default: ./data]
+    data: PathBuf = PathBuf::from("./data"), "WEIR_DATA";
+    /// Address under which people reach this instance, such as https://weir.example.org
+    public_url: PublicUrl = PublicUrl::default(), "WEIR_PUBLIC_URL";
+    /// Where data is kept: `rocksdb` under the data directory, or `mem://` (lost at exit) [default: rocksdb]
+    store: StoreKind = StoreKind::RocksDb, "WEIR_STORE";
+    /// Log filter, such as `info` or `warn,weir=debug` [default: warn,weir=info]
+    log: String = "warn,weir=info".to_owned(), "WEIR_LOG";
+    /// Form of log lines: `text` or `json` [default: text]
+    log_format: LogFormat = LogFormat::Text, "WEIR_LOG_FORMAT";
+    /// Address of the metrics page for Prometheus, or `off` [default: 127.0.0.1:9464]
+    metrics_listen: OptionalAddress = OptionalAddress::METRICS, "WEIR_METRICS_LISTEN";
+    /// Networks of proxies whose X-Forwarded headers are believed, separated by commas [default: none]
+    trusted_proxies: Networks = Networks::default(), "WEIR_TRUSTED_PROXIES";
+    /// Free disk space below which the service reports itself not ready [default: 1GiB]
+    disk_high: ByteSize = ByteSize(DiskMarks::default().high), "WEIR_DISK_HIGH";
+    /// Free disk space below which nothing is written [default: 256MiB]
+    disk_low: ByteSize = ByteSize(DiskMarks::default().low), "WEIR_DISK_LOW";
+    /// Management requests per minute and personal API key; 0 for no limit [default: 480]
+    rate_per_minute: u32 = 480, "WEIR_RATE_PER_MINUTE";
+    /// Management requests per hour and personal API key; 0 for no limit [default: 4800]
+    rate_per_hour: u32 = 4800, "WEIR_RATE_PER_HOUR";
+    /// Open connections in all [default: 4096]
+    max_connections: u32 = 4096, "WEIR_MAX_CONNECTIONS";
+    /// Open connections per client network: one IPv4 address or an IPv6 /64 [default: 256]
+    max_connections_per_network: u32 = 256, "WEIR_MAX_CONNECTIONS_PER_NETWORK";
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the settings file `{path}`")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file is not TOML, has an unknown key or an unusable value.
+    #[error("the settings file `{path}` is not usable: {detail}")]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What and where.
+        detail: String,
+    },
+    /// Two settings contradict each other.
+    #[error("{0}")]
+    Contradiction(&'static str),
+}
+
+impl Config {
+    /// The settings of a command: `given` by flags and environment, the rest
+    /// from `file`, or from [`FILE`] if that exists.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn load(given: Settings, file: Option<&Path>) -> Result<Self, ConfigError> {
+        let from_file = match file {
+            Some(path) => read(path)?,
+            None if Path::new(FILE).exists() => read(Path::new(FILE))?,
+            None => Settings::default(),
+        };
+        given.over(from_file).checked()
+    }
+
+    fn checked(self) -> Result<Self, ConfigError> {
+        if self.disk_low.0 > self.disk_high.0 {
+            return Err(ConfigError::Contradiction("disk_low must not be above disk_high"));
+        }
+        Ok(self)
+    }
+
+    /// The effective settings as a settings file. No setting is a secret today;
+    /// one that is must serialize as stars.
+    ///
+    /// # Errors
+    /// When a path is not UTF-8 and cannot be written.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+
+    /// The marks of the disk guard.
+    #[must_use]
+    pub fn disk_marks(&self) -> DiskMarks {
+        DiskMarks { high: self.disk_high.0, low: self.disk_low.0 }
+    }
+}
+
+fn read(path: &Path) -> Result<Settings, ConfigError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+    toml::from_str(&text).map_err(|error| ConfigError::Unusable {
+        path: path.to_owned(),
+        detail: error.to_string().trim_end().to_owned(),
+    })
+}
+
+/// Reads a value of the file the way the command line reads it.
+fn setting<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Text(String),
+        Number(i64),
+        List(Vec<String>),
+    }
+    let text = match Written::deserialize(deserializer)? {
+        Written::Text(text) => text,
+        Written::Number(number) => number.to_string(),
+        Written::List(items) => items.join(","),
+    };
+    text.parse().map(Some).map_err(D::Error::custom)
+}
+
+/// Writes a setting as the text that its `FromStr` reads.
+macro_rules! written_as_text {
+    ($($kind:ty),+) => {$(
+        impl Serialize for $kind {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    )+};
+}
+
+written_as_text!(PublicUrl, StoreKind, LogFormat, OptionalAddress, Networks, ByteSize);
+
+/// Origin of the addresses that the service hands out; empty when not set.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PublicUrl(Option<http::Uri>);
+
+impl PublicUrl {
+    /// The origin without a slash at the end, such as `https://weir.example.org`.
+    #[must_use]
+    pub fn origin(&self) -> Option<String> {
+        let uri = self.0.as_ref()?;
+        Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?))
+    }
+
+    /// Host and port as a browser sends them.
+    #[must_use]
+    pub fn authority(&self) -> Option<&str> {
+        self.0.as_ref()?.authority().map(http::uri::Authority::as_str)
+    }
+
+    /// Whether the instance is reached over TLS.
+    #[must_use]
+    pub fn is_https(&self) -> bool {
+        self.0.as_ref().and_then(http::Uri::scheme_str) == Some("https")
+    }
+}
+
+impl FromStr for PublicUrl {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WRONG: &str =
+            "expected http:// or https://, a host and perhaps a port, without a path";
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        let uri: http::Uri = text.parse().map_err(|_| WRONG)?;
+        let scheme_fits = matches!(uri.scheme_str(), Some("http" | "https"));
+        let host_fits = uri.authority().is_some_and(|a| !a.host().is_empty() && !a.as_str().contains('@'));
+        if scheme_fits && host_fits && uri.path().len() <= 1 && uri.query().is_none() {
+            Ok(Self(Some(uri)))
+        } else {
+            Err(WRONG)
+        }
+    }
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.origin().unwrap_or_default())
+    }
+}
+
+/// Where data is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreKind {
+    /// RocksDB under the data directory.
+    RocksDb,
+    /// In memory, for tests and trials.
+    Memory,
+}
+
+impl FromStr for StoreKind {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "rocksdb" => Ok(Self::RocksDb),
+            "mem://" => Ok(Self::Memory),
+            _ => Err("expected `rocksdb` or `mem://`"),
+        }
+    }
+}
+
+impl fmt::Display for StoreKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RocksDb => "rocksdb",
+            Self::Memory => "mem://",
+        })
+    }
+}
+
+/// Form of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// One readable line each.
+    Text,
+    /// One JSON object each.
+    Json,
+}
+
+impl FromStr for LogFormat {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err("expected `text` or `json`"),
+        }
+    }
+}
+
+impl fmt::Display for LogFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Text => "text",
+            Self::Json => "json",
+        })
+    }
+}
+
+/// An address, or `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionalAddress(pub Option<SocketAddr>);
+
+impl OptionalAddress {
+    /// Nothing listens.
+    pub const OFF: Self = Self(None);
+    const METRICS: Self =
+        Self(Some(SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9464)));
+}
+
+impl FromStr for OptionalAddress {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "off" | "" => Ok(Self::OFF),
+            address => address
+                .parse()
+                .map(|a| Self(Some(a)))
+                .map_err(|_| "expected an address with a port, such as 127.0.0.1:9464, or `off`"),
+        }
+    }
+}
+
+impl fmt::Display for OptionalAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(address) => address.fmt(f),
+            None => f.write_str("off"),
+        }
+    }
+}
+
+/// A set of networks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Networks(Vec<IpNet>);
+
+impl Networks {
+    /// Whether an address is in one of them. An IPv4 address written as IPv6
+    /// counts as what it is.
+    #[must_use]
+    pub fn contain(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|network| network.contains(&address))
+    }
+}
+
+impl FromStr for Networks {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let network = |item: &str| {
+            item.parse::<IpNet>()
+                .ok()
+                .or_else(|| item.parse::<IpAddr>().ok().map(IpNet::from))
+                .ok_or_else(|| format!("`{item}` is neither a network such as 10.0.0.0/8 nor an address"))
+        };
+        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        items.map(network).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl fmt::Display for Networks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, network) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{network}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ByteSize(pub u64);
+
+const UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("", 1)];
+
+impl FromStr for ByteSize {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const WRONG: &str = "expected a number of bytes, such as 1073741824, 256MiB or 1GiB";
+        let (digits, factor) = UNITS
+            .iter()
+            .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)))
+            .ok_or(WRONG)?;
+        let number: u64 = digits.trim().parse().map_err(|_| WRONG)?;
+        number.checked_mul(factor).map(Self).ok_or(WRONG)
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fits = |factor: u64| self.0 != 0 && self.0.is_multiple_of(factor);
+        match UNITS.iter().find(|(_, factor)| fits(*factor)) {
+            Some((unit, factor)) => write!(f, "{}{unit}", self.0 / factor),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::{ByteSize, Config, Networks, PublicUrl, Settings};
+
+    fn file(text: &str) -> Result<Settings, String> {
+        toml::from_str(text).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_that_over_defaults() {
+        let given = Settings { listen: Some("[::]:1".to_owned()), ..Settings::default() };
+        let config = given.over(file("listen = '1.2.3.4:5'\nrate_per_hour = 7").unwrap());
+        assert_eq!((config.listen.as_str(), config.rate_per_hour), ("[::]:1", 7));
+        assert_eq!(config.rate_per_minute, 480);
+    }
+
+    #[test]
+    fn unknown_keys_and_bad_values_are_named() {
+        let unknown = file("listne = 'x'").unwrap_err();
+        assert!(unknown.contains("listne"), "{unknown}");
+        let bad = file("log_format = 'xml'").unwrap_err();
+        assert!(bad.contains("text"), "{bad}");
+    }
+
+    #[test]
+    fn what_is_written_can_be_read_again() {
+        let text = "public_url = 'https://weir.example'\ntrusted_proxies = ['10.0.0.0/8', '::1']\n\
+                    disk_low = '3MiB'\nmetrics_listen = 'off'\nstore = 'mem://'";
+        let config: Config = Settings::default().over(file(text).unwrap());
+        let written = config.to_toml().unwrap();
+        let again = Settings::default().over(file(&written).unwrap()).to_toml().unwrap();
+        assert_eq!(written, again);
+        assert!(written.contains("disk_low = \"3MiB\""), "{written}");
+        assert!(written.contains("trusted_proxies = \"10.0.0.0/8,::1/128\""), "{written}");
+    }
+
+    #[test]
+    fn values_are_checked() {
+        for bad in ["ftp://a", "http://", "http://a/b", "http://u@a", "a.example", "http://a?b"] {
+            assert!(bad.parse::<PublicUrl>().is_err(), "{bad}");
+        }
+        let url: PublicUrl = "https://a.example:8443/".parse().unwrap();
+        assert_eq!(url.origin().as_deref(), Some("https://a.example:8443"));
+        for bad in ["", "x", "1TB", "-1", "99999999999GiB"] {
+            assert!(bad.parse::<ByteSize>().is_err(), "{bad}");
+        }
+        let networks: Networks = "10.0.0.0/8, 192.0.2.1".parse().unwrap();
+        assert!(networks.contain("::ffff:10.1.2.3".parse().unwrap()));
+        assert!(!networks.contain("192.0.2.2".parse().unwrap()));
+        assert!("10.0.0.0/33".parse::<Networks>().is_err());
+        let low_above_high = file("disk_low = '2GiB'").unwrap();
+        assert!(Settings::default().over(low_above_high).checked().is_err());
+    }
+}

@@ -1,0 +1,259 @@
+//! What every request passes: an id, the choice of the surface that answers it,
+//! containment of panics, headers, the body of errors, metrics, one log line.
+//!
+//! What belongs here: what holds for all surfaces alike. What does not: paths
+//! and rules of a single one. The log line names the route's pattern, never
+//! query, body or credential.
+
+use std::any::Any;
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt as _;
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Method, StatusCode, Uri, header};
+use tower::ServiceExt as _;
+use weir_ingest::capture::CapturePath;
+
+use crate::app::App;
+use crate::http::body;
+use crate::http::error::{ApiError, ApiResult, Failure};
+use crate::http::headers::{self, CrossOrigin};
+use crate::http::peer::{self, RequestedUri};
+use crate::http::request_id::{self, RequestId};
+use crate::{capture, probes, router, web};
+
+/// A part of the service with its own limits and headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Surface {
+    /// Events from anywhere.
+    Capture,
+    /// The management API.
+    Api,
+    /// Probes of supervisors and load balancers.
+    Probe,
+    /// The web app.
+    Web,
+}
+
+impl Surface {
+    /// The word in metrics and logs.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Capture => "capture",
+            Self::Api => "api",
+            Self::Probe => "probe",
+            Self::Web => "web",
+        }
+    }
+}
+
+/// The pattern of the route that answered, for the log.
+#[derive(Debug, Clone, Copy)]
+pub struct RoutePattern(pub &'static str);
+
+/// The service of all connections. Cheap to clone.
+#[derive(Clone)]
+pub struct Front {
+    app: App,
+    api: Router,
+    web: Router,
+}
+
+/// Where a request goes.
+enum Target {
+    Capture(CapturePath),
+    Probe(probes::Probe),
+    Api,
+    Web,
+}
+
+impl Target {
+    fn of(path: &str) -> Self {
+        let name = path.strip_suffix('/').unwrap_or(path);
+        if let Some(path) = capture::path(name) {
+            Self::Capture(path)
+        } else if let Some(probe) = probes::Probe::at(name) {
+            Self::Probe(probe)
+        } else if path.starts_with("/api/") {
+            Self::Api
+        } else {
+            Self::Web
+        }
+    }
+
+    fn surface(&self) -> Surface {
+        match self {
+            Self::Capture(_) => Surface::Capture,
+            Self::Probe(_) => Surface::Probe,
+            Self::Api => Surface::Api,
+            Self::Web => Surface::Web,
+        }
+    }
+}
+
+impl Front {
+    /// A front before all surfaces of `app`.
+    #[must_use]
+    pub fn new(app: App) -> Self {
+        Self { api: router::api_router(&app), web: web::router(&app), app }
+    }
+
+    /// Answers a request of the client or proxy at `peer`.
+    pub async fn answer<B>(&self, peer: SocketAddr, request: http::Request<B>) -> Response
+    where
+        B: http_body_util::BodyExt<Data = bytes::Bytes> + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        let began = Instant::now();
+        let request_id = RequestId::at(self.app.services.clock.now());
+        let mut request = request.map(Body::new);
+        let target = Target::of(request.uri().path());
+        let surface = target.surface();
+        let method = request.method().clone();
+        let cross_origin = CrossOrigin::of(request.headers());
+        self.describe(peer, request_id, &mut request);
+
+        let answered = AssertUnwindSafe(self.dispatch(target, request)).catch_unwind().await;
+        let mut response =
+            answered.unwrap_or_else(|panic| ApiError::Panicked(message(&*panic)).into_response());
+
+        let https = self.app.config.public_url.is_https();
+        match surface {
+            Surface::Capture => cross_origin.allow(response.headers_mut(), https),
+            Surface::Api | Surface::Probe => headers::secure_api(response.headers_mut(), https),
+            Surface::Web => headers::secure_web(response.headers_mut(), https),
+        }
+        response.headers_mut().insert(request_id::HEADER, request_id.header());
+        self.fill_in_failure(&mut response, request_id);
+
+        let status = response.status().as_u16();
+        let took = began.elapsed();
+        self.app.metrics.count_request(surface, status, took);
+        let route = response.extensions().get::<RoutePattern>().map_or("", |route| route.0);
+        let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(
+            target: "weir::access",
+            surface = surface.text(), %method, route, status, duration_ms, request.id = %request_id,
+            "request"
+        );
+        response
+    }
+
+    /// Puts beside the request what handlers need to know about it.
+    fn describe(&self, peer: SocketAddr, request_id: RequestId, request: &mut Request) {
+        let config = &self.app.config;
+        let address = peer::client_address(config, peer.ip(), request.headers());
+        let origin = peer::origin(config, peer.ip(), request.headers(), request.uri());
+        let uri = RequestedUri(request.uri().clone());
+        let extensions = request.extensions_mut();
+        extensions.insert(request_id);
+        extensions.insert(address);
+        extensions.insert(origin);
+        extensions.insert(uri);
+    }
+
+    async fn dispatch(&self, target: Target, request: Request) -> Response {
+        let app = &self.app;
+        let length = request.uri().path_and_query().map_or(0, |uri| uri.as_str().len());
+        if length > app.limits.uri_bytes {
+            return ApiError::UriTooLong.into_response();
+        }
+        match target {
+            Target::Capture(path) => capture::answer(app, path, request).await,
+            Target::Probe(probe) => {
+                let (parts, _body) = request.into_parts();
+                probes::answer(app, probe, &parts.method, &parts.uri).await
+            }
+            Target::Api => self.within_time(&self.api, without_slash(request)).await,
+            Target::Web => match self.web(request).await {
+                Ok(response) => response,
+                Err(error) => error.into_response(),
+            },
+        }
+    }
+
+    /// Bodies of the web app are read before a share is taken, so that slow
+    /// senders do not use the shares up.
+    async fn web(&self, request: Request) -> ApiResult<Response> {
+        let (limits, shares) = (&self.app.limits.web_body, &self.app.shares);
+        let mut held = None;
+        let request = if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+            request
+        } else {
+            let (parts, unread) = request.into_parts();
+            let collected = body::collect(&parts.headers, unread, limits, &shares.bytes)
+                .await
+                .map_err(|fault| fault.into_api_error(limits))?;
+            held = Some(collected.held);
+            Request::from_parts(parts, Body::from(collected.bytes))
+        };
+        let _share = shares.web.try_acquire().map_err(|_| ApiError::Busy)?;
+        let response = self.within_time(&self.web, request).await;
+        drop(held);
+        Ok(response)
+    }
+
+    async fn within_time(&self, router: &Router, request: Request) -> Response {
+        let answer = router.clone().oneshot(request);
+        match tokio::time::timeout(self.app.limits.api_time, answer).await {
+            Ok(Ok(response)) => response,
+            Err(_elapsed) => ApiError::TimedOut.into_response(),
+        }
+    }
+
+    /// Writes the body of an error, and the one log line about its cause.
+    fn fill_in_failure(&self, response: &mut Response, request_id: RequestId) {
+        let Some(failure) = response.extensions_mut().remove::<Failure>() else { return };
+        let status = response.status();
+        if failure.store_failed {
+            self.app.metrics.store_errors.inc();
+        }
+        if let Some(cause) = &failure.cause {
+            if status == StatusCode::INTERNAL_SERVER_ERROR {
+                tracing::error!(cause, request.id = %request_id, "request failed");
+            } else {
+                tracing::warn!(cause, request.id = %request_id, "request not served");
+            }
+        }
+        let body = failure.body(status, request_id);
+        if let Ok(text) = serde_json::to_vec(&body) {
+            *response.body_mut() = Body::from(text);
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
+    }
+}
+
+/// The one place where the optional slash at the end of a path goes.
+fn without_slash(mut request: Request) -> Request {
+    let uri = request.uri();
+    let Some(path) = uri.path().strip_suffix('/').filter(|path| !path.is_empty()) else {
+        return request;
+    };
+    let shorter = match uri.query() {
+        Some(query) => format!("{path}?{query}"),
+        None => path.to_owned(),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = PathAndQuery::try_from(shorter).ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    request
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default()
+}

@@ -1,0 +1,331 @@
+//! Errors as answers: one enum, one table to status, type and code, one body
+//! (management-api 1, ingestion 3.2).
+//!
+//! An error travels as a response without a body and with a [`Failure`] beside
+//! it. The front writes the body, because only there the request id is at hand,
+//! and logs the cause, once.
+
+use std::borrow::Cow;
+use std::error::Error as _;
+use std::sync::Arc;
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, Method, StatusCode, header};
+use weir_ingest::capture::CaptureError;
+use weir_model::errors::{ErrorBody, ErrorExtra, FieldError};
+use weir_service::Error as ServiceError;
+
+use crate::http::request_id::RequestId;
+
+/// Result of a handler.
+pub type ApiResult<T> = Result<T, ApiError>;
+
+/// Seconds after which a refused request may be tried again.
+const RETRY_SOON: u64 = 1;
+
+/// Anything that is answered with an error.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// A service refused or failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// A captured body is at fault.
+    #[error("capture refused")]
+    Capture(#[source] CaptureError),
+    /// Well formed, but no project has this key.
+    #[error("unknown project key")]
+    UnknownProjectKey,
+    /// The events cannot be kept just now; says why, for the log.
+    #[error("events not accepted: {0}")]
+    NotAccepted(Cow<'static, str>),
+    /// No such path.
+    #[error("no such path")]
+    UnknownPath,
+    /// The path has other methods.
+    #[error("method not allowed")]
+    MethodNotAllowed(Method),
+    /// The caller accepts nothing that we can write.
+    #[error("not acceptable")]
+    NotAcceptable,
+    /// A body of a type that is not read here.
+    #[error("unsupported media type")]
+    UnsupportedMediaType(String),
+    /// The body is not what its type says.
+    #[error("malformed body: {0}")]
+    Malformed(String),
+    /// The body has more bytes than this.
+    #[error("body of more than {0} bytes")]
+    TooLarge(usize),
+    /// The body came too slowly.
+    #[error("body came too slowly")]
+    TooSlow,
+    /// Path and query are too long.
+    #[error("address too long")]
+    UriTooLong,
+    /// The share of the management API or of the web app is used up.
+    #[error("too many requests at a time")]
+    Busy,
+    /// No answer within the time for one.
+    #[error("no answer within the time limit")]
+    TimedOut,
+    /// The handler panicked.
+    #[error("the handler panicked: {0}")]
+    Panicked(String),
+}
+
+impl ApiError {
+    /// A defect of ours.
+    #[must_use]
+    pub fn internal(cause: &'static str) -> Self {
+        Self::Service(ServiceError::Internal(cause.to_owned()))
+    }
+
+    /// The one table from errors to answers.
+    fn shape(&self) -> Shape<'_> {
+        match self {
+            Self::Service(error) => service_shape(error),
+            Self::Capture(error) => Shape {
+                status: match error {
+                    CaptureError::InvalidPayload { .. } => StatusCode::BAD_REQUEST,
+                    CaptureError::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+                    CaptureError::MissingApiKey
+                    | CaptureError::InvalidApiKey
+                    | CaptureError::ConflictingApiKeys => StatusCode::UNAUTHORIZED,
+                },
+                kind: error.kind(),
+                ..Shape::new(error.code(), error.detail())
+            },
+            Self::UnknownProjectKey => Shape {
+                status: StatusCode::UNAUTHORIZED,
+                kind: "authentication_error",
+                ..Shape::new("invalid_api_key", "No project has this API key.")
+            },
+            Self::NotAccepted(_) => Shape {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                kind: "server_error",
+                retry_after: Some(RETRY_SOON),
+                ..Shape::new("not_accepted", "The events were not stored. Send them again.")
+            },
+            Self::UnknownPath => Shape {
+                status: StatusCode::NOT_FOUND,
+                ..Shape::new("not_found", "Endpoint not found.")
+            },
+            Self::MethodNotAllowed(method) => Shape {
+                status: StatusCode::METHOD_NOT_ALLOWED,
+                ..Shape::new("method_not_allowed", format!("Method \"{method}\" not allowed."))
+            },
+            Self::NotAcceptable => Shape {
+                status: StatusCode::NOT_ACCEPTABLE,
+                ..Shape::new("not_acceptable", "Could not satisfy the request Accept header.")
+            },
+            Self::UnsupportedMediaType(media_type) => Shape {
+                status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                ..Shape::new(
+                    "unsupported_media_type",
+                    format!("Unsupported media type \"{media_type}\" in request."),
+                )
+            },
+            Self::Malformed(fault) => Shape::new("parse_error", fault.as_str()),
+            Self::TooLarge(limit) => Shape {
+                status: StatusCode::PAYLOAD_TOO_LARGE,
+                kind: "validation_error",
+                ..Shape::new(
+                    "payload_too_large",
+                    format!("The body is larger than {limit} bytes."),
+                )
+            },
+            Self::TooSlow => Shape {
+                status: StatusCode::REQUEST_TIMEOUT,
+                ..Shape::new("request_timeout", "The body did not arrive in time.")
+            },
+            Self::UriTooLong => Shape {
+                status: StatusCode::URI_TOO_LONG,
+                ..Shape::new("uri_too_long", "The address is too long.")
+            },
+            Self::Busy => Shape::throttled(RETRY_SOON),
+            Self::TimedOut => Shape {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                kind: "server_error",
+                retry_after: Some(RETRY_SOON),
+                ..Shape::new("timeout", "The request took too long.")
+            },
+            Self::Panicked(_) => Shape::internal(),
+        }
+    }
+
+    /// What the log should say, when the failure is ours.
+    fn cause(&self, status: StatusCode) -> Option<String> {
+        if !status.is_server_error() {
+            return None;
+        }
+        let mut chain = self.to_string();
+        let mut source = self.source();
+        while let Some(error) = source {
+            chain.push_str(": ");
+            chain.push_str(&error.to_string());
+            source = error.source();
+        }
+        Some(chain)
+    }
+}
+
+fn service_shape(error: &ServiceError) -> Shape<'_> {
+    let denied = |detail: Cow<'static, str>| Shape {
+        status: StatusCode::FORBIDDEN,
+        kind: "authentication_error",
+        ..Shape::new("permission_denied", detail)
+    };
+    match error {
+        ServiceError::NotAuthenticated => Shape {
+            status: StatusCode::UNAUTHORIZED,
+            kind: "authentication_error",
+            ..Shape::new("not_authenticated", "Authentication credentials were not provided.")
+        },
+        ServiceError::BadCredential(place) => Shape {
+            status: StatusCode::UNAUTHORIZED,
+            kind: "authentication_error",
+            ..Shape::new(
+                "authentication_failed",
+                format!("Personal API key found in request {place} is invalid."),
+            )
+        },
+        ServiceError::MissingScope(scope) => {
+            denied(format!("API key missing required scope '{scope}'").into())
+        }
+        ServiceError::Forbidden(sentence) => Shape {
+            status: StatusCode::FORBIDDEN,
+            kind: "authentication_error",
+            ..Shape::new("permission_denied", sentence.as_str())
+        },
+        ServiceError::SignInAgain => {
+            denied("This action requires you to be recently authenticated.".into())
+        }
+        ServiceError::NotFound(sentence) => {
+            Shape { status: StatusCode::NOT_FOUND, ..Shape::new("not_found", *sentence) }
+        }
+        ServiceError::Invalid(fault) => Shape {
+            kind: "validation_error",
+            attr: fault.attr.as_deref(),
+            ..Shape::new(fault.code.as_str(), fault.detail.as_str())
+        },
+        ServiceError::Conflict { code, detail } => {
+            Shape { status: StatusCode::CONFLICT, ..Shape::new(*code, detail.as_str()) }
+        }
+        ServiceError::Throttled { wait_seconds } => Shape::throttled(*wait_seconds),
+        ServiceError::Unavailable(_) => Shape::unavailable(),
+        ServiceError::Store(cause) if cause.is_temporary() => Shape::unavailable(),
+        ServiceError::Store(_) | ServiceError::Internal(_) => Shape::internal(),
+    }
+}
+
+/// A row of the table.
+struct Shape<'a> {
+    status: StatusCode,
+    kind: &'static str,
+    code: Cow<'a, str>,
+    detail: Cow<'a, str>,
+    attr: Option<&'a str>,
+    retry_after: Option<u64>,
+}
+
+impl<'a> Shape<'a> {
+    /// A request that is at fault: 400 unless said otherwise.
+    fn new(code: impl Into<Cow<'a, str>>, detail: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            kind: "invalid_request",
+            code: code.into(),
+            detail: detail.into(),
+            attr: None,
+            retry_after: None,
+        }
+    }
+
+    fn throttled(wait_seconds: u64) -> Self {
+        let unit = if wait_seconds == 1 { "second" } else { "seconds" };
+        Self {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            kind: "throttled_error",
+            retry_after: Some(wait_seconds),
+            ..Self::new(
+                "throttled",
+                format!("Request was throttled. Expected available in {wait_seconds} {unit}."),
+            )
+        }
+    }
+
+    fn unavailable() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            kind: "server_error",
+            retry_after: Some(RETRY_SOON),
+            ..Self::new("unavailable", "The service cannot do this just now. Try again.")
+        }
+    }
+
+    fn internal() -> Self {
+        Self {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            kind: "server_error",
+            ..Self::new("error", "A server error occurred.")
+        }
+    }
+}
+
+impl From<FieldError> for ApiError {
+    fn from(error: FieldError) -> Self {
+        Self::Service(ServiceError::Invalid(error))
+    }
+}
+
+impl From<CaptureError> for ApiError {
+    fn from(error: CaptureError) -> Self {
+        Self::Capture(error)
+    }
+}
+
+/// An error on its way to the front.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    body: Arc<ErrorBody>,
+    /// What the log should say, when the failure is ours.
+    pub cause: Option<String>,
+    /// Whether the store failed.
+    pub store_failed: bool,
+}
+
+impl Failure {
+    /// The error body; a failure of ours names the request.
+    #[must_use]
+    pub fn body(&self, status: StatusCode, request_id: RequestId) -> ErrorBody {
+        let extra = status
+            .is_server_error()
+            .then(|| ErrorExtra { request_id: request_id.to_string() });
+        ErrorBody { extra, ..(*self.body).clone() }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let shape = self.shape();
+        let status = shape.status;
+        let body = ErrorBody {
+            kind: shape.kind.to_owned(),
+            code: shape.code.into_owned(),
+            detail: shape.detail.into_owned(),
+            attr: shape.attr.map(str::to_owned),
+            extra: None,
+        };
+        let mut response = status.into_response();
+        if let Some(seconds) = shape.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        let failure = Failure {
+            body: Arc::new(body),
+            cause: self.cause(status),
+            store_failed: matches!(self, Self::Service(ServiceError::Store(_))),
+        };
+        response.extensions_mut().insert(failure);
+        response
+    }
+}

@@ -1,0 +1,42 @@
+//! What a route asks of a key, as types: a handler takes
+//! [`Authorized`](super::extract::Authorized) of one of these, and the route
+//! table names the same one, checked by the compiler.
+
+use weir_model::scopes::{Scope, ScopeObject};
+
+/// The scopes of which a key must hold one.
+pub trait Guard: Send + Sync + 'static {
+    /// The scopes. None: every valid key will do.
+    const ANY_OF: &'static [Scope];
+}
+
+macro_rules! guards {
+    ($($(#[$doc:meta])* $name:ident = [$($scope:expr),*];)+) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name;
+
+        impl Guard for $name {
+            const ANY_OF: &'static [Scope] = &[$($scope),*];
+        }
+    )+};
+}
+
+guards! {
+    /// Every valid key, whatever its scopes.
+    AnyKey = [];
+    /// `organization:read`
+    OrganizationRead = [Scope::read(ScopeObject::Organization)];
+    /// `organization:write`
+    OrganizationWrite = [Scope::write(ScopeObject::Organization)];
+    /// `project:read`
+    ProjectRead = [Scope::read(ScopeObject::Project)];
+    /// `project:write`
+    ProjectWrite = [Scope::write(ScopeObject::Project)];
+    /// `user:read`
+    UserRead = [Scope::read(ScopeObject::User)];
+    /// `user:write`
+    UserWrite = [Scope::write(ScopeObject::User)];
+    /// `query:read` or `event:read`
+    EventsRead = [Scope::read(ScopeObject::Query), Scope::read(ScopeObject::Event)];
+}

@@ -1,0 +1,93 @@
+//! Headers that every answer of a surface carries (SECURITY-NOTES 3.8,
+//! ingestion 1.4). A handler that sets one of them itself is left alone.
+
+use http::header::{self, HeaderName};
+use http::{HeaderMap, HeaderValue};
+
+const CROSS_ORIGIN_OPENER_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-opener-policy");
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
+const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
+
+/// For answers that are no pages: nothing may be loaded or framed.
+const CLOSED_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
+/// For pages; the page's own policy, which knows the nonce, takes its place.
+const PAGE_POLICY: &str = "default-src 'self'; object-src 'none'; base-uri 'none'; \
+     form-action 'self'; frame-ancestors 'none'";
+/// No feature of the browser is needed.
+const NO_FEATURES: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), \
+     fullscreen=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), \
+     payment=(), publickey-credentials-get=(), screen-wake-lock=(), usb=()";
+
+/// Headers of the management API and of the probes.
+pub fn secure_api(headers: &mut HeaderMap, https: bool) {
+    default(headers, header::CONTENT_SECURITY_POLICY, CLOSED_POLICY);
+    secure(headers, https);
+}
+
+/// Headers of the web app.
+pub fn secure_web(headers: &mut HeaderMap, https: bool) {
+    default(headers, header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
+    default(headers, PERMISSIONS_POLICY, NO_FEATURES);
+    secure(headers, https);
+}
+
+fn secure(headers: &mut HeaderMap, https: bool) {
+    default(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    default(headers, header::REFERRER_POLICY, "same-origin");
+    default(headers, CROSS_ORIGIN_OPENER_POLICY, "same-origin");
+    default(headers, CROSS_ORIGIN_RESOURCE_POLICY, "same-origin");
+    default(headers, header::CACHE_CONTROL, "no-store");
+    if https {
+        default(headers, header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
+    }
+}
+
+/// What a browser says about the page that sends a request.
+#[derive(Debug, Clone, Default)]
+pub struct CrossOrigin {
+    origin: Option<HeaderValue>,
+    wanted_headers: Option<HeaderValue>,
+}
+
+impl CrossOrigin {
+    /// Reads the headers of a request.
+    #[must_use]
+    pub fn of(request: &HeaderMap) -> Self {
+        Self {
+            origin: request.get(header::ORIGIN).cloned(),
+            wanted_headers: request.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned(),
+        }
+    }
+
+    /// Headers of the capture endpoints, errors included. Older browser
+    /// libraries send credentialed requests; that is safe to allow because
+    /// cookies are never read here and nothing readable is returned.
+    pub fn allow(self, headers: &mut HeaderMap, https: bool) {
+        let yes = HeaderValue::from_static("true");
+        let methods = HeaderValue::from_static("GET, POST, OPTIONS");
+        let readable = HeaderValue::from_static("Retry-After");
+        headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        headers.insert(
+            header::ACCESS_CONTROL_ALLOW_ORIGIN,
+            self.origin.unwrap_or(HeaderValue::from_static("*")),
+        );
+        headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, yes);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, readable);
+        if let Some(wanted) = self.wanted_headers {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted);
+        }
+        default(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+        default(headers, CROSS_ORIGIN_RESOURCE_POLICY, "cross-origin");
+        default(headers, header::CACHE_CONTROL, "no-store");
+        if https {
+            default(headers, header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
+        }
+    }
+}
+
+fn default(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
+    headers.entry(name).or_insert(HeaderValue::from_static(value));
+}

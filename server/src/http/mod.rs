@@ -1,0 +1,15 @@
+//! What every answer has in common: errors, ids, headers, bodies, pages.
+//!
+//! What belongs here: HTTP that no single resource owns.
+//! What does not: a resource's paths and fields (`api`).
+
+pub mod body;
+pub mod credential;
+pub mod error;
+pub mod extract;
+pub mod guards;
+pub mod headers;
+pub mod input;
+pub mod pagination;
+pub mod peer;
+pub mod request_id;

@@ -1,0 +1,124 @@
+//! Pages on the wire: reading `limit` and `offset`, and the links of the
+//! envelope (management-api 2).
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use weir_model::pagination::{Envelope, Page, Paged};
+
+use crate::http::peer::{Origin, RequestedUri};
+
+/// The query of a request, and how to link to another part of the same list.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    base: String,
+    query: Vec<(String, String)>,
+}
+
+impl Listing {
+    fn new(origin: &str, path: &str, query: &str) -> Self {
+        let owned = |text: Cow<'_, str>| text.into_owned();
+        let pairs = form_urlencoded::parse(query.as_bytes());
+        Self {
+            base: format!("{origin}{path}"),
+            query: pairs.map(|(name, value)| (owned(name), owned(value))).collect(),
+        }
+    }
+
+    /// A query parameter; the last one when it is given several times.
+    #[must_use]
+    pub fn param(&self, name: &str) -> Option<&str> {
+        let last = self.query.iter().rev().find(|(given, _)| given == name);
+        last.map(|(_, value)| value.as_str())
+    }
+
+    /// The page that was asked for.
+    #[must_use]
+    pub fn page(&self) -> Page {
+        Page::from_texts(self.param("limit"), self.param("offset"))
+    }
+
+    /// A link to the same list with some parameters set or, with `None`, removed.
+    /// All others are kept, sorted by name.
+    #[must_use]
+    pub fn link(&self, changes: &[(&str, Option<String>)]) -> String {
+        let changed = |name: &str| changes.iter().any(|(other, _)| *other == name);
+        let mut pairs: Vec<(&str, &str)> = self
+            .query
+            .iter()
+            .filter(|(name, _)| !changed(name))
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .chain(changes.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))))
+            .collect();
+        pairs.sort_by_key(|(name, _)| *name);
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        if query.is_empty() { self.base.clone() } else { format!("{}?{query}", self.base) }
+    }
+
+    /// The list answer for a page of results.
+    #[must_use]
+    pub fn envelope<T>(&self, paged: Paged<T>) -> Envelope<T> {
+        let Page { limit, offset } = self.page();
+        let to = |offset: u64| {
+            let offset = (offset > 0).then(|| offset.to_string());
+            self.link(&[("limit", Some(limit.to_string())), ("offset", offset)])
+        };
+        let end = offset.saturating_add(limit);
+        Envelope {
+            count: paged.count,
+            next: (end < paged.count).then(|| to(end)),
+            previous: (offset > 0).then(|| to(offset.saturating_sub(limit))),
+            results: paged.results,
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Listing {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        let requested = parts.extensions.get::<RequestedUri>().map(|uri| &uri.0);
+        let uri = requested.unwrap_or(&parts.uri);
+        let origin = parts.extensions.get::<Origin>().map(|origin| origin.0.as_str());
+        Ok(Self::new(origin.unwrap_or_default(), uri.path(), uri.query().unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Listing;
+    use weir_model::pagination::Paged;
+
+    fn links(query: &str, count: u64) -> (Option<String>, Option<String>) {
+        let envelope = Listing::new("http://h", "/api/x/", query)
+            .envelope(Paged { count, results: Vec::<u8>::new() });
+        (envelope.next, envelope.previous)
+    }
+
+    #[test]
+    fn links_follow_the_table() {
+        let to = |query: &str| Some(format!("http://h/api/x/{query}"));
+        let cases = [
+            ("limit=2&offset=2", 14, to("?limit=2&offset=4"), to("?limit=2")),
+            ("", 200, to("?limit=100&offset=100"), None),
+            ("", 100, None, None),
+            ("limit=2&offset=3", 5, None, to("?limit=2&offset=1")),
+            ("limit=5&offset=3", 9, to("?limit=5&offset=8"), to("?limit=5")),
+            ("offset=500", 3, None, to("?limit=100&offset=400")),
+            ("limit=9999", 5000, to("?limit=1000&offset=1000"), None),
+            ("limit=0&offset=-1", 101, to("?limit=100&offset=100"), None),
+            ("limit=1&limit=2", 5, to("?limit=2&offset=2"), None),
+            (
+                "z=a%20b&a=1&a=2&limit=1",
+                3,
+                to("?a=1&a=2&limit=1&offset=1&z=a+b"),
+                None,
+            ),
+        ];
+        for (query, count, next, previous) in cases {
+            assert_eq!(links(query, count), (next, previous), "{query}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Where a request comes from and how the caller addressed us. Forwarded
+//! headers count only when the connection comes from a configured proxy, and
+//! are read from the right: what stands further left is the client's word.
+
+use std::net::IpAddr;
+
+use http::uri::Authority;
+use http::{HeaderMap, Uri, header};
+
+use crate::config::Config;
+
+/// The client's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientAddress(pub IpAddr);
+
+/// Path and query as the caller wrote them, before the slash at the end is cut off.
+#[derive(Debug, Clone)]
+pub struct RequestedUri(pub Uri);
+
+/// Scheme and host for absolute links to ourselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin(pub String);
+
+/// The address of the client behind `peer`.
+#[must_use]
+pub fn client_address(config: &Config, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
+    let peer = peer.to_canonical();
+    if !config.trusted_proxies.contain(peer) {
+        return ClientAddress(peer);
+    }
+    let mut client = peer;
+    let hops = headers.get_all("x-forwarded-for").iter().rev();
+    for hop in hops.filter_map(|value| value.to_str().ok()).flat_map(|line| line.rsplit(',')) {
+        let Some(address) = forwarded_address(hop) else { break };
+        client = address;
+        if !config.trusted_proxies.contain(address) {
+            break;
+        }
+    }
+    ClientAddress(client)
+}
+
+/// Some proxies add the port.
+fn forwarded_address(hop: &str) -> Option<IpAddr> {
+    let hop = hop.trim();
+    let address = hop
+        .parse()
+        .ok()
+        .or_else(|| hop.parse().ok().map(|with_port: std::net::SocketAddr| with_port.ip()))
+        .or_else(|| hop.strip_prefix('[')?.strip_suffix(']')?.parse().ok())?;
+    Some(IpAddr::to_canonical(&address))
+}
+
+/// How the caller addressed us. The configured public URL fills what the
+/// request does not say.
+#[must_use]
+pub fn origin(config: &Config, peer: IpAddr, headers: &HeaderMap, uri: &Uri) -> Origin {
+    let behind_proxy = config.trusted_proxies.contain(peer);
+    let forwarded = |name: &str| {
+        let value = behind_proxy.then(|| headers.get(name)).flatten()?.to_str().ok()?;
+        value.rsplit(',').next().map(str::trim)
+    };
+    let host = forwarded("x-forwarded-host")
+        .or_else(|| headers.get(header::HOST).and_then(|value| value.to_str().ok()))
+        .or_else(|| uri.authority().map(Authority::as_str))
+        .filter(|host| is_host(host));
+    let Some(host) = host else {
+        return Origin(config.public_url.origin().unwrap_or_default());
+    };
+    if config.public_url.authority() == Some(host) {
+        return Origin(config.public_url.origin().unwrap_or_default());
+    }
+    let scheme = match forwarded("x-forwarded-proto") {
+        Some("https") => "https",
+        Some(_) | None => "http",
+    };
+    Origin(format!("{scheme}://{host}"))
+}
+
+fn is_host(text: &str) -> bool {
+    !text.contains('@') && text.parse::<Authority>().is_ok_and(|a| !a.host().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use http::{HeaderMap, Uri};
+
+    use super::{ClientAddress, client_address, origin};
+    use crate::config::{Config, Settings};
+
+    fn config() -> Config {
+        Settings {
+            trusted_proxies: Some("10.0.0.0/8".parse().unwrap()),
+            public_url: Some("https://weir.example".parse().unwrap()),
+            ..Settings::default()
+        }
+        .over(Settings::default())
+    }
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn only_configured_proxies_are_believed() {
+        let cases = [
+            ("192.0.2.1", "198.51.100.7", "192.0.2.1"),
+            ("10.0.0.1", "198.51.100.7", "198.51.100.7"),
+            ("10.0.0.1", "203.0.113.9, 198.51.100.7", "198.51.100.7"),
+            ("10.0.0.1", "198.51.100.7, 10.0.0.9", "198.51.100.7"),
+            ("10.0.0.1", "10.0.0.8, 10.0.0.9", "10.0.0.8"),
+            ("10.0.0.1", "junk, 10.0.0.9", "10.0.0.9"),
+            ("10.0.0.1", "198.51.100.7:4711", "198.51.100.7"),
+            ("10.0.0.1", "[2001:db8::7]", "2001:db8::7"),
+            ("::ffff:10.0.0.1", "198.51.100.7", "198.51.100.7"),
+        ];
+        for (peer, forwarded, client) in cases {
+            let found =
+                client_address(&config(), peer.parse().unwrap(), &headers(&[("x-forwarded-for", forwarded)]));
+            assert_eq!(found, ClientAddress(client.parse().unwrap()), "{peer} {forwarded}");
+        }
+    }
+
+    #[test]
+    fn links_name_the_host_that_was_asked() {
+        type Case = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+        let cases: [Case; 6] = [
+            ("192.0.2.1", &[("host", "h:8000")], "http://h:8000"),
+            ("192.0.2.1", &[("host", "weir.example")], "https://weir.example"),
+            ("192.0.2.1", &[], "https://weir.example"),
+            ("192.0.2.1", &[("host", "a b")], "https://weir.example"),
+            (
+                "192.0.2.1",
+                &[("host", "h"), ("x-forwarded-proto", "https"), ("x-forwarded-host", "evil")],
+                "http://h",
+            ),
+            (
+                "10.0.0.1",
+                &[("host", "h"), ("x-forwarded-proto", "https"), ("x-forwarded-host", "out.example")],
+                "https://out.example",
+            ),
+        ];
+        for (peer, pairs, expected) in cases {
+            let uri = Uri::from_static("/api/x/");
+            let found = origin(&config(), peer.parse().unwrap(), &headers(pairs), &uri);
+            assert_eq!(found.0, expected, "{pairs:?}");
+        }
+    }
+}

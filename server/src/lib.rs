@@ -1,0 +1,29 @@
+//! The weir server: configuration, wiring, HTTP, capture endpoints, command line.
+//!
+//! What belongs here: everything that knows HTTP or the process. Requests come
+//! in through [`listener`] and [`front`], are told apart by [`router`], and are
+//! answered by [`api`], [`capture`], [`probes`] and [`web`].
+//! What does not: rules of management data (`weir-service`), what a captured
+//! event means (`weir-ingest`), statements (`weir-store`).
+
+pub mod api;
+pub mod app;
+pub mod capture;
+pub mod cli;
+pub mod config;
+pub mod front;
+pub mod http;
+pub mod limits;
+pub mod listener;
+pub mod logs;
+pub mod metrics;
+pub mod probes;
+pub mod router;
+pub mod serve;
+pub mod setup;
+pub mod throttle;
+pub mod tokens;
+pub mod web;
+
+pub use app::App;
+pub use config::Config;

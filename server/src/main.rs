@@ -1,0 +1,24 @@
+//! The `weir` program: a runtime, then the command line.
+
+use std::time::Duration;
+
+use clap::Parser as _;
+use weir_server::cli::Cli;
+
+/// Queries recurse deeply, most of all in builds without optimisation.
+const STACK: usize = 10 << 20;
+
+fn main() -> anyhow::Result<()> {
+    // Whatever is created is for the owner only.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    let cli = Cli::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK)
+        .build()?;
+    // On a thread of the runtime, not on the small stack of the first thread.
+    let outcome = runtime.block_on(async { tokio::spawn(cli.run()).await });
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    outcome??;
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! Counters and gauges, as text for Prometheus on an address of its own.
+//!
+//! What belongs here: names, labels and the page. Labels come from closed
+//! lists, never from input, so that a sender cannot fill the memory with them.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use http::{Request, StatusCode, header};
+use hyper::body::Incoming;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use weir_model::outcomes::DropReason;
+
+use crate::front::Surface;
+use crate::listener::Answers;
+
+/// The text format.
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// All metrics. Cheap to clone.
+#[derive(Clone)]
+pub struct Metrics {
+    /// Requests by surface and status.
+    pub requests: Family<RequestLabels, Counter>,
+    /// Time to the answer, by surface.
+    pub request_seconds: Family<SurfaceLabel, Histogram, fn() -> Histogram>,
+    /// Events that were stored.
+    pub events_accepted: Counter,
+    /// Events that were not stored although the request was answered with 200.
+    pub events_dropped: Family<ReasonLabel, Counter>,
+    /// Time of the durable append of a request's events.
+    pub append_seconds: Histogram,
+    /// Bytes of accepted events that cannot be read back yet.
+    pub apply_lag_bytes: Gauge<i64>,
+    /// Failures of the store that callers saw.
+    pub store_errors: Counter,
+    /// Free bytes on the disk of the data directory.
+    pub disk_free_bytes: Gauge<f64, AtomicU64>,
+    /// Open connections.
+    pub connections: Gauge<i64>,
+    /// Connections closed at once because there were too many.
+    pub connections_refused: Counter,
+    registry: Arc<Registry>,
+}
+
+/// Labels of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct RequestLabels {
+    /// Which part of the service answered.
+    pub surface: Surface,
+    /// Status of the answer.
+    pub status: u16,
+}
+
+/// Label of a part of the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct SurfaceLabel {
+    /// Which part of the service answered.
+    pub surface: Surface,
+}
+
+/// Label of a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ReasonLabel {
+    /// Why.
+    pub reason: Reason,
+}
+
+/// A drop reason as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Reason(pub DropReason);
+
+impl EncodeLabelValue for Reason {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        EncodeLabelValue::encode(&self.0.code(), encoder)
+    }
+}
+
+impl EncodeLabelValue for Surface {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        EncodeLabelValue::encode(&self.text(), encoder)
+    }
+}
+
+impl Metrics {
+    /// All metrics at zero.
+    #[must_use]
+    pub fn new() -> Self {
+        let requests = Family::default();
+        let request_seconds = Family::new_with_constructor(seconds as fn() -> Histogram);
+        let events_accepted = Counter::default();
+        let events_dropped = Family::default();
+        let append_seconds = seconds();
+        let apply_lag_bytes = Gauge::default();
+        let store_errors = Counter::default();
+        let disk_free_bytes = Gauge::default();
+        let connections = Gauge::default();
+        let connections_refused = Counter::default();
+
+        let mut registry = Registry::with_prefix("weir");
+        registry.register("http_requests", "Requests by surface and status", Family::clone(&requests));
+        registry.register("http_request_seconds", "Time to the answer", request_seconds.clone());
+        registry.register("capture_events_accepted", "Events stored", events_accepted.clone());
+        registry.register(
+            "capture_events_dropped",
+            "Events not stored although the request was answered with 200",
+            Family::clone(&events_dropped),
+        );
+        registry.register("ingest_append_seconds", "Time of the durable append", append_seconds.clone());
+        registry.register(
+            "ingest_apply_lag_bytes",
+            "Bytes of accepted events that cannot be read back yet",
+            apply_lag_bytes.clone(),
+        );
+        registry.register("store_errors", "Failures of the store that callers saw", store_errors.clone());
+        registry.register("disk_free_bytes", "Free disk space", disk_free_bytes.clone());
+        registry.register("http_connections", "Open connections", connections.clone());
+        registry.register(
+            "http_connections_refused",
+            "Connections closed at once because there were too many",
+            connections_refused.clone(),
+        );
+        Self {
+            requests,
+            request_seconds,
+            events_accepted,
+            events_dropped,
+            append_seconds,
+            apply_lag_bytes,
+            store_errors,
+            disk_free_bytes,
+            connections,
+            connections_refused,
+            registry: Arc::new(registry),
+        }
+    }
+
+    /// Counts an answer.
+    pub fn count_request(&self, surface: Surface, status: u16, took: Duration) {
+        self.requests.get_or_create(&RequestLabels { surface, status }).inc();
+        self.request_seconds.get_or_create(&SurfaceLabel { surface }).observe(took.as_secs_f64());
+    }
+
+    /// Counts a dropped event.
+    pub fn count_drops(&self, reason: DropReason, count: u64) {
+        self.events_dropped.get_or_create(&ReasonLabel { reason: Reason(reason) }).inc_by(count);
+    }
+
+    /// The page that Prometheus reads.
+    ///
+    /// # Errors
+    /// Never in practice: writing into a string does not fail.
+    pub fn page(&self) -> Result<String, fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The service of the metrics address: one page.
+#[derive(Clone)]
+pub struct MetricsPage(pub Metrics);
+
+impl Answers for MetricsPage {
+    async fn answer(&self, _peer: SocketAddr, request: Request<Incoming>) -> Response {
+        if request.uri().path() != "/metrics" {
+            return (StatusCode::NOT_FOUND, "The page is at /metrics.").into_response();
+        }
+        match self.0.page() {
+            Ok(page) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], page).into_response(),
+            Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+        }
+    }
+}
+
+/// From 1 ms to 15 s.
+fn seconds() -> Histogram {
+    Histogram::new([0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0])
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::time::Duration;
+
+    use weir_model::outcomes::DropReason;
+
+    use super::Metrics;
+    use crate::front::Surface;
+
+    #[test]
+    fn the_page_names_everything() {
+        let metrics = Metrics::new();
+        metrics.count_request(Surface::Capture, 200, Duration::from_millis(3));
+        metrics.count_drops(DropReason::InvalidUuid, 1);
+        let page = metrics.page().unwrap();
+        for line in [
+            "weir_http_requests_total{surface=\"capture\",status=\"200\"} 1",
+            "weir_capture_events_dropped_total{reason=\"invalid_uuid\"} 1",
+            "weir_http_connections 0",
+        ] {
+            assert!(page.contains(line), "{page}");
+        }
+    }
+}

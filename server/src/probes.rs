@@ -1,0 +1,95 @@
+//! Probes for supervisors and load balancers (management-api 11): whether the
+//! process lives, and whether it should be sent requests.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt as _;
+use http::{HeaderValue, Method, StatusCode, Uri, header};
+use serde_json::json;
+use weir_store::disk::DiskLevel;
+
+use crate::app::App;
+use crate::front::RoutePattern;
+use crate::http::error::ApiError;
+
+/// A probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Probe {
+    /// `/_livez`: the process answers.
+    Live,
+    /// `/_readyz`: everything that requests need is there.
+    Ready,
+    /// `/_health`: the process answers, as plain text.
+    Health,
+}
+
+/// Parts that readiness asks for.
+const ALL: [&str; 4] = ["http", "ingest", "store", "disk"];
+/// Parts that capture alone needs: events are accepted without the store.
+const EVENTS: [&str; 3] = ["http", "ingest", "disk"];
+
+impl Probe {
+    /// The probe at a path without the slash at the end.
+    #[must_use]
+    pub fn at(path: &str) -> Option<Self> {
+        match path {
+            "/_livez" => Some(Self::Live),
+            "/_readyz" => Some(Self::Ready),
+            "/_health" => Some(Self::Health),
+            _ => None,
+        }
+    }
+
+    fn pattern(self) -> &'static str {
+        match self {
+            Self::Live => "/_livez",
+            Self::Ready => "/_readyz",
+            Self::Health => "/_health",
+        }
+    }
+}
+
+/// Answers a probe.
+pub async fn answer(app: &App, probe: Probe, method: &Method, uri: &Uri) -> Response {
+    let mut response = match *method {
+        Method::GET | Method::HEAD => match probe {
+            Probe::Health => "ok".into_response(),
+            Probe::Live => Json(json!({ "http": true })).into_response(),
+            Probe::Ready => ready(app, uri.query()).await,
+        },
+        _ => {
+            let mut refusal = ApiError::MethodNotAllowed(method.clone()).into_response();
+            refusal.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            refusal
+        }
+    };
+    response.extensions_mut().insert(RoutePattern(probe.pattern()));
+    response
+}
+
+/// 200 when every part is there that the role needs and that is not excluded.
+/// The answer shows all parts.
+async fn ready(app: &App, query: Option<&str>) -> Response {
+    let pairs: Vec<_> = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect();
+    let events_only = pairs.iter().any(|(name, value)| name == "role" && value == "events");
+    let excluded = |part: &str| {
+        let excludes = pairs.iter().filter(|(name, _)| name == "exclude");
+        excludes.flat_map(|(_, value)| value.split(',')).any(|name| name == part)
+    };
+    let state: BTreeMap<&str, bool> = [
+        ("http", !app.stopping.has_begun()),
+        ("ingest", app.ingest.failed().now_or_never().is_none()),
+        ("store", app.services.identity.is_set_up().await.is_ok()),
+        ("disk", app.disk.level() == DiskLevel::Ok),
+    ]
+    .into();
+    let needed: &[&str] = if events_only { &EVENTS } else { &ALL };
+    let ready = needed
+        .iter()
+        .filter(|part| !excluded(part))
+        .all(|part| state.get(part).copied().unwrap_or(false));
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(state)).into_response()
+}

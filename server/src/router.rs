@@ -1,0 +1,291 @@
+//! The management API's route table: one flat list of method, path, scope and
+//! handler. It doubles as the table of contents of [`api`](crate::api).
+//!
+//! What belongs here: the list, and what every route of it has in common. A
+//! slash at the end is optional everywhere; the front has cut it off before a
+//! path gets here.
+//! What does not: a way to register a handler without a guard. There is none:
+//! [`Route::guarded`] takes only handlers whose first argument is
+//! [`Authorized`] of the guard that the table names.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::handler::Handler;
+use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter, on};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, header};
+use weir_model::scopes::Scope;
+
+use crate::api::{events, organizations, personal_api_keys, projects, users, warnings};
+use crate::app::App;
+use crate::front::RoutePattern;
+use crate::http::credential;
+use crate::http::error::{ApiError, ApiResult};
+use crate::http::extract::{self, Authorized, Within};
+use crate::http::guards::{
+    AnyKey, EventsRead, Guard, OrganizationRead, OrganizationWrite, ProjectRead, ProjectWrite,
+    UserRead, UserWrite,
+};
+
+macro_rules! routes {
+    ($($method:ident $path:literal $guard:ident $handler:path;)+) => {
+        vec![$(Route::guarded::<$guard, _, _, _>(Method::$method, $path, $handler)),+]
+    };
+}
+
+/// Every operation of the management API.
+#[must_use]
+pub fn routes() -> Vec<Route> {
+    routes! {
+        GET    "/api/organizations/"                                     OrganizationRead  organizations::list_organizations;
+        POST   "/api/organizations/"                                     OrganizationWrite organizations::create_organization;
+        GET    "/api/organizations/{organization_id}/"                   OrganizationRead  organizations::get_organization;
+        PUT    "/api/organizations/{organization_id}/"                   OrganizationWrite organizations::replace_organization;
+        PATCH  "/api/organizations/{organization_id}/"                   OrganizationWrite organizations::update_organization;
+        DELETE "/api/organizations/{organization_id}/"                   OrganizationWrite organizations::delete_organization;
+
+        GET    "/api/organizations/{organization_id}/projects/"              ProjectRead  projects::list_organization_projects;
+        POST   "/api/organizations/{organization_id}/projects/"              ProjectWrite projects::create_organization_project;
+        GET    "/api/organizations/{organization_id}/projects/{project_id}/" ProjectRead  projects::get_organization_project;
+        PATCH  "/api/organizations/{organization_id}/projects/{project_id}/" ProjectWrite projects::update_organization_project;
+
+        GET    "/api/projects/"                                          ProjectRead  projects::list_projects;
+        POST   "/api/projects/"                                          ProjectWrite projects::create_project;
+        GET    "/api/projects/{project_id}/"                             ProjectRead  projects::get_project;
+        PATCH  "/api/projects/{project_id}/"                             ProjectWrite projects::update_project;
+        GET    "/api/projects/{project_id}/events/"                      EventsRead   events::list_events;
+        GET    "/api/projects/{project_id}/ingestion_warnings/"          ProjectRead  warnings::list_ingestion_warnings;
+
+        GET    "/api/users/{user_id}/"                                   UserRead  users::get_user;
+        PATCH  "/api/users/{user_id}/"                                   UserWrite users::update_user;
+
+        GET    "/api/personal_api_keys/"                                 AnyKey personal_api_keys::list_personal_api_keys;
+        POST   "/api/personal_api_keys/"                                 AnyKey personal_api_keys::create_personal_api_key;
+        GET    "/api/personal_api_keys/{id}/"                            AnyKey personal_api_keys::get_personal_api_key;
+        PATCH  "/api/personal_api_keys/{id}/"                            AnyKey personal_api_keys::update_personal_api_key;
+        DELETE "/api/personal_api_keys/{id}/"                            AnyKey personal_api_keys::delete_personal_api_key;
+        POST   "/api/personal_api_keys/{id}/roll/"                       AnyKey personal_api_keys::roll_personal_api_key;
+    }
+}
+
+/// One operation.
+pub struct Route {
+    /// Its method.
+    pub method: Method,
+    /// Its path, with the slash at the end and parameters in braces.
+    pub path: &'static str,
+    /// A key needs one of these scopes; none: every valid key will do.
+    pub scopes: &'static [Scope],
+    admit: Admit,
+    handler: MethodRouter<App>,
+}
+
+/// Lets a caller in where no handler of the path fits the method.
+type Admit =
+    for<'a> fn(&'a App, &'a mut Parts, &'static [Scope]) -> BoxFuture<'a, ApiResult<()>>;
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+fn admit<'a, W: Within>(
+    app: &'a App,
+    parts: &'a mut Parts,
+    scopes: &'static [Scope],
+) -> BoxFuture<'a, ApiResult<()>> {
+    Box::pin(async move { extract::admit::<W>(app, parts, scopes).await.map(|_context| ()) })
+}
+
+/// Argument lists that begin with [`Authorized`] of the guard.
+pub trait GuardedBy<S, W> {}
+impl<M, S, W: Within> GuardedBy<S, W> for (M, Authorized<S, W>) {}
+impl<M, S, W: Within, A> GuardedBy<S, W> for (M, Authorized<S, W>, A) {}
+impl<M, S, W: Within, A, B> GuardedBy<S, W> for (M, Authorized<S, W>, A, B) {}
+impl<M, S, W: Within, A, B, C> GuardedBy<S, W> for (M, Authorized<S, W>, A, B, C) {}
+
+impl Route {
+    fn guarded<S, W, H, T>(method: Method, path: &'static str, handler: H) -> Self
+    where
+        S: Guard,
+        W: Within,
+        H: Handler<T, App>,
+        T: GuardedBy<S, W> + 'static,
+    {
+        let filter = match method {
+            Method::POST => MethodFilter::POST,
+            Method::PUT => MethodFilter::PUT,
+            Method::PATCH => MethodFilter::PATCH,
+            Method::DELETE => MethodFilter::DELETE,
+            // GET answers HEAD too.
+            _ => MethodFilter::GET,
+        };
+        Self { method, path, scopes: S::ANY_OF, admit: admit::<W>, handler: on(filter, handler) }
+    }
+}
+
+/// What the routes of one path share.
+struct PathInfo {
+    pattern: &'static str,
+    allow: HeaderValue,
+    read_scopes: &'static [Scope],
+    admit: Admit,
+}
+
+/// The management API as a service.
+#[must_use]
+pub fn api_router(app: &App) -> Router {
+    let mut paths: BTreeMap<&'static str, Vec<Route>> = BTreeMap::new();
+    for route in routes() {
+        paths.entry(route.path).or_default().push(route);
+    }
+    let mut router = Router::new();
+    for (path, routes) in paths {
+        router = router.route(path.trim_end_matches('/'), path_router(app, path, routes));
+    }
+    router.fallback(unknown_path).with_state(app.clone())
+}
+
+async fn unknown_path() -> ApiError {
+    ApiError::UnknownPath
+}
+
+fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRouter<App> {
+    let methods: Vec<&str> = routes.iter().map(|route| route.method.as_str()).collect();
+    let mut allow = methods.join(", ");
+    if methods.contains(&"GET") {
+        allow.push_str(", HEAD");
+    }
+    allow.push_str(", OPTIONS");
+    let reading = routes.iter().find(|route| route.method == Method::GET);
+    let example = reading.or(routes.first());
+    let info = Arc::new(PathInfo {
+        pattern: path,
+        // Method names are valid header text.
+        allow: HeaderValue::from_str(&allow).unwrap_or(HeaderValue::from_static("OPTIONS")),
+        read_scopes: example.map_or(&[], |route| route.scopes),
+        admit: example.map_or(admit::<extract::Anywhere>, |route| route.admit),
+    });
+    let mut router = MethodRouter::new();
+    for route in routes {
+        router = router.merge(route.handler);
+    }
+    let other = Arc::clone(&info);
+    router
+        .fallback(move |State(app): State<App>, request: Request| {
+            let info = Arc::clone(&other);
+            async move { answer_other_method(&app, &info, request).await }
+        })
+        // Outermost last: the share, where the key is, what the caller accepts,
+        // and what every answer of the path carries.
+        .layer(from_fn_with_state(app.clone(), take_share))
+        .layer(from_fn_with_state(app.clone(), credential::find))
+        .layer(from_fn(check_accept))
+        .layer(map_response(move |mut response: Response| {
+            let info = Arc::clone(&info);
+            async move {
+                response.headers_mut().insert(header::ALLOW, info.allow.clone());
+                response.extensions_mut().insert(RoutePattern(info.pattern));
+                response
+            }
+        }))
+}
+
+/// Methods that the path does not have are told so only to callers who may see
+/// the place (management-api 1.6). OPTIONS needs the read scope.
+async fn answer_other_method(app: &App, info: &PathInfo, request: Request) -> ApiResult<Response> {
+    let (mut parts, _body) = request.into_parts();
+    if parts.method == Method::OPTIONS {
+        (info.admit)(app, &mut parts, info.read_scopes).await?;
+        return Ok(axum::Json(serde_json::json!({
+            "renders": ["application/json"],
+            "parses": [
+                "application/json",
+                "application/x-www-form-urlencoded",
+                "multipart/form-data",
+            ],
+        }))
+        .into_response());
+    }
+    (info.admit)(app, &mut parts, &[]).await?;
+    Err(ApiError::MethodNotAllowed(parts.method))
+}
+
+/// Overload is answered at once, never queued.
+async fn take_share(State(app): State<App>, request: Request, next: Next) -> ApiResult<Response> {
+    let _share = app.shares.api.try_acquire().map_err(|_| ApiError::Busy)?;
+    Ok(next.run(request).await)
+}
+
+async fn check_accept(request: Request, next: Next) -> ApiResult<Response> {
+    if accepts_json(request.headers()) { Ok(next.run(request).await) } else { Err(ApiError::NotAcceptable) }
+}
+
+fn accepts_json(headers: &HeaderMap) -> bool {
+    let mut lines = headers.get_all(header::ACCEPT).iter().peekable();
+    if lines.peek().is_none() {
+        return true;
+    }
+    lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let media = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let refused = parts.any(|part| {
+            let weight = part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));
+            weight.and_then(|weight| weight.parse::<f32>().ok()) == Some(0.0)
+        });
+        matches!(media.as_str(), "*/*" | "application/*" | "application/json") && !refused
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::collections::BTreeSet;
+
+    use http::{HeaderMap, Method, header};
+    use weir_model::scopes::{Scope, ScopeAction};
+
+    use super::{accepts_json, routes};
+
+    #[test]
+    fn safe_methods_need_read_and_the_others_write() {
+        for route in routes() {
+            for scope in route.scopes {
+                let Scope::On(_, action) = scope else { continue };
+                let safe = route.method == Method::GET;
+                let expected = if safe { ScopeAction::Read } else { ScopeAction::Write };
+                assert_eq!(*action, expected, "{} {}", route.method, route.path);
+            }
+        }
+    }
+
+    #[test]
+    fn no_operation_is_listed_twice() {
+        let mut seen = BTreeSet::new();
+        for route in routes() {
+            assert!(route.path.starts_with("/api/") && route.path.ends_with('/'), "{}", route.path);
+            assert!(seen.insert((route.path, route.method.to_string())), "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn accept_headers() {
+        for (accept, expected) in [
+            ("*/*", true),
+            ("text/html, application/*;q=0.5", true),
+            ("Application/JSON; indent=4", true),
+            ("text/html", false),
+            ("application/json;q=0", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, accept.parse().unwrap());
+            assert_eq!(accepts_json(&headers), expected, "{accept}");
+        }
+        assert!(accepts_json(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,323 @@
+//! The life of the service: open, announce, watch, stop.
+//!
+//! What belongs here: the order of things. The address is bound first, so that
+//! a wrong one is noticed before anything is opened and clients of a restarted
+//! service wait instead of failing; the store is closed last. What does not:
+//! what a request is answered with.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::{JoinHandle, JoinSet};
+use weir_ingest::Ingest;
+use weir_ingest::log::LogSettings;
+use weir_service::identity::HashParameters;
+use weir_service::{Clock, Services};
+use weir_store::{Location, Settings as StoreSettings, Store};
+
+use crate::app::{App, AppBuilder};
+use crate::config::{Config, StoreKind};
+use crate::front::Front;
+use crate::limits::Limits;
+use crate::listener;
+use crate::metrics::MetricsPage;
+use crate::setup;
+
+/// Time between two looks at what has no event of its own.
+const LOOK: Duration = Duration::from_secs(1);
+/// For applying what was accepted when the service stops; the rest waits in the
+/// log for the next start.
+const FLUSH: Duration = Duration::from_secs(20);
+
+/// Why the service did not start, or ended other than by being told to.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on `{address}`; choose another address with --{setting}")]
+    Bind {
+        /// The address.
+        address: String,
+        /// The setting that names it.
+        setting: &'static str,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] weir_store::Error),
+    /// The ingest log cannot be used.
+    #[error(transparent)]
+    Ingest(#[from] weir_ingest::StartError),
+    /// The state of the instance cannot be read.
+    #[error("cannot read the state of the instance")]
+    Instance(#[from] weir_service::Error),
+    /// Signals or standard output cannot be used.
+    #[error("the process cannot be set up")]
+    Process(#[from] std::io::Error),
+    /// The engine or the ingest log failed while serving.
+    #[error("storage failed while serving; what was acknowledged is safe, start again")]
+    StorageFailed,
+}
+
+/// What tests choose otherwise.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The clock of all services.
+    pub clock: Clock,
+    /// The cost of hashing a password.
+    pub hashing: HashParameters,
+    /// Limits in place of those that the settings give.
+    pub limits: Option<Limits>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { clock: Clock::default(), hashing: HashParameters::default(), limits: None }
+    }
+}
+
+/// A running service.
+pub struct Server {
+    /// What its requests can reach.
+    pub app: App,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its store, for tests that prepare data.
+    pub store: Store,
+    accepting: JoinHandle<()>,
+    watching: JoinSet<()>,
+    /// Removed when dropped.
+    _passing: Option<tempfile::TempDir>,
+}
+
+impl Server {
+    /// Starts a service.
+    ///
+    /// # Errors
+    /// [`ServeError`].
+    pub async fn start(config: Config, options: Options) -> Result<Self, ServeError> {
+        let tcp = bind(&config.listen, "listen").await?;
+        let address = tcp.local_addr()?;
+        let metrics_tcp = match config.metrics_listen.0 {
+            Some(address) => Some(bind(&address.to_string(), "metrics-listen").await?),
+            None => None,
+        };
+        let store = open_store(&config).await?;
+        let services = Services::with_hashing(store.clone(), options.clock, options.hashing);
+        // A log that outlives a store in memory would refill the next one.
+        let (log, passing) = match config.store {
+            StoreKind::RocksDb => (config.data.join("log"), None),
+            StoreKind::Memory => {
+                let passing = tempfile::tempdir()?;
+                (passing.path().to_owned(), Some(passing))
+            }
+        };
+        let ingest = open_ingest(&log, &store).await?;
+        let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
+        let app =
+            AppBuilder { config, store: store.clone(), services, ingest, limits }.build();
+        app.tokens.refresh().await;
+
+        let mut watching = JoinSet::new();
+        watching.spawn(app.tokens.clone().keep_fresh());
+        watching.spawn(watch_disk(app.clone(), store.clone()));
+        if let Some(tcp) = metrics_tcp {
+            tracing::info!(address = %tcp.local_addr()?, "metrics at /metrics");
+            let page = MetricsPage(app.metrics.clone());
+            watching.spawn(listener::serve(tcp, app.clone(), page));
+        }
+        let front = Front::new(app.clone());
+        let accepting = tokio::spawn(listener::serve(tcp, app.clone(), front));
+        tracing::info!(%address, "serving");
+        Ok(Self { app, address, store, accepting, watching, _passing: passing })
+    }
+
+    /// Returns when storage fails: the process must end then.
+    pub async fn failed(&self) {
+        tokio::select! {
+            () = self.store.failed() => {}
+            () = self.app.ingest.failed() => {}
+        }
+    }
+
+    /// Stops in order: no new connections, requests in flight finish, accepted
+    /// events are applied, the store is closed.
+    ///
+    /// # Errors
+    /// [`ServeError::Store`] when the engine could not flush; what was
+    /// acknowledged is safe nevertheless.
+    pub async fn stop(mut self) -> Result<(), ServeError> {
+        tracing::info!("stopping: finishing requests in flight");
+        self.app.stopping.begin();
+        if let Err(error) = self.accepting.await {
+            tracing::error!(%error, "the accept loop had failed");
+        }
+        self.watching.shutdown().await;
+        self.app.ingest.close(FLUSH).await;
+        self.store.close().await?;
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+async fn bind(address: &str, setting: &'static str) -> Result<TcpListener, ServeError> {
+    let wrong = |source| ServeError::Bind { address: address.to_owned(), setting, source };
+    TcpListener::bind(address).await.map_err(wrong)
+}
+
+/// Opens the store that the settings name.
+///
+/// # Errors
+/// Whatever the store says.
+pub async fn open_store(config: &Config) -> Result<Store, weir_store::Error> {
+    let location = match config.store {
+        StoreKind::RocksDb => Location::Directory(config.data.clone()),
+        StoreKind::Memory => Location::Memory,
+    };
+    let settings = StoreSettings { disk: config.disk_marks(), ..StoreSettings::default() };
+    match &location {
+        Location::Directory(directory) => {
+            tracing::info!(directory = %directory.display(), "opening the store");
+        }
+        Location::Memory => tracing::warn!("the store is in memory: nothing survives the process"),
+    }
+    Store::open(&location, settings).await
+}
+
+async fn open_ingest(directory: &Path, store: &Store) -> Result<Ingest, ServeError> {
+    let ingest = Ingest::start(directory, LogSettings::default(), store.clone()).await?;
+    tracing::info!(recovery = ?ingest.recovery(), "ingest log open");
+    Ok(ingest)
+}
+
+/// The disk guard, and the gauges that nobody else sets.
+async fn watch_disk(app: App, store: Store) {
+    let mut tick = tokio::time::interval(LOOK);
+    loop {
+        tick.tick().await;
+        store.check_disk();
+        app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
+        let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
+        app.metrics.apply_lag_bytes.set(lag);
+    }
+}
+
+/// Runs the service until it is told to stop or storage fails.
+///
+/// # Errors
+/// [`ServeError`].
+pub async fn run(config: Config) -> Result<(), ServeError> {
+    let mut told = Told::new()?;
+    let server = tokio::select! {
+        started = Server::start(config, Options::default()) => started?,
+        () = told.to_stop() => return Ok(()),
+    };
+    say(&format!("Listening on http://{}", reachable(server.address)))?;
+    let announcing = tokio::spawn(announce_setup(server.app.clone(), server.address));
+    let failed = tokio::select! {
+        () = told.to_stop() => false,
+        () = server.failed() => true,
+    };
+    announcing.abort();
+    if failed {
+        // What is in memory may be wrong now: nothing of it is to be flushed.
+        return Err(ServeError::StorageFailed);
+    }
+    tokio::select! {
+        stopped = server.stop() => stopped,
+        () = told.to_stop() => {
+            tracing::warn!("told to stop again: leaving at once");
+            Ok(())
+        }
+    }
+}
+
+/// SIGTERM and SIGINT.
+struct Told {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Told {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn to_stop(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Shows the set-up link while nobody has used it: a new one when the time of
+/// the last is over.
+async fn announce_setup(app: App, address: SocketAddr) {
+    let file = match app.config.store {
+        StoreKind::RocksDb => Some(setup::link_file(&app.config)),
+        StoreKind::Memory => None,
+    };
+    loop {
+        let expires_at = match app.services.identity.issue_setup_token().await {
+            Ok(Some(token)) => {
+                let origin = setup::origin(&app.config, Some(address));
+                show_link(&setup::link(&origin, &token.token), file.as_ref());
+                token.expires_at
+            }
+            Ok(None) => break,
+            Err(error) => {
+                tracing::error!(%error, "no set-up link could be made");
+                app.services.clock.now().plus_seconds(60)
+            }
+        };
+        while app.services.clock.now() < expires_at {
+            tokio::time::sleep(LOOK).await;
+            if app.services.identity.is_set_up().await.unwrap_or(false) {
+                break;
+            }
+        }
+    }
+    if let Some(file) = file {
+        setup::forget_link(&file);
+    }
+}
+
+fn show_link(link: &str, file: Option<&PathBuf>) {
+    if let Err(error) = say(&format!("Set up Weir at {link}")) {
+        tracing::warn!(%error, "the set-up link could not be printed");
+    }
+    if let Some(file) = file
+        && let Err(error) = setup::keep_link(file, link)
+    {
+        tracing::warn!(%error, file = %file.display(), "the set-up link could not be written");
+    }
+}
+
+/// An address that can be opened on this host.
+#[must_use]
+pub fn reachable(address: SocketAddr) -> SocketAddr {
+    let mut address = address;
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
+/// A line for people and scripts, on standard output; the log is on standard error.
+fn say(line: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    out.flush()
+}

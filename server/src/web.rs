@@ -1,0 +1,83 @@
+//! The web app on the server: pages, server functions, the live stream, assets.
+//!
+//! What belongs here: mounting, who is asking, and what is refused before a page
+//! or a function is reached. What does not: pages (`weir-app`) and rules
+//! (`weir-service`).
+
+mod assets;
+mod cookies;
+mod cross_site;
+mod functions;
+mod live;
+mod pages;
+mod visit;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use any_spawner::Executor;
+use tokio::sync::Semaphore;
+use weir_app::context::{Assets, WebContext};
+
+use crate::app::App;
+
+/// Live streams at a time.
+const STREAMS: usize = 256;
+
+/// What the web app needs of the application.
+#[derive(Clone)]
+struct Web {
+    app: App,
+    context: WebContext,
+    streams: Arc<Semaphore>,
+}
+
+impl Web {
+    /// The context of pages. In a debug build the site may be built anew while
+    /// the server runs.
+    fn context(&self) -> WebContext {
+        let mut context = self.context.clone();
+        if cfg!(debug_assertions) {
+            context.assets = assets::of_pages();
+        }
+        context
+    }
+}
+
+/// The web app as a service.
+#[must_use]
+pub fn router(app: &App) -> Router {
+    // Fails when another router of this process came first, which is as good.
+    let _ = Executor::init_tokio();
+    let assets = if cfg!(debug_assertions) { Assets::default() } else { assets::of_pages() };
+    let web = Web {
+        context: WebContext {
+            services: app.services.clone(),
+            cookies: cookies::of(&app.config),
+            assets,
+        },
+        streams: Arc::new(Semaphore::new(STREAMS)),
+        app: app.clone(),
+    };
+    Router::new()
+        .route("/_fn/{function}", post(functions::call))
+        .route("/_live/{project}", get(live::stream))
+        .fallback(pages::page_or_asset)
+        .layer(from_fn_with_state(web.clone(), refuse_other_sites))
+        .with_state(web)
+}
+
+/// Nothing is changed for a page of another site.
+async fn refuse_other_sites(State(web): State<Web>, request: Request, next: Next) -> Response {
+    if cross_site::may_pass(&web.app.config, request.method(), request.headers()) {
+        next.run(request).await
+    } else {
+        let text = "This request came from another site. Open the page again and retry.\n";
+        (StatusCode::FORBIDDEN, text).into_response()
+    }
+}

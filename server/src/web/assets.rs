@@ -1,0 +1,150 @@
+//! The built browser side, embedded when the program is built for release.
+//!
+//! Assets carry a hash in their names and never change; they are packed at
+//! build time and sent packed.
+
+use std::collections::HashMap;
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use rust_embed::{EmbeddedFile, RustEmbed};
+use weir_app::context::Assets;
+
+/// The built browser side. In a debug build the files are read when asked for.
+#[derive(RustEmbed)]
+#[folder = "${WEIR_SITE:-../target/site}"]
+#[allow_missing = true]
+struct Site;
+
+/// Packed forms, best first: the word of the headers, the ending of the file.
+const PACKED: [(&str, &str); 2] = [("br", ".br"), ("gzip", ".gz")];
+/// Fewer letters between two dots of a name are no hash.
+const HASH_LENGTH: usize = 16;
+
+/// Addresses of what every page loads, as the build wrote them down. Nothing,
+/// when there is no built site: pages work without it.
+pub(super) fn of_pages() -> Assets {
+    let Some(manifest) = Site::get("manifest.json") else { return Assets::default() };
+    let manifest: HashMap<String, String> =
+        serde_json::from_slice(&manifest.data).unwrap_or_default();
+    let address = |name: &str| manifest.get(name).map(|path| format!("/{path}"));
+    Assets {
+        boot: address("boot.js"),
+        glue: address("weir.js"),
+        wasm: address("weir.wasm"),
+        css: address("weir.css"),
+    }
+}
+
+/// The answer for an asset of the site, if there is one of this name.
+pub(super) fn answer(name: &str, request: &HeaderMap) -> Option<Response> {
+    // The packed forms have no address of their own.
+    if name.is_empty() || PACKED.iter().any(|(_, ending)| name.ends_with(ending)) {
+        return None;
+    }
+    let plain = Site::get(name)?;
+    let packed = PACKED
+        .iter()
+        .filter(|(encoding, _)| accepts(request, encoding))
+        .find_map(|(encoding, ending)| Some((*encoding, Site::get(&format!("{name}{ending}"))?)));
+    let (encoding, file) = match packed {
+        Some((encoding, file)) => (Some(encoding), file),
+        None => (None, plain),
+    };
+    let tag = entity_tag(&file);
+    let mut response = if request.get(header::IF_NONE_MATCH) == Some(&tag) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        Body::from(file.data).into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(name)));
+    headers.insert(header::ETAG, tag);
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    let caching = if is_hashed(name) { "public, max-age=31536000, immutable" } else { "no-cache" };
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+    if let Some(encoding) = encoding {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+    }
+    Some(response)
+}
+
+fn accepts(request: &HeaderMap, encoding: &str) -> bool {
+    let lines = request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|item| {
+        let (name, weight) = item.split_once(';').unwrap_or((item, ""));
+        let refused = matches!(weight.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
+        name.trim().eq_ignore_ascii_case(encoding) && !refused
+    })
+}
+
+fn entity_tag(file: &EmbeddedFile) -> HeaderValue {
+    use std::fmt::Write as _;
+    let mut tag = String::from("\"");
+    for byte in file.metadata.sha256_hash().iter().take(16) {
+        // Writing into a string cannot fail.
+        let _ = write!(tag, "{byte:02x}");
+    }
+    tag.push('"');
+    HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""))
+}
+
+/// Whether the name is `something.<hash>.ending`.
+fn is_hashed(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or_default();
+    let mut parts = file.rsplit('.').skip(1);
+    let hash = parts.next().unwrap_or_default();
+    let is_hash = hash.len() >= HASH_LENGTH
+        && hash.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    is_hash && parts.next().is_some()
+}
+
+fn media_type(name: &str) -> &'static str {
+    match name.rsplit('.').next().unwrap_or_default() {
+        "css" => "text/css; charset=utf-8",
+        "html" => "text/html; charset=utf-8",
+        "ico" => "image/x-icon",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "json" | "map" => "application/json",
+        "png" => "image/png",
+        "svg" => "image/svg+xml",
+        "txt" => "text/plain; charset=utf-8",
+        "wasm" => "application/wasm",
+        "webmanifest" => "application/manifest+json",
+        "webp" => "image/webp",
+        "woff2" => "font/woff2",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use http::{HeaderMap, header};
+
+    use super::{accepts, is_hashed};
+
+    #[test]
+    fn hashed_names() {
+        for (name, expected) in [
+            ("pkg/weir.5k3bKtO1HnOi6tXh_y8ZVw.js", true),
+            ("pkg/weir.js", false),
+            ("pkg/weir.min.js", false),
+            ("5k3bKtO1HnOi6tXh_y8ZVw.js", false),
+            ("favicon.svg", false),
+        ] {
+            assert_eq!(is_hashed(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn encodings() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT_ENCODING, "gzip;q=0.5, BR".parse().unwrap());
+        assert!(accepts(&headers, "br") && accepts(&headers, "gzip"));
+        headers.insert(header::ACCEPT_ENCODING, "br;q=0, identity".parse().unwrap());
+        assert!(!accepts(&headers, "br") && !accepts(&headers, "gzip"));
+    }
+}

@@ -1,0 +1,171 @@
+//! Server functions: called by scripts, or by forms where there are none.
+//!
+//! A form is answered with a redirect back to its page. Where that is comes in
+//! the form itself, because the set-up page keeps its address to itself; a
+//! failure travels in the address, and what was typed in a short-lived cookie.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use weir_app::context::{self, Cookies};
+use weir_app::local_path;
+
+use super::{Web, visit};
+use crate::front::RoutePattern;
+use crate::http::error::ApiError;
+
+/// Stands for scheme and host while an address passes through libraries that
+/// want a complete one.
+const HERE: &str = "http://here.invalid";
+/// Fields that are not kept: secrets, and what the page knows by itself.
+const NOT_KEPT: [&str; 4] = ["password", "token", "back", "id"];
+/// What was typed is kept for so many seconds.
+const KEPT_SECONDS: u32 = 60;
+/// Longest text that is kept, in bytes: browsers drop cookies beyond 4096.
+const KEPT_BYTES: usize = 3000;
+
+/// Calls a server function.
+pub(super) async fn call(State(web): State<Web>, request: Request) -> Response {
+    let mut response = answer(&web, request).await;
+    response.extensions_mut().insert(RoutePattern("/_fn/{function}"));
+    response
+}
+
+async fn answer(web: &Web, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let visit = match visit::of(web, &parts).await {
+        Ok(visit) => visit,
+        Err(error) => return error.into_response(),
+    };
+    let limit = web.app.limits.web_body.size;
+    let Ok(bytes) = to_bytes(body, limit).await else {
+        return ApiError::TooLarge(limit).into_response();
+    };
+    let form = visit.wants_page.then(|| Form::read(&bytes));
+    if let Some(form) = &form
+        && let Ok(referer) = HeaderValue::from_str(&format!("{HERE}{}", form.back))
+    {
+        parts.headers.insert(header::REFERER, referer);
+    }
+    let path = parts.uri.path().to_owned();
+    let known = server_fn_exists(&path);
+    if !known {
+        return (StatusCode::NOT_FOUND, "Not found.\n").into_response();
+    }
+    let context = web.context();
+    let provide = move || context::provide(&context, &visit);
+    let request = Request::from_parts(parts, Body::from(bytes));
+    let mut response =
+        leptos_axum::handle_server_fns_with_context(provide, request).await.into_response();
+    if let Some(form) = &form {
+        form.lead_back(&path, web.context.cookies, &mut response);
+    }
+    response
+}
+
+fn server_fn_exists(path: &str) -> bool {
+    leptos::server_fn::axum::server_fn_paths().any(|(known, _)| known == path)
+}
+
+/// A form that was sent without scripts.
+struct Form {
+    /// The page it is on.
+    back: String,
+    /// What was typed, for the case that it fails.
+    kept: String,
+}
+
+impl Form {
+    fn read(body: &Bytes) -> Self {
+        let fields: Vec<_> = form_urlencoded::parse(body).collect();
+        let back = fields.iter().find(|(name, _)| name == "back");
+        let back = back.and_then(|(_, value)| local_path::safe(value)).unwrap_or("/");
+        let mut kept = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in fields.iter().filter(|(name, _)| !NOT_KEPT.contains(&&**name)) {
+            kept.append_pair(name, value);
+        }
+        Self { back: local_path::without_failure(back), kept: kept.finish() }
+    }
+
+    /// Makes the redirect a path of this site, which says whether it worked.
+    fn lead_back(&self, function: &str, cookies: Cookies, response: &mut Response) {
+        let headers = response.headers_mut();
+        let location = headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
+        let Some(location) = location else { return };
+        let location = match location.strip_prefix(HERE) {
+            Some("") => "/",
+            Some(path) => path,
+            None => location,
+        };
+        let failed = location.contains("__err=");
+        let location = if !failed && location == self.back {
+            let sign = if self.back.contains('?') { '&' } else { '?' };
+            format!("{location}{sign}__done={}", local_path::encode(function))
+        } else {
+            location.to_owned()
+        };
+        if let Ok(location) = HeaderValue::from_str(&location) {
+            headers.insert(header::LOCATION, location);
+        }
+        if failed && self.kept.len() <= KEPT_BYTES {
+            let cookie = cookies.hidden(cookies.typed_name(), &self.kept, KEPT_SECONDS);
+            if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+                headers.append(header::SET_COOKIE, cookie);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use axum::response::{IntoResponse, Response};
+    use bytes::Bytes;
+    use http::{StatusCode, header};
+    use weir_app::context::Cookies;
+
+    use super::Form;
+
+    const COOKIES: Cookies = Cookies { secure: false };
+
+    fn redirect(to: &'static str) -> Response {
+        (StatusCode::FOUND, [(header::LOCATION, to)]).into_response()
+    }
+
+    fn location(response: &Response) -> &str {
+        response.headers()[header::LOCATION].to_str().unwrap()
+    }
+
+    #[test]
+    fn a_form_names_its_page_and_keeps_no_secret() {
+        let body = "email=a%40b.de&password=x&token=t&back=%2Fsetup%3Ftoken%3Dt%26__err%3Dold";
+        let form = Form::read(&Bytes::from_static(body.as_bytes()));
+        assert_eq!(form.back, "/setup?token=t");
+        assert_eq!(form.kept, "email=a%40b.de");
+        for bad in ["back=%2F%2Fevil.example", "back=http%3A%2F%2Fevil", "x=1"] {
+            assert_eq!(Form::read(&Bytes::from_static(bad.as_bytes())).back, "/", "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_way_back_says_how_it_went() {
+        let form = Form { back: "/a?b=1".to_owned(), kept: "name=x".to_owned() };
+        let mut done = redirect("http://here.invalid/a?b=1");
+        form.lead_back("/_fn/f", COOKIES, &mut done);
+        assert_eq!(location(&done), "/a?b=1&__done=/_fn/f");
+        assert!(!done.headers().contains_key(header::SET_COOKIE));
+
+        let mut failed = redirect("http://here.invalid/a?b=1&__path=p&__err=e");
+        form.lead_back("/_fn/f", COOKIES, &mut failed);
+        assert_eq!(location(&failed), "/a?b=1&__path=p&__err=e");
+        let cookie = failed.headers()[header::SET_COOKIE].to_str().unwrap();
+        assert!(cookie.starts_with("typed=name=x; ") && cookie.contains("HttpOnly"), "{cookie}");
+
+        let mut elsewhere = redirect("/projects/1/start");
+        form.lead_back("/_fn/f", COOKIES, &mut elsewhere);
+        assert_eq!(location(&elsewhere), "/projects/1/start");
+    }
+}

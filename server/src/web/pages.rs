@@ -1,0 +1,99 @@
+//! Pages: complete in the first answer, so that they work without scripts.
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use http::{HeaderValue, Method, StatusCode, header};
+use leptos::nonce::use_nonce;
+use leptos::prelude::use_context;
+use leptos_axum::ResponseOptions;
+use weir_app::context::{self, Visit};
+use weir_app::local_path;
+
+use super::{Web, assets, visit};
+use crate::front::RoutePattern;
+
+/// Below these nothing is shown to people who are not signed in.
+const PRIVATE: [&str; 4] = ["/projects", "/organizations", "/account", "/login/again"];
+
+/// An asset of this name, else a page.
+pub(super) async fn page_or_asset(State(web): State<Web>, request: Request) -> Response {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let allow = [(header::ALLOW, "GET, HEAD")];
+        return (StatusCode::METHOD_NOT_ALLOWED, allow, "Method not allowed.\n").into_response();
+    }
+    let name = request.uri().path().trim_start_matches('/');
+    if let Some(mut response) = assets::answer(name, request.headers()) {
+        response.extensions_mut().insert(RoutePattern("/{asset}"));
+        return response;
+    }
+    let mut response = page(web, request).await;
+    response.extensions_mut().insert(RoutePattern("/{page}"));
+    response
+}
+
+async fn page(web: Web, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let visit = match visit::of(&web, &parts).await {
+        Ok(visit) => visit,
+        Err(error) => {
+            // There is no page without knowing who asks.
+            tracing::error!(%error, "a page was not served");
+            let text = "Weir cannot take this on right now. Try again in a moment.\n";
+            return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+        }
+    };
+    if visit.ctx.is_none() && is_private(parts.uri.path()) {
+        let asked = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+        let next = local_path::encode(&local_path::without_failure(asked));
+        return Redirect::to(&format!("/login?next={next}")).into_response();
+    }
+    render(&web, visit, Request::from_parts(parts, body)).await
+}
+
+fn is_private(path: &str) -> bool {
+    let within = |root: &str| {
+        path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    path == "/" || PRIVATE.iter().any(|root| within(root))
+}
+
+async fn render(web: &Web, visit: Visit, request: Request) -> Response {
+    let context = web.context();
+    let provide = move || {
+        context::provide(&context, &visit);
+        allow_own_scripts();
+    };
+    let render =
+        leptos_axum::render_app_async_stream_with_context(provide, weir_app::shell::shell);
+    render(request).await
+}
+
+/// The policy of a page: the scripts that carry its number, and nothing else.
+fn allow_own_scripts() {
+    let (Some(nonce), Some(response)) = (use_nonce(), use_context::<ResponseOptions>()) else {
+        return;
+    };
+    let policy = format!(
+        "default-src 'self'; script-src 'nonce-{nonce}' 'strict-dynamic' 'wasm-unsafe-eval'; \
+         style-src 'self' 'nonce-{nonce}'; img-src 'self' data:; connect-src 'self'; \
+         object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    );
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        response.insert_header(header::CONTENT_SECURITY_POLICY, policy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_private;
+
+    #[test]
+    fn private_pages() {
+        for path in ["/", "/projects/1/live", "/organizations", "/account/keys", "/login/again"] {
+            assert!(is_private(path), "{path}");
+        }
+        for path in ["/login", "/setup", "/projectsx", "/nothing", "/favicon.ico"] {
+            assert!(!is_private(path), "{path}");
+        }
+    }
+}

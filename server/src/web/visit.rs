@@ -1,0 +1,64 @@
+//! Who is asking: session, theme, address.
+
+use http::request::Parts;
+use http::{HeaderMap, header};
+use weir_app::context::Visit;
+use weir_app::theme::{self, Theme};
+use weir_service::identity::Peer;
+
+use super::{Web, cookies};
+use crate::http::error::ApiResult;
+use crate::http::peer::{ClientAddress, Origin};
+use crate::http::request_id::RequestId;
+
+/// What a request says of itself, with the session that its cookie opens.
+pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
+    let headers = &parts.headers;
+    let request_id = parts.extensions.get::<RequestId>().map(ToString::to_string);
+    let request_id = request_id.unwrap_or_default();
+    let cookies = web.context.cookies;
+    let token = cookies::read(headers, cookies.session_name()).map(str::to_owned);
+    let ctx = match &token {
+        Some(token) => web.app.services.identity.session(token, request_id.clone()).await?,
+        None => None,
+    };
+    let asked = parts.extensions.get::<Origin>().map(|origin| origin.0.clone());
+    let asked = asked.unwrap_or_default();
+    let host = asked.strip_prefix("http://");
+    let is_call = parts.uri.path().starts_with("/_fn/");
+    Ok(Visit {
+        ctx,
+        token,
+        peer: Peer {
+            address: parts.extensions.get::<ClientAddress>().map(|address| address.0),
+            agent: text(headers, header::USER_AGENT.as_str()).map(str::to_owned),
+        },
+        request_id,
+        theme: Theme::from_word(cookies::read(headers, theme::COOKIE).unwrap_or_default()),
+        insecure: cookies.secure && host.is_some_and(|host| !cookies::is_this_machine(host)),
+        origin: web.app.config.public_url.origin().unwrap_or(asked),
+        wants_page: !is_call || wants_page(headers),
+        is_call,
+        typed: typed(web, parts),
+    })
+}
+
+/// Whether the answer is for a browser without scripts. Server functions decide
+/// by the same header.
+pub(super) fn wants_page(headers: &HeaderMap) -> bool {
+    text(headers, header::ACCEPT.as_str()).is_some_and(|accept| accept.contains("text/html"))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// What was typed into the form whose failure this page shows.
+fn typed(web: &Web, parts: &Parts) -> Vec<(String, String)> {
+    let shows_failure = parts.uri.query().is_some_and(|query| query.contains("__err="));
+    if !shows_failure {
+        return Vec::new();
+    }
+    let kept = cookies::read(&parts.headers, web.context.cookies.typed_name());
+    form_urlencoded::parse(kept.unwrap_or_default().as_bytes()).into_owned().collect()
+}

@@ -1,0 +1,199 @@
+//! Answers of the capture endpoints (ingestion 3.1, 3.2).
+
+use std::io::Write as _;
+
+use base64::Engine as _;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::Method;
+use serde_json::{Value, json};
+use weir_testkit::{Answer, TestApp};
+
+const PATHS: [&str; 6] = ["/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage"];
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn event(app: &TestApp) -> Value {
+    json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b"})
+}
+
+async fn post(app: &TestApp, path: &str, body: impl Into<bytes::Bytes>) -> Answer {
+    app.anonymous().call(Method::POST, path).body(body).send().await
+}
+
+fn assert_refused(answer: &Answer, status: u16, kind: &str, code: &str) {
+    let (found, found_kind, found_code, detail, attr) = answer.error();
+    assert_eq!((found, found_kind.as_str(), found_code.as_str(), attr), (status, kind, code, None));
+    assert!(!detail.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_path_takes_every_shape_with_and_without_slash() {
+    let app = TestApp::with_owner().await;
+    let one = event(&app);
+    let shapes = [
+        one.clone(),
+        json!([{"token": app.project_key(), "event": "a", "distinct_id": "b"}]),
+        json!({"token": app.project_key(), "batch": [{"event": "a", "distinct_id": "b"}]}),
+    ];
+    for path in PATHS {
+        for slash in ["", "/"] {
+            for shape in &shapes {
+                let answer = post(&app, &format!("{path}{slash}"), shape.to_string()).await;
+                assert_eq!((answer.status, answer.json()), (200, json!({"status": 1})), "{path}{slash}");
+                assert_eq!(answer.header("content-type"), Some("application/json"));
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn get_takes_data_from_the_query() {
+    let app = TestApp::with_owner().await;
+    let packed = base64::engine::general_purpose::STANDARD.encode(event(&app).to_string());
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("data", &packed)
+        .append_pair("compression", "base64")
+        .finish();
+    let nobody = app.anonymous();
+    assert_eq!(nobody.get(&format!("/e/?{query}")).await.json(), json!({"status": 1}));
+    assert_eq!(nobody.get(&format!("/e/?{query}&beacon=1")).await.status, 204);
+    assert_refused(&nobody.get("/e/").await, 400, "validation_error", "invalid_payload");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beacons_get_204_when_all_is_well_only() {
+    let app = TestApp::with_owner().await;
+    let answer = post(&app, "/e/?beacon=1", event(&app).to_string()).await;
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+    assert_eq!(answer.header("content-type"), None);
+    assert_eq!(post(&app, "/e/?beacon=1", "{").await.status, 400);
+    assert_eq!(post(&app, "/e/?beacon=0", event(&app).to_string()).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_at_fault() {
+    let app = TestApp::with_owner().await;
+    let token = app.project_key();
+    let mut cut = gzip(event(&app).to_string().as_bytes());
+    cut.truncate(cut.len() / 2);
+    let bodies: [Vec<u8>; 10] = [
+        Vec::new(),
+        b"{".to_vec(),
+        b"not json".to_vec(),
+        b"\xff\xfe".to_vec(),
+        b"7".to_vec(),
+        cut,
+        json!({"api_key": token, "batch": []}).to_string().into_bytes(),
+        json!({"api_key": token, "batch": null}).to_string().into_bytes(),
+        json!({"api_key": token, "batch": "x"}).to_string().into_bytes(),
+        json!({"api_key": token, "batch": [{"event": "a", "distinct_id": "b"}, 7]}).to_string().into_bytes(),
+    ];
+    for body in bodies {
+        let shown = String::from_utf8_lossy(&body).into_owned();
+        let answer = post(&app, "/batch/", body).await;
+        assert_eq!(answer.status, 400, "{shown}");
+        assert_refused(&answer, 400, "validation_error", "invalid_payload");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_at_fault() {
+    let app = TestApp::with_owner().await;
+    let event = |key: Value| json!({"api_key": key, "event": "a", "distinct_id": "b"}).to_string();
+    let auth = "authentication_error";
+    let answer = post(&app, "/capture/", json!({"event": "a", "distinct_id": "b"}).to_string()).await;
+    assert_refused(&answer, 401, auth, "missing_api_key");
+    let long = "x".repeat(65);
+    for key in ["phc_unknown", "", "phx_personal", &long, "ключ"] {
+        let answer = post(&app, "/capture/", event(json!(key))).await;
+        assert_refused(&answer, 401, auth, "invalid_api_key");
+        assert_eq!(answer.json()["detail"], "No project has this API key.", "{key}");
+    }
+    let two = json!([
+        {"token": app.project_key(), "event": "a", "distinct_id": "b"},
+        {"token": "phc_other", "event": "a", "distinct_id": "b"},
+    ]);
+    assert_refused(&post(&app, "/e/", two.to_string()).await, 401, auth, "invalid_api_key");
+    let padded = format!("  {}\n", app.project_key());
+    assert_eq!(post(&app, "/capture/", event(json!(padded))).await.status, 200);
+    // A broken body is told before a wrong key.
+    let answer = post(&app, "/batch/", json!({"api_key": "phc_no", "batch": []}).to_string()).await;
+    assert_eq!(answer.status, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_events_do_not_fail_a_request() {
+    let app = TestApp::with_owner().await;
+    for event in [json!({"event": ""}), json!({"distinct_id": "a"}), json!({"event": "a", "distinct_id": ""})] {
+        let mut event = event;
+        event["api_key"] = json!(app.project_key());
+        let answer = post(&app, "/capture/", event.to_string()).await;
+        assert_eq!((answer.status, answer.json()), (200, json!({"status": 1})));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_methods() {
+    let app = TestApp::empty().await;
+    for method in [Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD] {
+        let answer = app.anonymous().call(method.clone(), "/batch/").send().await;
+        assert_eq!(answer.status, 405);
+        assert_eq!(answer.header("allow"), Some("GET, POST, OPTIONS"));
+        if method != Method::HEAD {
+            assert_refused(&answer, 405, "invalid_request", "method_not_allowed");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sizes_as_sent_and_unpacked() {
+    const LIMIT: usize = 20_971_520;
+    let app = TestApp::with_owner().await;
+    let filled = |size: usize| {
+        let empty = json!({"api_key": app.project_key(), "batch": [{"event": "a", "distinct_id": "b", "properties": {}}], "x": ""});
+        let mut text = empty.to_string();
+        let missing = size - text.len();
+        let at = text.rfind("\"\"").unwrap() + 1;
+        text.insert_str(at, &"y".repeat(missing));
+        text
+    };
+    assert_eq!(post(&app, "/batch/", filled(LIMIT)).await.status, 200);
+    for body in [filled(LIMIT + 1).into_bytes(), gzip(filled(LIMIT + 1).as_bytes())] {
+        let answer = post(&app, "/batch/", body).await;
+        assert_refused(&answer, 413, "validation_error", "payload_too_large");
+    }
+    assert_eq!(post(&app, "/batch/", gzip(filled(LIMIT).as_bytes())).await.status, 200);
+    // A bomb: a gigabyte of zeros, thirty times over the limit when unpacked.
+    let bomb = gzip(&vec![0; 1 << 28]);
+    assert_eq!(post(&app, "/e/", bomb).await.status, 413);
+    assert_eq!(post(&app, "/capture/", event(&app).to_string()).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn overload_is_503_and_leaves_the_api_alone() {
+    let app = TestApp::start(|_| {}, |limits| limits.capture_requests = 0).await.set_up().await;
+    let answer = post(&app, "/e/", event(&app).to_string()).await;
+    assert_refused(&answer, 503, "server_error", "not_accepted");
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    let id = answer.header("x-request-id").unwrap();
+    assert_eq!(answer.json()["extra"]["request_id"], id);
+    let caller = app.owner().key(&["*"]).await;
+    assert_eq!(caller.get("/api/organizations/").await.status, 200);
+
+    let app = TestApp::start(|_| {}, |limits| limits.bytes_in_flight = 100).await.set_up().await;
+    assert_eq!(post(&app, "/e/", event(&app).to_string()).await.status, 503);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_path_does_not_matter_to_cookies_or_bearer_keys() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    // A personal key in the header opens nothing here.
+    let answer = caller.post("/capture/", &json!({"event": "a", "distinct_id": "b"})).await;
+    assert_refused(&answer, 401, "authentication_error", "missing_api_key");
+}

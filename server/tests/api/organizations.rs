@@ -1,0 +1,112 @@
+//! `/api/organizations/`.
+
+use serde_json::json;
+use weir_model::organizations::Level;
+use weir_testkit::TestApp;
+
+const LEVEL: &str = "Your organization access level is insufficient.";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_resource_has_every_field_of_its_type() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["organization:read"]).await;
+    let body = caller.get(&format!("/api/organizations/{}/", app.organization())).await.json();
+    let keys: Vec<&str> = body.as_object().unwrap().keys().map(String::as_str).collect();
+    for key in [
+        "id", "name", "slug", "created_at", "updated_at", "membership_level",
+        "plugins_access_level", "teams", "available_features", "available_product_features",
+        "is_member_join_email_enabled", "metadata", "customer_id", "enforce_2fa", "member_count",
+    ] {
+        assert!(keys.contains(&key), "{key} in {keys:?}");
+    }
+    assert_eq!(body["name"], "Acme Tea");
+    assert_eq!(body["slug"], "acme-tea");
+    assert_eq!(body["member_count"], "1");
+    assert_eq!(body["metadata"], "{\"instance_tag\":\"none\"}");
+    assert_eq!(body["membership_level"], 15);
+    assert_eq!(body["plugins_access_level"], 9);
+    assert_eq!(body["enforce_2fa"], false);
+    assert_eq!(body["teams"][0]["name"], "Shop");
+    let created = body["created_at"].as_str().unwrap();
+    assert!(created.ends_with('Z'), "{created}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn create_list_change_delete() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["organization:write", "project:read"]).await;
+    let answer = caller.post("/api/organizations/", &json!({"name": "Beta"})).await;
+    assert_eq!(answer.status, 201);
+    let made = answer.json();
+    assert_eq!(made["teams"][0]["name"], "Default project");
+    let path = format!("/api/organizations/{}/", made["id"].as_str().unwrap());
+
+    let list = caller.get("/api/organizations/").await.json();
+    assert_eq!(list["count"], 2);
+    assert_eq!(list["results"][0]["name"], "Acme Tea");
+    assert_eq!(list["results"][1], made);
+
+    let answer = caller.patch(&path, &json!({})).await;
+    assert_eq!((answer.status, &answer.json()["name"]), (200, &json!("Beta")));
+    let answer = caller.patch(&path, &json!({"name": "Gamma", "enforce_2fa": null})).await;
+    assert_eq!(answer.json()["name"], "Gamma");
+    assert_eq!(answer.json()["slug"], "beta");
+
+    let answer = caller.put(&path, &json!({"enforce_2fa": true})).await;
+    answer.assert_field_error(
+        400,
+        "validation_error",
+        "required",
+        "This field is required.",
+        Some("name"),
+    );
+    let answer = caller.put(&path, &json!({"name": "Delta", "enforce_2fa": true})).await;
+    assert_eq!((answer.status, &answer.json()["enforce_2fa"]), (200, &json!(true)));
+
+    let answer = caller.delete(&path).await;
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+    assert_eq!(answer.header("content-type"), None);
+    assert_eq!(caller.get(&path).await.status, 404);
+    assert_eq!(caller.delete(&path).await.status, 404);
+    assert_eq!(caller.get("/api/organizations/").await.json()["count"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn levels_come_before_validation() {
+    let app = TestApp::with_owner().await;
+    let path = format!("/api/organizations/{}/", app.organization());
+    let member = app.stranger("grace").await;
+    app.join(&member, Level::Member).await;
+    let administrator = app.stranger("linus").await;
+    app.join(&administrator, Level::Administrator).await;
+    let member = member.key(&["*"]).await;
+    let administrator = administrator.key(&["*"]).await;
+
+    assert_eq!(member.get(&path).await.json()["membership_level"], 1);
+    assert_eq!(administrator.get(&path).await.json()["member_count"], "3");
+    for body in [json!({"name": "New"}), json!({"name": ""})] {
+        let answer = member.patch(&path, &body).await;
+        answer.assert_error(403, "authentication_error", "permission_denied", LEVEL);
+    }
+    assert_eq!(administrator.patch(&path, &json!({"name": "New"})).await.status, 200);
+    for caller in [&member, &administrator] {
+        let answer = caller.delete(&path).await;
+        answer.assert_error(403, "authentication_error", "permission_denied", LEVEL);
+    }
+    let projects = format!("{path}projects/");
+    let answer = member.post(&projects, &json!({"name": ""})).await;
+    answer.assert_error(403, "authentication_error", "permission_denied", LEVEL);
+    assert_eq!(administrator.post(&projects, &json!({"name": "B"})).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleting_ends_the_project_keys_at_once() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    let event = json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b"});
+    assert_eq!(app.anonymous().post("/capture/", &event).await.status, 200);
+    let path = format!("/api/organizations/{}/", app.organization());
+    assert_eq!(caller.delete(&path).await.status, 204);
+    let answer = app.anonymous().post("/capture/", &event).await;
+    assert_eq!(answer.status, 401);
+}

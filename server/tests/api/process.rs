@@ -1,0 +1,181 @@
+//! The program itself: command line, data directory, signals.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use weir_testkit::Caller;
+
+struct Output {
+    ok: bool,
+    out: String,
+    err: String,
+}
+
+fn weir(data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    // Settings of the machine that runs the tests must not matter.
+    command.env_clear().current_dir(data);
+    command.args(["--listen", "127.0.0.1:0", "--metrics-listen", "off", "--data"]);
+    command.arg(data.join("data")).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+async fn run(mut command: Command, input: &str) -> Output {
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    Output {
+        ok: output.status.success(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+async fn set_up(data: &Path, password: &str) -> Output {
+    let mut command = weir(data);
+    command.args(["setup", "--email", "ada@mail.example", "--name", "Ada"]);
+    command.args(["--organization", "Acme", "--project", "Shop", "--password-stdin", "--json"]);
+    run(command, &format!("{password}\n")).await
+}
+
+/// A running `weir serve`.
+struct Serving {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    caller: Caller,
+}
+
+impl Serving {
+    async fn start(data: &Path) -> Self {
+        let mut command = weir(data);
+        command.arg("serve").stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first = lines.next_line().await.unwrap().expect("the address");
+        let address = first.strip_prefix("Listening on http://").expect("an address");
+        let caller = Caller::of(address.parse().unwrap());
+        Self { child, lines, caller }
+    }
+
+    async fn line(&mut self) -> String {
+        let next = tokio::time::timeout(Duration::from_secs(20), self.lines.next_line()).await;
+        next.unwrap().unwrap().unwrap_or_default()
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id().unwrap()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    async fn ended(mut self) -> Option<i32> {
+        let ended = tokio::time::timeout(Duration::from_secs(60), self.child.wait()).await;
+        ended.unwrap().unwrap().code()
+    }
+}
+
+async fn events(caller: &Caller, made: &Value, count: usize) -> Vec<String> {
+    let caller = caller.with_key(made["personal_api_key"].as_str().unwrap());
+    let path = format!("/api/projects/{}/events/", made["project_id"]);
+    for _ in 0..100 {
+        let list = caller.get(&path).await.json();
+        let found = list["results"].as_array().unwrap();
+        if found.len() >= count {
+            return found.iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect();
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    unreachable!("{count} events do not appear")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn set_up_serve_stop_and_be_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+
+    let weak = set_up(data, "password").await;
+    assert!(!weak.ok && weak.err.contains("password:"), "{}", weak.err);
+    let made = set_up(data, "plum-otter-violin-93").await;
+    assert!(made.ok, "{}", made.err);
+    let made: Value = serde_json::from_str(&made.out).unwrap();
+    assert!(made["project_id"].is_i64());
+    let again = set_up(data, "plum-otter-violin-93").await;
+    assert!(!again.ok && again.err.contains("has a user already"), "{}", again.err);
+
+    let mode = std::fs::metadata(data.join("data")).unwrap();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode.permissions()) & 0o777, 0o700);
+
+    let serving = Serving::start(data).await;
+    let me = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
+    assert_eq!(me.get("/api/users/@me/").await.json()["uuid"], made["user_uuid"]);
+    let event = |name: &str| json!({"api_key": made["project_api_key"], "event": name, "distinct_id": "u"});
+    assert_eq!(serving.caller.post("/capture/", &event("first")).await.status, 200);
+
+    // A second program on the same directory says so and changes nothing.
+    let second = set_up(data, "plum-otter-violin-93").await;
+    assert!(!second.ok && second.err.contains("in use by another process"), "{}", second.err);
+
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+
+    let serving = Serving::start(data).await;
+    assert_eq!(events(&serving.caller, &made, 1).await, ["first"]);
+    assert_eq!(serving.caller.post("/capture/", &event("second")).await.status, 200);
+    serving.signal(Signal::KILL);
+    assert_eq!(serving.ended().await, None);
+
+    let serving = Serving::start(data).await;
+    let mut found = events(&serving.caller, &made, 2).await;
+    found.sort();
+    assert_eq!(found, ["first", "second"]);
+    serving.signal(Signal::INT);
+    assert_eq!(serving.ended().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_instance_shows_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let mut serving = Serving::start(data).await;
+    let line = serving.line().await;
+    let link = line.strip_prefix("Set up Weir at ").unwrap();
+    assert!(link.starts_with("http://127.0.0.1:") && link.contains("/setup?token="), "{link}");
+    let file = data.join("data/setup-link");
+    assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), link);
+    let mode = std::fs::metadata(&file).unwrap().permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o600);
+    let mut command = weir(data);
+    command.arg("setup-link");
+    assert_eq!(run(command, "").await.out.trim(), link);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+
+    let mut command = weir(data);
+    command.arg("setup-link");
+    let fresh = run(command, "").await;
+    assert!(fresh.ok && fresh.out.trim() != link, "{}", fresh.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_come_from_flags_environment_and_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    std::fs::write(data.join("weir.toml"), "log = 'error'\nrate_per_hour = 7\nrate_per_minute = 3\n").unwrap();
+    let mut command = weir(data);
+    command.args(["config", "--rate-per-hour", "9"]).env("WEIR_LOG_FORMAT", "json");
+    let shown = run(command, "").await;
+    assert!(shown.ok, "{}", shown.err);
+    for line in ["log = \"error\"", "rate_per_hour = 9", "rate_per_minute = 3", "log_format = \"json\"", "metrics_listen = \"off\""] {
+        assert!(shown.out.lines().any(|shown| shown == line), "{line} in {}", shown.out);
+    }
+    std::fs::write(data.join("weir.toml"), "ratelimit = 7\n").unwrap();
+    let mut command = weir(data);
+    command.arg("config");
+    let refused = run(command, "").await;
+    assert!(!refused.ok && refused.err.contains("ratelimit"), "{}", refused.err);
+}

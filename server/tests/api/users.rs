@@ -1,0 +1,54 @@
+//! `/api/users/@me/`.
+
+use serde_json::json;
+use weir_testkit::TestApp;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn me() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["user:read"]).await;
+    let me = caller.get("/api/users/@me/").await.json();
+    assert_eq!(me["email"], "ada@mail.example");
+    assert_eq!(me["uuid"], app.owner().id().to_string());
+    assert_eq!(me["team"]["id"], app.project().0);
+    assert_eq!(me["organization"]["id"], app.organization().to_string());
+    assert_eq!(me["organizations"][0]["membership_level"], 15);
+    assert_eq!(me["hedgehog_config"], json!({}));
+    for key in ["password", "password_hash"] {
+        assert!(me.get(key).is_none());
+    }
+    let detail = "As a non-staff user you're only allowed to access the `@me` user instance.";
+    for id in [app.owner().id().to_string(), "1".to_owned(), "x".to_owned()] {
+        let answer = caller.get(&format!("/api/users/{id}/")).await;
+        answer.assert_error(403, "authentication_error", "permission_denied", detail);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn change_me() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    let path = "/api/users/@me/";
+    let answer = caller.patch(path, &json!({"first_name": " Augusta ", "theme_mode": "dark"})).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    assert_eq!(answer.json()["first_name"], "Augusta");
+    assert_eq!(answer.json()["theme_mode"], "dark");
+
+    let other = caller.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    assert_eq!(caller.get(path).await.json()["organization"]["id"], other["id"]);
+    let answer = caller.patch(path, &json!({"set_current_team": app.project()})).await;
+    assert_eq!(answer.json()["organization"]["id"], app.organization().to_string());
+    let answer = caller.patch(path, &json!({"set_current_organization": other["id"]})).await;
+    assert_eq!(answer.json()["team"]["id"], other["teams"][0]["id"]);
+
+    for (body, attr, code) in [
+        (json!({"first_name": ""}), "first_name", "blank"),
+        (json!({"theme_mode": "pink"}), "theme_mode", "invalid_choice"),
+        (json!({"set_current_team": 4711}), "set_current_team", "does_not_exist"),
+        (json!({"set_current_organization": "x"}), "set_current_organization", "does_not_exist"),
+        (json!({"set_current_team": 1, "last_name": 5, "first_name": null}), "first_name", "null"),
+    ] {
+        let answer = caller.patch(path, &body).await;
+        assert_eq!((answer.status, &answer.json()["attr"], &answer.json()["code"]), (400, &json!(attr), &json!(code)));
+    }
+}
