@@ -1,0 +1,47 @@
+//! The app below `<body>`: its routes, and what all pages share.
+
+use leptos::prelude::*;
+use leptos_router::components::{ParentRoute, Route, Router, Routes};
+use leptos_router::path;
+
+use crate::frame::Frame;
+use crate::pages;
+use crate::ui::page_head::provide_navigated;
+use crate::ui::time::provide_zone;
+
+/// The whole app below `<body>`.
+#[component]
+pub fn App() -> impl IntoView {
+    leptos_meta::provide_meta_context();
+    provide_zone();
+    // For style and tests: from now on the page answers to scripts.
+    Effect::new(|_| {
+        if let Some(page) = document().document_element() {
+            let _ = page.set_attribute("data-alive", "");
+        }
+    });
+    view! {
+        <Router>
+            {provide_navigated}
+            <a class="skip" href="#main" rel="external">"Skip to content"</a>
+            <Routes fallback=|| view! { <pages::not_found::NotFound /> }>
+                <Route path=path!("/setup") view=pages::setup::Setup />
+                <Route path=path!("/login") view=pages::login::Login />
+                <Route path=path!("/login/again") view=pages::login_again::LoginAgain />
+                <Route path=path!("/") view=pages::home::Home />
+                <ParentRoute path=path!("") view=Frame>
+                    <Route path=path!("/projects/:id/start") view=pages::start::Start />
+                    <Route path=path!("/projects/:id/live") view=pages::live::Live />
+                    <Route path=path!("/projects/:id/settings") view=pages::project_settings::ProjectSettings />
+                    <Route path=path!("/organizations") view=pages::organizations::Organizations />
+                    <Route path=path!("/organizations/new") view=pages::organization_new::OrganizationNew />
+                    <Route path=path!("/organizations/:id") view=pages::organization::Organization />
+                    <Route path=path!("/account") view=pages::account::Account />
+                    <Route path=path!("/account/keys") view=pages::keys::Keys />
+                    <Route path=path!("/account/keys/new") view=pages::key_new::KeyNew />
+                    <Route path=path!("/account/keys/reveal") view=pages::key_reveal::KeyReveal />
+                </ParentRoute>
+            </Routes>
+        </Router>
+    }
+}

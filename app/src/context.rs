@@ -1,0 +1,323 @@
+//! What the server hands to pages and server functions for one request.
+//!
+//! What belongs here: the values, and what server functions do with cookies
+//! and redirects. What does not: rules, and reading requests (the server).
+
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use leptos::prelude::{provide_context, use_context};
+use leptos_axum::ResponseOptions;
+use server_fn::redirect::REDIRECT_HEADER;
+use weir_service::identity::{NewSession, Peer};
+use weir_service::{Ctx, Error, OrgCtx, ProjectCtx, Services};
+
+use crate::error::UiError;
+use crate::local_path;
+use crate::theme::{self, Theme};
+use crate::ui::field::Typed;
+
+/// A session ends after this many seconds whatever happens.
+const SESSION_SECONDS: u32 = 14 * 24 * 60 * 60;
+const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
+
+/// What is the same for all requests.
+#[derive(Clone)]
+pub struct WebContext {
+    /// The services.
+    pub services: Services,
+    /// How cookies are written.
+    pub cookies: Cookies,
+    /// Names of the built files.
+    pub assets: Assets,
+}
+
+/// Addresses of the files that every page loads; `None`: not built.
+#[derive(Debug, Clone, Default)]
+pub struct Assets {
+    /// The script that starts the app.
+    pub boot: Option<String>,
+    /// The glue that it imports.
+    pub glue: Option<String>,
+    /// The program.
+    pub wasm: Option<String>,
+    /// The style sheet.
+    pub css: Option<String>,
+}
+
+/// How cookies are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cookies {
+    /// Whether they may travel over TLS only. Off for http on this machine.
+    pub secure: bool,
+}
+
+impl Cookies {
+    /// Name of the session's cookie.
+    #[must_use]
+    pub fn session_name(self) -> &'static str {
+        if self.secure { "__Host-session" } else { "session" }
+    }
+
+    /// Name of the cookie with what was typed into a form that failed.
+    #[must_use]
+    pub fn typed_name(self) -> &'static str {
+        if self.secure { "__Host-typed" } else { "typed" }
+    }
+
+    /// A cookie that scripts do not see.
+    #[must_use]
+    pub fn hidden(self, name: &str, value: &str, seconds: u32) -> String {
+        let secure = if self.secure { "; Secure" } else { "" };
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}")
+    }
+}
+
+/// One request.
+#[derive(Clone)]
+pub struct Visit {
+    /// Who is signed in.
+    pub ctx: Option<Ctx>,
+    /// The token of the session.
+    pub token: Option<String>,
+    /// Where the request comes from.
+    pub peer: Peer,
+    /// The request's id.
+    pub request_id: String,
+    /// Scheme and host under which events can be sent.
+    pub origin: String,
+    /// The chosen theme.
+    pub theme: Theme,
+    /// Whether a session cannot work here: plain http, not on this machine.
+    pub insecure: bool,
+    /// Whether a page is asked for, by a link or by a form without scripts.
+    pub wants_page: bool,
+    /// Whether a server function is called.
+    pub is_call: bool,
+    /// What was typed into a form that failed, without secrets.
+    pub typed: Vec<(String, String)>,
+}
+
+/// Makes one request known to pages and server functions.
+pub fn provide(web: &WebContext, visit: &Visit) {
+    provide_context(Typed(visit.typed.clone()));
+    provide_context(web.clone());
+    provide_context(visit.clone());
+}
+
+/// What the request said of itself, for the shell of the page.
+pub(crate) fn visit() -> Option<Visit> {
+    use_context()
+}
+
+fn context() -> Result<(WebContext, Visit), UiError> {
+    let missing = || UiError::Internal { request_id: String::new() };
+    let web = use_context::<WebContext>().ok_or_else(missing)?;
+    let visit = use_context::<Visit>().ok_or_else(missing)?;
+    Ok((web, visit))
+}
+
+/// The services, for whoever comes.
+pub(crate) fn anyone() -> Result<(Services, Visit), UiError> {
+    let (web, visit) = context()?;
+    Ok((web.services, visit))
+}
+
+/// The services and who is signed in.
+pub(crate) fn enter() -> Result<(Services, Ctx), UiError> {
+    let (web, visit) = context()?;
+    let ctx = visit.ctx.ok_or(Error::NotAuthenticated).map_err(ui_error)?;
+    Ok((web.services, ctx))
+}
+
+/// The services, who is signed in, and the token of the session.
+pub(crate) fn enter_with_token() -> Result<(Services, Ctx, String), UiError> {
+    let (services, ctx) = enter()?;
+    let (_, visit) = context()?;
+    let token = visit.token.ok_or(Error::NotAuthenticated).map_err(ui_error)?;
+    Ok((services, ctx, token))
+}
+
+/// The services and proof that the person belongs to the organization.
+pub(crate) async fn enter_organization(id: &str) -> Result<(Services, OrgCtx), UiError> {
+    let (services, ctx) = enter()?;
+    let org = services.organizations.enter(&ctx, id).await.map_err(ui_error)?;
+    Ok((services, org))
+}
+
+/// The services and proof that the person may see the project.
+pub(crate) async fn enter_project(id: i64) -> Result<(Services, ProjectCtx), UiError> {
+    let (services, ctx) = enter()?;
+    let project = services.projects.enter(&ctx, &id.to_string()).await.map_err(ui_error)?;
+    Ok((services, project))
+}
+
+/// Gives the browser the cookie of a session.
+pub(crate) fn keep_session(session: &NewSession) {
+    if let Ok((web, _)) = context() {
+        let name = web.cookies.session_name();
+        set_cookie(&web.cookies.hidden(name, &session.token, SESSION_SECONDS));
+    }
+}
+
+/// Takes the cookie of the session away.
+pub(crate) fn forget_session() {
+    if let Ok((web, _)) = context() {
+        set_cookie(&web.cookies.hidden(web.cookies.session_name(), "", 0));
+    }
+}
+
+/// Lets the next page begin in this theme.
+pub(crate) fn keep_theme(theme: Theme) {
+    let (name, word) = (theme::COOKIE, theme.word());
+    set_cookie(&format!("{name}={word}; Path=/; SameSite=Lax; Max-Age={YEAR_SECONDS}"));
+}
+
+fn set_cookie(cookie: &str) {
+    if let (Some(response), Ok(value)) =
+        (use_context::<ResponseOptions>(), HeaderValue::from_str(cookie))
+    {
+        response.append_header(header::SET_COOKIE, value);
+    }
+}
+
+/// Leads to another page of this site, with or without scripts.
+pub(crate) fn go(path: &str) {
+    let (Ok((_, visit)), Some(response)) = (context(), use_context::<ResponseOptions>()) else {
+        return;
+    };
+    let path = local_path::safe(path).unwrap_or("/");
+    if let Ok(location) = HeaderValue::from_str(path) {
+        response.insert_header(header::LOCATION, location);
+    }
+    if visit.wants_page {
+        response.set_status(StatusCode::SEE_OTHER);
+    } else {
+        let told = HeaderName::from_static(REDIRECT_HEADER);
+        response.insert_header(told, HeaderValue::from_static(""));
+    }
+}
+
+/// An error of a service as the page shows it. Sets the status of the answer,
+/// leads to the sign-in where that helps, and logs what is our fault.
+pub(crate) fn ui_error(error: Error) -> UiError {
+    let request_id = context().map(|(_, visit)| visit.request_id).unwrap_or_default();
+    let (status, shown) = match error {
+        Error::Invalid(fault) => (StatusCode::BAD_REQUEST, UiError::Field(fault)),
+        Error::Conflict { code, detail } => (StatusCode::CONFLICT, UiError::form(code, &detail)),
+        Error::NotFound(_) => (StatusCode::NOT_FOUND, UiError::NotFound),
+        Error::Forbidden(why) => (StatusCode::FORBIDDEN, UiError::Forbidden(why)),
+        Error::MissingScope(_) => {
+            let why = "Your session does not allow this.".to_owned();
+            (StatusCode::FORBIDDEN, UiError::Forbidden(why))
+        }
+        Error::NotAuthenticated | Error::BadCredential(_) => {
+            lead_to("/login");
+            (StatusCode::UNAUTHORIZED, UiError::SignIn)
+        }
+        Error::SignInAgain => {
+            lead_to("/login/again");
+            (StatusCode::FORBIDDEN, UiError::SignInAgain)
+        }
+        Error::Throttled { wait_seconds } => {
+            (StatusCode::TOO_MANY_REQUESTS, UiError::Throttled { seconds: wait_seconds })
+        }
+        Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, UiError::Unavailable),
+        Error::Store(cause) if cause.is_temporary() => {
+            tracing::warn!(error = chain(&cause), request.id = request_id, "page not served");
+            (StatusCode::SERVICE_UNAVAILABLE, UiError::Unavailable)
+        }
+        error @ (Error::Store(_) | Error::Internal(_)) => {
+            tracing::error!(error = chain(&error), request.id = request_id, "page failed");
+            (StatusCode::INTERNAL_SERVER_ERROR, UiError::Internal { request_id })
+        }
+    };
+    set_status(status);
+    shown
+}
+
+/// For a page where nothing is.
+pub(crate) fn set_not_found() {
+    set_status(StatusCode::NOT_FOUND);
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+/// The status of a page, or of a call by a script. A form without scripts is
+/// answered with a redirect, whose status stays.
+fn set_status(status: StatusCode) {
+    let (Ok((_, visit)), Some(response)) = (context(), use_context::<ResponseOptions>()) else {
+        return;
+    };
+    let redirected = response
+        .0
+        .read()
+        .is_ok_and(|parts| parts.headers.contains_key(header::LOCATION));
+    if !(visit.is_call && visit.wants_page) && !redirected {
+        response.set_status(status);
+    }
+}
+
+/// Leads a page, or a form without scripts, to the sign-in and back. A script
+/// learns it from the error.
+fn lead_to(sign_in: &str) {
+    let Ok((_, visit)) = context() else { return };
+    if visit.wants_page
+        && let Some(parts) = use_context::<http::request::Parts>()
+    {
+        let asked = match visit.is_call {
+            true => parts.headers.get(header::REFERER).and_then(|value| value.to_str().ok()),
+            false => parts.uri.path_and_query().map(http::uri::PathAndQuery::as_str),
+        };
+        let back = asked.map(path_of).unwrap_or_default();
+        let back = local_path::without_failure(back);
+        go(&format!("{sign_in}?next={}", local_path::encode(&back)));
+    }
+}
+
+/// An address without scheme and host.
+fn path_of(address: &str) -> &str {
+    match address.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]),
+        None => address,
+    }
+}
+
+/// Adds a header to the answer.
+pub(crate) fn add_header(name: HeaderName, value: &'static str) {
+    if let Some(response) = use_context::<ResponseOptions>() {
+        response.insert_header(name, HeaderValue::from_static(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cookies, path_of};
+
+    #[test]
+    fn addresses_lose_their_host() {
+        assert_eq!(path_of("http://h:1/a?b"), "/a?b");
+        assert_eq!(path_of("http://h:1"), "/");
+        assert_eq!(path_of("/a"), "/a");
+    }
+
+    #[test]
+    fn cookies_are_bound_to_the_host_when_secure() {
+        let cookie = |secure| {
+            let cookies = Cookies { secure };
+            cookies.hidden(cookies.session_name(), "t", 5)
+        };
+        assert_eq!(
+            cookie(true),
+            "__Host-session=t; Path=/; HttpOnly; SameSite=Lax; Max-Age=5; Secure"
+        );
+        assert_eq!(cookie(false), "session=t; Path=/; HttpOnly; SameSite=Lax; Max-Age=5");
+    }
+}

@@ -1,0 +1,26 @@
+//! The outcome of an event: word, shape and colour.
+
+use leptos::prelude::*;
+use weir_model::live::Outcome;
+
+use super::row::Row;
+use crate::ui::icon::Icon;
+
+/// The outcome of a row.
+#[component]
+pub(crate) fn OutcomeBadge<'a>(
+    /// The row.
+    row: &'a Row,
+) -> impl IntoView {
+    let (class, icon) = match (row.outcome, row.reasons.is_empty()) {
+        (Outcome::Dropped, _) => ("badge badge-dropped", "drop"),
+        (Outcome::Accepted, true) => ("badge badge-accepted", "check"),
+        (Outcome::Accepted, false) => ("badge badge-altered", "alter"),
+    };
+    view! {
+        <span class=class>
+            <Icon name=icon />
+            {row.word()}
+        </span>
+    }
+}

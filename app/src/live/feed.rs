@@ -1,0 +1,282 @@
+//! The stream of rows in the browser: connects, notices when the connection is
+//! gone, counts down to the next try, and fills every gap from the store, so
+//! that nothing is missing. Does nothing on the server, where effects never run.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::select_all;
+use gloo_net::eventsource::State;
+use gloo_net::eventsource::futures::EventSource;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use send_wrapper::SendWrapper;
+
+use super::row::Row;
+use crate::server_fns::events::list_live_rows;
+
+/// Rows that the page keeps.
+pub(crate) const KEPT: usize = 1000;
+/// Rows that a gap is filled with.
+const REFILL: u16 = 200;
+/// A connection that takes longer is given up, in seconds.
+const PATIENCE: u32 = 10;
+/// Longest wait between two tries, in seconds.
+const LONGEST_WAIT: u32 = 30;
+/// Summaries are at least this far apart, in seconds.
+const SUMMARY: u32 = 5;
+
+/// State of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// No answer yet, for so many seconds.
+    Connecting(u32),
+    /// Rows come as they arrive.
+    Live,
+    /// Gone; the next try is in so many seconds.
+    Lost(u32),
+}
+
+/// Rows of a project and what keeps them fresh. Everything in it is a handle.
+#[derive(Clone, Copy)]
+pub(crate) struct Feed {
+    project: i64,
+    /// The rows, newest first.
+    pub(crate) rows: RwSignal<Vec<Arc<Row>>>,
+    /// The connection.
+    pub(crate) link: RwSignal<Link>,
+    /// Whether new rows wait.
+    pub(crate) paused: RwSignal<bool>,
+    /// How many rows wait.
+    pub(crate) waiting: RwSignal<usize>,
+    /// What came lately, in words, for people who do not see the list.
+    pub(crate) summary: RwSignal<String>,
+    inner: StoredValue<Inner>,
+}
+
+/// What no view depends on.
+#[derive(Default)]
+struct Inner {
+    source: Option<SendWrapper<EventSource>>,
+    /// Counts connections: answers of an earlier one are ignored.
+    connection: u32,
+    wait: u32,
+    seen: HashSet<String>,
+    /// Rows that came since the last look, or since the list was paused.
+    held: Vec<Arc<Row>>,
+    flush_planned: bool,
+    /// For the next summary: rows, dropped ones, seconds.
+    news: (usize, usize, u32),
+}
+
+impl Feed {
+    /// A feed that begins with these rows and connects once the page is alive.
+    pub(crate) fn new(project: i64, first: Vec<Row>) -> Self {
+        let rows: Vec<Arc<Row>> = first.into_iter().map(Arc::new).collect();
+        let inner = Inner {
+            seen: rows.iter().map(|row| row.key.clone()).collect(),
+            wait: 1,
+            ..Inner::default()
+        };
+        let feed = Self {
+            project,
+            rows: RwSignal::new(rows),
+            link: RwSignal::new(Link::Connecting(0)),
+            paused: RwSignal::new(false),
+            waiting: RwSignal::new(0),
+            summary: RwSignal::new(String::new()),
+            inner: StoredValue::new(inner),
+        };
+        Effect::new(move |_| {
+            feed.connect();
+            if let Ok(ticking) =
+                set_interval_with_handle(move || feed.tick(), Duration::from_secs(1))
+            {
+                on_cleanup(move || ticking.clear());
+            }
+        });
+        feed
+    }
+
+    /// Pauses, or goes on and shows what waited.
+    pub(crate) fn toggle_pause(self) {
+        let paused = !self.paused.get_untracked();
+        self.paused.set(paused);
+        if !paused {
+            self.flush();
+        }
+    }
+
+    /// Tries at once.
+    pub(crate) fn retry(self) {
+        self.inner.try_update_value(|inner| inner.wait = 1);
+        self.connect();
+    }
+
+    fn connect(self) {
+        let _ = self.link.try_set(Link::Connecting(0));
+        let Ok(mut source) = EventSource::new(&format!("/_live/{}", self.project)) else {
+            return self.lost();
+        };
+        let subscribed: Result<Vec<_>, _> =
+            ["hello", "row", "behind", "again"].into_iter().map(|kind| source.subscribe(kind)).collect();
+        let Ok(streams) = subscribed else { return self.lost() };
+        let connection = self.inner.try_update_value(|inner| {
+            inner.connection += 1;
+            // Dropping the one before ends its streams.
+            inner.source = Some(SendWrapper::new(source));
+            inner.connection
+        });
+        let Some(connection) = connection else { return };
+        spawn_local(async move {
+            let mut messages = select_all(streams);
+            while let Some(Ok((kind, message))) = messages.next().await {
+                if self.connection() != Some(connection) {
+                    return;
+                }
+                match kind.as_str() {
+                    "row" => self.take(message.data().as_string().unwrap_or_default()),
+                    "hello" => {
+                        self.inner.try_update_value(|inner| inner.wait = 1);
+                        let _ = self.link.try_set(Link::Live);
+                        self.refill().await;
+                    }
+                    "again" => return self.connect(),
+                    _ => self.refill().await,
+                }
+            }
+            if self.connection() == Some(connection) {
+                self.lost();
+            }
+        });
+    }
+
+    fn connection(self) -> Option<u32> {
+        self.inner.try_with_value(|inner| inner.connection)
+    }
+
+    fn lost(self) {
+        let wait = self.inner.try_update_value(|inner| {
+            inner.connection += 1;
+            let wait = inner.wait.max(1);
+            inner.wait = (wait * 2).min(LONGEST_WAIT);
+            (wait, inner.source.take())
+        });
+        if let Some((wait, source)) = wait {
+            drop(source);
+            let _ = self.link.try_set(Link::Lost(wait));
+        }
+    }
+
+    /// Once a second: a browser that reconnects by itself says nothing, so the
+    /// state of the connection is looked at.
+    fn tick(self) {
+        let open = self.inner.try_with_value(|inner| {
+            inner.source.as_ref().is_some_and(|source| source.state() == State::Open)
+        });
+        match self.link.try_get_untracked() {
+            Some(Link::Live) if open == Some(false) => self.lost(),
+            Some(Link::Connecting(seconds)) if seconds >= PATIENCE => self.lost(),
+            Some(Link::Connecting(seconds)) => self.link.set(Link::Connecting(seconds + 1)),
+            Some(Link::Lost(0 | 1)) => self.connect(),
+            Some(Link::Lost(seconds)) => self.link.set(Link::Lost(seconds - 1)),
+            Some(Link::Live) | None => {}
+        }
+        self.summarize();
+    }
+
+    fn summarize(self) {
+        let paused = self.paused.try_get_untracked().unwrap_or(true);
+        let news = self.inner.try_update_value(|inner| {
+            inner.news.2 += 1;
+            let (rows, dropped, seconds) = inner.news;
+            let due = seconds >= SUMMARY && rows > 0 && !paused;
+            if due {
+                inner.news = (0, 0, 0);
+            }
+            due.then_some((rows, dropped))
+        });
+        if let Some(Some((rows, dropped))) = news {
+            let text = match dropped {
+                0 => format!("{rows} new"),
+                _ => format!("{rows} new, {dropped} dropped"),
+            };
+            let _ = self.summary.try_set(text);
+        }
+    }
+
+    fn take(self, text: String) {
+        if let Ok(row) = serde_json::from_str::<Row>(&text) {
+            self.add(vec![row]);
+        }
+    }
+
+    async fn refill(self) {
+        if let Ok(rows) = list_live_rows(self.project, REFILL).await {
+            self.add(rows);
+        }
+    }
+
+    fn add(self, rows: Vec<Row>) {
+        let plan = self.inner.try_update_value(|inner| {
+            for row in rows {
+                if inner.seen.insert(row.key.clone()) {
+                    inner.news.0 += 1;
+                    inner.news.1 += usize::from(row.is_dropped());
+                    inner.held.push(Arc::new(row));
+                }
+            }
+            if inner.held.len() > KEPT {
+                newest_first(&mut inner.held);
+                inner.held.truncate(KEPT);
+            }
+            !inner.held.is_empty() && !std::mem::replace(&mut inner.flush_planned, true)
+        });
+        // Many rows within a frame are drawn together.
+        if plan == Some(true) {
+            request_animation_frame(move || {
+                self.inner.try_update_value(|inner| inner.flush_planned = false);
+                if self.paused.try_get_untracked() == Some(false) {
+                    self.flush();
+                } else if let Some(held) = self.inner.try_with_value(|inner| inner.held.len()) {
+                    let _ = self.waiting.try_set(held);
+                }
+            });
+        }
+    }
+
+    fn flush(self) {
+        let Some(held) = self.inner.try_update_value(|inner| std::mem::take(&mut inner.held))
+        else {
+            return;
+        };
+        let _ = self.waiting.try_set(0);
+        if held.is_empty() {
+            return;
+        }
+        let kept = self.rows.try_update(|rows| {
+            rows.extend(held);
+            newest_first(rows);
+            rows.truncate(KEPT);
+            rows.iter().map(|row| row.key.clone()).collect::<HashSet<String>>()
+        });
+        if let Some(kept) = kept {
+            // Only what is shown needs to be recognised again; older rows that a
+            // refill brings are cut off in the same way.
+            self.inner.try_update_value(|inner| {
+                if inner.seen.len() > 4 * KEPT {
+                    inner.seen = kept;
+                }
+            });
+        }
+    }
+}
+
+/// Times of one form sort as texts, apart from the sign for the zone at the end;
+/// equal ones keep their order.
+fn newest_first(rows: &mut [Arc<Row>]) {
+    let time = |row: &Arc<Row>| row.received_at.trim_end_matches('Z').to_owned();
+    rows.sort_by_cached_key(|row| std::cmp::Reverse(time(row)));
+}

@@ -1,0 +1,127 @@
+//! One row of the live list as pages use it.
+
+use serde::{Deserialize, Serialize};
+use weir_model::live::Outcome;
+use weir_model::outcomes::{DropReason, Warning};
+
+/// A row of the live list. The same on the wire as `weir_model::live::LiveRow`,
+/// but with times as texts: reading calendars would cost the browser dearly.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Row {
+    /// Unique within the project.
+    pub(crate) key: String,
+    /// When it reached us.
+    pub(crate) received_at: String,
+    /// What became of it.
+    pub(crate) outcome: Outcome,
+    /// Codes of reasons.
+    pub(crate) reasons: Vec<String>,
+    /// Name.
+    pub(crate) event: Option<String>,
+    /// Whom it is about.
+    pub(crate) distinct_id: Option<String>,
+    /// Event time.
+    pub(crate) timestamp: Option<String>,
+    /// URL or screen.
+    pub(crate) place: Option<String>,
+    /// Library that sent it.
+    pub(crate) library: Option<String>,
+    /// Bytes of its payload.
+    pub(crate) size: u64,
+    /// JSON text.
+    pub(crate) payload: String,
+    /// Person id.
+    pub(crate) person: Option<String>,
+}
+
+#[cfg(feature = "ssr")]
+impl From<weir_model::live::LiveRow> for Row {
+    fn from(row: weir_model::live::LiveRow) -> Self {
+        Self {
+            key: row.key,
+            received_at: row.received_at.to_string(),
+            outcome: row.outcome,
+            reasons: row.reasons,
+            event: row.event,
+            distinct_id: row.distinct_id,
+            timestamp: row.timestamp.map(|time| time.to_string()),
+            place: row.place,
+            library: row.library,
+            size: row.size,
+            payload: row.payload,
+            person: row.person,
+        }
+    }
+}
+
+/// What happened to an event, and what to do about it.
+pub(crate) struct Explained {
+    /// What happened.
+    pub(crate) sentence: &'static str,
+    /// What to do.
+    pub(crate) fix: &'static str,
+}
+
+impl Row {
+    /// Whether it was not stored.
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.outcome == Outcome::Dropped
+    }
+
+    /// The outcome in a word, apart from colour.
+    pub(crate) fn word(&self) -> &'static str {
+        match (self.outcome, self.reasons.is_empty()) {
+            (Outcome::Dropped, _) => "Dropped",
+            (Outcome::Accepted, true) => "Accepted",
+            (Outcome::Accepted, false) => "Altered",
+        }
+    }
+
+    /// The reasons in words. A code of a newer version is left out.
+    pub(crate) fn explained(&self) -> Vec<Explained> {
+        let explain = |code: &String| {
+            DropReason::from_code(code)
+                .map(|reason| Explained { sentence: reason.sentence(), fix: reason.fix() })
+                .or_else(|| {
+                    let warning = Warning::from_code(code)?;
+                    Some(Explained { sentence: warning.sentence(), fix: warning.fix() })
+                })
+        };
+        self.reasons.iter().filter_map(explain).collect()
+    }
+
+    /// The name, or that there is none.
+    pub(crate) fn name(&self) -> String {
+        self.event.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| "no name".to_owned())
+    }
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use weir_model::Timestamp;
+    use weir_model::live::{LiveRow, Outcome};
+
+    use super::Row;
+
+    #[test]
+    fn the_stream_and_the_first_fill_say_the_same() {
+        let sent = LiveRow {
+            key: "drop-1-2".to_owned(),
+            received_at: Timestamp::from_micros(1_722_513_600_123_456),
+            outcome: Outcome::Dropped,
+            reasons: vec!["missing_distinct_id".to_owned()],
+            event: Some("a".to_owned()),
+            distinct_id: None,
+            timestamp: None,
+            place: None,
+            library: Some("web".to_owned()),
+            size: 7,
+            payload: "{}".to_owned(),
+            person: None,
+        };
+        let text = serde_json::to_string(&sent).unwrap();
+        let streamed: Row = serde_json::from_str(&text).unwrap();
+        assert_eq!(streamed, Row::from(sent));
+        assert_eq!(streamed.explained().len(), 1);
+    }
+}

@@ -1,0 +1,64 @@
+//! Paths within this site: what a redirect may lead to, and texts in queries.
+
+/// The path, if following it stays on this site: `/x`, but not `//x` or `/\x`.
+#[must_use]
+pub fn safe(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix('/')?;
+    let stays = !rest.starts_with('/')
+        && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    stays.then_some(path)
+}
+
+/// A text as the value of a query parameter.
+#[must_use]
+pub fn encode(text: &str) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~' | b'/') {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push('%');
+            for digit in [byte >> 4, byte & 15] {
+                encoded.push(char::from(DIGITS[usize::from(digit)]));
+            }
+        }
+    }
+    encoded
+}
+
+/// A path and query without what a failed form added to it.
+#[must_use]
+pub fn without_failure(path: &str) -> String {
+    let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
+    let of_failure = |pair: &&str| pair.starts_with("__path=") || pair.starts_with("__err=");
+    let kept: Vec<&str> = query.split('&').filter(|pair| !of_failure(pair)).collect();
+    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{encode, safe, without_failure};
+
+    #[test]
+    fn only_paths_of_this_site_are_safe() {
+        for good in ["/", "/projects/1/live?q=a%20b", "/a#b"] {
+            assert_eq!(safe(good), Some(good));
+        }
+        for bad in ["", "x", "//x", "/\\x", "/a\\b", "/a\r\nb", "http://x", "/a b", "/ä"] {
+            assert_eq!(safe(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn texts_are_encoded() {
+        assert_eq!(encode("/a?b=ä&c"), "/a%3Fb%3D%C3%A4%26c");
+    }
+
+    #[test]
+    fn a_failure_is_taken_out_of_an_address() {
+        assert_eq!(without_failure("/a"), "/a");
+        assert_eq!(without_failure("/a?__path=x&__err=y"), "/a");
+        assert_eq!(without_failure("/a?b=1&__path=x&c=2&__err=y"), "/a?b=1&c=2");
+    }
+}

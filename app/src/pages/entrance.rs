@@ -1,0 +1,48 @@
+//! What the pages before the sign-in share: one form beside a picture of what
+//! the product does.
+
+use leptos::prelude::*;
+
+use crate::ui::alert::Alert;
+
+/// A page with one form.
+#[component]
+pub(crate) fn Entrance(
+    /// The form.
+    children: Children,
+) -> impl IntoView {
+    view! {
+        <div class="entrance">
+            <main id="main" class="entrance-form" tabindex="-1">
+                <p class="brand">
+                    <svg class="mark" aria-hidden="true" focusable="false">
+                        <use_ href="/icons.svg#mark"></use_>
+                    </svg>
+                    "Weir"
+                </p>
+                {children()}
+            </main>
+            <div class="entrance-picture" aria-hidden="true">
+                <svg class="flow" viewBox="0 0 640 800" preserveAspectRatio="xMidYMid slice">
+                    <use_ href="/flow.svg#flow"></use_>
+                </svg>
+            </div>
+        </div>
+    }
+}
+
+/// Says why signing in will not work at this address.
+#[component]
+pub(crate) fn InsecureNote() -> impl IntoView {
+    view! {
+        <Alert kind="warning">
+            <p>
+                "Browsers keep a session only over https or on this machine. Open Weir at "
+                <code>"http://127.0.0.1"</code>
+                ", or put it behind https and set "
+                <code>"public_url"</code>
+                "."
+            </p>
+        </Alert>
+    }
+}

@@ -1,0 +1,55 @@
+//! A new value of a key, shown exactly once.
+
+use leptos::prelude::*;
+
+use crate::server_fns::keys::{Revealed, reveal_key};
+use crate::ui::alert::Alert;
+use crate::ui::copy::{CopyButton, CopyValue};
+use crate::ui::page_head::PageHead;
+use crate::ui::panel::Panel;
+
+/// The value, or that it was shown before.
+#[component]
+pub(crate) fn KeyReveal() -> impl IntoView {
+    let data = Resource::new(|| (), |()| reveal_key());
+    view! {
+        <PageHead title=Signal::stored("Your new key".to_owned()) />
+        <Panel data=data view=|found: Revealed| match found.value {
+            Some(value) => shown(value, &found.host),
+            None => gone(),
+        } />
+    }
+    .into_any()
+}
+
+fn shown(value: String, host: &str) -> AnyView {
+    let try_it = format!("curl -sS {host}/api/organizations/ \\\n  -H 'Authorization: Bearer {value}'");
+    view! {
+        <section class="card reveal">
+            <Alert kind="warning">
+                <p>"Store it now. It is shown this once: Weir keeps only what is needed to recognise it."</p>
+            </Alert>
+            <p class="reveal-value"><CopyValue text=value what="key" /></p>
+            <figure class="code">
+                <figcaption>
+                    <span>"Try it"</span>
+                    <CopyButton text=try_it.clone() what="command" />
+                </figcaption>
+                <pre tabindex="0"><code>{try_it}</code></pre>
+            </figure>
+            <p><a class="button button-primary" href="/account/keys">"I have stored it"</a></p>
+        </section>
+    }
+    .into_any()
+}
+
+fn gone() -> AnyView {
+    view! {
+        <div class="empty">
+            <p>"There is no value to show: it was shown before, or none was made."</p>
+            <p>"If you did not store it, replace the value of the key: it gets a new one."</p>
+            <p><a class="button button-primary" href="/account/keys">"Go to API keys"</a></p>
+        </div>
+    }
+    .into_any()
+}

@@ -1,0 +1,87 @@
+//! Settings of a project, with its key.
+
+use leptos::prelude::*;
+
+use super::project_in_path;
+use crate::pages::account::refresh_frame;
+use crate::server_fns::projects::{ProjectView, UpdateProject, get_project};
+use crate::ui::copy::CopyValue;
+use crate::ui::field::Field;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page_head::PageHead;
+use crate::ui::panel::Panel;
+use crate::ui::time::Time;
+
+/// Suggestions; any IANA name can be entered.
+const ZONES: [&str; 16] = [
+    "UTC", "Africa/Johannesburg", "America/Chicago", "America/Los_Angeles", "America/New_York",
+    "America/Sao_Paulo", "Asia/Dubai", "Asia/Kolkata", "Asia/Shanghai", "Asia/Singapore",
+    "Asia/Tokyo", "Australia/Sydney", "Europe/Berlin", "Europe/Lisbon", "Europe/London",
+    "Europe/Paris",
+];
+
+/// The settings.
+#[component]
+pub(crate) fn ProjectSettings() -> impl IntoView {
+    let id = project_in_path();
+    let data = Resource::new(move || id.get(), get_project);
+    let name = RwSignal::new(String::new());
+    view! {
+        <PageHead title=Signal::stored("Project settings".to_owned()) within=name />
+        <Panel data=data view=move |found: ProjectView| {
+            name.set(found.name.clone());
+            view! { <Settings project=found /> }.into_any()
+        } />
+    }
+    .into_any()
+}
+
+#[component]
+fn Settings(project: ProjectView) -> impl IntoView {
+    let update = ServerAction::<UpdateProject>::new();
+    let sent = sent(update);
+    refresh_frame(sent.done);
+    let zones = ZONES.into_iter().map(|zone| view! { <option value=zone></option> }).collect_view();
+    view! {
+        <section class="card" aria-labelledby="sending">
+            <h2 id="sending">"Sending events"</h2>
+            <dl class="facts">
+                <dt>"Project key"</dt>
+                <dd>
+                    <CopyValue text=project.key what="project key" />
+                    <p class="hint">"Safe to put into client code: it can send events and nothing else."</p>
+                </dd>
+                <dt>"Host"</dt>
+                <dd><CopyValue text=project.host what="host" /></dd>
+                <dt>"Project id"</dt>
+                <dd><CopyValue text=project.id.to_string() what="project id" /></dd>
+                <dt>"Created"</dt>
+                <dd><Time iso=project.created_at /></dd>
+            </dl>
+        </section>
+        <section class="card" aria-labelledby="general">
+            <h2 id="general">"General"</h2>
+            <ActionForm action=update>
+                <FormFailure sent=sent fields=&["name", "timezone"] />
+                <input type="hidden" name="id" value=project.id.to_string() />
+                <Back />
+                <Field sent=sent name="name" label="Name" max=200 value=project.name />
+                <Field sent=sent name="timezone" label="Time zone" max=64 value=project.timezone list="zones"
+                    hint="IANA name, such as UTC or Europe/Berlin. Days of charts and exports begin by it." />
+                <datalist id="zones">{zones}</datalist>
+                <label class="choice">
+                    <input type="checkbox" name="anonymize_ips" value="true" checked=project.anonymize_ips />
+                    <span>
+                        "Leave client addresses out of events"
+                        <span class="hint">"Applies to events from now on."</span>
+                    </span>
+                </label>
+                <Submit sent=sent label="Save settings" busy="Saving settings..." saved="Saved" />
+            </ActionForm>
+        </section>
+        <p class="hint">
+            "Projects go with their organization: see "
+            <a href=format!("/organizations/{}", project.organization)>"organization settings"</a> "."
+        </p>
+    }
+}

@@ -1,0 +1,79 @@
+//! The set-up of an empty instance: account, organization and project in one
+//! form. Reached by the link that the server prints.
+
+use leptos::prelude::*;
+
+use super::entrance::{Entrance, InsecureNote};
+use super::in_query;
+use crate::server_fns::setup::{SetUp, SetupLink, check_setup_link};
+use crate::ui::alert::Alert;
+use crate::ui::field::Field;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page_head::PageHead;
+use crate::ui::panel::Panel;
+use crate::ui::password::PasswordField;
+
+/// Fields that show their own faults.
+const FIELDS: &[&str] = &["first_name", "email", "password", "organization", "project"];
+
+/// The set-up.
+#[component]
+pub(crate) fn Setup() -> impl IntoView {
+    let token = in_query("token");
+    let data = Resource::new(move || token.get(), check_setup_link);
+    view! {
+        <Entrance>
+            <PageHead title=Signal::stored("Set up Weir".to_owned()) />
+            <Panel data=data view=move |link| match link {
+                SetupLink::Valid { insecure } => {
+                    view! { <SetupForm token=token.get_untracked() insecure=insecure /> }.into_any()
+                }
+                SetupLink::Expired => void("This link has expired.").into_any(),
+                SetupLink::Unknown => {
+                    void("This link is not the one that was printed last.").into_any()
+                }
+            } />
+        </Entrance>
+    }
+    .into_any()
+}
+
+fn void(why: &'static str) -> impl IntoView {
+    view! {
+        <Alert kind="warning">
+            <p>{why}</p>
+        </Alert>
+        <p>"Print a new one on the machine that Weir runs on:"</p>
+        <pre class="block"><code>"weir setup-link"</code></pre>
+    }
+}
+
+#[component]
+fn SetupForm(token: String, insecure: bool) -> impl IntoView {
+    let action = ServerAction::<SetUp>::new();
+    let sent = sent(action);
+    view! {
+        <p class="lead">
+            "This makes you the owner of this instance. It stays on your machine; nothing is sent anywhere."
+        </p>
+        {insecure.then(|| view! { <InsecureNote /> })}
+        <ActionForm action=action>
+            <FormFailure sent=sent fields=FIELDS />
+            <input type="hidden" name="token" value=token />
+            <Back />
+            <Field sent=sent name="first_name" label="First name" autocomplete="given-name" max=150 autofocus=true />
+            <Field sent=sent name="email" label="E-mail address" kind="email" autocomplete="username" max=254
+                hint="You sign in with it. No mail is sent." />
+            <PasswordField sent=sent autocomplete="new-password"
+                hint="At least 12 characters. A few unrelated words are easy to keep." />
+            <div class="pair">
+                <Field sent=sent name="organization" label="Organization" autocomplete="organization" max=64
+                    value="My organization".to_owned() />
+                <Field sent=sent name="project" label="First project" max=200
+                    value="My project".to_owned() />
+            </div>
+            <p class="hint">"Both names can be changed later."</p>
+            <Submit sent=sent label="Set up Weir" busy="Setting up Weir..." />
+        </ActionForm>
+    }
+}

@@ -1,0 +1,72 @@
+//! The snippets of the start page, with host and key filled in. Each one is
+//! run as printed by the tests in `end2end`.
+
+/// Label and text of each snippet. Without `whole` they lack the distinct id.
+pub(super) fn of(host: &str, key: &str, whole: bool) -> Vec<(&'static str, String)> {
+    let event = if whole { "first event" } else { "broken event" };
+    vec![
+        ("curl", curl(host, key, event, whole)),
+        ("HTTPie", httpie(host, key, event, whole)),
+        ("Python", python(host, key, event, whole)),
+        ("JavaScript", javascript(host, key, event, whole)),
+    ]
+}
+
+fn json(key: &str, event: &str, whole: bool) -> String {
+    let whom = if whole { r#", "distinct_id": "me""# } else { "" };
+    format!(r#"{{"api_key": "{key}", "event": "{event}"{whom}}}"#)
+}
+
+fn curl(host: &str, key: &str, event: &str, whole: bool) -> String {
+    let body = json(key, event, whole);
+    format!(
+        "curl -sS {host}/i/v0/e/ \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'"
+    )
+}
+
+fn httpie(host: &str, key: &str, event: &str, whole: bool) -> String {
+    let whom = if whole { " \\\n  distinct_id=me" } else { "" };
+    format!("http POST {host}/i/v0/e/ \\\n  api_key={key} \\\n  event='{event}'{whom}")
+}
+
+fn python(host: &str, key: &str, event: &str, whole: bool) -> String {
+    let body = json(key, event, whole);
+    format!(
+        "import json, urllib.request\n\
+         event = {body}\n\
+         request = urllib.request.Request(\n    \
+             \"{host}/i/v0/e/\",\n    \
+             data=json.dumps(event).encode(),\n    \
+             headers={{\"Content-Type\": \"application/json\"}},\n\
+         )\n\
+         print(urllib.request.urlopen(request).status)"
+    )
+}
+
+fn javascript(host: &str, key: &str, event: &str, whole: bool) -> String {
+    let body = json(key, event, whole);
+    format!(
+        "const answer = await fetch(\"{host}/i/v0/e/\", {{\n  \
+           method: \"POST\",\n  \
+           headers: {{ \"Content-Type\": \"application/json\" }},\n  \
+           body: JSON.stringify({body}),\n\
+         }});\n\
+         console.log(answer.status);"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    #[test]
+    fn only_the_broken_ones_lack_the_distinct_id() {
+        for (label, text) in of("http://h:1", "phc_k", true) {
+            assert!(text.contains("distinct_id") && text.contains("phc_k"), "{label}");
+            assert!(text.contains("http://h:1/i/v0/e/"), "{label}: {text}");
+        }
+        for (label, text) in of("http://h:1", "phc_k", false) {
+            assert!(!text.contains("distinct_id"), "{label}");
+        }
+    }
+}

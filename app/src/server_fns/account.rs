@@ -1,0 +1,106 @@
+//! Who is signed in, and what the navigation shows.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "ssr")]
+use crate::context::{enter, go, keep_theme, ui_error};
+use crate::error::UiError;
+use crate::theme::Theme;
+
+/// Whoever is signed in, with what the navigation shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Viewer {
+    /// First name.
+    pub(crate) name: String,
+    /// E-mail address.
+    pub(crate) email: String,
+    /// Chosen theme.
+    pub(crate) theme: Theme,
+    /// The project they looked at last.
+    pub(crate) project: Option<i64>,
+    /// Their organizations with projects.
+    pub(crate) organizations: Vec<Place>,
+}
+
+/// An organization in the navigation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// Id.
+    pub(crate) id: String,
+    /// Name.
+    pub(crate) name: String,
+    /// Number and name of its projects.
+    pub(crate) projects: Vec<(i64, String)>,
+}
+
+/// Whoever is signed in.
+#[server(prefix = "/_fn", endpoint = "get_viewer")]
+pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
+    use weir_model::pagination::{MAX_LIMIT, Page};
+
+    let (services, ctx) = enter()?;
+    let me = services.users.me(&ctx).await.map_err(ui_error)?;
+    let page = Page { limit: MAX_LIMIT, offset: 0 };
+    let organizations = services.organizations.list(&ctx, page).await.map_err(ui_error)?;
+    let place = |organization: weir_model::organizations::Organization| Place {
+        id: organization.id.to_string(),
+        name: organization.name,
+        projects: organization.teams.into_iter().map(|team| (team.id.0, team.name)).collect(),
+    };
+    Ok(Viewer {
+        name: me.first_name,
+        email: me.email,
+        theme: Theme::from_word(me.theme_mode.as_deref().unwrap_or_default()),
+        project: me.team.map(|team| team.id.0),
+        organizations: organizations.results.into_iter().map(place).collect(),
+    })
+}
+
+/// Leads to where a visit begins: the project looked at last.
+#[server(prefix = "/_fn", endpoint = "find_home")]
+pub(crate) async fn find_home() -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    let me = services.users.me(&ctx).await.map_err(ui_error)?;
+    match me.team {
+        Some(team) => go(&format!("/projects/{}/start", team.id)),
+        None => go("/organizations"),
+    }
+    Ok(())
+}
+
+/// Looks at another project from now on.
+#[server(prefix = "/_fn", endpoint = "switch_project")]
+pub(crate) async fn switch_project(project: i64) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    let project = weir_model::ProjectId(project);
+    services.users.set_current(&ctx, None, Some(project)).await.map_err(ui_error)?;
+    go(&format!("/projects/{project}/live"));
+    Ok(())
+}
+
+/// Changes the name.
+#[server(prefix = "/_fn", endpoint = "rename_account")]
+pub(crate) async fn rename_account(first_name: String) -> Result<(), UiError> {
+    use weir_model::Patch;
+    use weir_service::users::MePatch;
+
+    let (services, ctx) = enter()?;
+    let patch = MePatch { first_name: Patch::Set(first_name), ..MePatch::default() };
+    services.users.update_me(&ctx, patch).await.map_err(ui_error)?;
+    Ok(())
+}
+
+/// Changes the theme, here and wherever else the person signs in.
+#[server(prefix = "/_fn", endpoint = "choose_theme")]
+pub(crate) async fn choose_theme(theme: String) -> Result<Theme, UiError> {
+    use weir_model::Patch;
+    use weir_service::users::MePatch;
+
+    let (services, ctx) = enter()?;
+    let theme = Theme::from_word(&theme);
+    let patch = MePatch { theme_mode: Patch::Set(theme.word().to_owned()), ..MePatch::default() };
+    services.users.update_me(&ctx, patch).await.map_err(ui_error)?;
+    keep_theme(theme);
+    Ok(theme)
+}

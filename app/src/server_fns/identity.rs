@@ -1,0 +1,76 @@
+//! Signing in and out.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "ssr")]
+use crate::context::{anyone, enter, forget_session, go, keep_session, ui_error};
+use crate::error::UiError;
+
+/// What the sign-in page needs to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Door {
+    /// Whether there is anybody who could sign in.
+    pub(crate) is_set_up: bool,
+    /// Whether a session cannot work at this address.
+    pub(crate) insecure: bool,
+}
+
+/// What the sign-in page needs to know. Whoever is signed in goes on to `next`.
+#[server(prefix = "/_fn", endpoint = "open_door")]
+pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
+    let (services, visit) = anyone()?;
+    if visit.ctx.is_some() {
+        go(&next);
+    }
+    let is_set_up = services.identity.is_set_up().await.map_err(ui_error)?;
+    Ok(Door { is_set_up, insecure: visit.insecure })
+}
+
+/// Signs in and goes on to `next`.
+#[server(prefix = "/_fn", endpoint = "sign_in")]
+pub(crate) async fn sign_in(
+    email: String,
+    password: String,
+    next: String,
+) -> Result<(), UiError> {
+    let (services, visit) = anyone()?;
+    let session =
+        services.identity.sign_in(&email, &password, &visit.peer).await.map_err(ui_error)?;
+    keep_session(&session);
+    go(&next);
+    Ok(())
+}
+
+/// Lets whoever is signed in prove it once more, and goes on to `next`.
+#[server(prefix = "/_fn", endpoint = "sign_in_again")]
+pub(crate) async fn sign_in_again(password: String, next: String) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    let (_, visit) = anyone()?;
+    let session = services
+        .identity
+        .sign_in_again(&ctx, &password, &visit.peer)
+        .await
+        .map_err(|error| match error {
+            weir_service::Error::Invalid(fault) => UiError::field(
+                "password",
+                &fault.code,
+                "This is not the password of your account.",
+            ),
+            other => ui_error(other),
+        })?;
+    keep_session(&session);
+    go(&next);
+    Ok(())
+}
+
+/// Ends the session.
+#[server(prefix = "/_fn", endpoint = "sign_out")]
+pub(crate) async fn sign_out() -> Result<(), UiError> {
+    if let Ok((services, ctx)) = enter() {
+        services.identity.sign_out(&ctx).await.map_err(ui_error)?;
+    }
+    forget_session();
+    go("/login");
+    Ok(())
+}

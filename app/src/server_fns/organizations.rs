@@ -1,0 +1,112 @@
+//! Organizations.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "ssr")]
+use crate::context::{enter, enter_organization, go, ui_error};
+use crate::error::UiError;
+
+/// An organization as pages show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OrganizationView {
+    /// Id.
+    pub(crate) id: String,
+    /// Name.
+    pub(crate) name: String,
+    /// Short name.
+    pub(crate) slug: String,
+    /// When it was created.
+    pub(crate) created_at: String,
+    /// Number of members.
+    pub(crate) members: String,
+    /// What the person is in it.
+    pub(crate) level: String,
+    /// Whether the person may change its settings.
+    pub(crate) may_change: bool,
+    /// Whether the person may delete it.
+    pub(crate) may_delete: bool,
+    /// Its projects: number, name, whether an event was ever stored.
+    pub(crate) projects: Vec<(i64, String, bool)>,
+}
+
+#[cfg(feature = "ssr")]
+impl From<weir_model::organizations::Organization> for OrganizationView {
+    fn from(organization: weir_model::organizations::Organization) -> Self {
+        use weir_service::policy::Action;
+
+        let level = organization.membership_level;
+        let projects = organization.teams.into_iter();
+        Self {
+            id: organization.id.to_string(),
+            name: organization.name,
+            slug: organization.slug,
+            created_at: organization.created_at.to_string(),
+            members: organization.member_count,
+            level: level.text().to_owned(),
+            may_change: level >= Action::UpdateOrganization.level(),
+            may_delete: level >= Action::DeleteOrganization.level(),
+            projects: projects.map(|team| (team.id.0, team.name, team.ingested_event)).collect(),
+        }
+    }
+}
+
+/// The organizations of the person.
+#[server(prefix = "/_fn", endpoint = "list_organizations")]
+pub(crate) async fn list_organizations() -> Result<Vec<OrganizationView>, UiError> {
+    use weir_model::pagination::{MAX_LIMIT, Page};
+
+    let (services, ctx) = enter()?;
+    let page = Page { limit: MAX_LIMIT, offset: 0 };
+    let found = services.organizations.list(&ctx, page).await.map_err(ui_error)?;
+    Ok(found.results.into_iter().map(OrganizationView::from).collect())
+}
+
+/// One organization.
+#[server(prefix = "/_fn", endpoint = "get_organization")]
+pub(crate) async fn get_organization(id: String) -> Result<OrganizationView, UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let found = services.organizations.get(&org).await.map_err(ui_error)?;
+    Ok(found.into())
+}
+
+/// Creates an organization with a first project and leads to it.
+#[server(prefix = "/_fn", endpoint = "create_organization")]
+pub(crate) async fn create_organization(name: String) -> Result<(), UiError> {
+    use weir_model::organizations::OrganizationInput;
+
+    let (services, ctx) = enter()?;
+    let input = OrganizationInput::named("name", &name).map_err(UiError::Field)?;
+    let made = services.organizations.create(&ctx, input).await.map_err(ui_error)?;
+    match made.teams.first() {
+        Some(project) => go(&format!("/projects/{}/start", project.id)),
+        None => go(&format!("/organizations/{}", made.id)),
+    }
+    Ok(())
+}
+
+/// Changes the name.
+#[server(prefix = "/_fn", endpoint = "rename_organization")]
+pub(crate) async fn rename_organization(id: String, name: String) -> Result<(), UiError> {
+    use weir_model::Patch;
+    use weir_model::organizations::OrganizationPatch;
+
+    let (services, org) = enter_organization(&id).await?;
+    let patch = OrganizationPatch { name: Patch::Set(name), ..OrganizationPatch::default() };
+    services.organizations.update(&org, patch).await.map_err(ui_error)?;
+    Ok(())
+}
+
+/// Deletes the organization with everything in it, if its name was typed.
+#[server(prefix = "/_fn", endpoint = "delete_organization")]
+pub(crate) async fn delete_organization(id: String, typed_name: String) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let present = services.organizations.get(&org).await.map_err(ui_error)?;
+    if typed_name.trim() != present.name {
+        let detail = format!("Type the name exactly: {}", present.name);
+        return Err(UiError::field("typed_name", "mismatch", &detail));
+    }
+    services.organizations.delete(&org).await.map_err(ui_error)?;
+    go("/organizations");
+    Ok(())
+}

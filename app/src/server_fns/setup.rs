@@ -1,0 +1,73 @@
+//! The set-up of an empty instance.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "ssr")]
+use crate::context::{add_header, anyone, go, keep_session, ui_error};
+use crate::error::UiError;
+
+/// What a set-up link is worth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SetupLink {
+    /// The form can be filled in.
+    Valid {
+        /// Whether a session cannot work at this address.
+        insecure: bool,
+    },
+    /// Its time is over.
+    Expired,
+    /// It was used, replaced, or never issued.
+    Unknown,
+}
+
+/// What the link with this token is worth; nothing once the instance is set up.
+#[server(prefix = "/_fn", endpoint = "check_setup_link")]
+pub(crate) async fn check_setup_link(token: String) -> Result<SetupLink, UiError> {
+    use weir_service::identity::SetupTokenState;
+
+    let (services, visit) = anyone()?;
+    // The token is in the address: it must not leave with a link.
+    add_header(http::header::REFERRER_POLICY, "no-referrer");
+    if services.identity.is_set_up().await.map_err(ui_error)? {
+        return Err(ui_error(weir_service::Error::NotFound("")));
+    }
+    let state = services.identity.setup_token_state(&token).await.map_err(ui_error)?;
+    Ok(match state {
+        SetupTokenState::Valid => SetupLink::Valid { insecure: visit.insecure },
+        SetupTokenState::Expired => SetupLink::Expired,
+        SetupTokenState::Unknown => SetupLink::Unknown,
+    })
+}
+
+/// Creates the first account, organization and project, and signs in.
+#[server(prefix = "/_fn", endpoint = "set_up")]
+pub(crate) async fn set_up(
+    token: String,
+    first_name: String,
+    email: String,
+    password: String,
+    organization: String,
+    project: String,
+) -> Result<(), UiError> {
+    use weir_service::identity::SetupInput;
+
+    let (services, visit) = anyone()?;
+    let input = SetupInput { first_name, email, password, organization, project };
+    let made = services
+        .identity
+        .setup(Some(&token), input, &visit.peer)
+        .await
+        .map_err(|error| match error {
+            weir_service::Error::NotFound(_) => UiError::form(
+                "used",
+                "This link has been used or has expired. Print a new one with weir setup-link.",
+            ),
+            other => ui_error(other),
+        })?;
+    if let Some(session) = &made.session {
+        keep_session(session);
+    }
+    go(&format!("/projects/{}/start", made.project));
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! Messages in place: what failed and what to do, and notes.
+
+use leptos::prelude::*;
+
+use super::icon::Icon;
+use crate::error::UiError;
+
+/// A message about something that needs attention.
+#[component]
+pub(crate) fn Alert(
+    /// `error`, `warning` or `note`.
+    kind: &'static str,
+    /// The message.
+    children: Children,
+) -> impl IntoView {
+    let (class, icon) = match kind {
+        "error" => ("alert alert-error", "alert"),
+        "warning" => ("alert alert-warning", "alert"),
+        _ => ("alert alert-note", "info"),
+    };
+    view! {
+        <div class=class role=(kind == "error").then_some("alert")>
+            <Icon name=icon />
+            <div class="alert-body">{children()}</div>
+        </div>
+    }
+}
+
+/// An error in words, with the id that the log knows it by.
+#[component]
+pub(crate) fn ErrorAlert(
+    /// The error.
+    error: UiError,
+) -> impl IntoView {
+    let request_id = error.request_id().filter(|id| !id.is_empty()).map(|id| {
+        view! { <p class="faint">"Request " <code>{id.to_owned()}</code></p> }
+    });
+    view! {
+        <Alert kind="error">
+            <p>{error.sentence()}</p>
+            {request_id}
+        </Alert>
+    }
+    .into_any()
+}

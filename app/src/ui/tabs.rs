@@ -1,0 +1,50 @@
+//! Tabs made of radio buttons: the browser remembers the choice and moves it
+//! with the arrow keys, the style sheet shows the chosen panel.
+
+use leptos::prelude::*;
+
+/// Tabs with a text to copy on each.
+#[component]
+pub(crate) fn CodeTabs(
+    /// Name of the group.
+    name: &'static str,
+    /// What is chosen.
+    legend: &'static str,
+    /// Label and text of each tab.
+    tabs: Vec<(&'static str, String)>,
+) -> impl IntoView {
+    let choices = tabs
+        .iter()
+        .enumerate()
+        .map(|(at, (label, _))| {
+            let id = format!("{name}-{at}");
+            view! {
+                <label class="tab">
+                    <input type="radio" name=name id=id value=at.to_string() checked=at == 0 />
+                    {*label}
+                </label>
+            }
+        })
+        .collect_view();
+    let panels = tabs
+        .into_iter()
+        .map(|(_, text)| {
+            view! {
+                <div class="tab-panel">
+                    <pre tabindex="0"><code>{text.clone()}</code></pre>
+                    <super::copy::CopyButton text=text what="snippet" />
+                </div>
+            }
+        })
+        .collect_view();
+    view! {
+        <div class="tabs">
+            <fieldset class="tab-list">
+                <legend class="hidden">{legend}</legend>
+                {choices}
+            </fieldset>
+            {panels}
+        </div>
+    }
+    .into_any()
+}
