@@ -1,0 +1,74 @@
+//! Calls of cargo, and where their results are.
+
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::layout::{Layout, Mode};
+
+/// The browser side, before wasm-bindgen.
+pub(crate) fn build_frontend(layout: &Layout, mode: Mode) -> Result<PathBuf> {
+    let profile = match mode {
+        Mode::Dev => "wasm-dev",
+        Mode::Release => "wasm-release",
+    };
+    let arguments = [
+        "--package=weir-frontend",
+        "--lib",
+        "--features=hydrate",
+        "--target=wasm32-unknown-unknown",
+        "--profile",
+        profile,
+    ];
+    build(layout, &arguments, |file| file.extension().is_some_and(|extension| extension == "wasm"))
+}
+
+/// The `weir` binary, with the site as it is now.
+pub(crate) fn build_server(layout: &Layout, mode: Mode) -> Result<PathBuf> {
+    let profile = match mode {
+        Mode::Dev => "dev",
+        Mode::Release => "release",
+    };
+    // The whole workspace, so that shared dependencies get the same features as
+    // in every other command; --bin picks what is built.
+    let arguments = ["--workspace", "--bin=weir", "--profile", profile];
+    build(layout, &arguments, |file| file.file_stem().is_some_and(|stem| stem == "weir"))
+}
+
+/// Runs `cargo build` and returns the file that `wanted` accepts.
+fn build(
+    layout: &Layout,
+    arguments: &[&str],
+    wanted: impl Fn(&PathBuf) -> bool,
+) -> Result<PathBuf> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut child = Command::new(cargo)
+        .arg("build")
+        .args(arguments)
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(&layout.root)
+        .env("CARGO_TARGET_DIR", &layout.target)
+        .env("WEIR_SITE", &layout.site)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("failed to start cargo")?;
+
+    let mut found = None;
+    let output = child.stdout.take().context("cargo has an output")?;
+    for line in BufReader::new(output).lines() {
+        let message: Value = serde_json::from_str(&line?)?;
+        let files = message["filenames"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let files = files.iter().filter_map(Value::as_str).map(PathBuf::from);
+        // The last one: dependencies come first.
+        found = files.filter(&wanted).last().or(found);
+    }
+    if !child.wait()?.success() {
+        bail!("cargo build {} failed", arguments.join(" "));
+    }
+    found.with_context(|| format!("cargo build {} made no such file", arguments.join(" ")))
+}

@@ -1,0 +1,148 @@
+//! The loop of `make dev`: on every change build, restart, reload the page.
+//!
+//! Sources are compared a few times a second instead of being watched: there
+//! are some hundred files, and it works the same on every file system.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::assets::files_below;
+use crate::layout::{Layout, Mode};
+use crate::{cargo, sha, site};
+
+const SOURCES: [&str; 8] =
+    ["Cargo.lock", "Cargo.toml", "app", "crates", "frontend", "public", "server", "style"];
+
+/// Builds the site again and again, beside a server that somebody else runs.
+pub(crate) fn watch_site(layout: &Layout, mode: Mode) -> Result<()> {
+    on_every_change(layout, |generation| {
+        site::build(layout, mode)?;
+        if mode == Mode::Dev { site::mark_changed(layout, generation) } else { Ok(()) }
+    })
+}
+
+/// Runs the server and keeps it and the site up to date.
+pub(crate) fn serve(layout: &Layout, arguments: &[String]) -> Result<()> {
+    let mut running = None;
+    on_every_change(layout, |generation| {
+        refresh(layout, arguments, &mut running)?;
+        site::mark_changed(layout, generation)
+    })
+}
+
+/// A build that fails is reported and tried again after the next change.
+fn on_every_change(layout: &Layout, mut build: impl FnMut(u64) -> Result<()>) -> Result<()> {
+    for generation in 0.. {
+        let seen = Sources::read(layout)?;
+        match build(generation) {
+            Ok(()) => eprintln!("xtask: up to date, waiting for changes"),
+            Err(error) => eprintln!("xtask: {error:#}; waiting for changes"),
+        }
+        seen.wait_for_change(layout)?;
+    }
+    Ok(())
+}
+
+fn refresh(layout: &Layout, arguments: &[String], running: &mut Option<Server>) -> Result<()> {
+    site::build(layout, Mode::Dev)?;
+    let binary = cargo::build_server(layout, Mode::Dev)?;
+    let version = sha::of(&[&fs::read(&binary)?]);
+    if running.as_mut().is_some_and(|server| server.version == version && server.is_alive()) {
+        return Ok(());
+    }
+    // The old one first: it holds the data directory and the port.
+    drop(running.take());
+    *running = Some(Server::start(layout, &binary, version, arguments)?);
+    Ok(())
+}
+
+/// A running server. Dropping it stops the process and waits for its end.
+struct Server {
+    child: Child,
+    version: String,
+}
+
+impl Server {
+    fn start(
+        layout: &Layout,
+        binary: &Path,
+        version: String,
+        arguments: &[String],
+    ) -> Result<Server> {
+        let child = Command::new(binary)
+            .arg("serve")
+            .args(arguments)
+            .current_dir(&layout.root)
+            // Names of ours that are no settings of the server.
+            .env_remove("WEIR_PYTHON")
+            .env_remove("WEIR_SITE")
+            .env_remove("WEIR_TOOLS")
+            .spawn()
+            .with_context(|| format!("failed to start `{}`", binary.display()))?;
+        Ok(Server { child, version })
+    }
+
+    fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(id) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            let _ = kill_process(id, Signal::TERM);
+        }
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while self.is_alive() && Instant::now() < deadline {
+            pause(Duration::from_millis(50));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// When every source was changed last, and how long it is.
+#[derive(PartialEq)]
+struct Sources(BTreeMap<PathBuf, (SystemTime, u64)>);
+
+impl Sources {
+    fn read(layout: &Layout) -> Result<Sources> {
+        let mut states = BTreeMap::new();
+        for source in SOURCES {
+            let path = layout.root.join(source);
+            let files = if path.is_dir() { files_below(&path)? } else { vec![path] };
+            for file in files {
+                // Editors replace files: one may be gone by now.
+                if let Ok(state) = fs::metadata(&file) {
+                    states.insert(file, (state.modified()?, state.len()));
+                }
+            }
+        }
+        Ok(Sources(states))
+    }
+
+    fn wait_for_change(&self, layout: &Layout) -> Result<()> {
+        loop {
+            pause(Duration::from_millis(300));
+            let now = Sources::read(layout)?;
+            if now != *self {
+                break;
+            }
+        }
+        // Whoever saves several files gets one build.
+        pause(Duration::from_millis(100));
+        Ok(())
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a loop for people, not a test or a server")]
+fn pause(duration: Duration) {
+    std::thread::sleep(duration);
+}

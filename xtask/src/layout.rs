@@ -1,0 +1,65 @@
+//! Where things are: the checkout, the target directory, the built site.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// How the browser side is built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Quick to build; large, uncompressed, reloads itself.
+    Dev,
+    /// As it is shipped.
+    Release,
+}
+
+impl Mode {
+    pub(crate) fn release_if(release: bool) -> Mode {
+        if release { Mode::Release } else { Mode::Dev }
+    }
+
+    /// Also the name of the directory for intermediate files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Mode::Dev => "dev",
+            Mode::Release => "release",
+        }
+    }
+}
+
+pub(crate) struct Layout {
+    /// The checkout.
+    pub(crate) root: PathBuf,
+    pub(crate) target: PathBuf,
+    /// The built site, which the server embeds or reads.
+    pub(crate) site: PathBuf,
+}
+
+impl Layout {
+    pub(crate) fn find() -> Result<Layout> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .context("xtask lies in the checkout")?
+            .to_path_buf();
+        let from_env = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+        let target = match from_env("CARGO_TARGET_DIR") {
+            Some(path) => std::path::absolute(path)?,
+            None => root.join("target"),
+        };
+        let site = match from_env("WEIR_SITE") {
+            Some(path) => std::path::absolute(path)?,
+            None => target.join("site"),
+        };
+        Ok(Layout { root, target, site })
+    }
+
+    pub(crate) fn style_sheet(&self) -> PathBuf {
+        self.root.join("style/main.css")
+    }
+
+    /// Intermediate results that are kept between runs.
+    pub(crate) fn cache(&self, mode: Mode) -> PathBuf {
+        self.target.join("xtask").join(mode.name())
+    }
+}

@@ -1,0 +1,102 @@
+//! Build tasks: what cargo does not do by itself.
+//!
+//! `site` builds the browser side, `build` the product, `dev` rebuilds and
+//! restarts on every change, `size` checks the byte budgets, `css` bundles the
+//! style sheets. `docs/adr/0004-build-tool.md` says why these are ours.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool talks to its terminal"
+)]
+
+mod assets;
+mod cargo;
+mod compress;
+mod css;
+mod dev;
+mod layout;
+mod sha;
+mod site;
+mod size;
+mod wasm;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::layout::{Layout, Mode};
+
+/// Build tasks of Weir.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Build the browser side: wasm, its glue, style sheet, static files
+    Site {
+        /// Small and compressed, as it is shipped
+        #[arg(long, conflicts_with = "dev")]
+        release: bool,
+        /// Quick to build, large, uncompressed (the default)
+        #[arg(long)]
+        dev: bool,
+        /// Build again whenever a source changes
+        #[arg(long)]
+        watch: bool,
+    },
+    /// Build the browser side, then the `weir` binary
+    Build {
+        /// As it is shipped: one file, site embedded
+        #[arg(long)]
+        release: bool,
+    },
+    /// Run the server; rebuild, restart and reload the page on every change
+    Dev {
+        /// Arguments for `weir serve`
+        #[arg(last = true)]
+        serve: Vec<String>,
+    },
+    /// Check the site's files against their byte budgets
+    Size,
+    /// Print the style sheet as the browser gets it
+    Css,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Not as `Debug`, which would add a backtrace that helps nobody here.
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<()> {
+    let layout = Layout::find()?;
+    match task {
+        Task::Site { release, dev: _, watch } => {
+            let mode = Mode::release_if(release);
+            if watch { dev::watch_site(&layout, mode) } else { site::build(&layout, mode) }
+        }
+        Task::Build { release } => {
+            let mode = Mode::release_if(release);
+            site::build(&layout, mode)?;
+            let binary = cargo::build_server(&layout, mode)?;
+            println!("{}", binary.display());
+            Ok(())
+        }
+        Task::Dev { serve } => dev::serve(&layout, &serve),
+        Task::Size => size::check(&layout),
+        Task::Css => {
+            println!("{}", css::bundle(&layout.style_sheet())?);
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! The directions of dependencies, as `docs/ARCHITECTURE.md` states them.
+//!
+//! The tables below are the rules. A failing test says which one is broken and
+//! why it exists; to change a rule is a decision for `docs/adr/`.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by a panic")]
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use cargo_metadata::{DependencyKind, Metadata, Package};
+
+/// Which of our crates a crate may use, outside its tests.
+struct Layer {
+    of: &'static str,
+    uses: &'static [&'static str],
+    why: &'static str,
+}
+
+const LAYERS: &[Layer] = &[
+    Layer {
+        of: "weir-model",
+        uses: &[],
+        why: "the vocabulary stands below everything and also runs in the browser",
+    },
+    Layer {
+        of: "weir-store",
+        uses: &["weir-model"],
+        why: "the store keeps data and knows no rules",
+    },
+    Layer {
+        of: "weir-egress",
+        uses: &["weir-model"],
+        why: "what guards outbound connections serves every caller alike",
+    },
+    Layer {
+        of: "weir-service",
+        uses: &["weir-egress", "weir-model", "weir-store"],
+        why: "the rules of management stand on the store alone",
+    },
+    Layer {
+        of: "weir-ingest",
+        uses: &["weir-model", "weir-store"],
+        why: "capture never waits for management work",
+    },
+    Layer {
+        of: "weir-export",
+        uses: &["weir-egress", "weir-model", "weir-store"],
+        why: "exports read the store in the background, not through capture or management",
+    },
+    Layer {
+        of: "weir-plugins",
+        uses: &["weir-egress", "weir-model", "weir-store"],
+        why: "foreign code runs behind its own wall",
+    },
+    Layer {
+        of: "weir-app",
+        uses: &["weir-model", "weir-service"],
+        why: "a server function calls the service, so that pages and API cannot disagree",
+    },
+    Layer {
+        of: "weir-frontend",
+        uses: &["weir-app", "weir-model"],
+        why: "the browser's entry point only starts the app",
+    },
+    Layer {
+        of: "weir-server",
+        uses: &[
+            "weir-app",
+            "weir-egress",
+            "weir-export",
+            "weir-ingest",
+            "weir-model",
+            "weir-plugins",
+            "weir-service",
+            // To open it and hand it on; handlers call the service.
+            "weir-store",
+        ],
+        why: "the binary wires everything; tools and test support stay out of it",
+    },
+    Layer { of: "weir-xtask", uses: &[], why: "tools must build when the product does not" },
+];
+
+/// Has no code and unites the features of foreign crates, so it may name all of
+/// them, and every crate may name it.
+const FEATURES_ONLY: &str = "weir-workspace-hack";
+
+/// Crates that may use any other, because no product code uses them.
+const OUTSIDE: &[(&str, &str)] = &[
+    ("weir-bench", "benchmarks are never part of the product"),
+    ("weir-testkit", "test support is never part of the product: a dev-dependency only"),
+];
+
+/// Foreign crates that only some of ours may name. `*` at the end matches any.
+struct Reserved {
+    names: &'static [&'static str],
+    to: &'static [&'static str],
+    why: &'static str,
+}
+
+const RESERVED: &[Reserved] = &[
+    Reserved {
+        names: &["surrealdb*"],
+        to: &["weir-store", "weir-bench"],
+        why: "one crate knows the database: others need not wait for its compilation, and a \
+              change of engine stays in one place (the benchmark measures the bare engine)",
+    },
+    Reserved {
+        names: &["leptos*", "server_fn*", "reactive_*"],
+        to: &["weir-app", "weir-frontend", "weir-server"],
+        why: "views belong to the app; the frontend starts it and the server wires it up",
+    },
+    Reserved {
+        names: &["axum*", "tower-http"],
+        to: &["weir-app", "weir-bench", "weir-server", "weir-testkit"],
+        why: "only the server speaks HTTP (and the app's pages answer through it)",
+    },
+    Reserved {
+        names: &["wasm-bindgen*", "web-sys", "js-sys", "gloo-*"],
+        to: &["weir-app", "weir-frontend", "weir-xtask"],
+        why: "only these run in the browser, or build what does",
+    },
+];
+
+/// Foreign crates that a crate must not name.
+struct Forbidden {
+    to: &'static str,
+    names: &'static [&'static str],
+    why: &'static str,
+}
+
+const PROTOCOL: &[&str] = &["axum*", "http", "http-body*", "hyper*", "leptos*", "tower*"];
+
+const FORBIDDEN: &[Forbidden] = &[
+    Forbidden {
+        to: "weir-service",
+        names: PROTOCOL,
+        why: "the service never sees a header, cookie, query string or view",
+    },
+    Forbidden { to: "weir-store", names: PROTOCOL, why: "the store knows no protocol" },
+];
+
+/// Everything that `weir-model` may bring, directly or not. A list of what is
+/// allowed: every addition reaches the browser.
+const BELOW_MODEL: &[&str] = &[
+    "autocfg",
+    "chrono",
+    "num-traits",
+    "proc-macro2",
+    "quote",
+    "serde",
+    "serde_core",
+    "serde_derive",
+    "syn",
+    "unicode-ident",
+    "uuid",
+];
+
+/// What must never reach the browser, directly or not.
+const NOT_IN_BROWSER: &[&str] = &[
+    "axum*",
+    "chrono-tz",
+    "hyper*",
+    "leptos_axum",
+    "surrealdb*",
+    "tokio",
+    "weir-ingest",
+    "weir-server",
+    "weir-service",
+    "weir-store",
+];
+
+#[test]
+fn our_crates_depend_in_one_direction() {
+    let metadata = support::metadata();
+    let mut broken = Vec::new();
+    for package in metadata.workspace_packages() {
+        let name = package.name.as_str();
+        if name == FEATURES_ONLY || OUTSIDE.iter().any(|(outside, _)| *outside == name) {
+            continue;
+        }
+        let Some(layer) = LAYERS.iter().find(|layer| layer.of == name) else {
+            broken.push(format!("{name} is in no layer; add it to the table with a reason"));
+            continue;
+        };
+        let ours = named_in_code(package).filter(|used| used.starts_with("weir-"));
+        for used in ours.filter(|used| *used != FEATURES_ONLY) {
+            if !layer.uses.contains(&used) {
+                broken.push(format!("{name} must not use {used}: {}", layer.why));
+            }
+            if let Some((_, why)) = OUTSIDE.iter().find(|(outside, _)| *outside == used) {
+                broken.push(format!("{name} must not use {used}: {why}"));
+            }
+        }
+    }
+    assert_kept(&broken);
+}
+
+#[test]
+fn foreign_crates_are_named_where_they_belong() {
+    let metadata = support::metadata();
+    let mut broken = Vec::new();
+    for package in metadata.workspace_packages() {
+        let name = package.name.as_str();
+        if name == FEATURES_ONLY {
+            continue;
+        }
+        for used in named_in_code(package) {
+            for rule in RESERVED {
+                if matches_any(used, rule.names) && !rule.to.contains(&name) {
+                    broken.push(format!("{name} must not use {used}: {}", rule.why));
+                }
+            }
+            for rule in FORBIDDEN {
+                if rule.to == name && matches_any(used, rule.names) {
+                    broken.push(format!("{name} must not use {used}: {}", rule.why));
+                }
+            }
+        }
+    }
+    assert_kept(&broken);
+}
+
+#[test]
+fn the_model_brings_nothing_but_data_types() {
+    let below = tree("{p}", &["--package=weir-model", "--edges=normal,build", "--target=all"]);
+    let broken: Vec<String> = below
+        .iter()
+        .map(|line| name_in(line))
+        .filter(|name| *name != "weir-model" && !BELOW_MODEL.contains(name))
+        .map(|name| {
+            format!(
+                "weir-model brings {name}: it depends on no runtime, database or web framework, \
+                 and all of it reaches the browser"
+            )
+        })
+        .collect();
+    assert_kept(&broken);
+}
+
+#[test]
+fn the_browser_side_brings_nothing_of_the_server() {
+    let below = tree(
+        "{p}",
+        &[
+            "--package=weir-frontend",
+            "--features=hydrate",
+            "--target=wasm32-unknown-unknown",
+            "--edges=normal",
+        ],
+    );
+    let broken: Vec<String> = below
+        .iter()
+        .map(|line| name_in(line))
+        .filter(|name| matches_any(name, NOT_IN_BROWSER))
+        .map(|name| format!("the browser side brings {name}, which belongs to the server"))
+        .collect();
+    assert_kept(&broken);
+}
+
+/// SurrealKV loses acknowledged commits when the process is killed.
+#[test]
+fn the_storage_engine_that_loses_commits_is_off() {
+    let metadata = support::metadata();
+    let mut broken = Vec::new();
+    for node in &metadata.resolve.as_ref().unwrap().nodes {
+        let package = &metadata[&node.id];
+        if package.name.as_str() == "surrealkv" {
+            broken.push("surrealkv is compiled in".to_owned());
+        }
+        if package.name.starts_with("surrealdb")
+            && node.features.iter().any(|feature| feature.as_str() == "kv-surrealkv")
+        {
+            broken.push(format!("{} has the feature kv-surrealkv", package.name));
+        }
+    }
+    assert_kept(&broken);
+}
+
+/// Two of these in one program do not understand each other.
+#[test]
+fn there_is_one_version_of_what_must_agree() {
+    let metadata = support::metadata();
+    let mut broken = Vec::new();
+    for (name, why) in [
+        ("leptos", "signals of one are unknown to the other"),
+        ("leptos-use", "its companions pin old versions, and each would reach the browser"),
+        ("surrealdb-core", "two engines cannot share a data directory"),
+        ("wasm-bindgen", "the glue is made for one version"),
+    ] {
+        let versions = versions(&metadata, name);
+        if versions.len() > 1 {
+            broken.push(format!("Cargo.lock has {name} {versions:?}: {why}"));
+        }
+    }
+    if versions(&metadata, "wasm-bindgen") != versions(&metadata, "wasm-bindgen-cli-support") {
+        broken.push(
+            "wasm-bindgen and wasm-bindgen-cli-support differ: the glue is made for one version"
+                .to_owned(),
+        );
+    }
+    assert_kept(&broken);
+}
+
+/// `-p weir-store`, `-p weir-server` and the whole workspace must ask for the
+/// same features of what stands below the store, or the engine is compiled
+/// again for each (minutes). `weir-workspace-hack` switches on what differs.
+#[test]
+fn the_storage_engine_is_compiled_once() {
+    let format = "{p}\t{f}";
+    let store = features(tree(format, &["--package=weir-store", "--edges=normal,build"]));
+    let mut broken = Vec::new();
+    for selection in [
+        &["--package=weir-store"][..],
+        &["--package=weir-server", "--edges=normal,build"],
+        &["--package=weir-server"],
+        &["--workspace", "--edges=normal,build"],
+        &["--workspace"],
+    ] {
+        let others = features(tree(format, selection));
+        for (package, sets) in &store {
+            for set in sets.difference(&others[package]) {
+                let more = others[package].iter().filter(|other| other.is_superset(set));
+                let more = more.min_by_key(|other| other.len()).unwrap_or(set);
+                let missing: Vec<&str> = more.difference(set).map(String::as_str).collect();
+                broken.push(format!(
+                    "cargo ... {} asks {package} for {missing:?} as well: add that to the \
+                     dependencies or build-dependencies of crates/workspace-hack",
+                    selection.join(" ")
+                ));
+            }
+        }
+    }
+    assert_kept(&broken);
+}
+
+/// The lines of `cargo tree`: a package each, in the given format.
+fn tree(format: &str, arguments: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(support::root())
+        .args(["tree", "--locked", "--prefix=none", "--format", format])
+        .args(arguments)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo tree {}: {errors}", arguments.join(" "));
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| line.trim().trim_end_matches(" (*)").to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+/// Crate names in a manifest, except those that only its tests use.
+fn named_in_code(package: &Package) -> impl Iterator<Item = &str> {
+    package
+        .dependencies
+        .iter()
+        .filter(|dependency| dependency.kind != DependencyKind::Development)
+        .map(|dependency| dependency.name.as_str())
+}
+
+fn matches_any(name: &str, patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *pattern,
+    })
+}
+
+/// `chrono` in `chrono v0.4.45 (proc-macro)`.
+fn name_in(line: &str) -> &str {
+    line.split(' ').next().unwrap()
+}
+
+fn versions(metadata: &Metadata, name: &str) -> BTreeSet<String> {
+    let packages = metadata.packages.iter().filter(|package| package.name.as_str() == name);
+    packages.map(|package| package.version.to_string()).collect()
+}
+
+/// For each package the sets of features it is compiled with: one for the
+/// product, perhaps another for build scripts.
+fn features(lines: BTreeSet<String>) -> BTreeMap<String, BTreeSet<BTreeSet<String>>> {
+    let mut packages: BTreeMap<String, BTreeSet<BTreeSet<String>>> = BTreeMap::new();
+    for line in lines {
+        let (package, features) = line.split_once('\t').unwrap_or((&line, ""));
+        let features = features.split(',').filter(|f| !f.is_empty()).map(str::to_owned).collect();
+        packages.entry(package.to_owned()).or_default().insert(features);
+    }
+    packages
+}
+
+#[track_caller]
+fn assert_kept(broken: &[String]) {
+    assert!(broken.is_empty(), "broken rules:\n- {}", broken.join("\n- "));
+}
