@@ -1,0 +1,47 @@
+# The commands of everyday work; `make help` lists them. Each one installs what
+# it needs first and says so. Where things are kept: scripts/env.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Arguments for the program that is run: make serve ARGS="--listen 0.0.0.0:8000"
+ARGS ?=
+
+# Names of ours that are no settings of the server.
+AS_USER := env -u WEIR_PYTHON -u WEIR_SITE -u WEIR_TOOLS
+
+.PHONY: help
+help: ## This list
+	@sed -n 's/^\([a-z]*\): ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+.PHONY: serve
+serve: ## Build the release and run it at http://127.0.0.1:8000, data in ./data
+	@scripts/setup build
+	@scripts/xtask build --release
+	@source scripts/env; exec $(AS_USER) "$$CARGO_TARGET_DIR/release/weir" serve $(ARGS)
+
+.PHONY: dev
+dev: ## Run a debug build; rebuild, restart and reload on every change
+	@scripts/setup build
+	@exec scripts/xtask dev -- $(ARGS)
+
+.PHONY: test
+test: ## Everything the project is checked with
+	@exec scripts/test
+
+.PHONY: check
+check: ## The quick part of it: format, lints, rules, Rust tests
+	@exec scripts/test quick
+
+.PHONY: fmt
+fmt: ## Format the Rust code
+	@scripts/setup build
+	@source scripts/env; cargo fmt --all
+
+.PHONY: bench
+bench: ## Measure the release build
+	@scripts/setup build
+	@scripts/xtask build --release
+	@source scripts/env; cargo build --release --workspace --bin weir-bench; \
+		exec "$$CARGO_TARGET_DIR/release/weir-bench" $(ARGS)

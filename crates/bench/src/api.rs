@@ -1,0 +1,157 @@
+//! The management API and the metrics page, as far as checks need them.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use crate::client::Connection;
+use crate::weir::Instance;
+
+/// Pause between two looks for an event that is not there yet.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// A client of the management API with one connection.
+#[derive(Debug)]
+pub struct Api {
+    connection: Connection,
+    instance: Instance,
+}
+
+/// A page of events.
+#[derive(Debug, Deserialize)]
+pub struct EventPage {
+    /// Address of the next page.
+    pub next: Option<String>,
+    /// Events, newest first.
+    pub results: Vec<EventRow>,
+}
+
+/// An event as the API shows it, what checks need of it.
+#[derive(Debug, Deserialize)]
+pub struct EventRow {
+    /// Its identity.
+    pub uuid: Uuid,
+    /// Its name.
+    pub event: String,
+    /// Whom it is about.
+    pub distinct_id: String,
+    /// Its properties.
+    pub properties: Box<RawValue>,
+}
+
+impl Api {
+    /// Connects.
+    ///
+    /// # Errors
+    /// When nobody listens.
+    pub async fn open(address: SocketAddr, instance: &Instance) -> Result<Self> {
+        let connection = Connection::open(address).await.context("cannot connect to the API")?;
+        Ok(Self { connection, instance: instance.clone() })
+    }
+
+    /// The text of a request, to be sent many times.
+    #[must_use]
+    pub fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
+        request(&self.instance, method, path, body)
+    }
+
+    /// Asks for a path; gives status and body.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub async fn call(&mut self, method: &str, path: &str, body: &str) -> Result<(u16, Vec<u8>)> {
+        let request = self.request(method, path, body);
+        let answer = self.connection.send(&request).await?;
+        Ok((answer.status, answer.body.to_vec()))
+    }
+
+    /// A page of events; `path` begins after the events of the project, or is
+    /// the address of a next page.
+    ///
+    /// # Errors
+    /// When the answer is not a page.
+    pub async fn events(&mut self, query: &str) -> Result<EventPage> {
+        // `next` is absolute; the connection is known.
+        let path = match query
+            .strip_prefix("http://")
+            .and_then(|rest| rest.find('/').map(|at| &rest[at..]))
+        {
+            Some(path) => path.to_owned(),
+            None => format!("{}{query}", events_path(&self.instance)),
+        };
+        let (status, body) = self.call("GET", &path, "").await?;
+        ensure!(status == 200, "{path} answered {status}: {}", String::from_utf8_lossy(&body));
+        serde_json::from_slice(&body).with_context(|| format!("{path} is not a page of events"))
+    }
+
+    /// Whether an event can be read.
+    ///
+    /// # Errors
+    /// When the question fails.
+    pub async fn is_readable(&mut self, uuid: Uuid) -> Result<bool> {
+        let page = self.events(&format!("?uuid={uuid}")).await?;
+        Ok(page.results.iter().any(|event| event.uuid == uuid))
+    }
+
+    /// Waits until all these events can be read.
+    ///
+    /// # Errors
+    /// When they cannot within `patience`.
+    pub async fn wait_readable(&mut self, uuids: &[Uuid], patience: Duration) -> Result<()> {
+        let deadline = Instant::now() + patience;
+        for uuid in uuids {
+            while !self.is_readable(*uuid).await? {
+                if Instant::now() > deadline {
+                    bail!("event {uuid} was acknowledged and is not readable after {patience:?}");
+                }
+                sleep(LOOK_AGAIN).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text of a request to the management API.
+#[must_use]
+pub fn request(instance: &Instance, method: &str, path: &str, body: &str) -> Vec<u8> {
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: weir-bench\r\n\
+         Authorization: Bearer {}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        instance.personal_api_key,
+        body.len()
+    )
+    .into_bytes()
+}
+
+/// Path of the events of the instance's project.
+#[must_use]
+pub fn events_path(instance: &Instance) -> String {
+    format!("/api/projects/{}/events/", instance.project_id)
+}
+
+/// Path of the instance's organization.
+#[must_use]
+pub fn organization_path(instance: &Instance) -> String {
+    format!("/api/organizations/{}/", instance.organization_id)
+}
+
+/// A number from the metrics page.
+///
+/// # Errors
+/// When the page cannot be read or does not have it.
+pub async fn metric(address: SocketAddr, name: &str) -> Result<f64> {
+    let mut connection = Connection::open(address).await?;
+    let answer = connection.send(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await?;
+    let page = String::from_utf8_lossy(answer.body);
+    let value = page
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+        .with_context(|| format!("the metrics page has no {name}"))?;
+    Ok(value.trim().parse()?)
+}

@@ -1,0 +1,184 @@
+//! The benchmark: a release binary beside a floor, in the same run.
+//!
+//! `bench --weir PATH` prints a Markdown report; `--write FILE` keeps it.
+//! Progress goes to standard error. Everything it starts listens on 127.0.0.1
+//! only and is ended with it.
+
+mod floor;
+mod library;
+mod management;
+mod report;
+mod rounds;
+mod service;
+mod sustained;
+mod volume;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, Subcommand};
+use weir_bench::machine::Machine;
+use weir_bench::stats::median;
+use weir_bench::{clock, process, until_told};
+
+use crate::report::Figures;
+use crate::rounds::{BATCH, Effort};
+use crate::service::{MemoryWatch, Service};
+
+/// Measures Weir beside the least that a server can do.
+#[derive(Debug, Parser)]
+#[command(name = "bench", args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(flatten)]
+    run: Run,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// Release binary to measure
+    #[arg(long, value_name = "PATH")]
+    weir: Option<PathBuf>,
+    /// Fewer and shorter rounds, fewer events: to see whether it works
+    #[arg(long)]
+    quick: bool,
+    /// Rounds [default: 5; 2 with --quick]
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Events of the full instance [default: 1000000; 50000 with --quick]
+    #[arg(long, value_name = "N")]
+    events: Option<u64>,
+    /// Directory to work in, on the disk to be measured [default: the system's for temporary files]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// File to write the report to
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the floor (the benchmark starts it)
+    #[command(hide = true)]
+    Floor {
+        /// File to append to
+        file: PathBuf,
+    },
+}
+
+fn main() -> Result<()> {
+    let cli = Cli::parse();
+    if let Some(Command::Floor { file }) = cli.command {
+        return floor::run(&file);
+    }
+    let binary = cli.run.weir.clone().context("--weir PATH is needed")?;
+    let place = cli.run.directory.clone().unwrap_or_else(std::env::temp_dir);
+    let directory = tempfile::Builder::new().prefix("weir-bench-").tempdir_in(place)?;
+
+    // One thread: the load generator takes no more than it needs.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let measuring = measure(&cli.run, &binary, directory.path());
+    let mut figures = runtime.block_on(until_told(measuring))?;
+    drop(runtime);
+    let events = if cli.run.quick { 20_000 } else { 100_000 };
+    figures.library = Some(library::run(&directory.path().join("library"), events)?);
+
+    let text = report::markdown(&figures);
+    std::io::stdout().write_all(text.as_bytes())?;
+    if let Some(path) = &cli.run.write {
+        write_into(path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+async fn measure(run: &Run, binary: &Path, directory: &Path) -> Result<Figures> {
+    let quick = run.quick;
+    let effort = Effort {
+        rounds: run.rounds.unwrap_or(if quick { 2 } else { 5 }),
+        time: Duration::from_millis(if quick { 700 } else { 2_500 }),
+        pool: if quick { 20_000 } else { 100_000 },
+    };
+    let starts = if quick { 2 } else { 5 };
+    let time = Duration::from_secs(if quick { 2 } else { 10 });
+
+    let mut service = Service::create(binary, &directory.join("weir"), 42).await?;
+    let (empty_starts, idle) = volume::empty(&mut service, starts).await?;
+    let (floor, floor_address) = floor::start(&directory.join("floor.data"))?;
+
+    let watch = MemoryWatch::start(service.id());
+    let rounds = rounds::run(&service, (floor_address, floor.id()), effort).await?;
+    drop(floor);
+    let kinds_time = Duration::from_secs(if quick { 1 } else { 4 });
+    let kinds = sustained::kinds(&service, effort.rounds.min(3), kinds_time).await?;
+    let sustainable = median(&rounds.rows[BATCH].stored);
+    let mut freshness = Vec::new();
+    for share in [0.5, 0.8] {
+        freshness.push(sustained::freshness(&service, sustainable, share, time).await?);
+    }
+    let loaded = watch.highest();
+    drop(watch);
+    service.stop().await?;
+    drop(service);
+
+    let events = run.events.unwrap_or(if quick { 50_000 } else { 1_000_000 });
+    let (full, service) =
+        volume::full(binary, &directory.join("full"), events, starts.min(3)).await?;
+    let calls_time = Duration::from_millis(if quick { 500 } else { 2_000 });
+    let calls = management::run(&service, calls_time).await?;
+    let client = process::cpu("self")?;
+    Ok(Figures {
+        machine: Machine::look(directory),
+        date: clock::today(),
+        command: command_line(run),
+        quick,
+        binary: fs::metadata(binary)?.len(),
+        rounds,
+        kinds,
+        sustainable,
+        freshness,
+        idle,
+        loaded: loaded.max(full.memory),
+        empty_starts,
+        full,
+        calls,
+        client,
+        library: None,
+    })
+}
+
+/// Replaces what is between the marks of a file, or all of it when it has none.
+fn write_into(path: &Path, report: &str) -> Result<()> {
+    const BEGIN: &str = "<!-- bench:begin -->\n";
+    const END: &str = "<!-- bench:end -->";
+    let present = fs::read_to_string(path).unwrap_or_default();
+    let text = match (present.split_once(BEGIN), present.split_once(END)) {
+        (Some((before, _)), Some((_, after))) => format!("{before}{BEGIN}{report}{END}{after}"),
+        (_, _) => format!("# Benchmarks\n\n{report}"),
+    };
+    Ok(fs::write(path, text)?)
+}
+
+/// The command as somebody else would type it: without the paths of this machine.
+fn command_line(run: &Run) -> String {
+    let mut text = "cargo run --release -p weir-bench --bin bench -- --weir PATH".to_owned();
+    if run.quick {
+        text.push_str(" --quick");
+    }
+    if let Some(rounds) = run.rounds {
+        text.push_str(&format!(" --rounds {rounds}"));
+    }
+    if let Some(events) = run.events {
+        text.push_str(&format!(" --events {events}"));
+    }
+    text
+}
+
+/// A line of progress.
+pub(crate) fn say(line: &str) {
+    // Nobody may be listening.
+    let _ = writeln!(std::io::stderr(), "bench: {line}");
+}

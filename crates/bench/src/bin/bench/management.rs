@@ -1,0 +1,73 @@
+//! Management and read requests against a running instance.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use weir_bench::api::{events_path, organization_path, request};
+use weir_bench::load::{Load, Pool, Work, send};
+
+use crate::service::Service;
+
+/// One kind of request.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) name: &'static str,
+    /// With one connection: milliseconds and requests per second.
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) alone: f64,
+    /// Requests per second with eight connections, where that makes sense.
+    pub(crate) together: Option<f64>,
+}
+
+/// Place of the request that the aims speak of.
+pub(crate) const GET: usize = 0;
+
+/// Measures each kind of request.
+pub(crate) async fn run(service: &Service, time: Duration) -> Result<Vec<Call>> {
+    let instance = &service.instance;
+    let organization = organization_path(instance);
+    let events = events_path(instance);
+    let get = |path: String| vec![request(instance, "GET", &path, "")];
+    let patches = (0..100)
+        .map(|n| request(instance, "PATCH", &organization, &format!(r#"{{"name":"Bench {n}"}}"#)))
+        .collect();
+    let taken = service.source.taken();
+    let some = (0..200).map(|n| service.source.uuid(n * taken / 200));
+    let by_uuid =
+        some.map(|uuid| request(instance, "GET", &format!("{events}?uuid={uuid}"), "")).collect();
+    // Writers of one record wait for each other: together says nothing.
+    let kinds = [
+        ("get an organization", get(organization.clone()), true),
+        ("list organizations", get("/api/organizations/".to_owned()), true),
+        ("patch an organization", patches, false),
+        ("newest 100 events", get(format!("{events}?limit=100")), true),
+        ("an event by uuid", by_uuid, true),
+    ];
+    let mut calls = Vec::new();
+    for (name, requests, in_parallel) in kinds {
+        crate::say(name);
+        let pool = Arc::new(Pool::of(requests));
+        let load = |connections| {
+            Load::closed(service.address(), connections, time, Work::Again(Arc::clone(&pool)))
+        };
+        let one = send(load(1)).await?;
+        ensure!(one.refused == 0, "{name}: answered with {:?}", one.refusal);
+        let together = if in_parallel {
+            let outcome = send(load(8)).await?;
+            ensure!(outcome.refused == 0, "{name}: answered with {:?}", outcome.refusal);
+            Some(outcome.rate())
+        } else {
+            None
+        };
+        calls.push(Call {
+            name,
+            p50: one.latencies.percentile(0.5),
+            p99: one.latencies.percentile(0.99),
+            alone: one.rate(),
+            together,
+        });
+    }
+    Ok(calls)
+}

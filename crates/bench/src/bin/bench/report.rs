@@ -1,0 +1,357 @@
+//! The report, in Markdown.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use weir_bench::machine::Machine;
+use weir_bench::stats::median;
+
+use crate::library::Library;
+use crate::management::{Call, GET};
+use crate::rounds::{BATCH, MANY, ONE, Rounds, Side};
+use crate::sustained::{Freshness, Kind};
+use crate::volume::{Starts, Volume};
+
+/// Everything that was measured.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    pub(crate) machine: Machine,
+    pub(crate) date: String,
+    pub(crate) command: String,
+    pub(crate) quick: bool,
+    /// Bytes of the binary.
+    pub(crate) binary: u64,
+    pub(crate) rounds: Rounds,
+    pub(crate) kinds: Vec<Kind>,
+    /// Stored events per second in batches of 100.
+    pub(crate) sustainable: f64,
+    pub(crate) freshness: Vec<Freshness>,
+    /// Memory in bytes.
+    pub(crate) idle: u64,
+    pub(crate) loaded: u64,
+    pub(crate) empty_starts: Starts,
+    pub(crate) full: Volume,
+    pub(crate) calls: Vec<Call>,
+    /// Processor time of the load generator in all.
+    pub(crate) client: Duration,
+    pub(crate) library: Option<Library>,
+}
+
+/// The whole report.
+pub(crate) fn markdown(figures: &Figures) -> String {
+    let mut text = String::new();
+    for part in [
+        head(figures),
+        aims(figures),
+        ingestion(&figures.rounds),
+        storing(figures),
+        threads(&figures.rounds),
+        size(figures),
+        calls(&figures.calls),
+        library(figures.library.as_ref()),
+    ] {
+        text.push_str(&part);
+    }
+    text
+}
+
+fn head(figures: &Figures) -> String {
+    let machine = &figures.machine;
+    let warning = if figures.quick {
+        "\n**A quick run: it shows that the benchmark works, its figures mean little.**\n"
+    } else {
+        ""
+    };
+    format!(
+        "## This run\n\n\
+         Written by the benchmark on {date}.\n{warning}\n\
+         ```sh\n{command}\n```\n\n\
+         | machine | |\n|---|---|\n\
+         | processors | {cores}, {processor} |\n| memory | {memory} MB |\n\
+         | kernel | Linux {kernel} |\n| file system | {fs} |\n\n\
+         The *floor* is a minimal server that runs beside Weir on the same machine in the same run: it parses the same events with raw properties, appends them to one file and answers after a group `fdatasync`.\n\
+         Nothing that acknowledges durably can be much faster there, so the ratios say more than the figures.\n\
+         Floor, Weir and load generator share the processors.\n\n\
+         An event is about 1 kB of JSON as a server library sends it, with a random uuid and a distinct id of its own: every event makes a new person.\n\
+         Figures are medians of {rounds} interleaved rounds of {time:.1} s each; ratios are medians of the ratios within a round.\n\n",
+        date = figures.date,
+        command = figures.command,
+        cores = machine.cores,
+        processor = machine.processor,
+        memory = machine.memory,
+        kernel = machine.kernel,
+        fs = machine.file_system,
+        rounds = figures.rounds.count,
+        time = figures.rounds.time.as_secs_f64(),
+    )
+}
+
+fn aims(figures: &Figures) -> String {
+    let rows = &figures.rounds.rows;
+    let mut table = Table::new(
+        "## Aims\n\nAims are reported here, never asserted by a test.\n\n",
+        &["aim", "wanted", "reached", "kept"],
+    );
+    let mut least = |name: &str, wanted: f64, reached: f64| {
+        table.row(&[
+            name.to_owned(),
+            format!("≥ {wanted}"),
+            format!("{reached:.2}"),
+            yes(reached >= wanted),
+        ]);
+    };
+    for index in MANY {
+        let row = &rows[index];
+        least(&format!("{}: acknowledged, ratio", row.scenario.name), 0.8, row.ratio(|s| &s.rate));
+    }
+    let batch = &rows[BATCH];
+    least("batches of 100: acknowledged, ratio", 0.45, batch.ratio(|s| &s.rate));
+    least("batches of 100: stored and readable, ratio", 0.14, batch.stored_ratio());
+    let mut most = |name: &str, wanted: f64, unit: &str, reached: f64| {
+        table.row(&[
+            name.to_owned(),
+            format!("≤ {wanted} {unit}"),
+            format!("{reached:.2} {unit}"),
+            yes(reached <= wanted),
+        ]);
+    };
+    most("one connection: p50, ratio", 1.5, "", rows[ONE].ratio(|s| &s.p50));
+    for fresh in &figures.freshness {
+        let name =
+            format!("answer to readable, p95, at {:.0} % of the stored rate", fresh.share * 100.0);
+        most(&name, 500.0, "ms", fresh.p95);
+    }
+    most("memory, idle", 150.0, "MB", megabytes(figures.idle));
+    most("memory, loaded", 512.0, "MB", megabytes(figures.loaded));
+    let full = &figures.full;
+    let disk = (full.store + full.log) as f64 / full.raw.max(1) as f64;
+    most("bytes on disk to bytes of the events", 1.2, "", disk);
+    most("ready, empty", 500.0, "ms", figures.empty_starts.stopped);
+    let name = format!("ready, {} events", grouped(full.events as f64));
+    most(&name, 2_000.0, "ms", full.starts.stopped.max(full.starts.killed));
+    most("binary", 110.0, "MB", megabytes(figures.binary));
+    if let Some(call) = figures.calls.get(GET) {
+        most("management get, p50", 1.0, "ms", call.p50);
+    }
+    table.end()
+}
+
+fn ingestion(rounds: &Rounds) -> String {
+    let mut table = Table::new(
+        "## Acknowledged\n\nLatencies in ms, processor time in ms per 1,000 events; for Weir it includes making them readable.\n\n",
+        &[
+            "load",
+            "floor, events/s",
+            "Weir, events/s",
+            "ratio",
+            "p50 floor",
+            "p50 Weir",
+            "p99 floor",
+            "p99 Weir",
+            "CPU floor",
+            "CPU Weir",
+            "CPU client",
+        ],
+    );
+    for row in &rounds.rows {
+        let of = |side: &Side| {
+            [&side.rate, &side.p50, &side.p99, &side.cpu].map(|values| median(values))
+        };
+        let (floor, weir) = (of(&row.floor), of(&row.weir));
+        table.row(&[
+            row.scenario.name.to_owned(),
+            grouped(floor[0]),
+            grouped(weir[0]),
+            format!("{:.2}", row.ratio(|s| &s.rate)),
+            short(floor[1]),
+            short(weir[1]),
+            short(floor[2]),
+            short(weir[2]),
+            short(floor[3]),
+            short(weir[3]),
+            short(median(&row.client)),
+        ]);
+    }
+    let mut text = table.end();
+    for row in rounds.rows.iter().filter(|row| row.weir.refused > 0) {
+        let _ =
+            writeln!(text, "{}: Weir refused {} requests.\n", row.scenario.name, row.weir.refused);
+    }
+    text
+}
+
+fn storing(figures: &Figures) -> String {
+    let mut table = Table::new(
+        "## Stored and readable\n\nEvents per second from the first request until `GET …/events/` shows the last one.\n\n",
+        &["load", "acknowledged/s", "stored and readable/s", "to the floor's acknowledged"],
+    );
+    for row in &figures.rounds.rows {
+        table.row(&[
+            row.scenario.name.to_owned(),
+            grouped(median(&row.weir.rate)),
+            grouped(median(&row.stored)),
+            format!("{:.2}", row.stored_ratio()),
+        ]);
+    }
+    let mut kinds = Table::new(
+        "By kind of event, in batches of 100:\n\n",
+        &["events", "acknowledged/s", "stored and readable/s"],
+    );
+    for kind in &figures.kinds {
+        kinds.row(&[kind.name.to_owned(), grouped(kind.acknowledged), grouped(kind.stored)]);
+    }
+    let mut fresh = Table::new(
+        &format!(
+            "Time from the answer until the event can be read, single events beside a steady load; sustainable: {} events/s.\n\n",
+            grouped(figures.sustainable)
+        ),
+        &["steady load, events/s", "share", "p50, ms", "p95, ms", "looked at"],
+    );
+    for row in &figures.freshness {
+        fresh.row(&[
+            grouped(row.rate),
+            format!("{:.0} %", row.share * 100.0),
+            short(row.p50),
+            short(row.p95),
+            row.probes.to_string(),
+        ]);
+    }
+    table.end() + &kinds.end() + &fresh.end()
+}
+
+/// Where the time goes, as far as the names of threads tell.
+fn threads(rounds: &Rounds) -> String {
+    let mut table = Table::new(
+        "## Where the time goes\n\nProcessor time of Weir's threads while it took and stored batches of 100.\n\n",
+        &["threads", "share"],
+    );
+    let all: Duration = rounds.threads.values().sum();
+    let mut sorted: Vec<_> = rounds.threads.iter().collect();
+    sorted.sort_by_key(|(_, time)| std::cmp::Reverse(**time));
+    for (name, time) in sorted {
+        let share = time.as_secs_f64() / all.as_secs_f64().max(1e-9);
+        if share >= 0.005 {
+            table.row(&[format!("`{name}`"), format!("{:.0} %", share * 100.0)]);
+        }
+    }
+    table.end()
+}
+
+fn size(figures: &Figures) -> String {
+    let full = &figures.full;
+    let mut table = Table::new(
+        "## Memory, disk, start\n\nMemory is PSS: pages shared with other processes count by their share.\n\n",
+        &["", ""],
+    );
+    let mut row = |name: &str, value: String| table.row(&[name.to_owned(), value]);
+    row("binary", format!("{:.1} MB", megabytes(figures.binary)));
+    row("memory, idle", format!("{:.0} MB", megabytes(figures.idle)));
+    row("memory, loaded (highest seen)", format!("{:.0} MB", megabytes(figures.loaded)));
+    row("ready, empty, after a stop", format!("{:.0} ms", figures.empty_starts.stopped));
+    row("ready, empty, after `kill -9`", format!("{:.0} ms", figures.empty_starts.killed));
+    row("events of the full instance", grouped(full.events as f64));
+    row("filled at", format!("{} events/s, stored and readable", grouped(full.rate)));
+    row("stop, right after that", format!("{:.0} ms", full.stop));
+    row("ready, full, after a stop", format!("{:.0} ms", full.starts.stopped));
+    row("ready, full, after `kill -9` under load", format!("{:.0} ms", full.starts.killed));
+    let each =
+        |bytes: u64| format!("{:.0} bytes per event", bytes as f64 / full.events.max(1) as f64);
+    row("events as JSON", each(full.raw));
+    row("store, right after the load", each(full.store_loaded));
+    row("store, after a stop and a start", each(full.store));
+    row("ingest log (kept for repair, bounded)", each(full.log));
+    let mut text = table.end();
+    let _ = writeln!(
+        text,
+        "The load generator used {:.0} s of processor time in all.\n",
+        figures.client.as_secs_f64()
+    );
+    text
+}
+
+fn calls(calls: &[Call]) -> String {
+    let mut table = Table::new(
+        "## Management and reading\n\nOn the full instance.\n\n",
+        &["request", "p50, ms", "p99, ms", "per second, 1 connection", "per second, 8 connections"],
+    );
+    for call in calls {
+        table.row(&[
+            call.name.to_owned(),
+            short(call.p50),
+            short(call.p99),
+            grouped(call.alone),
+            call.together.map_or_else(|| "–".to_owned(), grouped),
+        ]);
+    }
+    table.end()
+}
+
+fn library(library: Option<&Library>) -> String {
+    let Some(library) = library else { return String::new() };
+    let mut table = Table::new(
+        "## The store alone\n\nAs a library: no log, no persons, no HTTP; transactions of up to 4,000 events.\n\n",
+        &["", "per second"],
+    );
+    for (name, value) in [
+        ("events written, one partition", library.insert_one),
+        ("events written, four partitions at a time", library.insert_four),
+        ("pages of the newest 100 events", library.pages),
+        ("events by uuid", library.by_uuid),
+    ] {
+        table.row(&[name.to_owned(), grouped(value)]);
+    }
+    table.end()
+}
+
+/// A table under construction.
+struct Table(String);
+
+impl Table {
+    fn new(before: &str, columns: &[&str]) -> Self {
+        let mut table = Self(before.to_owned());
+        table.row(&columns.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        let _ = writeln!(table.0, "|{}", "---|".repeat(columns.len()));
+        table
+    }
+
+    fn row(&mut self, cells: &[String]) {
+        let _ = writeln!(self.0, "| {} |", cells.join(" | "));
+    }
+
+    fn end(mut self) -> String {
+        self.0.push('\n');
+        self.0
+    }
+}
+
+fn yes(kept: bool) -> String {
+    if kept { "yes" } else { "**no**" }.to_owned()
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+/// Two or three digits that count.
+fn short(value: f64) -> String {
+    if value >= 100.0 {
+        grouped(value)
+    } else if value >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// A whole number with a comma every three digits.
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,120 @@
+//! What the service stores as fast as it can, by kind of event, and how soon
+//! an event is readable below that rate.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use tokio::time::{Instant, sleep};
+use weir_bench::api::Api;
+use weir_bench::client::Connection;
+use weir_bench::events::{People, Shape, Source, Template};
+use weir_bench::load::{Load, Work, send};
+use weir_bench::random::Random;
+use weir_bench::stats::{Latencies, median};
+
+use crate::rounds::send_until_readable;
+use crate::service::Service;
+
+/// Events of a request.
+const BATCH: usize = 100;
+/// Longest wait for one event.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Kinds of traffic.
+const KINDS: [(&str, Shape, People); 3] = [
+    ("server events, a new person each", Shape::Server, People::New),
+    ("server events, 10,000 known people", Shape::Server, People::Known(10_000)),
+    ("browser page views, nobody identified", Shape::Browser, People::New),
+];
+
+/// Stored events per second of one kind of traffic.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) acknowledged: f64,
+    pub(crate) stored: f64,
+}
+
+/// Times from an answer until the event could be read.
+#[derive(Debug)]
+pub(crate) struct Freshness {
+    /// Share of the sustainable rate.
+    pub(crate) share: f64,
+    /// Events per second that were sent meanwhile.
+    pub(crate) rate: f64,
+    pub(crate) p50: f64,
+    pub(crate) p95: f64,
+    pub(crate) probes: usize,
+}
+
+/// Stores each kind of traffic in turns.
+pub(crate) async fn kinds(service: &Service, rounds: usize, time: Duration) -> Result<Vec<Kind>> {
+    let mut rates = [const { (Vec::new(), Vec::new()) }; KINDS.len()];
+    for round in 0..rounds {
+        for (index, (name, shape, people)) in KINDS.into_iter().enumerate() {
+            crate::say(&format!("storing: {name}, {} of {rounds}", round + 1));
+            let template = Template::batch(&service.instance.project_api_key, shape, BATCH);
+            let seed = 1_000 + (round * KINDS.len() + index) as u64;
+            let work = Work::Fresh(template, Arc::new(Source::new(seed, people)));
+            let load = Load::closed(service.address(), 8, time, work);
+            let (outcome, took) = send_until_readable(service, load).await?;
+            rates[index].0.push(outcome.rate());
+            rates[index].1.push(outcome.events as f64 / took.as_secs_f64());
+        }
+    }
+    let kinds = KINDS.into_iter().zip(rates).map(|((name, ..), (acknowledged, stored))| Kind {
+        name,
+        acknowledged: median(&acknowledged),
+        stored: median(&stored),
+    });
+    Ok(kinds.collect())
+}
+
+/// Sends a share of the sustainable rate, and single events beside it that are
+/// looked for until they are readable.
+pub(crate) async fn freshness(
+    service: &Service,
+    sustainable: f64,
+    share: f64,
+    time: Duration,
+) -> Result<Freshness> {
+    crate::say(&format!("time to readable at {:.0} % of the sustainable rate", share * 100.0));
+    let template = Template::batch(&service.instance.project_api_key, Shape::Server, BATCH);
+    let work = Work::Fresh(template, Arc::clone(&service.source));
+    let load = Load {
+        rate: Some((sustainable * share / BATCH as f64).max(1.0)),
+        ..Load::closed(service.address(), 4, time, work)
+    };
+    let background = tokio::spawn(send(load));
+    let probes = probe(service, time).await?;
+    let outcome = background.await??;
+    ensure!(outcome.refused == 0, "a load below the sustainable rate was refused");
+    Ok(Freshness {
+        share,
+        rate: outcome.rate(),
+        p50: probes.percentile(0.5),
+        p95: probes.percentile(0.95),
+        probes: probes.count(),
+    })
+}
+
+async fn probe(service: &Service, time: Duration) -> Result<Latencies> {
+    let mut template = Template::single(&service.instance.project_api_key, Shape::Server);
+    let mut connection = Connection::open(service.address()).await?;
+    let mut api = Api::open(service.address(), &service.instance).await?;
+    let mut random = Random::new(5);
+    let mut latencies = Latencies::default();
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        let uuid = service.source.uuid(template.stamp(&service.source).start);
+        let status = connection.send(template.request()).await?.status;
+        ensure!(status == 200, "a probe was answered with {status}");
+        let answered = Instant::now();
+        api.wait_readable(&[uuid], PATIENCE).await?;
+        latencies.add(answered.elapsed());
+        // At random, or the probes would march in step with the commits.
+        sleep(random.between(Duration::from_millis(10), Duration::from_millis(120))).await;
+    }
+    Ok(latencies)
+}

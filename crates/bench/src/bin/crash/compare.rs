@@ -1,0 +1,175 @@
+//! Comparing what was acknowledged with what the service shows.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+use weir_bench::api::{Api, EventRow, metric, organization_path};
+use weir_bench::client::Connection;
+use weir_bench::random::Random;
+use weir_bench::weir::{Instance, Weir};
+
+use crate::Check;
+use crate::ledger::distinct_id;
+use crate::sending::{Shared, lock, setting};
+
+/// For everything acknowledged to become readable, also in a build without
+/// optimisation.
+const DRAIN: Duration = Duration::from_secs(600);
+/// Events that tell when all before them are readable: enough to be in every
+/// partition.
+const LAST: u64 = 64;
+/// Events that are also looked for one by one.
+const SPOT_CHECKS: u64 = 50;
+
+/// What must hold for the events.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    pub(crate) missing: Check,
+    pub(crate) twice: Check,
+    pub(crate) content: Check,
+    pub(crate) settings: Check,
+    /// How many events were readable at the last comparison.
+    pub(crate) readable: usize,
+}
+
+impl Checks {
+    pub(crate) fn new() -> Self {
+        Self {
+            missing: Check::new("every acknowledged event is there"),
+            twice: Check::new("no event is there twice"),
+            content: Check::new("every event is as it was sent, and nothing else is there"),
+            settings: Check::new("every acknowledged change of a setting is there"),
+            readable: 0,
+        }
+    }
+
+    /// Compares the setting.
+    pub(crate) async fn setting(
+        &mut self,
+        weir: &Weir,
+        instance: &Instance,
+        ledger: &Shared,
+    ) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Organization {
+            name: String,
+        }
+        let (tried, kept) = {
+            let ledger = lock(ledger);
+            (ledger.setting_tried, ledger.setting_kept)
+        };
+        let mut api = Api::open(weir.address, instance).await?;
+        let (status, body) = api.call("GET", &organization_path(instance), "").await?;
+        ensure!(status == 200, "the organization answered {status}");
+        let found: Organization = serde_json::from_slice(&body)?;
+        if kept > 0 && !(kept..=tried).any(|number| setting(number) == found.name) {
+            self.settings.fail(format!(
+                "the name is {:?}; acknowledged: {:?}, tried: {:?}",
+                found.name,
+                setting(kept),
+                setting(tried)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Waits until everything is readable and compares all events.
+    pub(crate) async fn events(
+        &mut self,
+        weir: &Weir,
+        instance: &Instance,
+        ledger: &Shared,
+        random: &mut Random,
+    ) -> Result<()> {
+        drained(weir, instance, ledger).await?;
+        let mut api = Api::open(weir.address, instance).await?;
+        let mut found: HashMap<Uuid, u32> = HashMap::new();
+        let mut next = Some("?limit=1000".to_owned());
+        while let Some(query) = next {
+            let page = api.events(&query).await?;
+            for event in &page.results {
+                *found.entry(event.uuid).or_default() += 1;
+                self.look_at(event, ledger);
+            }
+            next = page.next;
+        }
+        self.readable = found.len();
+        for (uuid, count) in found.iter().filter(|(_, count)| **count > 1) {
+            self.twice.fail(format!("{uuid} is there {count} times"));
+        }
+        let acknowledged: Vec<(u64, Uuid)> = {
+            let ledger = lock(ledger);
+            ledger.acknowledged().map(|number| (number, ledger.uuid(number))).collect()
+        };
+        for (number, uuid) in &acknowledged {
+            if !found.contains_key(uuid) {
+                self.missing.fail(format!("event {number}, {uuid}, is not in the list"));
+            }
+        }
+        for _ in 0..SPOT_CHECKS.min(acknowledged.len() as u64) {
+            let place = random.below(acknowledged.len() as u64);
+            let Some((number, uuid)) =
+                usize::try_from(place).ok().and_then(|p| acknowledged.get(p))
+            else {
+                continue;
+            };
+            if !api.is_readable(*uuid).await? {
+                self.missing.fail(format!("event {number}, {uuid}, is not found by its uuid"));
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, event: &EventRow, ledger: &Shared) {
+        #[derive(Deserialize)]
+        struct Properties {
+            number: u64,
+        }
+        let Some(number) = lock(ledger).number(event.uuid) else {
+            return self.content.fail(format!("{} ({}) was never sent", event.uuid, event.event));
+        };
+        let properties: Option<Properties> = serde_json::from_str(event.properties.get()).ok();
+        let same = event.event == "crash test"
+            && event.distinct_id == distinct_id(number)
+            && properties.is_some_and(|properties| properties.number == number);
+        if !same {
+            self.content.fail(format!("event {number}, {}, is not as it was sent", event.uuid));
+        }
+    }
+}
+
+/// Waits until everything acknowledged so far is readable. Events that are sent
+/// now come after all others in the log; live and imported ones go separate
+/// ways.
+async fn drained(weir: &Weir, instance: &Instance, ledger: &Shared) -> Result<()> {
+    for historical in [false, true] {
+        let (numbers, body, uuids) = {
+            let mut ledger = lock(ledger);
+            let numbers = ledger.take(LAST);
+            let body = ledger.batch(&instance.project_api_key, &numbers, historical, 0);
+            let uuids: Vec<Uuid> = numbers.iter().map(|number| ledger.uuid(*number)).collect();
+            (numbers, body, uuids)
+        };
+        let text = format!(
+            "POST /batch/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut connection = Connection::open(weir.address).await?;
+        let status = connection.send(text.as_bytes()).await?.status;
+        ensure!(status == 200, "the last events were answered with {status}");
+        lock(ledger).acknowledge(&numbers);
+        let mut api = Api::open(weir.address, instance).await?;
+        api.wait_readable(&uuids, DRAIN).await.context("the log is not applied")?;
+    }
+    // The gauge is set once a second.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while metric(weir.metrics, "weir_ingest_apply_lag_bytes").await? != 0.0 {
+        ensure!(Instant::now() < deadline, "everything is readable, and the lag is not zero");
+        sleep(Duration::from_millis(100)).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! The crash harness: ends a process without warning while it works, starts it
+//! again, and compares what was acknowledged with what is there.
+//!
+//! `crash --weir PATH` does it to the service, through its own interfaces;
+//! `crash --store` to the store alone. The last line is `N passed, N failed`;
+//! the exit code tells the same.
+
+mod compare;
+mod ledger;
+mod sending;
+mod service;
+mod store;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, Subcommand};
+use weir_bench::clock;
+
+/// Kills a service under load and looks for what is missing.
+#[derive(Debug, Parser)]
+#[command(name = "crash", args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(flatten)]
+    run: Run,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// Binary to run
+    #[arg(long, value_name = "PATH", required_unless_present = "store")]
+    weir: Option<PathBuf>,
+    /// Test the store alone
+    #[arg(long, conflicts_with = "weir")]
+    store: bool,
+    /// How often to kill it
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    cycles: u32,
+    /// Seed of all that is random [default: of the clock]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Directory to work in [default: the system's for temporary files]
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Keep the working directory when something failed
+    #[arg(long)]
+    keep: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write to a store until killed (the harness starts it)
+    #[command(hide = true)]
+    Writer {
+        /// Directory of the store
+        directory: PathBuf,
+        /// Seed of the sizes of writes
+        seed: u64,
+    },
+}
+
+/// One thing that must hold.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) name: &'static str,
+    /// What was found instead.
+    pub(crate) faults: Vec<String>,
+}
+
+impl Check {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, faults: Vec::new() }
+    }
+
+    pub(crate) fn fail(&mut self, fault: String) {
+        self.faults.push(fault);
+    }
+}
+
+fn main() -> Result<ExitCode> {
+    let cli = Cli::parse();
+    if let Some(Command::Writer { directory, seed }) = cli.command {
+        store::write(&directory, seed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let seed = cli.run.seed.unwrap_or_else(|| clock::micros().unsigned_abs() % 1_000_000);
+    say(&format!("seed {seed}"));
+    let place = cli.run.directory.clone().unwrap_or_else(std::env::temp_dir);
+    let directory = tempfile::Builder::new().prefix("weir-crash-").tempdir_in(place)?;
+    let checks = match &cli.run.weir {
+        Some(binary) => service::run(binary, directory.path(), cli.run.cycles, seed),
+        None => store::run(directory.path(), cli.run.cycles, seed),
+    };
+    let failed = match &checks {
+        Ok(checks) => checks.iter().any(|check| !check.faults.is_empty()),
+        Err(_) => true,
+    };
+    if failed && cli.run.keep {
+        say(&format!("kept: {}", directory.keep().display()));
+    }
+    let checks = checks.with_context(|| format!("seed {seed}"))?;
+    Ok(tell(&checks))
+}
+
+/// Prints every check and the sum.
+fn tell(checks: &[Check]) -> ExitCode {
+    /// Enough to see what kind of fault it is.
+    const SHOWN: usize = 8;
+    for check in checks {
+        let mark = if check.faults.is_empty() { "ok" } else { "FAILED" };
+        say(&format!("{mark:6} {}", check.name));
+        for fault in check.faults.iter().take(SHOWN) {
+            say(&format!("       {fault}"));
+        }
+        if check.faults.len() > SHOWN {
+            say(&format!("       and {} more", check.faults.len() - SHOWN));
+        }
+    }
+    let failed = checks.iter().filter(|check| !check.faults.is_empty()).count();
+    say(&format!("{} passed, {failed} failed", checks.len() - failed));
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A line on standard output.
+pub(crate) fn say(line: &str) {
+    // Nobody may be listening.
+    let _ = writeln!(std::io::stdout(), "{line}");
+}

@@ -1,0 +1,187 @@
+//! Clients of the service: they send until it goes away.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use weir_bench::api::{organization_path, request};
+use weir_bench::client::Connection;
+use weir_bench::random::Random;
+use weir_bench::weir::{Instance, Weir};
+
+use crate::ledger::Ledger;
+
+/// Connections that send events.
+const SENDERS: u64 = 6;
+/// Events of a batch.
+const BATCH: u64 = 200;
+/// Longest pause of a sender between two requests.
+const PAUSE: Duration = Duration::from_millis(30);
+/// An answer takes no longer while the service lives.
+const ANSWER: Duration = Duration::from_secs(30);
+/// New events of one cycle: what a build without optimisation stores soon.
+const PER_CYCLE: u64 = 4_000;
+
+/// The ledger, shared by all clients. Locked for single changes only.
+pub(crate) type Shared = Arc<Mutex<Ledger>>;
+
+/// Clients at work.
+pub(crate) struct Clients(JoinSet<()>);
+
+impl Clients {
+    /// Starts them.
+    pub(crate) fn start(weir: &Weir, instance: &Instance, ledger: &Shared, seed: u64) -> Self {
+        let mut clients = JoinSet::new();
+        let most = lock(ledger).len() + PER_CYCLE;
+        for index in 0..SENDERS {
+            let sender = Sender {
+                weir: weir.clone(),
+                key: instance.project_api_key.clone(),
+                ledger: Arc::clone(ledger),
+                random: Random::new(seed * 31 + index),
+                most,
+            };
+            clients.spawn(sender.run());
+        }
+        clients.spawn(change_setting(weir.clone(), instance.clone(), Arc::clone(ledger)));
+        Self(clients)
+    }
+
+    /// Waits until all have noticed that the service is gone.
+    pub(crate) async fn gone(mut self) {
+        while self.0.join_next().await.is_some() {}
+    }
+}
+
+/// The ledger behind its lock; a client that panicked leaves it sound.
+pub(crate) fn lock(ledger: &Shared) -> std::sync::MutexGuard<'_, Ledger> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Sender {
+    weir: Weir,
+    key: String,
+    ledger: Shared,
+    random: Random,
+    most: u64,
+}
+
+/// What came of a request, and what is odd about it.
+enum Told {
+    Kept,
+    Refused(Option<String>),
+    /// No answer: the service is gone.
+    Nothing(Option<String>),
+}
+
+impl Sender {
+    async fn run(mut self) {
+        let Ok(mut connection) = Connection::open(self.weir.address).await else { return };
+        loop {
+            let (numbers, path, body) = self.next();
+            let text = format!(
+                "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+                 Content-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let answer = timeout(ANSWER, connection.send(text.as_bytes())).await;
+            let told = match answer {
+                Ok(Ok(answer)) if answer.status == 200 => Told::Kept,
+                Ok(Ok(answer)) if answer.status == 503 => Told::Refused(None),
+                Ok(Ok(answer)) => {
+                    let body = String::from_utf8_lossy(answer.body);
+                    Told::Refused(Some(format!("{path} answered {}: {body}", answer.status)))
+                }
+                Ok(Err(_)) => Told::Nothing(None),
+                Err(_) => Told::Nothing(Some(format!("{path} got no answer in {ANSWER:?}"))),
+            };
+            if !self.note(numbers, told) {
+                return;
+            }
+            sleep(self.random.between(Duration::ZERO, PAUSE)).await;
+        }
+    }
+
+    /// Writes down what came of a request; tells whether to go on.
+    fn note(&self, numbers: Vec<u64>, told: Told) -> bool {
+        let mut ledger = lock(&self.ledger);
+        match told {
+            Told::Kept => {
+                ledger.acknowledge(&numbers);
+                true
+            }
+            Told::Refused(surprise) => {
+                ledger.surprises.extend(surprise);
+                ledger.leave_unsure(numbers);
+                true
+            }
+            Told::Nothing(surprise) => {
+                ledger.surprises.extend(surprise);
+                ledger.leave_unsure(numbers);
+                false
+            }
+        }
+    }
+
+    /// The next request: its events, path and body.
+    fn next(&mut self) -> (Vec<u64>, &'static str, String) {
+        let mut ledger = lock(&self.ledger);
+        let historical = self.random.one_in(6);
+        // What had no answer is sent again, mostly.
+        if self.random.one_in(2)
+            && let Some(numbers) = ledger.take_unsure()
+        {
+            let body = ledger.batch(&self.key, &numbers, historical, 0);
+            return (numbers, "/batch/", body);
+        }
+        let known = ledger.len();
+        let spent = known >= self.most;
+        if self.random.one_in(10) && !spent {
+            let mut numbers = ledger.take(BATCH);
+            // Some that were sent before, one twice in the same request.
+            for _ in 0..self.random.below(8) {
+                numbers.push(self.random.below(known.max(1)));
+            }
+            if let Some(first) = numbers.first().copied() {
+                numbers.push(first);
+            }
+            let body = ledger.batch(&self.key, &numbers, historical, self.random.below(4));
+            return (numbers, "/batch/", body);
+        }
+        let again = known > 0 && (spent || self.random.one_in(8));
+        let numbers = if again { vec![self.random.below(known)] } else { ledger.take(1) };
+        let number = numbers.first().copied().unwrap_or(0);
+        let body = ledger.single(&self.key, number);
+        (numbers, "/capture/", body)
+    }
+}
+
+/// Renames the organization, counting up.
+async fn change_setting(weir: Weir, instance: Instance, ledger: Shared) {
+    let Ok(mut connection) = Connection::open(weir.address).await else { return };
+    let path = organization_path(&instance);
+    loop {
+        let number = {
+            let mut ledger = lock(&ledger);
+            ledger.setting_tried += 1;
+            ledger.setting_tried
+        };
+        let body = format!(r#"{{"name":"{}"}}"#, setting(number));
+        let text = request(&instance, "PATCH", &path, &body);
+        match timeout(ANSWER, connection.send(&text)).await {
+            Ok(Ok(answer)) if answer.status == 200 => lock(&ledger).setting_kept = number,
+            Ok(Ok(answer)) => {
+                let fault = format!("PATCH answered {}", answer.status);
+                lock(&ledger).surprises.push(fault);
+            }
+            Ok(Err(_)) | Err(_) => return,
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// The setting's value for a count.
+pub(crate) fn setting(number: u64) -> String {
+    format!("Crash {number}")
+}

@@ -1,0 +1,201 @@
+//! Killing the service under load.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde::Deserialize;
+use tokio::time::sleep;
+use weir_bench::process::Process;
+use weir_bench::random::Random;
+use weir_bench::until_told;
+use weir_bench::weir::{Instance, Weir};
+
+use crate::compare::Checks;
+use crate::ledger::Ledger;
+use crate::sending::{Clients, Shared, lock};
+use crate::{Check, say};
+
+/// For a start; a longer one is a failure of its own.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The promise for a restart (SECURITY-NOTES F1), for a release build.
+const PROMISED: Duration = Duration::from_secs(10);
+/// How long the service works before it is killed.
+const WORKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1_800));
+/// All events are compared after so many cycles.
+const COMPARE_EVERY: u32 = 5;
+
+/// Runs the cycles.
+pub(crate) fn run(binary: &Path, directory: &Path, cycles: u32, seed: u64) -> Result<Vec<Check>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(until_told(kill_cycles(binary, directory, cycles, seed)))
+}
+
+/// The service between its kills.
+struct Patient {
+    weir: Weir,
+    instance: Instance,
+    ledger: Shared,
+    random: Random,
+    log_read: u64,
+    restarts: Vec<Duration>,
+    faults: Check,
+    checks: Checks,
+}
+
+async fn kill_cycles(
+    binary: &Path,
+    directory: &Path,
+    cycles: u32,
+    seed: u64,
+) -> Result<Vec<Check>> {
+    let weir = Weir::new(binary, directory)?;
+    let instance = weir.set_up()?;
+    let mut patient = Patient {
+        weir,
+        instance,
+        ledger: Arc::new(Mutex::new(Ledger::new(seed))),
+        random: Random::new(seed),
+        log_read: 0,
+        restarts: Vec::new(),
+        faults: Check::new("no damage, no error, no unexpected answer"),
+        checks: Checks::new(),
+    };
+    let mut process = patient.start().await?;
+    let mut early = 0;
+    for cycle in 1..=cycles {
+        let before = lock(&patient.ledger).acknowledged().count();
+        let works = patient.random.between(WORKS.0, WORKS.1);
+        let clients = Clients::start(
+            &patient.weir,
+            &patient.instance,
+            &patient.ledger,
+            seed + u64::from(cycle),
+        );
+        sleep(works).await;
+        ensure!(process.ended()?.is_none(), "the service ended: {}", patient.weir.last_lines());
+        process.kill()?;
+        clients.gone().await;
+        let now = lock(&patient.ledger).acknowledged().count();
+
+        let mut note = String::new();
+        if patient.random.one_in(3) {
+            let after = patient.kill_early().await?;
+            early += 1;
+            note = format!(", killed again {} ms into the restart", after.as_millis());
+        }
+        process = patient.start().await?;
+        let took = patient.restarts.last().copied().unwrap_or_default();
+        say(&format!(
+            "cycle {cycle}: killed after {} ms, {} acknowledged{note}, ready in {} ms",
+            works.as_millis(),
+            now - before,
+            took.as_millis()
+        ));
+        let Patient { weir, instance, ledger, random, checks, .. } = &mut patient;
+        checks.setting(weir, instance, ledger).await?;
+        if cycle % COMPARE_EVERY == 0 || cycle == cycles {
+            checks.events(weir, instance, ledger, random).await?;
+            say(&format!("compared: {} events readable", checks.readable));
+        }
+    }
+    patient.stop_and_look_again(process).await?;
+    Ok(patient.sum_up(cycles, early))
+}
+
+impl Patient {
+    /// Starts the service, and reads what it says about its recovery.
+    async fn start(&mut self) -> Result<Process> {
+        let (process, took) = self.weir.start_ready(PATIENCE).await?;
+        self.restarts.push(took);
+        self.read_log()?;
+        Ok(process)
+    }
+
+    /// Starts the service and kills it during its recovery or right after.
+    async fn kill_early(&mut self) -> Result<Duration> {
+        let last = self.restarts.last().copied().unwrap_or_default();
+        let after = self.random.between(Duration::ZERO, last.mul_f64(1.3));
+        let mut process = self.weir.start()?;
+        sleep(after).await;
+        ensure!(process.ended()?.is_none(), "the service ended: {}", self.weir.last_lines());
+        process.kill()?;
+        self.read_log()?;
+        Ok(after)
+    }
+
+    /// An orderly stop must not lose anything either.
+    async fn stop_and_look_again(&mut self, mut process: Process) -> Result<()> {
+        let status = process.stop(PATIENCE).await?;
+        if !status.success() {
+            self.faults.fail(format!("stopped with {status}"));
+        }
+        let mut process = self.start().await?;
+        let Self { weir, instance, ledger, random, checks, .. } = self;
+        checks.setting(weir, instance, ledger).await?;
+        checks.events(weir, instance, ledger, random).await?;
+        process.stop(PATIENCE).await?;
+        self.read_log()
+    }
+
+    /// Prints repairs and collects errors from the new lines of the service's log.
+    fn read_log(&mut self) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Line {
+            level: String,
+            #[serde(default)]
+            message: String,
+            #[serde(default)]
+            torn_bytes: u64,
+            #[serde(default)]
+            damaged: u64,
+        }
+        let mut file = File::open(self.weir.log())?;
+        file.seek(SeekFrom::Start(self.log_read))?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        self.log_read += text.len() as u64;
+        for line in text.lines() {
+            // The kill may have cut the last line.
+            let Ok(told) = serde_json::from_str::<Line>(line) else { continue };
+            if told.torn_bytes > 0 {
+                say(&format!("repair: {} bytes of a torn tail cut off the log", told.torn_bytes));
+            }
+            if told.damaged > 0 || told.level == "ERROR" {
+                self.faults.fail(format!("the service says: {line}"));
+            } else if told.level == "WARN" {
+                say(&format!("warning: {}", told.message));
+            }
+        }
+        Ok(())
+    }
+
+    fn sum_up(self, cycles: u32, early: u32) -> Vec<Check> {
+        let Self { ledger, restarts, mut faults, checks, .. } = self;
+        let mut ledger = lock(&ledger);
+        for surprise in ledger.surprises.drain(..) {
+            faults.fail(surprise);
+        }
+        let longest = restarts.iter().max().copied().unwrap_or_default();
+        let mut restart = Check::new("every restart takes less than ten seconds");
+        if longest > PROMISED {
+            restart.fail(format!("the longest took {} ms", longest.as_millis()));
+        }
+        say(&format!(
+            "{cycles} cycles, {early} of them killed again during or right after recovery; \
+             {} sent, {} acknowledged, {} readable; missing {}, twice {}; \
+             {} starts, the longest took {} ms",
+            ledger.len(),
+            ledger.acknowledged().count(),
+            checks.readable,
+            checks.missing.faults.len(),
+            checks.twice.faults.len(),
+            restarts.len(),
+            longest.as_millis()
+        ));
+        vec![checks.missing, checks.twice, checks.content, checks.settings, restart, faults]
+    }
+}

@@ -1,0 +1,165 @@
+//! Processes under test: started, watched, and ended by their id whatever
+//! happens.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A running child process; killed when dropped.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(command: &mut Command) -> Result<Self> {
+        let child = command
+            .spawn()
+            .with_context(|| format!("cannot start {}", command.get_program().display()))?;
+        Ok(Self { child })
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its standard output, if it was asked for and not taken yet.
+    pub fn take_output(&mut self) -> Option<std::process::ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// Ends it without warning and waits until it is gone.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Asks it to stop, and waits.
+    ///
+    /// # Errors
+    /// When it does not stop in time.
+    pub async fn stop(&mut self, patience: Duration) -> Result<ExitStatus> {
+        let id = i32::try_from(self.id()).ok().and_then(Pid::from_raw).context("no process id")?;
+        kill_process(id, Signal::TERM)?;
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if tokio::time::Instant::now() > deadline {
+                bail!("process {} did not stop within {patience:?}", self.id());
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Processor time that a process has used; `"self"` is this one.
+///
+/// # Errors
+/// When there is no such process.
+pub fn cpu(process: &str) -> Result<Duration> {
+    ticks(Path::new(&format!("/proc/{process}/stat"))).map(|(_, time)| time)
+}
+
+/// Processor time of a process by the names of its threads, digits at the end
+/// of a name left out. Threads that have ended are missing.
+///
+/// # Errors
+/// When there is no such process.
+pub fn cpu_by_thread(process: u32) -> Result<BTreeMap<String, Duration>> {
+    let mut threads: BTreeMap<String, Duration> = BTreeMap::new();
+    for entry in fs::read_dir(format!("/proc/{process}/task"))? {
+        // A thread may end meanwhile.
+        if let Ok((name, time)) = ticks(&entry?.path().join("stat")) {
+            let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || "-:_ ".contains(c));
+            *threads.entry(name.to_owned()).or_default() += time;
+        }
+    }
+    Ok(threads)
+}
+
+/// Name and processor time of a process or thread.
+fn ticks(stat: &Path) -> Result<(String, Duration)> {
+    // Linux counts in hundredths of a second here, on every architecture.
+    const TICK: Duration = Duration::from_millis(10);
+    let text = fs::read_to_string(stat)?;
+    let (before, after) = text.rsplit_once(')').context("unexpected form of stat")?;
+    let name = before.split_once('(').map_or("", |(_, name)| name);
+    // The state is field 3; user and system time are 14 and 15.
+    let times: u32 = after
+        .split_ascii_whitespace()
+        .skip(11)
+        .take(2)
+        .map(|field| field.parse::<u32>().unwrap_or(0))
+        .sum();
+    Ok((name.to_owned(), TICK * times))
+}
+
+/// Memory of a process in bytes, pages shared with others counted by their
+/// share (PSS).
+///
+/// # Errors
+/// When there is no such process or it belongs to somebody else.
+pub fn memory(process: u32) -> Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).context("no Pss line")?;
+    let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse()?;
+    Ok(kibibytes << 10)
+}
+
+/// Bytes that the files below a directory occupy.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn disk_usage(directory: &Path) -> Result<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut sum = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        // Files of a running store come and go.
+        let Ok(meta) = entry.metadata() else { continue };
+        sum += if meta.is_dir() { disk_usage(&entry.path())? } else { meta.blocks() * 512 };
+    }
+    Ok(sum)
+}
+
+/// An address on this host that nobody listens on.
+///
+/// # Errors
+/// When there is none.
+pub fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}

@@ -1,0 +1,178 @@
+//! A Weir service as its users run it: the binary, a data directory, settings
+//! from the environment.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+use tokio::time::{Instant, sleep};
+
+use crate::client::Connection;
+use crate::process::{Process, free_address};
+
+/// Pause between two questions whether it is ready.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// What `weir setup --json` prints.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Instance {
+    /// The organization.
+    pub organization_id: String,
+    /// The project.
+    pub project_id: i64,
+    /// Key that events are sent with.
+    pub project_api_key: String,
+    /// Key with all scopes.
+    pub personal_api_key: String,
+}
+
+/// A data directory, and how the binary runs on it.
+#[derive(Debug, Clone)]
+pub struct Weir {
+    binary: PathBuf,
+    directory: PathBuf,
+    /// Where it listens, over all restarts.
+    pub address: SocketAddr,
+    /// Where its metrics are.
+    pub metrics: SocketAddr,
+}
+
+impl Weir {
+    /// A service with its data and its log below `directory`.
+    ///
+    /// # Errors
+    /// When there is no such binary or no free port.
+    pub fn new(binary: &Path, directory: &Path) -> Result<Self> {
+        let binary = fs::canonicalize(binary)
+            .with_context(|| format!("there is no program {}", binary.display()))?;
+        fs::create_dir_all(directory)?;
+        Ok(Self {
+            binary,
+            directory: directory.to_owned(),
+            address: free_address()?,
+            metrics: free_address()?,
+        })
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    /// The file with the log lines of all runs.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.directory.join("weir.log")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Result<Command> {
+        let log = File::options().create(true).append(true).open(self.log())?;
+        let mut command = Command::new(&self.binary);
+        // Settings of whoever runs this must not reach the service; the site of
+        // a development build is no setting.
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("WEIR_") && text != "WEIR_SITE" {
+                command.env_remove(&name);
+            }
+        }
+        command
+            .args(arguments)
+            .current_dir(&self.directory)
+            .env("WEIR_LISTEN", self.address.to_string())
+            .env("WEIR_METRICS_LISTEN", self.metrics.to_string())
+            .env("WEIR_DATA", self.data())
+            .env("WEIR_LOG", "warn,weir=info")
+            .env("WEIR_LOG_FORMAT", "json")
+            .env("WEIR_RATE_PER_MINUTE", "0")
+            .env("WEIR_RATE_PER_HOUR", "0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        Ok(command)
+    }
+
+    /// Creates owner, organization, project and key.
+    ///
+    /// # Errors
+    /// When the set-up refuses or prints something else.
+    pub fn set_up(&self) -> Result<Instance> {
+        let mut command = self.command(&[
+            "setup",
+            "--email=owner@weir.example",
+            "--name=Owner",
+            "--organization=Bench",
+            "--project=Bench",
+            "--password-stdin",
+            "--json",
+        ])?;
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        if let Some(mut input) = child.stdin.take() {
+            input.write_all(b"correct horse battery staple 17\n")?;
+        }
+        let output = child.wait_with_output()?;
+        ensure!(output.status.success(), "`weir setup` failed: {}", self.last_lines());
+        serde_json::from_slice(&output.stdout).context("`weir setup --json` printed something else")
+    }
+
+    /// Starts the service without waiting for it.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(&self) -> Result<Process> {
+        Process::start(&mut self.command(&["serve"])?)
+    }
+
+    /// Waits until the service says that it is ready.
+    ///
+    /// # Errors
+    /// When it ends instead, or takes longer than `patience`.
+    pub async fn wait_ready(&self, process: &mut Process, patience: Duration) -> Result<()> {
+        let deadline = Instant::now() + patience;
+        while !self.is_ready().await {
+            if let Some(status) = process.ended()? {
+                bail!("the service ended at its start ({status}): {}", self.last_lines());
+            }
+            if Instant::now() > deadline {
+                bail!("the service is not ready after {patience:?}: {}", self.last_lines());
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+        Ok(())
+    }
+
+    /// Starts the service and waits until it is ready; tells how long it took.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub async fn start_ready(&self, patience: Duration) -> Result<(Process, Duration)> {
+        let began = Instant::now();
+        let mut process = self.start()?;
+        self.wait_ready(&mut process, patience).await?;
+        Ok((process, began.elapsed()))
+    }
+
+    async fn is_ready(&self) -> bool {
+        let Ok(mut connection) = Connection::open(self.address).await else { return false };
+        let asked = connection.send(b"GET /_readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await;
+        asked.is_ok_and(|answer| answer.status == 200)
+    }
+
+    /// The end of the service's log, for messages.
+    #[must_use]
+    pub fn last_lines(&self) -> String {
+        let mut text = String::new();
+        let read = File::open(self.log()).and_then(|mut file| file.read_to_string(&mut text));
+        if read.is_err() {
+            return "it left no log".to_owned();
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(8)..].join("\n")
+    }
+}

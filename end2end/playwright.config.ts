@@ -1,0 +1,47 @@
+import { defineConfig } from "@playwright/test";
+
+// Set by scripts/env where Playwright's own browser could not be downloaded.
+const chromium = process.env.CHROMIUM;
+
+export default defineConfig({
+  testDir: "tests",
+  outputDir: "test-results",
+  fullyParallel: true,
+  forbidOnly: !!process.env.CI,
+  // A test that fails now and then is a fault, in it or in Weir.
+  retries: 0,
+  // Each worker runs a server and a browser; two cores carry two of them.
+  workers: 2,
+  timeout: 30_000,
+  expect: { timeout: 5_000 },
+  reporter: process.env.CI ? [["list"], ["html", { open: "never" }]] : "list",
+  use: {
+    browserName: "chromium",
+    locale: "en-GB",
+    timezoneId: "UTC",
+    trace: "retain-on-failure",
+    launchOptions: {
+      executablePath: chromium,
+      // What the system's browser needs to run as root, and to keep to itself.
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    },
+  },
+  // Every page and form works without scripts, so every test runs both ways.
+  // *.hydrate.spec.ts are about what scripts add.
+  projects: [
+    { name: "scripts-on" },
+    {
+      name: "scripts-off",
+      testIgnore: "**/*.hydrate.spec.ts",
+      use: { javaScriptEnabled: false },
+    },
+  ],
+});

@@ -1,0 +1,120 @@
+// Every page, in both themes, wide and narrow: no violation, no sideways scroll.
+
+import AxeBuilder from "@axe-core/playwright";
+import { type Page } from "@playwright/test";
+import { alive, enter, expect, projectKey, send, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+
+async function check(page: Page, what: string): Promise<void> {
+  for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 360], ["dark", 360]] as const) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme: theme });
+    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze();
+    const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+    expect(found, `${what}, ${theme}, ${width} px`).toEqual([]);
+  }
+  await page.setViewportSize({ width: 320, height: 800 });
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  expect(overflow, `${what} does not scroll sideways at 320 px`).toBeLessThanOrEqual(0);
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+test("before the sign-in", async ({ page, server }) => {
+  test.setTimeout(90_000);
+  for (const [what, path] of [
+    ["set-up", server.setupLink],
+    ["void link", "/setup?token=x"],
+    ["sign-in of an empty instance", "/login"],
+    ["nothing", "/nowhere"],
+  ] as const) {
+    await page.goto(path);
+    await alive(page, true);
+    await check(page, what);
+  }
+});
+
+test("pages without data", async ({ page, server }) => {
+  test.setTimeout(90_000);
+  await enter(page, server, true);
+  for (const path of ["/projects/1/start", "/projects/1/live", "/account/keys"]) {
+    await page.goto(path);
+    await alive(page, true);
+    await check(page, `${path}, empty`);
+  }
+});
+
+test("pages with data", async ({ page, server }) => {
+  test.setTimeout(240_000);
+  await enter(page, server, true);
+  const key = await projectKey(page);
+  const long = "averylongnamewithoutanyspaceinit".repeat(4);
+  await send(server, key, { event: "page viewed", distinct_id: "ada", properties: { $current_url: "https://weir.example/a/long/path?with=query", $lib: "web" } });
+  await send(server, key, { event: long, distinct_id: long });
+  await send(server, key, { event: "no one" });
+
+  await page.goto("/account/keys/new");
+  await alive(page, true);
+  await page.getByLabel("Custom").check();
+  await check(page, "new key");
+  await page.getByLabel("Everything").check();
+  await page.getByLabel("Label").fill("For the list");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.waitForURL("**/account/keys/reveal");
+  await check(page, "reveal");
+
+  await page.goto("/projects/1/live");
+  await alive(page, true);
+  await page.locator(".rows-list a", { hasText: "no one" }).click();
+  await check(page, "live with detail");
+  await page.locator(".switch > summary").click();
+  await check(page, "open menu");
+
+  await page.goto("/organizations");
+  const organization = await page.getByRole("main").getByRole("link").nth(1).getAttribute("href");
+  for (const path of [
+    "/projects/1/start",
+    "/projects/1/live",
+    "/projects/1/settings",
+    "/organizations",
+    "/organizations/new",
+    organization ?? "",
+    "/account",
+    "/account/keys",
+    "/login/again?next=/account",
+    "/projects/999/live",
+  ]) {
+    await page.goto(path);
+    await alive(page, true);
+    await check(page, path);
+  }
+});
+
+test("a refused form", async ({ page, server }) => {
+  test.setTimeout(60_000);
+  await enter(page, server, true);
+  await page.goto("/organizations/new");
+  await alive(page, true);
+  await page.getByLabel("Name").fill("  ");
+  await page.getByRole("button", { name: "Create organization" }).click();
+  await expect(page.getByLabel("Name")).toBeFocused();
+  await check(page, "refused form");
+});
+
+test("the focus follows to the heading of the next page", async ({ page, server }) => {
+  await enter(page, server, true);
+  await alive(page, true);
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Live" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Live" })).toBeFocused();
+  await expect(page).toHaveTitle("Live - Weir");
+});
+
+test("the keyboard reaches the content first", async ({ page }) => {
+  await page.goto("/login");
+  await alive(page, true);
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  await page.keyboard.press("Tab");
+  await expect(page.getByRole("link", { name: "Skip to content" })).toBeFocused();
+});

@@ -1,0 +1,108 @@
+// The first five minutes: from the printed link to the first event on screen.
+
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { type Page } from "@playwright/test";
+import { alive, expect, look, setUp, shell, signIn, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+const run = promisify(execFile);
+
+/** How each snippet is run as it is printed. */
+const runners: Record<string, (snippet: string) => Promise<unknown>> = {
+  curl: (snippet) => shell(snippet),
+  HTTPie: (snippet) => shell(snippet),
+  Python: (snippet) => run("python3", ["-c", snippet]),
+  JavaScript: (snippet) => run(process.execPath, ["--input-type=module", "-e", snippet]),
+};
+
+async function snippet(page: Page, legend: string, label: string): Promise<string> {
+  const tabs = page.locator(".tabs", { has: page.getByRole("group", { name: legend, exact: true }) });
+  await tabs.getByText(label, { exact: true }).click();
+  return (await tabs.locator("pre:visible").textContent()) ?? "";
+}
+
+test("a wrong link says how to print another", async ({ page, scripts }) => {
+  await page.goto("/setup?token=wrong");
+  await alive(page, scripts);
+  await expect(page.getByText("weir setup-link")).toBeVisible();
+  await page.goto("/login");
+  await expect(page.getByText("Nobody has an account yet")).toBeVisible();
+});
+
+test("a weak password is refused at the field, and what was typed stays", async ({ page, server, scripts }) => {
+  await page.goto(server.setupLink);
+  await alive(page, scripts);
+  await page.getByLabel("First name").fill("Ada");
+  await page.getByLabel("E-mail address").fill("ada@weir.example");
+  await page.getByLabel("Password", { exact: true }).fill("password1234");
+  await page.getByLabel("Organization").fill("Kept");
+  await page.getByRole("button", { name: "Set up Weir" }).click();
+  const field = page.getByLabel("Password", { exact: true });
+  await expect(field).toHaveAttribute("aria-invalid", "true");
+  await expect(field).toHaveAccessibleDescription(/password/i);
+  await expect(page.getByLabel("First name")).toHaveValue("Ada");
+  await expect(page.getByLabel("E-mail address")).toHaveValue("ada@weir.example");
+  await expect(page.getByLabel("Organization")).toHaveValue("Kept");
+});
+
+test("from the link to the first event, and to one that is not stored", async ({ page, server, scripts }) => {
+  await setUp(page, server, scripts);
+  await alive(page, scripts);
+  await expect(page.getByText("Waiting for the first event")).toBeVisible();
+  await expect(page.getByText(/^phc_\w+$/)).toBeVisible();
+
+  await shell(await snippet(page, "Language of the snippet", "curl"));
+  const arrived = page.getByRole("link", { name: "first event" });
+  if (!scripts) {
+    // Without scripts the page loads itself anew.
+    await expect(arrived).toBeVisible({ timeout: 12_000 });
+  }
+  await expect(arrived).toBeVisible();
+  await expect(page.getByText("Accepted").first()).toBeVisible();
+
+  await shell(await snippet(page, "Language of the broken snippet", "curl"));
+  await look(page, scripts);
+  await expect(page.getByText("The event does not say whom it is about.")).toBeVisible();
+  await expect(page.getByText("Dropped").first()).toBeVisible();
+});
+
+test("the detail of a dropped event shows reason, fix and payload", async ({ page, scripts }) => {
+  await signIn(page, scripts);
+  await alive(page, scripts);
+  await page.getByRole("link", { name: "broken event" }).first().click();
+  await expect(page).toHaveURL(/\/live\?row=/);
+  const detail = page.getByRole("region", { name: "broken event" });
+  await expect(detail.getByText("The event does not say whom it is about.")).toBeVisible();
+  await expect(detail.getByText(/Send a `distinct_id`/)).toBeVisible();
+  await expect(detail.locator("pre")).toContainText('"event": "broken event"');
+  await detail.getByRole("link", { name: "Close" }).click();
+  await expect(detail).toBeHidden();
+});
+
+for (const label of Object.keys(runners)) {
+  test(`the ${label} snippets work as printed`, async ({ page, scripts }) => {
+    if (label === "HTTPie") {
+      const found = await shell("command -v http || true");
+      test.skip(!found, "HTTPie is not installed here");
+    }
+    await signIn(page, scripts);
+    await alive(page, scripts);
+    const dropped = page.getByText("The event does not say whom it is about.");
+    const before = { stored: await page.getByRole("link", { name: "first event" }).count(), dropped: await dropped.count() };
+    await runners[label]!(await snippet(page, "Language of the snippet", label));
+    await runners[label]!(await snippet(page, "Language of the broken snippet", label));
+    await expect(async () => {
+      await look(page, scripts);
+      const now = { stored: await page.getByRole("link", { name: "first event" }).count(), dropped: await dropped.count() };
+      // The list is short: others are pushed out of it once it is full.
+      expect(now.stored + now.dropped).toBeGreaterThanOrEqual(Math.min(before.stored + before.dropped + 2, 8));
+    }).toPass({ timeout: 10_000 });
+  });
+}
+
+test("the link works once", async ({ page, server }) => {
+  const answer = await page.goto(server.setupLink);
+  expect(answer?.status()).toBe(404);
+});

@@ -1,0 +1,115 @@
+// What the specs share: a server for each file, people, and an eye on the console.
+
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { test as base, expect, type Page } from "@playwright/test";
+import { type Server, startServer } from "../server";
+
+export { expect };
+export type { Server };
+
+const run = promisify(execFile);
+
+export const person = {
+  name: "Ada",
+  email: "ada@weir.example",
+  password: "seven quiet herons at dusk",
+  organization: "Upstream Works",
+  project: "Mill race",
+};
+
+interface Worker {
+  /** Not set up yet, unless the spec's first test does it. */
+  server: Server;
+}
+
+interface Each {
+  /** Whether the browser runs scripts. */
+  scripts: boolean;
+  quietConsole: void;
+}
+
+// Tests of a file build on each other, so each file says
+// `test.describe.configure({ mode: "serial" })`: they share a worker.
+export const test = base.extend<Each, Worker>({
+  server: [
+    async ({}, use) => {
+      const server = await startServer();
+      await use(server);
+      await server.stop();
+    },
+    { scope: "worker" },
+  ],
+  scripts: async ({ javaScriptEnabled }, use) => use(javaScriptEnabled !== false),
+  baseURL: async ({ server }, use) => use(server.url),
+  // Nothing may be written to the console, apart from the browser's own note
+  // that a request was refused: a refused form is part of many tests.
+  quietConsole: [
+    async ({ page }, use) => {
+      const said: string[] = [];
+      page.on("console", (message) => {
+        const refused = message.text().startsWith("Failed to load resource");
+        if (["error", "warning"].includes(message.type()) && !refused) said.push(message.text());
+      });
+      page.on("pageerror", (error) => said.push(String(error)));
+      await use();
+      expect(said, "the console stays empty").toEqual([]);
+    },
+    { auto: true },
+  ],
+});
+
+/** Waits until the page answers to scripts, where there are any. */
+export async function alive(page: Page, scripts: boolean): Promise<void> {
+  if (scripts) await page.locator("html[data-alive]").waitFor({ state: "attached" });
+}
+
+export async function setUp(page: Page, server: Server, scripts: boolean): Promise<void> {
+  await page.goto(server.setupLink);
+  await alive(page, scripts);
+  await page.getByLabel("First name").fill(person.name);
+  await page.getByLabel("E-mail address").fill(person.email);
+  await page.getByLabel("Password", { exact: true }).fill(person.password);
+  await page.getByLabel("Organization").fill(person.organization);
+  await page.getByLabel("First project").fill(person.project);
+  await page.getByRole("button", { name: "Set up Weir" }).click();
+  await page.waitForURL("**/projects/*/start");
+}
+
+export async function signIn(page: Page, scripts: boolean): Promise<void> {
+  await page.goto("/login");
+  await alive(page, scripts);
+  await page.getByLabel("E-mail address").fill(person.email);
+  await page.getByLabel("Password", { exact: true }).fill(person.password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.waitForURL("**/projects/*/start");
+}
+
+/** Sets the instance up at the first call, signs in at later ones. */
+export async function enter(page: Page, server: Server, scripts: boolean): Promise<void> {
+  if ((await page.request.get(server.setupLink)).ok()) await setUp(page, server, scripts);
+  else await signIn(page, scripts);
+}
+
+export async function projectKey(page: Page): Promise<string> {
+  const text = await page.locator("code", { hasText: /^phc_/ }).first().textContent();
+  return text ?? "";
+}
+
+export async function send(server: Server, key: string, event: object): Promise<void> {
+  const answer = await fetch(`${server.url}/i/v0/e/`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ api_key: key, ...event }),
+  });
+  expect(answer.status).toBe(200);
+}
+
+export async function shell(command: string): Promise<string> {
+  return (await run("bash", ["-c", command])).stdout;
+}
+
+/** Looks again, as the page does by itself every few seconds without scripts. */
+export async function look(page: Page, scripts: boolean): Promise<void> {
+  if (!scripts) await page.reload();
+}

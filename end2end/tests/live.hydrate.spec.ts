@@ -1,0 +1,111 @@
+// What scripts add to the live page: rows as they arrive, pause, filter.
+
+import { type Page } from "@playwright/test";
+import { alive, enter, expect, projectKey, send, type Server, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+async function openLive(page: Page, server: Server): Promise<string> {
+  await enter(page, server, true);
+  const key = await projectKey(page);
+  await page.goto("/projects/1/live");
+  await alive(page, true);
+  await expect(page.locator(".status-live")).toBeVisible();
+  return key;
+}
+
+const row = (page: Page, name: string) => page.locator(".rows-list a", { hasText: name });
+
+test("an event is visible within a second", async ({ page, server }) => {
+  const key = await openLive(page, server);
+  await expect(page.getByText("Nothing has arrived yet")).toBeVisible();
+  const before = Date.now();
+  await send(server, key, { event: "quick one", distinct_id: "ada" });
+  await expect(row(page, "quick one")).toBeVisible({ timeout: 1_000 });
+  test.info().annotations.push({ type: "ms until visible", description: String(Date.now() - before) });
+  await send(server, key, { event: "no one" });
+  await expect(row(page, "no one")).toContainText("The event does not say whom it is about.");
+});
+
+test("the start page ticks itself", async ({ page, server }) => {
+  await enter(page, server, true);
+  await alive(page, true);
+  const key = await projectKey(page);
+  await send(server, key, { event: "ticked", distinct_id: "ada" });
+  await expect(page.getByRole("link", { name: "ticked" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Send an event (done)" })).toBeVisible();
+});
+
+test("space pauses, and nothing is lost meanwhile", async ({ page, server }) => {
+  const key = await openLive(page, server);
+  await page.keyboard.press("Space");
+  await expect(page.getByRole("button", { name: "Resume" })).toBeVisible();
+  await send(server, key, { event: "while paused", distinct_id: "ada" });
+  await expect(page.getByRole("button", { name: "Resume (1 new)" })).toBeVisible();
+  await expect(row(page, "while paused")).toHaveCount(0);
+  await page.keyboard.press("Space");
+  await expect(row(page, "while paused")).toHaveCount(1);
+});
+
+test("the filter covers what is on screen and is in the address", async ({ page, server }) => {
+  const key = await openLive(page, server);
+  await send(server, key, { event: "plan chosen", distinct_id: "ada", properties: { plan: "pro" } });
+  await send(server, key, { event: "plan chosen again", distinct_id: "bob", properties: { plan: "free" } });
+  await expect(row(page, "plan chosen again")).toBeVisible();
+
+  await page.keyboard.press("/");
+  await expect(page.getByLabel("Filter rows")).toBeFocused();
+  await page.keyboard.type("plan=pro");
+  await expect(row(page, "plan chosen")).toHaveCount(1);
+  await expect(page).toHaveURL(/q=plan%3Dpro/);
+  await expect(page.getByText(/1 of \d+ rows on screen match/)).toBeVisible();
+
+  await page.reload();
+  await expect(row(page, "plan chosen")).toHaveCount(1);
+  await expect(page.getByLabel("Filter rows")).toHaveValue("plan=pro");
+
+  await alive(page, true);
+  await page.getByLabel("Filter rows").fill("no such thing");
+  await expect(page.getByText("No row on screen matches")).toBeVisible();
+  await page.getByRole("link", { name: "Clear filters" }).click();
+  await expect(row(page, "plan chosen again")).toBeVisible();
+
+  await page.getByLabel("Outcome").selectOption("dropped");
+  await expect(row(page, "plan chosen")).toHaveCount(0);
+  await expect(row(page, "no one")).toBeVisible();
+});
+
+test("a row opens its detail, which takes the focus", async ({ page, server }) => {
+  await openLive(page, server);
+  await row(page, "quick one").click();
+  const detail = page.getByRole("region", { name: "quick one" });
+  await expect(detail).toBeVisible();
+  await expect(detail.getByRole("heading", { name: "quick one" })).toBeFocused();
+  await page.goBack();
+  await expect(detail).toBeHidden();
+});
+
+test("a lost stream is told, retried, and the gap is filled", async ({ page, server, context }) => {
+  const key = await openLive(page, server);
+  await page.route("**/_live/**", (route) => route.abort());
+  await page.evaluate(() => window.dispatchEvent(new Event("offline")));
+  await context.setOffline(true);
+  await page.reload().catch(() => undefined);
+  await context.setOffline(false);
+  await page.goto("/projects/1/live");
+  await alive(page, true);
+  await expect(page.getByText("The connection is lost.")).toBeVisible({ timeout: 15_000 });
+  await expect(page.getByText(/Next try in \d+ s|Trying now/)).toBeVisible();
+  await send(server, key, { event: "in the gap", distinct_id: "ada" });
+  await page.unroute("**/_live/**");
+  await page.getByRole("button", { name: "Try now" }).click();
+  await expect(row(page, "in the gap")).toHaveCount(1);
+  await expect(page.getByText("The connection is lost.")).toBeHidden();
+});
+
+test("u switches between UTC and the own zone", async ({ page, server }) => {
+  await openLive(page, server);
+  await expect(page.getByText("Times in local time.")).toBeVisible();
+  await page.keyboard.press("u");
+  await expect(page.getByText("Times in UTC.")).toBeVisible();
+});

@@ -1,0 +1,84 @@
+// Organizations: create, rename, delete by typing the name.
+
+import { alive, enter, expect, person, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+test("create", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/organizations");
+  await alive(page, scripts);
+  await expect(page.getByRole("link", { name: person.organization })).toBeVisible();
+  await page.getByRole("main").getByRole("link", { name: "New organization" }).click();
+  await page.getByLabel("Name").fill("Second <b>House</b>");
+  await page.getByRole("button", { name: "Create organization" }).click();
+  await page.waitForURL("**/projects/*/start");
+  await page.goto("/organizations");
+  await expect(page.getByRole("main").getByRole("link", { name: "Second <b>House</b>" })).toBeVisible();
+});
+
+test("a blank name is refused at the field", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/organizations/new");
+  await alive(page, scripts);
+  await page.getByLabel("Name").fill("   ");
+  await page.getByRole("button", { name: "Create organization" }).click();
+  await expect(page.getByLabel("Name")).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByLabel("Name")).toHaveAccessibleDescription(/may not be blank/);
+});
+
+test("rename", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/organizations");
+  await alive(page, scripts);
+  await page.getByRole("main").getByRole("link", { name: "Second <b>House</b>" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("Second House");
+  await page.getByRole("button", { name: "Save name" }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  await page.goto("/organizations");
+  await expect(page.getByRole("main").getByRole("link", { name: "Second House" })).toBeVisible();
+});
+
+test("delete by typing the name", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/organizations");
+  await alive(page, scripts);
+  await page.getByRole("main").getByRole("link", { name: "Second House" }).click();
+  await expect(page.getByText("Project keys stop working at once.")).toBeVisible();
+  const typed = page.getByLabel("Name of the organization");
+  const button = page.getByRole("button", { name: "Delete organization" });
+  await typed.fill("second house");
+  if (scripts) {
+    await expect(button).toBeDisabled();
+    await expect(page.getByText("Type the name to be able to delete.")).toBeVisible();
+  } else {
+    await button.click();
+    await expect(typed).toHaveAccessibleDescription(/Type the name exactly/);
+  }
+  await typed.fill("Second House");
+  await button.click();
+  await page.waitForURL("**/organizations");
+  await expect(page.getByRole("main").getByRole("link", { name: "Second House" })).toHaveCount(0);
+  await expect(page.getByRole("main").getByRole("link", { name: person.organization })).toBeVisible();
+});
+
+test("settings of a project", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/projects/1/settings");
+  await alive(page, scripts);
+  await expect(page.getByText(/^phc_\w+$/)).toBeVisible();
+  await page.getByLabel("Name", { exact: true }).fill("Tail race");
+  await page.getByLabel("Time zone").fill("nowhere");
+  await page.getByLabel(/Leave client addresses out/).check();
+  await page.getByRole("button", { name: "Save settings" }).click();
+  await expect(page.getByLabel("Time zone")).toHaveAccessibleDescription(/such as UTC or Europe\/Berlin/);
+  await page.getByLabel("Time zone").fill("Europe/Berlin");
+  await page.getByLabel("Name", { exact: true }).fill("Tail race");
+  await page.getByLabel(/Leave client addresses out/).check();
+  await page.getByRole("button", { name: "Save settings" }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Tail race");
+  await expect(page.getByLabel("Time zone")).toHaveValue("Europe/Berlin");
+  await expect(page.getByLabel(/Leave client addresses out/)).toBeChecked();
+});

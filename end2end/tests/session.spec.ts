@@ -1,0 +1,96 @@
+// Signing in and out, and what is refused.
+
+import { alive, enter, expect, person, signIn, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+test("signing out ends the session", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await alive(page, scripts);
+  await page.goto("/account");
+  await alive(page, scripts);
+  await page.getByRole("main").getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL("**/login");
+  await page.goto("/account");
+  await expect(page).toHaveURL(/\/login\?next=\/account$/);
+});
+
+test("a wrong password and an unknown address sound the same", async ({ page, scripts }) => {
+  for (const [email, password] of [
+    [person.email, "not the password at all"],
+    ["nobody@weir.example", person.password],
+  ] as const) {
+    await page.goto("/login");
+    await alive(page, scripts);
+    await page.getByLabel("E-mail address").fill(email);
+    await page.getByLabel("Password", { exact: true }).fill(password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await expect(page.getByText("Invalid email or password.")).toBeVisible();
+    await expect(page.getByLabel("E-mail address")).toHaveValue(email);
+    await expect(page.getByLabel("Password", { exact: true })).toHaveValue(scripts ? password : "");
+  }
+});
+
+test("signing in leads back to the page that was asked for", async ({ page, scripts }) => {
+  await page.goto("/account/keys?x=1");
+  await alive(page, scripts);
+  await page.getByLabel("E-mail address").fill(person.email);
+  await page.getByLabel("Password", { exact: true }).fill(person.password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page).toHaveURL(/\/account\/keys\?x=1$/);
+  await expect(page.getByRole("heading", { name: "API keys" })).toBeVisible();
+});
+
+test("redirects stay on this site", async ({ page, scripts }) => {
+  for (const next of ["//evil.example", "https://evil.example", "/\\evil.example"]) {
+    await page.context().clearCookies();
+    await page.goto(`/login?next=${encodeURIComponent(next)}`);
+    await alive(page, scripts);
+    await page.getByLabel("E-mail address").fill(person.email);
+    await page.getByLabel("Password", { exact: true }).fill(person.password);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.waitForURL("**/projects/*/start");
+  }
+});
+
+test("names and theme are kept", async ({ page, scripts }) => {
+  await signIn(page, scripts);
+  await page.goto("/account");
+  await alive(page, scripts);
+  await page.getByLabel("First name").fill("Grace");
+  await page.getByRole("button", { name: "Save name" }).click();
+  await expect(page.getByText("Saved")).toBeVisible();
+  await page.getByLabel("Dark").check();
+  await page.getByRole("button", { name: "Save theme" }).click();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.reload();
+  await expect(page.getByLabel("First name")).toHaveValue("Grace");
+  await expect(page.getByLabel("Dark")).toBeChecked();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+});
+
+test("what is not there is 404, with a way on", async ({ page, scripts }) => {
+  for (const path of ["/nothing", "/projects/999/live", "/organizations/00000000-0000-0000-0000-000000000000"]) {
+    await signIn(page, scripts);
+    const answer = await page.goto(path);
+    expect(answer?.status(), path).toBe(404);
+    await expect(page.getByRole("link", { name: "Go to the start" })).toBeVisible();
+  }
+});
+
+test("other sites cannot make changes, and scripts of others do not run", async ({ page, server }) => {
+  const bare = await page.request.post("/_fn/sign_out", { headers: { "Sec-Fetch-Site": "cross-site" } });
+  expect(bare.status()).toBe(403);
+  const silent = await fetch(`${server.url}/_fn/sign_in`, { method: "POST", body: "email=a&password=b&next=" });
+  expect(silent.status).toBe(403);
+  const read = await page.request.get("/_fn/sign_out");
+  expect(read.status()).toBe(405);
+
+  const answer = await page.request.get("/login");
+  const policy = answer.headers()["content-security-policy"] ?? "";
+  expect(policy).toMatch(/script-src 'nonce-[^']+' 'strict-dynamic' 'wasm-unsafe-eval'/);
+  expect(policy).not.toContain("unsafe-inline");
+  expect(answer.headers()["cache-control"]).toBe("no-store");
+  const again = await page.request.get("/login");
+  expect(again.headers()["content-security-policy"]).not.toBe(policy);
+});
