@@ -256,11 +256,10 @@ fn set_status(status: StatusCode) {
     let (Ok((_, visit)), Some(response)) = (context(), use_context::<ResponseOptions>()) else {
         return;
     };
-    let redirected = response
-        .0
-        .read()
-        .is_ok_and(|parts| parts.headers.contains_key(header::LOCATION));
-    if !(visit.is_call && visit.wants_page) && !redirected {
+    let redirected =
+        response.0.read().is_ok_and(|parts| parts.headers.contains_key(header::LOCATION));
+    let form_without_scripts = visit.is_call && visit.wants_page;
+    if !form_without_scripts && !redirected {
         response.set_status(status);
     }
 }

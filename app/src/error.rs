@@ -63,8 +63,12 @@ impl UiError {
             Self::Unavailable => {
                 "Weir cannot take this on right now. Try again in a moment.".to_owned()
             }
-            Self::Internal { .. } => "Something failed inside Weir. Nothing was changed.".to_owned(),
-            Self::NoAnswer => "The server does not answer. Check that it runs, then try again.".to_owned(),
+            Self::Internal { .. } => {
+                "Something failed inside Weir. Nothing was changed.".to_owned()
+            }
+            Self::NoAnswer => {
+                "The server does not answer. Check that it runs, then try again.".to_owned()
+            }
         }
     }
 

@@ -5,11 +5,11 @@ use leptos::prelude::*;
 use leptos_router::components::Outlet;
 use leptos_router::hooks::use_location;
 
-use crate::server_fns::identity::SignOut;
+use crate::error::UiError;
 use crate::server_fns::account::{Place, SwitchProject, Viewer, get_viewer};
+use crate::server_fns::identity::SignOut;
 use crate::ui::icon::Icon;
 use crate::ui::menu::Menu;
-use crate::error::UiError;
 
 /// Whoever is signed in, for pages within the frame.
 #[derive(Clone, Copy)]
@@ -152,11 +152,7 @@ fn NavLink(href: String, icon: &'static str, label: &'static str) -> impl IntoVi
     let current = move || {
         let path = location.pathname.get();
         let below = path.strip_prefix(&target).is_some_and(|rest| rest.starts_with('/'));
-        if path == target {
-            Some("page")
-        } else {
-            below.then_some("true")
-        }
+        if path == target { Some("page") } else { below.then_some("true") }
     };
     view! {
         <a class="nav-link" href=href aria-current=current>

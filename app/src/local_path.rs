@@ -4,8 +4,8 @@
 #[must_use]
 pub fn safe(path: &str) -> Option<&str> {
     let rest = path.strip_prefix('/')?;
-    let stays = !rest.starts_with('/')
-        && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let stays =
+        !rest.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     stays.then_some(path)
 }
 

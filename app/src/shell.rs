@@ -18,8 +18,7 @@ pub fn shell() -> impl IntoView {
     let path = use_context::<http::request::Parts>()
         .map(|parts| parts.uri.path().to_owned())
         .unwrap_or_default();
-    let reloaded =
-        path.starts_with("/projects/") && RELOADED.iter().any(|end| path.ends_with(end));
+    let reloaded = path.starts_with("/projects/") && RELOADED.iter().any(|end| path.ends_with(end));
     view! {
         <!DOCTYPE html>
         <html lang="en" data-theme=theme.word()>

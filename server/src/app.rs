@@ -59,8 +59,7 @@ impl AppBuilder {
     #[must_use]
     pub fn build(self) -> App {
         let Self { config, store, services, ingest, limits } = self;
-        let rates =
-            Rates { per_minute: config.rate_per_minute, per_hour: config.rate_per_hour };
+        let rates = Rates { per_minute: config.rate_per_minute, per_hour: config.rate_per_hour };
         App {
             tokens: TokenCache::new(services.projects.clone()),
             services,

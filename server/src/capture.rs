@@ -19,10 +19,10 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use tokio::runtime::Handle;
 use tokio::time::timeout_at;
+use weir_ingest::batch::Batch;
 use weir_ingest::capture::{
     self as capture, CaptureError, CapturePath, CaptureRequest, Context, Decision,
 };
-use weir_ingest::batch::Batch;
 use weir_ingest::log::AppendError;
 use weir_model::{ProjectId, Timestamp};
 
@@ -232,9 +232,7 @@ fn is_beacon(query: Option<&str>) -> bool {
 /// A body fault as an answer of the capture endpoints.
 fn refused_body(fault: BodyFault) -> ApiError {
     match fault {
-        BodyFault::TooLarge => {
-            CaptureError::PayloadTooLarge { limit: capture::BODY_LIMIT }.into()
-        }
+        BodyFault::TooLarge => CaptureError::PayloadTooLarge { limit: capture::BODY_LIMIT }.into(),
         BodyFault::TooSlow => ApiError::TooSlow,
         BodyFault::Broken => {
             CaptureError::InvalidPayload { detail: "The body broke off.".to_owned() }.into()

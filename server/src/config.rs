@@ -225,7 +225,8 @@ impl FromStr for PublicUrl {
         }
         let uri: http::Uri = text.parse().map_err(|_| WRONG)?;
         let scheme_fits = matches!(uri.scheme_str(), Some("http" | "https"));
-        let host_fits = uri.authority().is_some_and(|a| !a.host().is_empty() && !a.as_str().contains('@'));
+        let host_fits =
+            uri.authority().is_some_and(|a| !a.host().is_empty() && !a.as_str().contains('@'));
         if scheme_fits && host_fits && uri.path().len() <= 1 && uri.query().is_none() {
             Ok(Self(Some(uri)))
         } else {
@@ -356,7 +357,9 @@ impl FromStr for Networks {
             item.parse::<IpNet>()
                 .ok()
                 .or_else(|| item.parse::<IpAddr>().ok().map(IpNet::from))
-                .ok_or_else(|| format!("`{item}` is neither a network such as 10.0.0.0/8 nor an address"))
+                .ok_or_else(|| {
+                    format!("`{item}` is neither a network such as 10.0.0.0/8 nor an address")
+                })
         };
         let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
         items.map(network).collect::<Result<_, _>>().map(Self)
@@ -405,7 +408,6 @@ impl fmt::Display for ByteSize {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::{ByteSize, Config, Networks, PublicUrl, Settings};
 

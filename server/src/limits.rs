@@ -79,11 +79,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        let page_body = BodyLimits {
-            size: MIB,
-            progress_time: Duration::from_secs(20),
-            progress_bytes: KIB,
-        };
+        let page_body =
+            BodyLimits { size: MIB, progress_time: Duration::from_secs(20), progress_bytes: KIB };
         Self {
             connections: ConnectionLimits {
                 total: 4096,
@@ -186,8 +183,7 @@ impl HeldBytes {
             return Ok(());
         };
         let count = u32::try_from(missing).map_err(|_| Exhausted)?;
-        let more =
-            Arc::clone(&self.budget).try_acquire_many_owned(count).map_err(|_| Exhausted)?;
+        let more = Arc::clone(&self.budget).try_acquire_many_owned(count).map_err(|_| Exhausted)?;
         match &mut self.permit {
             Some(permit) => permit.merge(more),
             None => self.permit = Some(more),

@@ -219,8 +219,7 @@ impl Table {
     fn enter(table: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         let limits = &table.app.limits.connections;
         // A proxy brings the clients of many networks.
-        let network =
-            (!table.app.config.trusted_proxies.contain(peer)).then(|| network_of(peer));
+        let network = (!table.app.config.trusted_proxies.contain(peer)).then(|| network_of(peer));
         let mut open = table.open.lock();
         if open.total >= limits.total {
             return None;
@@ -258,7 +257,9 @@ impl Drop for Place {
 fn network_of(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !(u128::MAX >> 64))),
+        IpAddr::V6(address) => {
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !(u128::MAX >> 64)))
+        }
     }
 }
 
@@ -347,7 +348,6 @@ impl AsyncWrite for FirstBytes {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::network_of;
 
@@ -358,7 +358,10 @@ mod tests {
             ("::ffff:192.0.2.7", "192.0.2.7"),
             ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
         ] {
-            assert_eq!(network_of(address.parse().unwrap()), network.parse::<std::net::IpAddr>().unwrap());
+            assert_eq!(
+                network_of(address.parse().unwrap()),
+                network.parse::<std::net::IpAddr>().unwrap()
+            );
         }
     }
 }

@@ -108,7 +108,11 @@ impl Metrics {
         let connections_refused = Counter::default();
 
         let mut registry = Registry::with_prefix("weir");
-        registry.register("http_requests", "Requests by surface and status", Family::clone(&requests));
+        registry.register(
+            "http_requests",
+            "Requests by surface and status",
+            Family::clone(&requests),
+        );
         registry.register("http_request_seconds", "Time to the answer", request_seconds.clone());
         registry.register("capture_events_accepted", "Events stored", events_accepted.clone());
         registry.register(
@@ -116,13 +120,21 @@ impl Metrics {
             "Events not stored although the request was answered with 200",
             Family::clone(&events_dropped),
         );
-        registry.register("ingest_append_seconds", "Time of the durable append", append_seconds.clone());
+        registry.register(
+            "ingest_append_seconds",
+            "Time of the durable append",
+            append_seconds.clone(),
+        );
         registry.register(
             "ingest_apply_lag_bytes",
             "Bytes of accepted events that cannot be read back yet",
             apply_lag_bytes.clone(),
         );
-        registry.register("store_errors", "Failures of the store that callers saw", store_errors.clone());
+        registry.register(
+            "store_errors",
+            "Failures of the store that callers saw",
+            store_errors.clone(),
+        );
         registry.register("disk_free_bytes", "Free disk space", disk_free_bytes.clone());
         registry.register("http_connections", "Open connections", connections.clone());
         registry.register(
@@ -196,7 +208,6 @@ fn seconds() -> Histogram {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use std::time::Duration;
 

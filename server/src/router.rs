@@ -88,8 +88,7 @@ pub struct Route {
 }
 
 /// Lets a caller in where no handler of the path fits the method.
-type Admit =
-    for<'a> fn(&'a App, &'a mut Parts, &'static [Scope]) -> BoxFuture<'a, ApiResult<()>>;
+type Admit = for<'a> fn(&'a App, &'a mut Parts, &'static [Scope]) -> BoxFuture<'a, ApiResult<()>>;
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 fn admit<'a, W: Within>(
@@ -136,7 +135,6 @@ struct PathInfo {
 }
 
 /// The management API as a service.
-#[must_use]
 pub fn api_router(app: &App) -> Router {
     let mut paths: BTreeMap<&'static str, Vec<Route>> = BTreeMap::new();
     for route in routes() {
@@ -221,7 +219,11 @@ async fn take_share(State(app): State<App>, request: Request, next: Next) -> Api
 }
 
 async fn check_accept(request: Request, next: Next) -> ApiResult<Response> {
-    if accepts_json(request.headers()) { Ok(next.run(request).await) } else { Err(ApiError::NotAcceptable) }
+    if accepts_json(request.headers()) {
+        Ok(next.run(request).await)
+    } else {
+        Err(ApiError::NotAcceptable)
+    }
 }
 
 fn accepts_json(headers: &HeaderMap) -> bool {
@@ -242,7 +244,6 @@ fn accepts_json(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use std::collections::BTreeSet;
 

@@ -65,7 +65,7 @@ pub enum ServeError {
 }
 
 /// What tests choose otherwise.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The clock of all services.
     pub clock: Clock,
@@ -73,12 +73,6 @@ pub struct Options {
     pub hashing: HashParameters,
     /// Limits in place of those that the settings give.
     pub limits: Option<Limits>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { clock: Clock::default(), hashing: HashParameters::default(), limits: None }
-    }
 }
 
 /// A running service.
@@ -119,8 +113,7 @@ impl Server {
         };
         let ingest = open_ingest(&log, &store).await?;
         let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
-        let app =
-            AppBuilder { config, store: store.clone(), services, ingest, limits }.build();
+        let app = AppBuilder { config, store: store.clone(), services, ingest, limits }.build();
         app.tokens.refresh().await;
 
         let mut watching = JoinSet::new();
@@ -215,12 +208,12 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     let mut told = Told::new()?;
     let server = tokio::select! {
         started = Server::start(config, Options::default()) => started?,
-        () = told.to_stop() => return Ok(()),
+        () = told.stop() => return Ok(()),
     };
     say(&format!("Listening on http://{}", reachable(server.address)))?;
     let announcing = tokio::spawn(announce_setup(server.app.clone(), server.address));
     let failed = tokio::select! {
-        () = told.to_stop() => false,
+        () = told.stop() => false,
         () = server.failed() => true,
     };
     announcing.abort();
@@ -230,7 +223,7 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     }
     tokio::select! {
         stopped = server.stop() => stopped,
-        () = told.to_stop() => {
+        () = told.stop() => {
             tracing::warn!("told to stop again: leaving at once");
             Ok(())
         }
@@ -251,7 +244,7 @@ impl Told {
         })
     }
 
-    async fn to_stop(&mut self) {
+    async fn stop(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

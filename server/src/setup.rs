@@ -24,7 +24,9 @@ const KEY_LABEL: &str = "setup";
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// Nothing of it would survive.
-    #[error("a store in memory cannot be set up from outside; use the link that `weir serve` prints")]
+    #[error(
+        "a store in memory cannot be set up from outside; use the link that `weir serve` prints"
+    )]
     InMemory,
     /// Somebody was faster.
     #[error("this instance has a user already; nothing was changed")]
@@ -79,10 +81,11 @@ pub async fn set_up(config: &Config, input: SetupInput) -> Result<Summary, Setup
 
 async fn create(services: &Services, input: SetupInput) -> Result<Summary, SetupError> {
     let peer = Peer::default();
-    let outcome = services.identity.setup(None, input, &peer).await.map_err(|error| match error {
-        ServiceError::NotFound(_) => SetupError::AlreadySetUp,
-        error => told(error),
-    })?;
+    let outcome =
+        services.identity.setup(None, input, &peer).await.map_err(|error| match error {
+            ServiceError::NotFound(_) => SetupError::AlreadySetUp,
+            error => told(error),
+        })?;
     let personal_api_key = first_key(services, &outcome).await.map_err(told)?;
     Ok(Summary {
         organization_id: outcome.organization,

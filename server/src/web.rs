@@ -14,13 +14,13 @@ mod visit;
 
 use std::sync::Arc;
 
+use any_spawner::Executor;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use any_spawner::Executor;
 use tokio::sync::Semaphore;
 use weir_app::context::{Assets, WebContext};
 
@@ -50,7 +50,6 @@ impl Web {
 }
 
 /// The web app as a service.
-#[must_use]
 pub fn router(app: &App) -> Router {
     // Fails when another router of this process came first, which is as good.
     let _ = Executor::init_tokio();

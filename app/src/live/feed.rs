@@ -120,8 +120,10 @@ impl Feed {
         let Ok(mut source) = EventSource::new(&format!("/_live/{}", self.project)) else {
             return self.lost();
         };
-        let subscribed: Result<Vec<_>, _> =
-            ["hello", "row", "behind", "again"].into_iter().map(|kind| source.subscribe(kind)).collect();
+        let subscribed: Result<Vec<_>, _> = ["hello", "row", "behind", "again"]
+            .into_iter()
+            .map(|kind| source.subscribe(kind))
+            .collect();
         let Ok(streams) = subscribed else { return self.lost() };
         let connection = self.inner.try_update_value(|inner| {
             inner.connection += 1;

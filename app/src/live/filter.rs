@@ -47,7 +47,8 @@ fn property_fits(name: &str, value: &str, json: &str) -> bool {
         let Some(rest) = rest.strip_prefix(':') else { return false };
         let rest = rest.trim_start();
         let bare = rest.strip_prefix('"').unwrap_or(rest);
-        let ends = |rest: &str| rest.is_empty() || rest.starts_with(['"', ',', '}', ']', ' ', '\n']);
+        let ends =
+            |rest: &str| rest.is_empty() || rest.starts_with(['"', ',', '}', ']', ' ', '\n']);
         bare.strip_prefix(value).is_some_and(ends)
     })
 }

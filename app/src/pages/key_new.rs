@@ -191,8 +191,10 @@ fn sentence(preset: &str, chosen: &[Choice], until: Option<&str>) -> String {
                     .collect();
                 (!names.is_empty()).then(|| format!("{verb} {}", list(&names)))
             };
-            let parts: Vec<String> =
-                [part(Choice::Read, "read"), part(Choice::Write, "write")].into_iter().flatten().collect();
+            let parts: Vec<String> = [part(Choice::Read, "read"), part(Choice::Write, "write")]
+                .into_iter()
+                .flatten()
+                .collect();
             if parts.is_empty() {
                 return "Choose at least one thing that the key may do.".to_owned();
             }

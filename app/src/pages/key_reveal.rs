@@ -23,7 +23,8 @@ pub(crate) fn KeyReveal() -> impl IntoView {
 }
 
 fn shown(value: String, host: &str) -> AnyView {
-    let try_it = format!("curl -sS {host}/api/organizations/ \\\n  -H 'Authorization: Bearer {value}'");
+    let try_it =
+        format!("curl -sS {host}/api/organizations/ \\\n  -H 'Authorization: Bearer {value}'");
     view! {
         <section class="card reveal">
             <Alert kind="warning">

@@ -67,7 +67,9 @@ fn entry(
         })
         .collect_view();
     let expires = match (key.expires_at, key.expired) {
-        (Some(iso), true) => view! { <span class="fault-text">"Expired "</span><Time iso=iso /> }.into_any(),
+        (Some(iso), true) => {
+            view! { <span class="fault-text">"Expired "</span><Time iso=iso /> }.into_any()
+        }
         (Some(iso), false) => view! { <Time iso=iso /> }.into_any(),
         (None, _) => "Never".into_any(),
     };

@@ -71,9 +71,7 @@ fn Stream(project: i64, first: Vec<Row>) -> impl IntoView {
     on_key(" ", move || feed.toggle_pause());
     on_key("/", move || crate::ui::focus(search));
 
-    let detail = move || {
-        opened.get().map(|row| view! { <Detail row=row close=address(None) /> })
-    };
+    let detail = move || opened.get().map(|row| view! { <Detail row=row close=address(None) /> });
     let list = move || {
         if shown.with(Vec::is_empty) {
             nothing(project, filter.get(), feed)
@@ -127,7 +125,8 @@ fn Stream(project: i64, first: Vec<Row>) -> impl IntoView {
 
 /// The address of the page with this filter and row.
 fn address(project: i64, filter: &Filter, row: Option<&str>) -> String {
-    let pairs = [("q", filter.text.as_deref()), ("outcome", filter.outcome.as_deref()), ("row", row)];
+    let pairs =
+        [("q", filter.text.as_deref()), ("outcome", filter.outcome.as_deref()), ("row", row)];
     let query: Vec<String> = pairs
         .into_iter()
         .filter_map(|(name, value)| Some(format!("{name}={}", local_path::encode(value?))))

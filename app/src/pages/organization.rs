@@ -110,7 +110,8 @@ fn Ending(organization: OrganizationView) -> impl IntoView {
         .projects
         .iter()
         .map(|(_, name, has_events)| {
-            let what = if *has_events { "with its key and all of its events" } else { "with its key" };
+            let what =
+                if *has_events { "with its key and all of its events" } else { "with its key" };
             view! { <li>"The project " <strong>{name.clone()}</strong> " " {what}</li> }
         })
         .collect_view();

@@ -14,9 +14,21 @@ use crate::ui::time::Time;
 
 /// Suggestions; any IANA name can be entered.
 const ZONES: [&str; 16] = [
-    "UTC", "Africa/Johannesburg", "America/Chicago", "America/Los_Angeles", "America/New_York",
-    "America/Sao_Paulo", "Asia/Dubai", "Asia/Kolkata", "Asia/Shanghai", "Asia/Singapore",
-    "Asia/Tokyo", "Australia/Sydney", "Europe/Berlin", "Europe/Lisbon", "Europe/London",
+    "UTC",
+    "Africa/Johannesburg",
+    "America/Chicago",
+    "America/Los_Angeles",
+    "America/New_York",
+    "America/Sao_Paulo",
+    "Asia/Dubai",
+    "Asia/Kolkata",
+    "Asia/Shanghai",
+    "Asia/Singapore",
+    "Asia/Tokyo",
+    "Australia/Sydney",
+    "Europe/Berlin",
+    "Europe/Lisbon",
+    "Europe/London",
     "Europe/Paris",
 ];
 

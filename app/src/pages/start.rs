@@ -92,7 +92,11 @@ fn Steps(project: ProjectView, rows: Vec<Row>) -> impl IntoView {
 }
 
 #[component]
-fn Step(title: &'static str, #[prop(into)] done: Signal<bool>, children: Children) -> impl IntoView {
+fn Step(
+    title: &'static str,
+    #[prop(into)] done: Signal<bool>,
+    children: Children,
+) -> impl IntoView {
     view! {
         <li class="step" class:step-done=move || done.get()>
             <h2>

@@ -29,11 +29,7 @@ pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
 
 /// Signs in and goes on to `next`.
 #[server(prefix = "/_fn", endpoint = "sign_in")]
-pub(crate) async fn sign_in(
-    email: String,
-    password: String,
-    next: String,
-) -> Result<(), UiError> {
+pub(crate) async fn sign_in(email: String, password: String, next: String) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
     let session =
         services.identity.sign_in(&email, &password, &visit.peer).await.map_err(ui_error)?;
@@ -47,17 +43,16 @@ pub(crate) async fn sign_in(
 pub(crate) async fn sign_in_again(password: String, next: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     let (_, visit) = anyone()?;
-    let session = services
-        .identity
-        .sign_in_again(&ctx, &password, &visit.peer)
-        .await
-        .map_err(|error| match error {
-            weir_service::Error::Invalid(fault) => UiError::field(
-                "password",
-                &fault.code,
-                "This is not the password of your account.",
-            ),
-            other => ui_error(other),
+    let session =
+        services.identity.sign_in_again(&ctx, &password, &visit.peer).await.map_err(|error| {
+            match error {
+                weir_service::Error::Invalid(fault) => UiError::field(
+                    "password",
+                    &fault.code,
+                    "This is not the password of your account.",
+                ),
+                other => ui_error(other),
+            }
         })?;
     keep_session(&session);
     go(&next);

@@ -54,17 +54,15 @@ pub(crate) async fn set_up(
 
     let (services, visit) = anyone()?;
     let input = SetupInput { first_name, email, password, organization, project };
-    let made = services
-        .identity
-        .setup(Some(&token), input, &visit.peer)
-        .await
-        .map_err(|error| match error {
+    let made = services.identity.setup(Some(&token), input, &visit.peer).await.map_err(
+        |error| match error {
             weir_service::Error::NotFound(_) => UiError::form(
                 "used",
                 "This link has been used or has expired. Print a new one with weir setup-link.",
             ),
             other => ui_error(other),
-        })?;
+        },
+    )?;
     if let Some(session) = &made.session {
         keep_session(session);
     }

@@ -20,9 +20,13 @@ mod tests {
 
     #[test]
     fn units() {
-        for (bytes, expected) in
-            [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1300, "1.2 KiB"), (5 << 20, "5.0 MiB")]
-        {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1300, "1.2 KiB"),
+            (5 << 20, "5.0 MiB"),
+        ] {
             assert_eq!(text(bytes), expected);
         }
     }

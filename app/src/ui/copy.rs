@@ -21,7 +21,12 @@ pub(crate) fn CopyButton(
         // A refusal of the browser shows by the label that stays.
         let _ = window().navigator().clipboard().write_text(&text.get_untracked());
         copied.set(true);
-        set_timeout(move || { let _ = copied.try_set(false); }, Duration::from_secs(2));
+        set_timeout(
+            move || {
+                let _ = copied.try_set(false);
+            },
+            Duration::from_secs(2),
+        );
     };
     view! {
         <button type="button" class="button button-copy needs-scripts" on:click=copy>

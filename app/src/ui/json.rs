@@ -71,8 +71,10 @@ mod tests {
     #[test]
     fn layouts() {
         let cases = [
-            (r#"{"a":1,"b":[true,null],"c":{},"d":[ ]}"#,
-             "{\n  \"a\": 1,\n  \"b\": [\n    true,\n    null\n  ],\n  \"c\": {},\n  \"d\": []\n}"),
+            (
+                r#"{"a":1,"b":[true,null],"c":{},"d":[ ]}"#,
+                "{\n  \"a\": 1,\n  \"b\": [\n    true,\n    null\n  ],\n  \"c\": {},\n  \"d\": []\n}",
+            ),
             (r#"{"a":"x,{:\"}"}"#, "{\n  \"a\": \"x,{:\\\"}\"\n}"),
             (r#"{"a":"cut of"#, "{\n  \"a\": \"cut of"),
             ("}}", "\n}\n}"),

@@ -47,15 +47,13 @@ fn skeleton(lines: usize) -> AnyView {
 fn failed(error: UiError, retry: Callback<()>) -> AnyView {
     follow_failure(Signal::stored(Some(error.clone())));
     match error {
-        UiError::NotFound => {
-            view! {
-                <div class="empty">
-                    <p>"There is nothing at this address, or it is not for you."</p>
-                    <p><a href="/">"Go to the start"</a></p>
-                </div>
-            }
-            .into_any()
+        UiError::NotFound => view! {
+            <div class="empty">
+                <p>"There is nothing at this address, or it is not for you."</p>
+                <p><a href="/">"Go to the start"</a></p>
+            </div>
         }
+        .into_any(),
         UiError::Forbidden(why) => view! { <div class="empty"><p>{why}</p></div> }.into_any(),
         error => view! {
             <div class="failed">

@@ -1,9 +1,13 @@
 //! Writing events to the store as the pipeline does, without log and persons.
 
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_store::events::{self, Apply, BlockBuilder, Head, NewBlock, ProjectWrite, StoredEvent};
-use weir_store::{Result, Store};
+use weir_store::{Error, Location, Result, Settings, Store};
 
 use crate::events::{People, Source, properties};
 
@@ -16,6 +20,24 @@ pub const STEP: i64 = 10_000;
 /// Visitors that are active at a time, and how many events each sends.
 const ACTIVE: u64 = 50;
 const VISIT: u64 = 10;
+
+/// Opens a store that this process, or one that was killed, had open before.
+/// The engine lets go of its files a moment after it was closed.
+///
+/// # Errors
+/// When it cannot be opened.
+pub async fn open_again(directory: &Path) -> Result<Store> {
+    let place = Location::Directory(directory.to_owned());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        match Store::open(&place, Settings::default()).await {
+            Err(Error::Open { .. } | Error::InUse { .. }) if Instant::now() < deadline => {
+                sleep(Duration::from_millis(10)).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
 
 /// A population of visitors who come, send ten events each, mixed with those
 /// of others, and come again some other time.

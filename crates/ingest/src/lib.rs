@@ -150,6 +150,5 @@ impl Ingest {
     }
 }
 
-
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,5 @@
 //! The whole pipeline: appended, applied, read back, stopped and started again.
 
-
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -79,14 +78,14 @@ async fn events_of_one_distinct_id_keep_their_order() {
     let ingest = start(place.path(), &store).await;
     for value in 0..30 {
         let mut one = batch("ada", 1);
-        one.accepted[0].properties = format!(r#"{{"$set":{{"last":{value}}},"$set_once":{{"first":{value}}}}}"#);
+        one.accepted[0].properties =
+            format!(r#"{{"$set":{{"last":{value}}},"$set_once":{{"first":{value}}}}}"#);
         ingest.append(PROJECT, one).await.unwrap();
     }
     ingest.applied().await;
     let id = persons::first_id(PROJECT, "ada");
     let found = persons::by_ids(&store, PROJECT, &[id]).await.unwrap();
-    let properties: serde_json::Value =
-        serde_json::from_str(&found[0].person.properties).unwrap();
+    let properties: serde_json::Value = serde_json::from_str(&found[0].person.properties).unwrap();
     assert_eq!((&properties["first"], &properties["last"]), (&0.into(), &29.into()));
     assert_eq!(found[0].person.distinct_ids, ["ada"]);
 }

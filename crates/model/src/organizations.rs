@@ -14,9 +14,7 @@ use crate::validate;
 pub const NAME_MAX: usize = 64;
 
 /// A member's level in an organization. Higher includes lower.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "i64", into = "i64")]
 pub enum Level {
     /// 1

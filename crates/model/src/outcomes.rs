@@ -220,12 +220,7 @@ mod tests {
 
     #[test]
     fn unknown_codes_are_refused() {
-        for code in [
-            "",
-            "MISSING_EVENT_NAME",
-            "missing-event-name",
-            "future_timestamp",
-        ] {
+        for code in ["", "MISSING_EVENT_NAME", "missing-event-name", "future_timestamp"] {
             assert!(code.parse::<DropReason>().is_err(), "{code}");
         }
         assert!(serde_json::from_str::<Warning>("\"too_deep\"").is_err());

@@ -84,7 +84,16 @@ mod tests {
     #[test]
     fn emails() {
         assert_eq!(email("email", "Ada.L@Mail.Example"), Ok("Ada.L@mail.example".to_owned()));
-        for bad in ["a", "@b.co", "a@b", "a b@c.de", "a@b..de", "a@b.de,c@d.ef", "a@b.de\r\nBcc: x@y.zz", ".a@b.de"] {
+        for bad in [
+            "a",
+            "@b.co",
+            "a@b",
+            "a b@c.de",
+            "a@b..de",
+            "a@b.de,c@d.ef",
+            "a@b.de\r\nBcc: x@y.zz",
+            ".a@b.de",
+        ] {
             assert!(email("email", bad).is_err(), "{bad}");
         }
     }

@@ -221,8 +221,7 @@ pub fn check_input(
     let label = validate::text("label", label, LABEL_MAX)?;
     let mut checked_scopes: Vec<Scope> = Vec::new();
     for scope in scopes {
-        let scope: Scope =
-            scope.parse().map_err(|detail: String| invalid("scopes", detail))?;
+        let scope: Scope = scope.parse().map_err(|detail: String| invalid("scopes", detail))?;
         if !checked_scopes.contains(&scope) {
             checked_scopes.push(scope);
         }
@@ -275,3 +274,6 @@ fn too_many() -> FieldError {
         ),
     )
 }
+
+#[cfg(test)]
+mod tests;

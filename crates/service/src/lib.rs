@@ -62,11 +62,7 @@ impl Services {
 
     /// Services that hash passwords at another cost: for tests.
     #[must_use]
-    pub fn with_hashing(
-        store: Store,
-        clock: Clock,
-        parameters: identity::HashParameters,
-    ) -> Self {
+    pub fn with_hashing(store: Store, clock: Clock, parameters: identity::HashParameters) -> Self {
         let core = Arc::new(Core { store, clock: clock.clone() });
         Self {
             identity: identity::Identity::new(Arc::clone(&core), parameters),

@@ -16,6 +16,7 @@ use weir_model::pagination::{Page, Paged};
 use weir_model::projects::DEFAULT_NAME;
 use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::{MembershipId, OrganizationId, Patch, Timestamp, validate};
+use weir_store::ids;
 use weir_store::organizations::{
     self as rows, Contents, Created, NewOrganization, OrganizationChange, OrganizationRow,
 };
@@ -111,7 +112,7 @@ impl Organizations {
         let mut new = NewOrganization {
             row,
             owner: ctx.user(),
-            membership: MembershipId(uuid::Uuid::now_v7()),
+            membership: MembershipId(ids::time_ordered(ctx.now)),
             project,
         };
         for _ in 0..=SLUG_TRIES {
@@ -164,8 +165,7 @@ impl Organizations {
                 Patch::Set(value) => Some(value),
             },
         };
-        let row =
-            rows::update(&self.core.store, org.organization, change, org.ctx.now).await?;
+        let row = rows::update(&self.core.store, org.organization, change, org.ctx.now).await?;
         self.show(org, row).await
     }
 
@@ -209,8 +209,7 @@ pub(crate) async fn enter(core: &Core, ctx: &Ctx, organization: OrganizationId) 
     if !policy::organization_in_limits(ctx, organization) {
         return Err(not_found());
     }
-    let level =
-        rows::level(&core.store, organization, ctx.user()).await?.ok_or_else(not_found)?;
+    let level = rows::level(&core.store, organization, ctx.user()).await?.ok_or_else(not_found)?;
     Ok(OrgCtx { ctx: ctx.clone(), organization, level })
 }
 
@@ -239,7 +238,7 @@ pub(crate) fn slug(name: &str) -> String {
 /// The record of a new organization.
 pub(crate) fn new_row(input: OrganizationInput, slug: String, now: Timestamp) -> OrganizationRow {
     OrganizationRow {
-        id: OrganizationId(uuid::Uuid::now_v7()),
+        id: OrganizationId(ids::time_ordered(now)),
         name: input.name,
         slug,
         created_at: now,
@@ -260,7 +259,10 @@ fn shown(row: OrganizationRow, level: Level, contents: Contents) -> Organization
         plugins_access_level: PLUGINS_ACCESS_ROOT,
         teams: contents.projects,
         available_features: FEATURES.iter().map(|(key, _)| (*key).to_owned()).collect(),
-        available_product_features: FEATURES.iter().map(|feature| product_feature(*feature)).collect(),
+        available_product_features: FEATURES
+            .iter()
+            .map(|feature| product_feature(*feature))
+            .collect(),
         is_member_join_email_enabled: row.is_member_join_email_enabled,
         metadata: r#"{"instance_tag":"none"}"#.to_owned(),
         customer_id: None,

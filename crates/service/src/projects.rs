@@ -146,14 +146,9 @@ impl Projects {
         policy::check(&project.org, Action::UpdateProject)?;
         let change = checked(patch)?;
         let org = &project.org;
-        let row = rows::update(
-            &self.core.store,
-            org.organization,
-            project.project,
-            change,
-            org.ctx.now,
-        )
-        .await?;
+        let row =
+            rows::update(&self.core.store, org.organization, project.project, change, org.ctx.now)
+                .await?;
         Self::show(project, row)
     }
 
@@ -210,11 +205,9 @@ fn checked(patch: ProjectPatch) -> Result<ProjectChange, FieldError> {
         )?,
         week_start_day: week_start_day(patch.week_start_day)?,
         product_description: match patch.product_description {
-            Patch::Set(text) => Patch::Set(validate::optional_text(
-                "product_description",
-                &text,
-                DESCRIPTION_MAX,
-            )?),
+            Patch::Set(text) => {
+                Patch::Set(validate::optional_text("product_description", &text, DESCRIPTION_MAX)?)
+            }
             kept @ (Patch::Keep | Patch::Clear) => kept,
         },
         person_display_name_properties: match patch.person_display_name_properties {
@@ -289,24 +282,4 @@ fn shown(org: &OrgCtx, row: ProjectRow) -> Project {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{parse_id, timezone};
-
-    #[test]
-    fn ids_have_one_form() {
-        assert_eq!(parse_id("7").map(|id| id.0), Some(7));
-        for bad in ["", "0", "-1", "+7", "07", "7 ", "seven", "99999999999999999999"] {
-            assert_eq!(parse_id(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
-    fn time_zones_have_a_form() {
-        for good in ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+3"] {
-            assert!(timezone(good.to_owned()).is_ok(), "{good}");
-        }
-        for bad in ["", "utc", "Europe/", "Europe//Berlin", "../etc", "A b", "X<script>"] {
-            assert!(timezone(bad.to_owned()).is_err(), "{bad}");
-        }
-    }
-}
+mod tests;

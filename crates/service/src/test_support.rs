@@ -1,11 +1,8 @@
 //! Services on a store in memory, for the tests of this crate.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use weir_model::keys::PersonalKeyInput;
 use weir_model::organizations::{Level, OrganizationInput};
 use weir_model::scopes::Scope;
-use uuid::Uuid;
 use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
 use weir_store::users::{self, UserRow};
 use weir_store::{Location, Settings, Store, organizations};
@@ -60,7 +57,7 @@ pub(crate) async fn stranger(services: &Services, name: &str) -> Ctx {
     let store = services.organizations.store();
     let now = services.clock.now();
     let row = UserRow {
-        id: UserId(Uuid::now_v7()),
+        id: UserId(weir_store::ids::time_ordered(now)),
         number: users::next_number(store).await.unwrap(),
         distinct_id: name.to_owned(),
         first_name: name.to_owned(),
@@ -89,9 +86,14 @@ pub(crate) fn person(services: &Services, user: UserId) -> Ctx {
 }
 
 /// Makes a person a member.
-pub(crate) async fn join(services: &Services, organization: OrganizationId, ctx: &Ctx, level: Level) {
+pub(crate) async fn join(
+    services: &Services,
+    organization: OrganizationId,
+    ctx: &Ctx,
+    level: Level,
+) {
     let store = services.organizations.store();
-    let membership = MembershipId(Uuid::now_v7());
+    let membership = MembershipId(weir_store::ids::time_ordered(ctx.now));
     organizations::add_member(store, organization, ctx.user(), membership, level, ctx.now)
         .await
         .unwrap();
@@ -117,9 +119,5 @@ pub(crate) fn key_input() -> PersonalKeyInput {
 /// The context of a new key of this person.
 pub(crate) async fn key(services: &Services, ctx: &Ctx, input: PersonalKeyInput) -> Ctx {
     let value = services.keys.create(ctx, input).await.unwrap().value.unwrap();
-    services
-        .keys
-        .authenticate(&value, "Authorization header", "request".to_owned())
-        .await
-        .unwrap()
+    services.keys.authenticate(&value, "Authorization header", "request".to_owned()).await.unwrap()
 }

@@ -12,8 +12,8 @@ use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::users::{EventsColumns, Me, OrganizationRef, User};
 use weir_model::{OrganizationId, Patch, ProjectId, validate};
 use weir_store::organizations::{self as organization_rows, Belonging};
-use weir_store::users::{self as rows, UserChange, UserRow};
 use weir_store::projects as project_rows;
+use weir_store::users::{self as rows, UserChange, UserRow};
 
 use crate::ctx::Ctx;
 use crate::error::Error;
@@ -220,3 +220,6 @@ pub(crate) fn shown(user: &UserRow) -> User {
         hedgehog_config: Empty {},
     }
 }
+
+#[cfg(test)]
+mod tests;

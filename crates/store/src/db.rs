@@ -213,10 +213,11 @@ impl Db {
     /// Flushes and closes the engine; no statement runs afterwards.
     pub(crate) async fn close(&self) -> Result<(), Error> {
         self.shared.stopped.store(true, Ordering::Release);
-        self.shared.datastore.shutdown().await.map_err(|error| Error::Storage {
-            statement: "close",
-            detail: format!("{error:#}"),
-        })
+        self.shared
+            .datastore
+            .shutdown()
+            .await
+            .map_err(|error| Error::Storage { statement: "close", detail: format!("{error:#}") })
     }
 }
 
@@ -232,16 +233,11 @@ fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Fa
     }
     // Statements after (and before) the one that failed are reported as errors too.
     let telling = |error: &&surrealdb::types::Error| {
-        !matches!(
-            error.query_details(),
-            Some(QueryError::NotExecuted | QueryError::Cancelled)
-        )
+        !matches!(error.query_details(), Some(QueryError::NotExecuted | QueryError::Cancelled))
     };
     let chosen = errors.iter().find(telling).or_else(|| errors.first());
     let detail = chosen.map_or_else(String::new, |error| error.message().to_owned());
-    let all = || {
-        errors.iter().map(surrealdb::types::Error::message).collect::<Vec<_>>().join("; ")
-    };
+    let all = || errors.iter().map(surrealdb::types::Error::message).collect::<Vec<_>>().join("; ");
     Failure::Final(match chosen {
         Some(error) if error.is_thrown() => {
             let reason = detail.rsplit(": ").next().unwrap_or(&detail).to_owned();

@@ -101,11 +101,7 @@ impl Store {
         let handle = Surreal::<Local>::unstable_from_datastore(Arc::clone(&datastore), None)
             .await
             .map_err(|e| failed(e.message().to_owned()))?;
-        handle
-            .use_ns("weir")
-            .use_db("weir")
-            .await
-            .map_err(|e| failed(e.message().to_owned()))?;
+        handle.use_ns("weir").use_db("weir").await.map_err(|e| failed(e.message().to_owned()))?;
 
         let db = Db::new(handle, datastore, disk);
         migrations::run(&db).await?;

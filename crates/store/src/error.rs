@@ -110,9 +110,6 @@ impl Error {
     /// Whether the same call may work later without anything being changed.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        matches!(
-            self,
-            Self::Conflict { .. } | Self::Timeout { .. } | Self::DiskLow | Self::Stopped
-        )
+        matches!(self, Self::Conflict { .. } | Self::Timeout { .. } | Self::DiskLow | Self::Stopped)
     }
 }

@@ -1,7 +1,7 @@
 //! The instance: whether it is set up, and the one transaction that does it.
 //!
 //! What belongs here: statements about the one record `instance:setup`. It is
-//! created by the first migration, so that transactions can lock it. What does
+//! created by the first migration, so that a token can be put there. What does
 //! not: how the set-up token is made (`weir-service`).
 
 use surrealdb::types::SurrealValue;
@@ -87,17 +87,15 @@ pub async fn put_token(store: &Store, hash: &str, expires_at: Timestamp) -> Resu
     Ok(answer.row::<bool>(0)?.is_some())
 }
 
-// (`$token` itself is a name that the engine keeps for itself.)
-//
-// The lock on `instance:setup` gives parallel calls one winner: the others
-// collide with its write, run again and find a user. A second run of the
+// Parallel calls all write `instance:setup`, so one wins; the others collide with
+// it, run again and find a user. A second run of the
 // winner itself (its commit's answer was lost) finds its own user and writes
 // the same again.
 const SET_UP: Statement = Statement::write(
     "instance set up",
     concat!(
         "BEGIN;
-         LET $state = (SELECT * FROM ONLY instance:setup FOR UPDATE);
+         LET $state = (SELECT * FROM ONLY instance:setup);
          IF $state.user != NONE AND $state.user != $user { THROW 'done' };
          IF $state.user = NONE AND $token_hash != NONE
              AND ($state.token = NONE OR $state.token != $token_hash

@@ -132,9 +132,7 @@ pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<KeyRow>> {
     let rows: Result<Vec<KeyRow>> =
         answer.rows::<Stored>(0)?.into_iter().map(KeyRow::try_from).collect();
     let mut rows = rows?;
-    rows.sort_by(|a, b| {
-        (b.key.created_at, &b.key.id.0).cmp(&(a.key.created_at, &a.key.id.0))
-    });
+    rows.sort_by(|a, b| (b.key.created_at, &b.key.id.0).cmp(&(a.key.created_at, &a.key.id.0)));
     Ok(rows)
 }
 
@@ -154,11 +152,12 @@ pub async fn get(store: &Store, user: UserId, key: &KeyId) -> Result<Option<KeyR
 }
 
 // Two keys created at once would each see the other missing; writing the
-// owner's record makes them collide, so that the limit holds.
+// owner's record makes them collide, so that the limit holds. It has to be a new
+// value: the engine does not write a record that stays the same.
 const CREATE: Statement = Statement::write(
     "keys create",
     "BEGIN;
-     UPDATE type::record('user', $user) SET keys_changed_at = $now RETURN NONE;
+     UPDATE type::record('user', $user) SET keys_made = (keys_made ?? 0) + 1 RETURN NONE;
      LET $others = count(SELECT VALUE 1 FROM user_key:[$user]..=[$user, ..]
                          WHERE record::id(id)[1] != $row.key);
      IF $others >= $limit { THROW 'limit' };
@@ -176,7 +175,6 @@ pub async fn create(store: &Store, row: &KeyRow, limit: usize) -> Result<Created
         user: row.user.0,
         row: Stored::from(row),
         limit: i64::try_from(limit).unwrap_or(i64::MAX),
-        now: row.key.created_at.micros(),
     };
     match store.db.run(CREATE, vars).await {
         Ok(_) => Ok(Created::Yes),
@@ -188,7 +186,7 @@ pub async fn create(store: &Store, row: &KeyRow, limit: usize) -> Result<Created
 const DELETE: Statement = Statement::read(
     "keys delete",
     "BEGIN;
-     LET $hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]) FOR UPDATE);
+     LET $hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
      IF $hash != NONE {
          DELETE type::record('api_key', $hash) RETURN NONE;
          DELETE type::record('user_key', [$user, $key]) RETURN NONE;
@@ -209,8 +207,7 @@ pub async fn delete(store: &Store, user: UserId, key: &KeyId) -> Result<()> {
 const ROLL: Statement = Statement::write(
     "keys roll",
     "BEGIN;
-     LET $old_hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key])
-                    FOR UPDATE);
+     LET $old_hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
      IF $old_hash = NONE { THROW 'missing' };
      IF $old_hash != $hash {
          LET $row = (SELECT * OMIT id FROM ONLY type::record('api_key', $old_hash));

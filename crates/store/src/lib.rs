@@ -15,9 +15,12 @@ mod db;
 mod engine;
 mod error;
 mod migrations;
+#[cfg(test)]
+mod tests;
 
 pub mod disk;
 pub mod events;
+pub mod ids;
 pub mod instance;
 pub mod keys;
 pub mod live;

@@ -75,7 +75,6 @@ fn checksum(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
     use super::*;
     use crate::{Location, Settings, Store};

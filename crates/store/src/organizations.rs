@@ -262,10 +262,8 @@ pub async fn contents(store: &Store, ids: &[OrganizationId]) -> Result<Vec<Conte
     Ok(found.into_iter().map(shown).collect())
 }
 
-const CREATE: Statement = Statement::write(
-    "organizations create",
-    concat!("BEGIN;", write_organization!(), "COMMIT;"),
-);
+const CREATE: Statement =
+    Statement::write("organizations create", concat!("BEGIN;", write_organization!(), "COMMIT;"));
 
 /// Creates an organization with its owner and first project, and makes both
 /// what the owner looks at.
@@ -297,12 +295,14 @@ pub enum Added {
     NoOrganization,
 }
 
+// It writes the organization's record for the reason given at
+// `projects::CREATE`.
 const ADD_MEMBER: Statement = Statement::write(
     "organizations add member",
     "BEGIN;
-     LET $home = (SELECT VALUE id FROM ONLY type::record('organization', $organization)
-                  FOR UPDATE);
-     IF $home = NONE { THROW 'organization' };
+     LET $home = (UPDATE type::record('organization', $organization)
+                  SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
+     IF $home = [] { THROW 'organization' };
      LET $present = (SELECT VALUE uuid
                      FROM ONLY type::record('membership', [$organization, $user]));
      IF $present != NONE AND $present != $membership.uuid { THROW 'member' };
@@ -370,14 +370,13 @@ pub async fn update(
 }
 
 // Everything that makes the organization reachable goes at once; the note in
-// `deletion` tells the background work whose events to remove. Writing (by
-// deleting) the organization's own record makes this collide with whoever adds
-// a project, because they lock it.
+// `deletion` tells the background work whose events to remove. Deleting the
+// organization's own record makes this collide with whoever adds a project or a
+// member, because they write it.
 const DELETE: Statement = Statement::read(
     "organizations delete",
     "BEGIN;
-     LET $slug = (SELECT VALUE slug FROM ONLY type::record('organization', $organization)
-                  FOR UPDATE);
+     LET $slug = (SELECT VALUE slug FROM ONLY type::record('organization', $organization));
      LET $projects = (SELECT VALUE record::id(id)[1]
                       FROM org_project:[$organization]..=[$organization, ..]);
      LET $users = (SELECT VALUE record::id(id)[1]

@@ -62,7 +62,7 @@ pub async fn by_ids(store: &Store, project: ProjectId, ids: &[PersonId]) -> Resu
         let rows: Vec<Row> = store.db.run(BY_ID, bind! { ids: ids }).await?.rows(0)?;
         persons.extend(rows.into_iter().filter_map(|row| {
             let RecordIdKey::Array(parts) = &row.id.key else { return None };
-            let Some(Value::Uuid(uuid)) = parts.iter().nth(1) else { return None };
+            let Some(Value::Uuid(uuid)) = parts.get(1) else { return None };
             Some(Person {
                 person: PersonRef {
                     id: PersonId(Uuid::from_bytes(*uuid.as_bytes())),

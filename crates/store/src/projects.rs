@@ -46,7 +46,7 @@ impl ProjectRow {
         Self {
             brief: ProjectBrief {
                 id,
-                uuid: Uuid::now_v7(),
+                uuid: crate::ids::time_ordered(now),
                 organization,
                 api_token,
                 name,
@@ -194,10 +194,10 @@ const NEXT_NUMBER: Statement =
 /// Any failure of the store.
 pub async fn next_number(store: &Store) -> Result<ProjectId> {
     let mut answer = store.db.run(NEXT_NUMBER, bind! {}).await?;
-    answer.row(0)?.map(ProjectId).ok_or_else(|| Error::Shape {
-        statement: NEXT_NUMBER.name,
-        detail: "no number".to_owned(),
-    })
+    answer
+        .row(0)?
+        .map(ProjectId)
+        .ok_or_else(|| Error::Shape { statement: NEXT_NUMBER.name, detail: "no number".to_owned() })
 }
 
 const GET: Statement =
@@ -231,15 +231,18 @@ pub async fn of_organization(
     Ok(answer.rows::<Stored>(0)?.into_iter().map(ProjectRow::from).collect())
 }
 
-// Locking the organization's record makes this collide with its deletion: a
-// project can not be added to an organization that is going away.
+// Deleting the organization reads its projects; a project that comes at the same
+// moment must not be missed. Locking the organization's record is not enough
+// (that only notices a deletion that comes first): both write it, so one of them
+// starts again. It has to be a new value, the engine does not write a record
+// that stays the same.
 const CREATE: Statement = Statement::write(
     "projects create",
     concat!(
         "BEGIN;
-         LET $home = (SELECT VALUE id FROM ONLY type::record('organization', $project.organization)
-                      FOR UPDATE);
-         IF $home = NONE { THROW 'missing' };",
+         LET $home = (UPDATE type::record('organization', $project.organization)
+                      SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
+         IF $home = [] { THROW 'missing' };",
         write_project!(),
         "COMMIT;"
     ),
@@ -323,11 +326,9 @@ struct StoredRules {
 }
 
 // A table scan: it runs once, when the service starts.
-const ALL_TOKENS: Statement = Statement::read(
-    "projects all tokens",
-    "SELECT number, api_token, anonymize_ips FROM project;",
-)
-.within(std::time::Duration::from_secs(60));
+const ALL_TOKENS: Statement =
+    Statement::read("projects all tokens", "SELECT number, api_token, anonymize_ips FROM project;")
+        .within(std::time::Duration::from_secs(60));
 
 /// The tokens of all projects, for the cache that capture looks them up in.
 ///

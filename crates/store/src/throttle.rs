@@ -47,7 +47,8 @@ struct StoredRule {
 
 impl From<&Rule> for StoredRule {
     fn from(rule: &Rule) -> Self {
-        let micros = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX / 2_000_000) * 1_000_000;
+        let micros =
+            |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX / 2_000_000) * 1_000_000;
         Self {
             kind: rule.kind.to_owned(),
             key: rule.key.clone(),
@@ -63,7 +64,7 @@ const COUNT: Statement = Statement::write(
     "throttle count",
     "BEGIN;
      LET $states = $rules.map(|$rule| {
-         LET $row = (SELECT * FROM ONLY type::record('throttle', [$rule.kind, $rule.key]) FOR UPDATE);
+         LET $row = (SELECT * FROM ONLY type::record('throttle', [$rule.kind, $rule.key]));
          LET $live = $row != NONE AND $row.last_at > $now - $rule.forget_after;
          RETURN {
              rule: $rule,

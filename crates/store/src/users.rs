@@ -133,8 +133,7 @@ impl From<&UserRow> for Stored {
     }
 }
 
-const GET: Statement =
-    Statement::read("users get", "SELECT * FROM type::record('user', $user);");
+const GET: Statement = Statement::read("users get", "SELECT * FROM type::record('user', $user);");
 
 /// The user with this id.
 ///
@@ -204,10 +203,9 @@ const NEXT_NUMBER: Statement =
 /// Any failure of the store.
 pub async fn next_number(store: &Store) -> Result<i64> {
     let mut answer = store.db.run(NEXT_NUMBER, bind! {}).await?;
-    answer.row(0)?.ok_or_else(|| Error::Shape {
-        statement: NEXT_NUMBER.name,
-        detail: "no number".to_owned(),
-    })
+    answer
+        .row(0)?
+        .ok_or_else(|| Error::Shape { statement: NEXT_NUMBER.name, detail: "no number".to_owned() })
 }
 
 const REPLACE_HASH: Statement = Statement::write(

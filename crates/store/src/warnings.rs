@@ -16,8 +16,7 @@ use crate::{Result, Store};
 /// Samples kept of one project in one partition.
 const SLOTS: i64 = 100;
 
-const COUNTS: Statement =
-    Statement::read("ingestion warnings", "SELECT * FROM $range;");
+const COUNTS: Statement = Statement::read("ingestion warnings", "SELECT * FROM $range;");
 const SAMPLES: Statement = Statement::read("ingestion samples", "SELECT * FROM $range;");
 
 /// One reason with its count over all partitions.
@@ -80,7 +79,7 @@ pub async fn counts(store: &Store, project: ProjectId) -> Result<Vec<Counted>> {
     let mut counts: Vec<Counted> = Vec::new();
     for row in rows {
         let RecordIdKey::Array(parts) = &row.id.key else { continue };
-        let Some(Value::String(code)) = parts.iter().nth(1) else { continue };
+        let Some(Value::String(code)) = parts.get(1) else { continue };
         let seen = Counted {
             code: code.clone(),
             count: u64::try_from(row.count).unwrap_or(0),

@@ -163,7 +163,13 @@ impl Answer {
     pub fn error(&self) -> (u16, String, String, String, Option<String>) {
         let body = self.json();
         let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-        (self.status, text("type"), text("code"), text("detail"), body["attr"].as_str().map(str::to_owned))
+        (
+            self.status,
+            text("type"),
+            text("code"),
+            text("detail"),
+            body["attr"].as_str().map(str::to_owned),
+        )
     }
 
     /// Fails unless this is the error.

@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use http::StatusCode;
+use weir_model::Patch;
 use weir_model::errors::FieldError;
 use weir_model::organizations::{NAME_MAX, Organization, OrganizationInput, OrganizationPatch};
 use weir_model::pagination::Envelope;
-use weir_model::Patch;
 use weir_service::policy::{self, Action};
 
 use crate::api::Created;
@@ -106,9 +106,6 @@ impl Input for OrganizationPatch {
 impl Input for Replacement {
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let name = fields.required_text("name", NAME_MAX)?;
-        Ok(Self(OrganizationPatch {
-            name: Patch::Set(name),
-            ..OrganizationPatch::read(fields)?
-        }))
+        Ok(Self(OrganizationPatch { name: Patch::Set(name), ..OrganizationPatch::read(fields)? }))
     }
 }

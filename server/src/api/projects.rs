@@ -14,9 +14,7 @@ use weir_service::{OrgCtx, ProjectCtx};
 use crate::api::Created;
 use crate::app::App;
 use crate::http::error::ApiResult;
-use crate::http::extract::{
-    ApiJson, Authorized, InOrganization, InOrganizationProject, InProject,
-};
+use crate::http::extract::{ApiJson, Authorized, InOrganization, InOrganizationProject, InProject};
 use crate::http::guards::{ProjectRead, ProjectWrite};
 use crate::http::input::{Fields, Input};
 use crate::http::pagination::Listing;

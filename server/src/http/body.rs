@@ -184,16 +184,12 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
     use futures::StreamExt as _;
 
-    const LIMITS: BodyLimits = BodyLimits {
-        size: 10,
-        progress_time: Duration::from_secs(5),
-        progress_bytes: 4,
-    };
+    const LIMITS: BodyLimits =
+        BodyLimits { size: 10, progress_time: Duration::from_secs(5), progress_bytes: 4 };
 
     fn chunks(parts: &[&'static str]) -> Body {
         let parts: Vec<Result<Bytes, std::io::Error>> =
@@ -210,7 +206,8 @@ mod tests {
         let budget = budget(1 << 20);
         let body = collect(&HeaderMap::new(), chunks(&["01234", "56789"]), &LIMITS, &budget).await;
         assert_eq!(body.unwrap().bytes, "0123456789");
-        let fault = collect(&HeaderMap::new(), chunks(&["01234", "567890"]), &LIMITS, &budget).await;
+        let fault =
+            collect(&HeaderMap::new(), chunks(&["01234", "567890"]), &LIMITS, &budget).await;
         assert_eq!(fault.unwrap_err(), BodyFault::TooLarge);
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_LENGTH, "11".parse().unwrap());

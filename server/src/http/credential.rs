@@ -46,10 +46,10 @@ pub async fn find(State(app): State<App>, mut request: Request, next: Next) -> R
     if found.is_none() {
         let (mut parts, body) = request.into_parts();
         let Ok(query) = Listing::from_request_parts(&mut parts, &app).await;
-        found = query.param(FIELD).filter(|value| !value.is_empty()).map(|value| Credential {
-            value: value.to_owned(),
-            place: "query string",
-        });
+        found = query
+            .param(FIELD)
+            .filter(|value| !value.is_empty())
+            .map(|value| Credential { value: value.to_owned(), place: "query string" });
         request = Request::from_parts(parts, body);
     }
     if let Some(credential) = found {

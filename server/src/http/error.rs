@@ -129,10 +129,7 @@ impl ApiError {
             Self::TooLarge(limit) => Shape {
                 status: StatusCode::PAYLOAD_TOO_LARGE,
                 kind: "validation_error",
-                ..Shape::new(
-                    "payload_too_large",
-                    format!("The body is larger than {limit} bytes."),
-                )
+                ..Shape::new("payload_too_large", format!("The body is larger than {limit} bytes."))
             },
             Self::TooSlow => Shape {
                 status: StatusCode::REQUEST_TIMEOUT,
@@ -298,9 +295,8 @@ impl Failure {
     /// The error body; a failure of ours names the request.
     #[must_use]
     pub fn body(&self, status: StatusCode, request_id: RequestId) -> ErrorBody {
-        let extra = status
-            .is_server_error()
-            .then(|| ErrorExtra { request_id: request_id.to_string() });
+        let extra =
+            status.is_server_error().then(|| ErrorExtra { request_id: request_id.to_string() });
         ErrorBody { extra, ..(*self.body).clone() }
     }
 }

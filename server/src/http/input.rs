@@ -54,9 +54,9 @@ impl Fields {
             };
             Ok(Self(pairs.map(field).collect()))
         } else if essence.eq_ignore_ascii_case("multipart/form-data") {
-            Self::from_multipart(content_type, body)
-                .await
-                .map_err(|error| ApiError::Malformed(format!("Multipart form parse error - {error}")))
+            Self::from_multipart(content_type, body).await.map_err(|error| {
+                ApiError::Malformed(format!("Multipart form parse error - {error}"))
+            })
         } else {
             Err(ApiError::UnsupportedMediaType(content_type.to_owned()))
         }
@@ -153,9 +153,7 @@ impl Fields {
     pub fn nullable_boolean(&self, name: &str) -> Result<Patch<bool>, FieldError> {
         match self.0.get(name) {
             Some(Value::Null) => Ok(Patch::Clear),
-            Some(Value::String(text))
-                if text.is_empty() || text.eq_ignore_ascii_case("null") =>
-            {
+            Some(Value::String(text)) if text.is_empty() || text.eq_ignore_ascii_case("null") => {
                 Ok(Patch::Clear)
             }
             Some(_) | None => self.boolean(name),
@@ -175,7 +173,11 @@ impl Fields {
             let chosen = text.as_deref().and_then(|text| text.parse().ok());
             chosen.filter(|number| choices.contains(number)).ok_or_else(|| {
                 let given = text.unwrap_or_else(|| value.to_string());
-                FieldError::new(name, "invalid_choice", format!("\"{given}\" is not a valid choice."))
+                FieldError::new(
+                    name,
+                    "invalid_choice",
+                    format!("\"{given}\" is not a valid choice."),
+                )
             })
         })
     }
@@ -230,8 +232,7 @@ fn null(name: &str) -> FieldError {
 }
 
 fn to_text(name: &str, value: &Value) -> Result<String, FieldError> {
-    scalar_text(value)
-        .ok_or_else(|| FieldError::new(name, "invalid_input", "Not a valid string."))
+    scalar_text(value).ok_or_else(|| FieldError::new(name, "invalid_input", "Not a valid string."))
 }
 
 /// Numbers count as texts; booleans, lists and objects do not.
@@ -303,7 +304,6 @@ fn is_too_deep(body: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use futures::FutureExt as _;
     use serde_json::json;
@@ -333,7 +333,9 @@ mod tests {
         assert_eq!(fields.text("none", 5), Ok(Patch::Keep));
         assert_eq!(fields.nullable_text("z", 5), Ok(Patch::Clear));
         assert_eq!(fields.nullable_text("e", 5), Ok(Patch::Set(String::new())));
-        for (name, expected) in [("b", "invalid_input"), ("l", "invalid_input"), ("z", "null"), ("e", "blank")] {
+        for (name, expected) in
+            [("b", "invalid_input"), ("l", "invalid_input"), ("z", "null"), ("e", "blank")]
+        {
             assert_eq!(code(fields.text(name, 5)), (name.to_owned(), expected.to_owned()));
         }
         assert_eq!(code(fields.required_text("none", 5)).1, "required");
@@ -355,7 +357,11 @@ mod tests {
             assert_eq!(fields(&json!({"b": value})).nullable_boolean("b"), Ok(expected), "{value}");
         }
         for value in [json!(2), json!("maybe"), json!([]), json!("")] {
-            assert_eq!(code(fields(&json!({"b": value})).boolean("b")).1, "invalid_input", "{value}");
+            assert_eq!(
+                code(fields(&json!({"b": value})).boolean("b")).1,
+                "invalid_input",
+                "{value}"
+            );
         }
         assert_eq!(code(fields(&json!({"b": null})).boolean("b")).1, "null");
     }
@@ -379,11 +385,15 @@ mod tests {
         let parts = "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\né\r\n--x--\r\n";
         let form = parse(Some("multipart/form-data; boundary=x"), parts).unwrap();
         assert_eq!(form.raw_text("a"), Some("é"));
-        for (content_type, body) in [("multipart/form-data", parts), ("multipart/form-data; boundary=x", "--x")] {
+        for (content_type, body) in
+            [("multipart/form-data", parts), ("multipart/form-data; boundary=x", "--x")]
+        {
             assert!(matches!(parse(Some(content_type), body), Err(ApiError::Malformed(_))));
         }
         let media = parse(Some("text/plain; charset=utf-8"), "{}");
-        assert!(matches!(media, Err(ApiError::UnsupportedMediaType(name)) if name == "text/plain; charset=utf-8"));
+        assert!(
+            matches!(media, Err(ApiError::UnsupportedMediaType(name)) if name == "text/plain; charset=utf-8")
+        );
         assert!(matches!(parse(None, "{}"), Err(ApiError::UnsupportedMediaType(_))));
         let json = Some("application/json; charset=utf-8");
         assert!(matches!(parse(json, "{"), Err(ApiError::Malformed(_))));
@@ -393,7 +403,8 @@ mod tests {
 
     #[test]
     fn depth_is_limited() {
-        let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+        let nested =
+            |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
         assert!(!is_too_deep(nested(64).as_bytes()));
         assert!(is_too_deep(nested(65).as_bytes()));
         assert!(!is_too_deep(br#"{"a":"[[[[\"[["}"#));

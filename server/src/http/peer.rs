@@ -83,7 +83,6 @@ fn is_host(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use http::{HeaderMap, Uri};
 
@@ -117,8 +116,11 @@ mod tests {
             ("::ffff:10.0.0.1", "198.51.100.7", "198.51.100.7"),
         ];
         for (peer, forwarded, client) in cases {
-            let found =
-                client_address(&config(), peer.parse().unwrap(), &headers(&[("x-forwarded-for", forwarded)]));
+            let found = client_address(
+                &config(),
+                peer.parse().unwrap(),
+                &headers(&[("x-forwarded-for", forwarded)]),
+            );
             assert_eq!(found, ClientAddress(client.parse().unwrap()), "{peer} {forwarded}");
         }
     }
@@ -138,7 +140,11 @@ mod tests {
             ),
             (
                 "10.0.0.1",
-                &[("host", "h"), ("x-forwarded-proto", "https"), ("x-forwarded-host", "out.example")],
+                &[
+                    ("host", "h"),
+                    ("x-forwarded-proto", "https"),
+                    ("x-forwarded-host", "out.example"),
+                ],
                 "https://out.example",
             ),
         ];

@@ -71,7 +71,8 @@ pub(super) fn answer(name: &str, request: &HeaderMap) -> Option<Response> {
 }
 
 fn accepts(request: &HeaderMap, encoding: &str) -> bool {
-    let lines = request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    let lines =
+        request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|item| {
         let (name, weight) = item.split_once(';').unwrap_or((item, ""));
         let refused = matches!(weight.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
@@ -120,7 +121,6 @@ fn media_type(name: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use http::{HeaderMap, header};
 

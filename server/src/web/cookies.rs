@@ -36,7 +36,6 @@ pub(super) fn read<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use http::{HeaderMap, header};
 

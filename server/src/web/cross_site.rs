@@ -33,12 +33,14 @@ pub(super) fn may_pass(config: &Config, method: &Method, headers: &HeaderMap) ->
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use http::{HeaderMap, Method};
 
     use super::may_pass;
     use crate::config::Settings;
+
+    const LOCAL: &str = "127.0.0.1:8000";
+    const PUBLIC: &str = "https://weir.example";
 
     type Headers = &'static [(&'static str, &'static str)];
 
@@ -57,23 +59,21 @@ mod tests {
 
     #[test]
     fn changes_come_from_our_own_pages_only() {
-        let local = "127.0.0.1:8000";
-        let public = "https://weir.example";
         let cases: [(&str, &str, Headers, bool); 13] = [
-            (local, "", &[("sec-fetch-site", "same-origin")], true),
-            (local, "", &[("sec-fetch-site", "same-site")], false),
-            (local, "", &[("sec-fetch-site", "cross-site")], false),
-            (local, "", &[("sec-fetch-site", "none")], false),
+            (LOCAL, "", &[("sec-fetch-site", "same-origin")], true),
+            (LOCAL, "", &[("sec-fetch-site", "same-site")], false),
+            (LOCAL, "", &[("sec-fetch-site", "cross-site")], false),
+            (LOCAL, "", &[("sec-fetch-site", "none")], false),
             // The first header decides: the second is not asked.
-            (local, public, &[("sec-fetch-site", "cross-site"), ("origin", public)], false),
-            (local, "", &[], false),
-            (local, "", &[("origin", "http://127.0.0.1:8000"), ("host", "127.0.0.1:8000")], true),
-            (local, "", &[("origin", "http://127.0.0.1:9"), ("host", "127.0.0.1:8000")], false),
-            (local, "", &[("origin", "http://evil.example"), ("host", "evil.example")], false),
+            (LOCAL, PUBLIC, &[("sec-fetch-site", "cross-site"), ("origin", PUBLIC)], false),
+            (LOCAL, "", &[], false),
+            (LOCAL, "", &[("origin", "http://127.0.0.1:8000"), ("host", "127.0.0.1:8000")], true),
+            (LOCAL, "", &[("origin", "http://127.0.0.1:9"), ("host", "127.0.0.1:8000")], false),
+            (LOCAL, "", &[("origin", "http://evil.example"), ("host", "evil.example")], false),
             ("0.0.0.0:80", "", &[("origin", "http://10.0.0.1"), ("host", "10.0.0.1")], false),
-            (local, public, &[("origin", public), ("host", "weir.example")], true),
-            (local, public, &[("origin", "http://weir.example"), ("host", "weir.example")], false),
-            (local, public, &[("origin", "null")], false),
+            (LOCAL, PUBLIC, &[("origin", PUBLIC), ("host", "weir.example")], true),
+            (LOCAL, PUBLIC, &[("origin", "http://weir.example"), ("host", "weir.example")], false),
+            (LOCAL, PUBLIC, &[("origin", "null")], false),
         ];
         for (listen, url, pairs, expected) in cases {
             assert_eq!(passes(listen, url, pairs), expected, "{listen} {url} {pairs:?}");

@@ -120,7 +120,6 @@ impl Form {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use axum::response::{IntoResponse, Response};
     use bytes::Bytes;

@@ -63,8 +63,7 @@ async fn render(web: &Web, visit: Visit, request: Request) -> Response {
         context::provide(&context, &visit);
         allow_own_scripts();
     };
-    let render =
-        leptos_axum::render_app_async_stream_with_context(provide, weir_app::shell::shell);
+    let render = leptos_axum::render_app_async_stream_with_context(provide, weir_app::shell::shell);
     render(request).await
 }
 

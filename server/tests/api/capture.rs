@@ -44,7 +44,11 @@ async fn every_path_takes_every_shape_with_and_without_slash() {
         for slash in ["", "/"] {
             for shape in &shapes {
                 let answer = post(&app, &format!("{path}{slash}"), shape.to_string()).await;
-                assert_eq!((answer.status, answer.json()), (200, json!({"status": 1})), "{path}{slash}");
+                assert_eq!(
+                    (answer.status, answer.json()),
+                    (200, json!({"status": 1})),
+                    "{path}{slash}"
+                );
                 assert_eq!(answer.header("content-type"), Some("application/json"));
             }
         }
@@ -91,7 +95,9 @@ async fn bodies_at_fault() {
         json!({"api_key": token, "batch": []}).to_string().into_bytes(),
         json!({"api_key": token, "batch": null}).to_string().into_bytes(),
         json!({"api_key": token, "batch": "x"}).to_string().into_bytes(),
-        json!({"api_key": token, "batch": [{"event": "a", "distinct_id": "b"}, 7]}).to_string().into_bytes(),
+        json!({"api_key": token, "batch": [{"event": "a", "distinct_id": "b"}, 7]})
+            .to_string()
+            .into_bytes(),
     ];
     for body in bodies {
         let shown = String::from_utf8_lossy(&body).into_owned();
@@ -106,7 +112,8 @@ async fn keys_at_fault() {
     let app = TestApp::with_owner().await;
     let event = |key: Value| json!({"api_key": key, "event": "a", "distinct_id": "b"}).to_string();
     let auth = "authentication_error";
-    let answer = post(&app, "/capture/", json!({"event": "a", "distinct_id": "b"}).to_string()).await;
+    let answer =
+        post(&app, "/capture/", json!({"event": "a", "distinct_id": "b"}).to_string()).await;
     assert_refused(&answer, 401, auth, "missing_api_key");
     let long = "x".repeat(65);
     for key in ["phc_unknown", "", "phx_personal", &long, "ключ"] {
@@ -129,7 +136,11 @@ async fn keys_at_fault() {
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_events_do_not_fail_a_request() {
     let app = TestApp::with_owner().await;
-    for event in [json!({"event": ""}), json!({"distinct_id": "a"}), json!({"event": "a", "distinct_id": ""})] {
+    for event in [
+        json!({"event": ""}),
+        json!({"distinct_id": "a"}),
+        json!({"event": "a", "distinct_id": ""}),
+    ] {
         let mut event = event;
         event["api_key"] = json!(app.project_key());
         let answer = post(&app, "/capture/", event.to_string()).await;

@@ -64,7 +64,8 @@ async fn nothing_elsewhere() {
         for method in [Method::GET, Method::OPTIONS] {
             let call = caller.call(method, path).header("origin", "https://evil.example");
             let answer = call.send().await;
-            let found = answer.headers.keys().find(|name| name.as_str().starts_with("access-control"));
+            let found =
+                answer.headers.keys().find(|name| name.as_str().starts_with("access-control"));
             assert_eq!(found, None, "{path}");
         }
     }

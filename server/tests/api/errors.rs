@@ -80,8 +80,7 @@ async fn unknown_paths_come_before_everything() {
 async fn accept_comes_before_the_key() {
     let app = TestApp::with_owner().await;
     let path = "/api/organizations/";
-    let answer =
-        app.anonymous().call(Method::GET, path).header("accept", "text/html").send().await;
+    let answer = app.anonymous().call(Method::GET, path).header("accept", "text/html").send().await;
     let detail = "Could not satisfy the request Accept header.";
     answer.assert_error(406, REQUEST, "not_acceptable", detail);
     let browser = "text/html,application/xml;q=0.9,*/*;q=0.8";

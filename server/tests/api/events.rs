@@ -71,7 +71,10 @@ async fn pages_follow_the_link_without_gap_or_double() {
     loop {
         let page = caller.get(&path).await.json();
         seen.extend(page["results"].as_array().unwrap().iter().map(|event| {
-            (event["timestamp"].as_str().unwrap().to_owned(), event["event"].as_str().unwrap().to_owned())
+            (
+                event["timestamp"].as_str().unwrap().to_owned(),
+                event["event"].as_str().unwrap().to_owned(),
+            )
         }));
         match page["next"].as_str() {
             Some(next) => path = next.strip_prefix(&base).unwrap().to_owned(),
@@ -125,7 +128,8 @@ async fn the_same_uuid_is_stored_once() {
     let uuid = "5d0a0f4e-6f0c-4d3e-9a53-0c5f1b0a7e13";
     for second in [1, 2] {
         let time = format!("2026-06-01T10:00:0{second}Z");
-        send(&app, json!([{"event": "a", "distinct_id": "u", "uuid": uuid, "timestamp": time}])).await;
+        send(&app, json!([{"event": "a", "distinct_id": "u", "uuid": uuid, "timestamp": time}]))
+            .await;
     }
     assert_eq!(names(&list(&app, &caller, "").await), ["a"]);
 }

@@ -39,11 +39,8 @@ async fn a_project_is_not_found_below_another_organization() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
     let other = caller.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
-    let path = format!(
-        "/api/organizations/{}/projects/{}/",
-        other["id"].as_str().unwrap(),
-        app.project()
-    );
+    let path =
+        format!("/api/organizations/{}/projects/{}/", other["id"].as_str().unwrap(), app.project());
     for method in [Method::GET, Method::PATCH] {
         let answer = caller.call(method, &path).json(&json!({"name": "x"})).send().await;
         answer.assert_error(404, "invalid_request", "not_found", "Not found.");

@@ -1,6 +1,6 @@
 //! The server over HTTP: real requests to a real listener, with a store in memory.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod capture;
 mod cors;

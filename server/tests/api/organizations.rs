@@ -13,9 +13,21 @@ async fn the_resource_has_every_field_of_its_type() {
     let body = caller.get(&format!("/api/organizations/{}/", app.organization())).await.json();
     let keys: Vec<&str> = body.as_object().unwrap().keys().map(String::as_str).collect();
     for key in [
-        "id", "name", "slug", "created_at", "updated_at", "membership_level",
-        "plugins_access_level", "teams", "available_features", "available_product_features",
-        "is_member_join_email_enabled", "metadata", "customer_id", "enforce_2fa", "member_count",
+        "id",
+        "name",
+        "slug",
+        "created_at",
+        "updated_at",
+        "membership_level",
+        "plugins_access_level",
+        "teams",
+        "available_features",
+        "available_product_features",
+        "is_member_join_email_enabled",
+        "metadata",
+        "customer_id",
+        "enforce_2fa",
+        "member_count",
     ] {
         assert!(keys.contains(&key), "{key} in {keys:?}");
     }

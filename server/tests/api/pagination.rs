@@ -41,11 +41,14 @@ async fn pages_and_links() {
         let list = answer.json();
         assert_eq!(names(&list), expected, "{query}");
         assert_eq!(list["count"], 3);
-        let link = |query: Option<&str>| query.map_or(Value::Null, |query| json!(format!("{base}{query}")));
+        let link = |query: Option<&str>| {
+            query.map_or(Value::Null, |query| json!(format!("{base}{query}")))
+        };
         assert_eq!(list["next"], link(next), "{query}");
         assert_eq!(list["previous"], link(previous), "{query}");
         let text = String::from_utf8(answer.body.to_vec()).unwrap();
-        let order = ["\"count\"", "\"next\"", "\"previous\"", "\"results\""].map(|key| text.find(key).unwrap());
+        let order = ["\"count\"", "\"next\"", "\"previous\"", "\"results\""]
+            .map(|key| text.find(key).unwrap());
         assert!(order.is_sorted(), "{text}");
     }
 }
@@ -76,7 +79,8 @@ async fn links_name_the_public_address() {
     let caller = app.owner().key(&["*"]).await;
     caller.post("/api/organizations/", &json!({"name": "Beta"})).await;
     let next = |host: &'static str, forwarded: Option<(&'static str, &'static str)>| {
-        let call = caller.call(http::Method::GET, "/api/organizations/?limit=1").header("host", host);
+        let call =
+            caller.call(http::Method::GET, "/api/organizations/?limit=1").header("host", host);
         let call = match forwarded {
             Some((name, value)) => call.header(name, value),
             None => call,

@@ -113,7 +113,8 @@ async fn set_up_serve_stop_and_be_killed() {
     let serving = Serving::start(data).await;
     let me = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
     assert_eq!(me.get("/api/users/@me/").await.json()["uuid"], made["user_uuid"]);
-    let event = |name: &str| json!({"api_key": made["project_api_key"], "event": name, "distinct_id": "u"});
+    let event =
+        |name: &str| json!({"api_key": made["project_api_key"], "event": name, "distinct_id": "u"});
     assert_eq!(serving.caller.post("/capture/", &event("first")).await.status, 200);
 
     // A second program on the same directory says so and changes nothing.
@@ -165,12 +166,22 @@ async fn an_empty_instance_shows_a_link() {
 async fn settings_come_from_flags_environment_and_file() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    std::fs::write(data.join("weir.toml"), "log = 'error'\nrate_per_hour = 7\nrate_per_minute = 3\n").unwrap();
+    std::fs::write(
+        data.join("weir.toml"),
+        "log = 'error'\nrate_per_hour = 7\nrate_per_minute = 3\n",
+    )
+    .unwrap();
     let mut command = weir(data);
     command.args(["config", "--rate-per-hour", "9"]).env("WEIR_LOG_FORMAT", "json");
     let shown = run(command, "").await;
     assert!(shown.ok, "{}", shown.err);
-    for line in ["log = \"error\"", "rate_per_hour = 9", "rate_per_minute = 3", "log_format = \"json\"", "metrics_listen = \"off\""] {
+    for line in [
+        "log = \"error\"",
+        "rate_per_hour = 9",
+        "rate_per_minute = 3",
+        "log_format = \"json\"",
+        "metrics_listen = \"off\"",
+    ] {
         assert!(shown.out.lines().any(|shown| shown == line), "{line} in {}", shown.out);
     }
     std::fs::write(data.join("weir.toml"), "ratelimit = 7\n").unwrap();

@@ -8,7 +8,10 @@ async fn flat_and_nested_show_the_same() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["project:write", "organization:read"]).await;
     let nested = format!("/api/organizations/{}/projects/", app.organization());
-    assert_eq!(caller.get("/api/projects/").await.json()["results"], caller.get(&nested).await.json()["results"]);
+    assert_eq!(
+        caller.get("/api/projects/").await.json()["results"],
+        caller.get(&nested).await.json()["results"]
+    );
     let flat = caller.get(&format!("/api/projects/{}/", app.project())).await;
     let deep = caller.get(&format!("{nested}{}/", app.project())).await;
     assert_eq!((flat.status, flat.json()), (200, deep.json()));
@@ -17,7 +20,15 @@ async fn flat_and_nested_show_the_same() {
     assert_eq!(flat.json()["api_token"], app.project_key());
     assert!(flat.json()["id"].is_i64());
     assert_eq!(flat.json()["project_id"], flat.json()["id"]);
-    for key in ["uuid", "organization", "timezone", "ingested_event", "app_urls", "created_at", "effective_membership_level"] {
+    for key in [
+        "uuid",
+        "organization",
+        "timezone",
+        "ingested_event",
+        "app_urls",
+        "created_at",
+        "effective_membership_level",
+    ] {
         assert!(!flat.json()[key].is_null(), "{key}");
     }
 }
@@ -26,7 +37,8 @@ async fn flat_and_nested_show_the_same() {
 async fn create_and_change() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["project:write"]).await;
-    let made = caller.post("/api/projects/", &json!({"name": "Blog", "timezone": "Europe/Berlin"})).await;
+    let made =
+        caller.post("/api/projects/", &json!({"name": "Blog", "timezone": "Europe/Berlin"})).await;
     assert_eq!(made.status, 201, "{:?}", made.body);
     let made = made.json();
     assert_eq!(made["organization"], app.organization().to_string());
@@ -47,7 +59,9 @@ async fn create_and_change() {
     assert_eq!(numbers.len(), 3);
     assert!(numbers.is_sorted(), "{numbers:?}");
 
-    let changed = caller.patch(&path, &json!({"anonymize_ips": true, "api_token": "phc_mine", "id": 7})).await;
+    let changed = caller
+        .patch(&path, &json!({"anonymize_ips": true, "api_token": "phc_mine", "id": 7}))
+        .await;
     assert_eq!(changed.status, 200);
     assert_eq!(changed.json()["anonymize_ips"], true);
     assert_eq!(changed.json()["api_token"], made["api_token"]);

@@ -33,7 +33,8 @@ fn samples(app: &TestApp) -> Vec<Sample> {
     files.sort();
     assert_eq!(files.len(), 23);
     let now = app.app().services.clock.now();
-    let in_hours = |hours: i64, minutes: i64| now.plus_seconds(hours * 3600 - minutes * 60).to_string();
+    let in_hours =
+        |hours: i64, minutes: i64| now.plus_seconds(hours * 3600 - minutes * 60).to_string();
     let read = |file: &PathBuf| {
         let text = std::fs::read_to_string(file)
             .unwrap()
@@ -56,7 +57,8 @@ impl Sample {
     async fn send(&self, app: &TestApp) -> Answer {
         let text = |name: &str| self.content[name].as_str().unwrap();
         let mut path = text("path").to_owned();
-        for (index, (name, value)) in self.content["query"].as_object().unwrap().iter().enumerate() {
+        for (index, (name, value)) in self.content["query"].as_object().unwrap().iter().enumerate()
+        {
             let mark = if index == 0 { '?' } else { '&' };
             write!(path, "{mark}{name}={}", value.as_str().unwrap()).unwrap();
         }
@@ -99,7 +101,6 @@ async fn stored(app: &TestApp, caller: &Caller) -> Vec<Value> {
     caller.get(&path).await.json()["results"].as_array().unwrap().clone()
 }
 
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_sample_is_answered_and_stored_as_expected() {
     let app = TestApp::with_owner().await;
@@ -133,7 +134,8 @@ fn check_events(sample: &Sample, before: &[Value], after: &[Value]) {
     }
     if let Some(wanted) = sample.expected("stored") {
         let mut names = names.clone();
-        let mut wanted: Vec<&str> = wanted.as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
+        let mut wanted: Vec<&str> =
+            wanted.as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
         names.sort_unstable();
         wanted.sort_unstable();
         assert_eq!(names, wanted, "{name}");

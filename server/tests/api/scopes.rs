@@ -53,7 +53,11 @@ async fn a_read_scope_reads_and_a_write_scope_does_both() {
             }
         } else {
             let call = |caller: &weir_testkit::Caller| {
-                caller.call(route.method.clone(), &path).header("content-type", "text/plain").body("x").send()
+                caller
+                    .call(route.method.clone(), &path)
+                    .header("content-type", "text/plain")
+                    .body("x")
+                    .send()
             };
             assert_eq!(call(&reader).await.status, 403, "{path}");
             // The scope suffices: the next check is that of the body.

@@ -29,7 +29,8 @@ async fn change_me() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
     let path = "/api/users/@me/";
-    let answer = caller.patch(path, &json!({"first_name": " Augusta ", "theme_mode": "dark"})).await;
+    let answer =
+        caller.patch(path, &json!({"first_name": " Augusta ", "theme_mode": "dark"})).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     assert_eq!(answer.json()["first_name"], "Augusta");
     assert_eq!(answer.json()["theme_mode"], "dark");
@@ -49,6 +50,9 @@ async fn change_me() {
         (json!({"set_current_team": 1, "last_name": 5, "first_name": null}), "first_name", "null"),
     ] {
         let answer = caller.patch(path, &body).await;
-        assert_eq!((answer.status, &answer.json()["attr"], &answer.json()["code"]), (400, &json!(attr), &json!(code)));
+        assert_eq!(
+            (answer.status, &answer.json()["attr"], &answer.json()["code"]),
+            (400, &json!(attr), &json!(code))
+        );
     }
 }

@@ -121,9 +121,24 @@ async fn fields_of_projects() {
             "not_a_list",
             "Expected a list of items but got type \"str\".",
         ),
-        (json!({"app_urls": ["https://a.example", []]}), "app_urls__1", "invalid_input", "Not a valid string."),
-        (json!({"week_start_day": 2}), "week_start_day", "invalid_choice", "\"2\" is not a valid choice."),
-        (json!({"timezone": "nowhere"}), "timezone", "invalid_choice", "\"nowhere\" is not a valid choice."),
+        (
+            json!({"app_urls": ["https://a.example", []]}),
+            "app_urls__1",
+            "invalid_input",
+            "Not a valid string.",
+        ),
+        (
+            json!({"week_start_day": 2}),
+            "week_start_day",
+            "invalid_choice",
+            "\"2\" is not a valid choice.",
+        ),
+        (
+            json!({"timezone": "nowhere"}),
+            "timezone",
+            "invalid_choice",
+            "\"nowhere\" is not a valid choice.",
+        ),
         (json!({"anonymize_ips": null}), "anonymize_ips", "null", "This field may not be null."),
         (
             json!({"name": "x".repeat(201)}),

@@ -19,9 +19,7 @@ fn json(key: &str, event: &str, whole: bool) -> String {
 
 fn curl(host: &str, key: &str, event: &str, whole: bool) -> String {
     let body = json(key, event, whole);
-    format!(
-        "curl -sS {host}/i/v0/e/ \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'"
-    )
+    format!("curl -sS {host}/i/v0/e/ \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'")
 }
 
 fn httpie(host: &str, key: &str, event: &str, whole: bool) -> String {

@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use clap::Parser;
 use tokio::task::JoinSet;
-use weir_bench::blocks::{PROJECT, Visits, Writer};
+use weir_bench::blocks::{PROJECT, Visits, Writer, open_again};
 use weir_bench::process::disk_usage;
 use weir_bench::stats::Latencies;
 use weir_bench::{STACK, until_told};
 use weir_model::Timestamp;
 use weir_model::events::EventQuery;
 use weir_store::events::{self, LIVE_PARTITIONS, live_partition};
-use weir_store::{Location, Settings, Store, measure};
+use weir_store::{Store, measure};
 
 /// Events of one transaction of the layout with a record per event.
 const RECORDS: usize = 1_000;
@@ -97,8 +97,7 @@ fn main() -> Result<()> {
 async fn run(directory: &Path, layout: Layout, events: u64, pages: u64) -> Result<Row> {
     let directory = directory.join(format!("{layout:?}-{events}"));
     say(&format!("{layout:?}, {events} events"));
-    let place = Location::Directory(directory.clone());
-    let store = Store::open(&place, Settings::default()).await?;
+    let store = open_again(&directory).await?;
     let visits = Arc::new(Visits::new(PEOPLE));
     let took = match layout {
         Layout::Records => write_records(&store, &visits, events).await?,
@@ -107,7 +106,7 @@ async fn run(directory: &Path, layout: Layout, events: u64, pages: u64) -> Resul
     // Closed and opened again: what was written is in files, not in memory.
     store.close().await?;
     drop(store);
-    let store = Store::open(&place, Settings::default()).await?;
+    let store = open_again(&directory).await?;
     let mut row = Row {
         layout,
         events,

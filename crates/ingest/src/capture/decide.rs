@@ -178,14 +178,7 @@ fn accept(
         }
         _ => properties.into_owned(),
     };
-    Ok(AcceptedEvent {
-        uuid,
-        event: name,
-        distinct_id,
-        timestamp,
-        properties,
-        warnings,
-    })
+    Ok(AcceptedEvent { uuid, event: name, distinct_id, timestamp, properties, warnings })
 }
 
 /// What one walk over the text of an event finds out.
@@ -249,11 +242,7 @@ fn event_name(
     warnings: &mut Vec<Warning>,
 ) -> Result<String, DropReason> {
     let Some(value) = present(event.event) else {
-        return if engage {
-            Ok("$identify".to_owned())
-        } else {
-            Err(DropReason::MissingEventName)
-        };
+        return if engage { Ok("$identify".to_owned()) } else { Err(DropReason::MissingEventName) };
     };
     let name = json::string(value).ok_or(DropReason::EventNameNotText)?;
     if name.is_empty() {
@@ -265,12 +254,7 @@ fn event_name(
 /// The first of the three places that is not `null`, as text; `None` if that is
 /// blank.
 fn distinct_id(event: &RawEvent<'_>, facts: &Facts) -> Option<String> {
-    let inner = || {
-        facts
-            .distinct_id
-            .clone()
-            .and_then(|range| event.raw.get(range))
-    };
+    let inner = || facts.distinct_id.clone().and_then(|range| event.raw.get(range));
     let value = present(event.distinct_id)
         .or_else(|| present(event.dollar_distinct_id))
         .or_else(|| inner().filter(|value| *value != "null"))?;
@@ -278,11 +262,7 @@ fn distinct_id(event: &RawEvent<'_>, facts: &Facts) -> Option<String> {
         Some(text) => text.into_owned(),
         None => json::canonical(value).ok()?,
     };
-    if text.trim().is_empty() {
-        None
-    } else {
-        Some(text)
-    }
+    if text.trim().is_empty() { None } else { Some(text) }
 }
 
 /// At most 200 characters of a text.

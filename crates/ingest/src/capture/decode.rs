@@ -85,11 +85,7 @@ impl Payload {
     /// A payload that needs no decoding, such as a line of an import file.
     #[must_use]
     pub const fn from_text(text: String) -> Self {
-        Self {
-            text,
-            sent_at: None,
-            hides_address: false,
-        }
+        Self { text, sent_at: None, hides_address: false }
     }
 
     /// The text, at most [`BODY_LIMIT`] bytes when it comes from [`decode`].
@@ -135,9 +131,7 @@ pub fn decode(request: CaptureRequest<'_>) -> Result<Payload, CaptureError> {
     let source = match from_query {
         Some(data) => restore_plus(Cow::Borrowed(data)).into_owned(),
         None if request.body.is_empty() => {
-            return Err(CaptureError::invalid(
-                "The request has neither a body nor `data`.",
-            ));
+            return Err(CaptureError::invalid("The request has neither a body nor `data`."));
         }
         None => Vec::from(request.body),
     };
@@ -150,29 +144,17 @@ pub fn decode(request: CaptureRequest<'_>) -> Result<Payload, CaptureError> {
 
     // Rule 3 goes before the content type: gzip is known by its first bytes.
     let is_form = from_query.is_none() && is_form_type(request.content_type) && !is_gzip(&source);
-    let form = if is_form {
-        read_form(&source)?
-    } else {
-        Fields::default()
-    };
+    let form = if is_form { read_form(&source)? } else { Fields::default() };
     let hint = Hint::of(query.compression.as_deref())
         .or_else(|| Hint::of(form.compression.as_deref()))
         .or(outer_hint);
-    let sent_at = query
-        .sent_at
-        .as_deref()
-        .or(form.sent_at.as_deref())
-        .and_then(read_sent_at);
+    let sent_at = query.sent_at.as_deref().or(form.sent_at.as_deref()).and_then(read_sent_at);
     let hides_address = query.ip.as_deref().or(form.ip.as_deref()) == Some(b"0");
 
     let packed = match form.data {
         Some(data) => {
             let data = restore_plus(data).into_owned();
-            if hint == Some(Hint::Lz64) {
-                data
-            } else {
-                without_base64(data, Alignment::Any)
-            }
+            if hint == Some(Hint::Lz64) { data } else { without_base64(data, Alignment::Any) }
         }
         None if is_form => {
             return Err(CaptureError::invalid("The form has no `data`."));
@@ -186,11 +168,7 @@ pub fn decode(request: CaptureRequest<'_>) -> Result<Payload, CaptureError> {
         bytes
     };
     let text = into_text(bytes, request.content_encoding)?;
-    Ok(Payload {
-        text,
-        sent_at,
-        hides_address,
-    })
+    Ok(Payload { text, sent_at, hides_address })
 }
 
 /// How a payload is said to be packed.
@@ -219,13 +197,8 @@ impl Hint {
 }
 
 fn is_form_type(content_type: Option<&str>) -> bool {
-    let name = content_type
-        .unwrap_or_default()
-        .split(';')
-        .next()
-        .unwrap_or_default();
-    name.trim()
-        .eq_ignore_ascii_case("application/x-www-form-urlencoded")
+    let name = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
+    name.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
 }
 
 fn read_form(body: &[u8]) -> Result<Fields<'_>, CaptureError> {
@@ -250,9 +223,9 @@ fn unpack(bytes: Vec<u8>, hint: Option<Hint>) -> Result<Vec<u8>, CaptureError> {
         return match lz64::unpack(&bytes, BODY_LIMIT) {
             Ok(text) => Ok(text.into_bytes()),
             Err(lz64::Fault::TooLarge) => Err(CaptureError::PayloadTooLarge { limit: BODY_LIMIT }),
-            Err(lz64::Fault::Malformed) => Err(CaptureError::invalid(
-                "The payload is announced as lz64, but is not.",
-            )),
+            Err(lz64::Fault::Malformed) => {
+                Err(CaptureError::invalid("The payload is announced as lz64, but is not."))
+            }
         };
     }
     Ok(bytes)
@@ -288,11 +261,8 @@ fn without_base64(bytes: Vec<u8>, alignment: Alignment) -> Vec<u8> {
     {
         return bytes;
     }
-    let engine = if text.iter().any(|byte| matches!(byte, b'-' | b'_')) {
-        &URL_SAFE
-    } else {
-        &STANDARD
-    };
+    let engine =
+        if text.iter().any(|byte| matches!(byte, b'-' | b'_')) { &URL_SAFE } else { &STANDARD };
     engine.decode(text).unwrap_or(bytes)
 }
 
@@ -314,10 +284,7 @@ fn is_base64(byte: u8) -> bool {
 
 /// Gives base64 its `+` back where URL decoding made them blanks.
 fn restore_plus(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    let starts_right = text
-        .iter()
-        .take(128)
-        .all(|byte| is_base64(*byte) || *byte == b' ');
+    let starts_right = text.iter().take(128).all(|byte| is_base64(*byte) || *byte == b' ');
     if !starts_right || !text.contains(&b' ') {
         return text;
     }

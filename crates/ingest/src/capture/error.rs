@@ -36,9 +36,7 @@ pub enum CaptureError {
 impl CaptureError {
     /// A [`CaptureError::InvalidPayload`] with this sentence.
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
-        Self::InvalidPayload {
-            detail: detail.into(),
-        }
+        Self::InvalidPayload { detail: detail.into() }
     }
 
     /// The machine code of the answer.
@@ -88,12 +86,7 @@ mod tests {
     #[test]
     fn every_refusal_has_code_type_and_sentence() {
         let table = [
-            (
-                CaptureError::invalid("So."),
-                "invalid_payload",
-                "validation_error",
-                "So.",
-            ),
+            (CaptureError::invalid("So."), "invalid_payload", "validation_error", "So."),
             (
                 CaptureError::PayloadTooLarge { limit: 7 },
                 "payload_too_large",

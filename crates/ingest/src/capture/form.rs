@@ -53,9 +53,7 @@ impl<'a> Fields<'a> {
 pub(super) fn looks_like_form(text: &[u8]) -> bool {
     let start = text.get(..128).unwrap_or(text);
     start.split(|byte| *byte == b'&').any(|pair| {
-        [&b"data="[..], b"compression=", b"_=", b"ip="]
-            .iter()
-            .any(|name| pair.starts_with(name))
+        [&b"data="[..], b"compression=", b"_=", b"ip="].iter().any(|name| pair.starts_with(name))
     })
 }
 
@@ -85,9 +83,7 @@ fn percent_decode(text: &[u8]) -> Cow<'_, [u8]> {
 }
 
 fn hex(digit: u8) -> Option<u8> {
-    char::from(digit)
-        .to_digit(16)
-        .and_then(|value| u8::try_from(value).ok())
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 #[cfg(test)]
@@ -125,13 +121,7 @@ mod tests {
 
     #[test]
     fn telling_forms() {
-        for form in [
-            "data=x",
-            "ver=1&data=x",
-            "_=1",
-            "ip=1&x",
-            "compression=gzip",
-        ] {
+        for form in ["data=x", "ver=1&data=x", "_=1", "ip=1&x", "compression=gzip"] {
             assert!(looks_like_form(form.as_bytes()), "{form}");
         }
         for other in ["", "eyJhIjoxfQ==", "{\"data\":1}", "mydata=x"] {

@@ -25,9 +25,7 @@ pub(super) fn sent(event: &RawEvent<'_>) -> Result<Option<Uuid>, DropReason> {
     if text.is_empty() {
         return Ok(None);
     }
-    Uuid::parse_str(&text)
-        .map(Some)
-        .map_err(|_| DropReason::InvalidUuid)
+    Uuid::parse_str(&text).map(Some).map_err(|_| DropReason::InvalidUuid)
 }
 
 /// What tells two events without uuid apart, if each carries a time of its own.
@@ -49,13 +47,7 @@ pub(super) struct Content<'a> {
 impl Content<'_> {
     /// The same uuid for the same content.
     pub(super) fn uuid(&self) -> Uuid {
-        let Self {
-            project,
-            name,
-            distinct_id,
-            sent_time,
-            ..
-        } = self;
+        let Self { project, name, distinct_id, sent_time, .. } = self;
         // Fails on text beyond the limits only, which has been dropped before.
         let properties = json::canonical(self.properties);
         let properties = properties.as_deref().unwrap_or(self.properties);

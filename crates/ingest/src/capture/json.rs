@@ -41,15 +41,9 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// What one event may hold.
-    pub(crate) const EVENT: Self = Self {
-        depth: 64,
-        keys: 10_000,
-    };
+    pub(crate) const EVENT: Self = Self { depth: 64, keys: 10_000 };
     /// For look-ups in text whose limits are judged elsewhere.
-    pub(crate) const NONE: Self = Self {
-        depth: usize::MAX,
-        keys: usize::MAX,
-    };
+    pub(crate) const NONE: Self = Self { depth: usize::MAX, keys: usize::MAX };
 }
 
 /// The name of a member, decoded only when asked.
@@ -63,11 +57,7 @@ pub(crate) struct Key<'a> {
 impl<'a> Key<'a> {
     /// The name itself.
     pub(crate) fn text(self) -> Cow<'a, str> {
-        if self.escaped {
-            unescape(self.raw)
-        } else {
-            Cow::Borrowed(self.raw)
-        }
+        if self.escaped { unescape(self.raw) } else { Cow::Borrowed(self.raw) }
     }
 }
 
@@ -85,14 +75,7 @@ pub(crate) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// At the first value of `text`.
     pub(crate) fn new(text: &'a str, limits: Limits) -> Self {
-        let mut cursor = Self {
-            text,
-            at: 0,
-            depth: 0,
-            keys: 0,
-            limits,
-            needs_repair: false,
-        };
+        let mut cursor = Self { text, at: 0, depth: 0, keys: 0, limits, needs_repair: false };
         cursor.skip_blanks();
         cursor
     }
@@ -250,11 +233,7 @@ impl<'a> Cursor<'a> {
 
     fn descend(&mut self) -> Result<(), Fault> {
         self.depth += 1;
-        if self.depth > self.limits.depth {
-            Err(Fault::TooDeep)
-        } else {
-            Ok(())
-        }
+        if self.depth > self.limits.depth { Err(Fault::TooDeep) } else { Ok(()) }
     }
 
     fn ascend(&mut self) {
@@ -264,11 +243,7 @@ impl<'a> Cursor<'a> {
 
     fn count_key(&mut self) -> Result<(), Fault> {
         self.keys += 1;
-        if self.keys > self.limits.keys {
-            Err(Fault::TooManyKeys)
-        } else {
-            Ok(())
-        }
+        if self.keys > self.limits.keys { Err(Fault::TooManyKeys) } else { Ok(()) }
     }
 
     /// From an opening quote to behind the closing one; tells whether there was

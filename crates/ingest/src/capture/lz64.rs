@@ -78,10 +78,9 @@ fn unpack_units(bits: &mut Bits<'_>, limit: usize) -> Result<Vec<u16>, Fault> {
                     Some(known) => *known,
                     // The phrase that this very step adds: the previous one and
                     // its own first character.
-                    None if index == phrases.len() => Phrase {
-                        length: previous.length + 1,
-                        ..previous
-                    },
+                    None if index == phrases.len() => {
+                        Phrase { length: previous.length + 1, ..previous }
+                    }
                     None => return Err(Fault::Malformed),
                 };
                 if source.length as usize > limit.saturating_sub(units.len()) {
@@ -91,17 +90,11 @@ fn unpack_units(bits: &mut Bits<'_>, limit: usize) -> Result<Vec<u16>, Fault> {
                     let unit = units.get(position as usize).ok_or(Fault::Malformed)?;
                     units.push(*unit);
                 }
-                Phrase {
-                    from,
-                    length: source.length,
-                }
+                Phrase { from, length: source.length }
             }
         };
         // Previous phrase and next character stand side by side in the result.
-        phrases.push(Phrase {
-            length: previous.length + 1,
-            ..previous
-        });
+        phrases.push(Phrase { length: previous.length + 1, ..previous });
         width.phrase_added();
         previous = phrase;
         if units.len() > limit || phrases.len() > PHRASE_LIMIT {
@@ -135,11 +128,7 @@ struct Bits<'a> {
 
 impl<'a> Bits<'a> {
     fn new(symbols: &'a [u8]) -> Self {
-        Self {
-            symbols,
-            symbol: 0,
-            left: 0,
-        }
+        Self { symbols, symbol: 0, left: 0 }
     }
 
     fn take(&mut self, bits: u32) -> Result<usize, Fault> {
@@ -188,15 +177,7 @@ mod tests {
     fn unpacks_what_the_library_packs() {
         let long = "{\"event\":\"ñandú 🦆\",\"n\":[1,2,3]},".repeat(500);
         let many: String = (0..60_000_u32).filter_map(char::from_u32).collect();
-        for text in [
-            "",
-            "a",
-            "aaaaaaaaaaaa",
-            "{\"a\":1}",
-            "Ünï©ode 🦆🦆",
-            &long,
-            &many,
-        ] {
+        for text in ["", "a", "aaaaaaaaaaaa", "{\"a\":1}", "Ünï©ode 🦆🦆", &long, &many] {
             let packed = lz_str::compress_to_base64(text);
             assert_eq!(unpack(packed.as_bytes(), 1 << 20).as_deref(), Ok(text));
         }
@@ -230,11 +211,7 @@ mod tests {
     #[test]
     fn nonsense_is_an_error() {
         for text in ["A", "{\"a\":1}", "////", "=", "N4Ig LgrgT"] {
-            assert_eq!(
-                unpack(text.as_bytes(), 1000),
-                Err(Fault::Malformed),
-                "{text}"
-            );
+            assert_eq!(unpack(text.as_bytes(), 1000), Err(Fault::Malformed), "{text}");
         }
     }
 }

@@ -38,11 +38,7 @@ pub(super) fn lift<'a>(
             None => json::with_member(&merged, name, top),
             Some(place) => {
                 let inner = merged.get(place.clone()).unwrap_or_default();
-                let value = if union.takes(inner) {
-                    union.of(inner, top)
-                } else {
-                    None
-                };
+                let value = if union.takes(inner) { union.of(inner, top) } else { None };
                 let mut text = merged.clone().into_owned();
                 text.replace_range(place, value.as_deref().unwrap_or(top));
                 text

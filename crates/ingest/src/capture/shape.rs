@@ -63,11 +63,7 @@ impl<'a> Events<'a> {
     pub fn iter(&self) -> EventIter<'a> {
         let mut cursor = Cursor::new(self.text, Limits::NONE);
         let is_list = cursor.enter_list().is_ok();
-        EventIter {
-            cursor,
-            is_list,
-            left: self.count,
-        }
+        EventIter { cursor, is_list, left: self.count }
     }
 }
 
@@ -151,9 +147,7 @@ impl<'a> RawEvent<'a> {
     pub fn parse(raw: &'a str) -> Result<Self, CaptureError> {
         let raw = raw.trim_matches(BLANKS);
         let mut parser = serde_json::Deserializer::from_str(raw);
-        let event = parser
-            .deserialize_map(EventVisitor { raw })
-            .map_err(not_json)?;
+        let event = parser.deserialize_map(EventVisitor { raw }).map_err(not_json)?;
         parser.end().map_err(not_json)?;
         Ok(event)
     }
@@ -171,11 +165,7 @@ impl<'a> RawEvent<'a> {
             set: None,
             set_once: None,
             unset: None,
-            key: Keys {
-                api_key: None,
-                token: None,
-                dollar_token: None,
-            },
+            key: Keys { api_key: None, token: None, dollar_token: None },
         }
     }
 
@@ -206,10 +196,7 @@ impl<'a> RawEvent<'a> {
 impl<'a> Keys<'a> {
     fn find(self) -> Result<Option<Cow<'a, str>>, CaptureError> {
         let spellings = [self.api_key, self.token, self.dollar_token];
-        let Some(value) = spellings
-            .into_iter()
-            .flatten()
-            .find(|value| value.get() != "null")
+        let Some(value) = spellings.into_iter().flatten().find(|value| value.get() != "null")
         else {
             return Ok(None);
         };
@@ -246,9 +233,7 @@ pub fn shape(payload: &Payload) -> Result<Batch<'_>, CaptureError> {
     } else if text.is_empty() {
         return Err(CaptureError::invalid("The payload is empty."));
     } else {
-        return Err(CaptureError::invalid(
-            "The payload is neither a JSON object nor a list.",
-        ));
+        return Err(CaptureError::invalid("The payload is neither a JSON object nor a list."));
     };
 
     let token = match body.key.find()? {
@@ -258,9 +243,7 @@ pub fn shape(payload: &Payload) -> Result<Batch<'_>, CaptureError> {
     Ok(Batch {
         token,
         historical_migration: body.batch.is_some()
-            && body
-                .historical_migration
-                .is_some_and(|value| value.get() == "true"),
+            && body.historical_migration.is_some_and(|value| value.get() == "true"),
         sent_at: body.sent_at.and_then(read_sent_at).or(payload.sent_at()),
         events,
     })
@@ -285,9 +268,9 @@ fn list_of_events(text: &str) -> Result<Events<'_>, CaptureError> {
     match (walked, stranger) {
         (Ok(()), None) if count > 0 => Ok(Events { text, count }),
         (Ok(()), None) => Err(CaptureError::invalid("The request holds no event.")),
-        (_, Some(index)) => Err(CaptureError::invalid(format!(
-            "Item {index} is not an event object."
-        ))),
+        (_, Some(index)) => {
+            Err(CaptureError::invalid(format!("Item {index} is not an event object.")))
+        }
         (Err(_), None) => Err(CaptureError::invalid("The list of events cannot be read.")),
     }
 }
@@ -317,11 +300,7 @@ fn valid_token(token: Cow<'_, str>) -> Result<Cow<'_, str>, CaptureError> {
         || token.len() > TOKEN_LIMIT
         || !token.is_ascii()
         || token.starts_with("phx_");
-    if malformed {
-        Err(CaptureError::InvalidApiKey)
-    } else {
-        Ok(token)
-    }
+    if malformed { Err(CaptureError::InvalidApiKey) } else { Ok(token) }
 }
 
 fn read_sent_at(value: &RawValue) -> Option<DateTime<Utc>> {

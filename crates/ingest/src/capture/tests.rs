@@ -36,10 +36,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 fn form(text: &str) -> Vec<u8> {
-    let escaped = text
-        .replace('+', "%2B")
-        .replace('/', "%2F")
-        .replace('=', "%3D");
+    let escaped = text.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
     format!("data={escaped}").into_bytes()
 }
 
@@ -85,17 +82,11 @@ struct Outcome {
 
 impl Outcome {
     fn names(&self) -> Vec<&str> {
-        self.accepted
-            .iter()
-            .map(|event| event.event.as_str())
-            .collect()
+        self.accepted.iter().map(|event| event.event.as_str()).collect()
     }
 
     fn ids(&self) -> Vec<&str> {
-        self.accepted
-            .iter()
-            .map(|event| event.distinct_id.as_str())
-            .collect()
+        self.accepted.iter().map(|event| event.distinct_id.as_str()).collect()
     }
 
     fn times(&self) -> Vec<String> {
@@ -126,10 +117,7 @@ fn send(call: &Call<'_>) -> Result<Outcome, CaptureError> {
         client_address: address,
         engage: call.path.is_engage(),
     };
-    let mut outcome = Outcome {
-        historical: batch.historical_migration,
-        ..Outcome::default()
-    };
+    let mut outcome = Outcome { historical: batch.historical_migration, ..Outcome::default() };
     for event in &batch.events {
         match decide(&event, &context) {
             Decision::Accept(event) => outcome.accepted.push(event),
@@ -144,12 +132,7 @@ fn send(call: &Call<'_>) -> Result<Outcome, CaptureError> {
 fn smooth(call: &Call<'_>) -> Outcome {
     let outcome = send(call).unwrap();
     assert!(outcome.dropped.is_empty(), "{:?}", outcome.dropped);
-    assert!(
-        outcome
-            .accepted
-            .iter()
-            .all(|event| event.warnings.is_empty())
-    );
+    assert!(outcome.accepted.iter().all(|event| event.warnings.is_empty()));
     outcome
 }
 
@@ -186,48 +169,27 @@ fn browser_library() {
     };
     for call in [
         Call { ..gzip_text },
-        Call {
-            path: CapturePath::I0E,
-            ..gzip_text
-        },
+        Call { path: CapturePath::I0E, ..gzip_text },
         Call {
             query: "compression=gzip-js&ip=1&_=1780308300000&ver=1.200.0&beacon=1",
             ..gzip_text
         },
         Call { ..unload },
-        Call {
-            path: CapturePath::I0E,
-            ..unload
-        },
-        Call {
-            query: "",
-            ..unload
-        },
-        Call {
-            query: "compression=lz64&ip=1",
-            wire: Wire::Lz64Form,
-            ..unload
-        },
+        Call { path: CapturePath::I0E, ..unload },
+        Call { query: "", ..unload },
+        Call { query: "compression=lz64&ip=1", wire: Wire::Lz64Form, ..unload },
     ] {
         let outcome = smooth(&call);
         assert_eq!(outcome.names(), ["$identify", "$autocapture"]);
         assert_eq!(outcome.ids(), ["user-1", "0197c2f4-1a2b"]);
         // 100 ms on the way.
-        assert_eq!(
-            outcome.times(),
-            ["2026-06-01T09:59:58.512000", "2026-06-01T09:59:57.100000"]
-        );
-        let [identify, click] = outcome.accepted.as_slice() else {
-            unreachable!("two events")
-        };
+        assert_eq!(outcome.times(), ["2026-06-01T09:59:58.512000", "2026-06-01T09:59:57.100000"]);
+        let [identify, click] = outcome.accepted.as_slice() else { unreachable!("two events") };
         assert!(identify.properties.ends_with(
             r#","$set":{"name":"Lucía"},"$set_once":{"$initial_gclid":null},"$ip":"192.0.2.7"}"#
         ));
         assert!(identify.properties.contains(r#""$time":1780308000.412,"#));
-        assert_eq!(
-            click.uuid.to_string(),
-            "0197c2f4-2a00-7111-8222-333344445556"
-        );
+        assert_eq!(click.uuid.to_string(), "0197c2f4-2a00-7111-8222-333344445556");
         assert!(click.properties.ends_with(r#","$ip":"198.51.100.9"}"#));
     }
 }
@@ -261,38 +223,18 @@ fn python_library() {
         {"properties":{"distinct_id":"anon-77","alias":"user-2"},"timestamp":"2026-06-01T10:10:00+00:00",
          "event":"$create_alias","distinct_id":"anon-77","uuid":"0f6d1f2e-54d1-4f35-8f44-7a8f3b8a1c02"}],
         "historical_migration":false,"sent_at":"2026-06-01T10:10:00.650112+00:00","api_key":"phc_TestKey"}"#;
-    let plain = Call {
-        received_at: "2026-06-01T10:10:00.650112Z",
-        body,
-        ..CALL
-    };
+    let plain = Call { received_at: "2026-06-01T10:10:00.650112Z", body, ..CALL };
     for call in [
         Call { ..plain },
-        Call {
-            content_encoding: Some("gzip"),
-            wire: Wire::Gzip,
-            ..plain
-        },
-        Call {
-            query: "compression=gzip",
-            wire: Wire::Gzip,
-            ..plain
-        },
+        Call { content_encoding: Some("gzip"), wire: Wire::Gzip, ..plain },
+        Call { query: "compression=gzip", wire: Wire::Gzip, ..plain },
     ] {
         let outcome = smooth(&call);
         assert_eq!(outcome.names(), ["invoice issued", "$set", "$create_alias"]);
         assert_eq!(outcome.ids(), ["user-1", "user-2", "anon-77"]);
         assert_eq!(outcome.times()[0], "2026-06-01T10:10:00.118293");
-        assert!(
-            outcome.accepted[0]
-                .properties
-                .starts_with(r#"{"amount":120.0,"#)
-        );
-        assert!(
-            outcome.accepted[1]
-                .properties
-                .contains(r#""$set":{"email":"omar@mail.example"}"#)
-        );
+        assert!(outcome.accepted[0].properties.starts_with(r#"{"amount":120.0,"#));
+        assert!(outcome.accepted[1].properties.contains(r#""$set":{"email":"omar@mail.example"}"#));
         assert!(!outcome.historical);
     }
 }
@@ -311,15 +253,9 @@ fn python_library_without_uuids() {
         ..CALL
     };
     let first = smooth(&call);
-    assert_eq!(
-        first.times(),
-        ["2026-06-01T10:16:00.100000", "2026-06-01T10:16:01.100000"]
-    );
+    assert_eq!(first.times(), ["2026-06-01T10:16:00.100000", "2026-06-01T10:16:01.100000"]);
     // A retry, seconds later: the same identities.
-    let again = smooth(&Call {
-        received_at: "2026-06-01T10:16:09Z",
-        ..call
-    });
+    let again = smooth(&Call { received_at: "2026-06-01T10:16:09Z", ..call });
     let uuids = |outcome: &Outcome| -> Vec<_> { outcome.accepted.iter().map(|e| e.uuid).collect() };
     assert_eq!(uuids(&first), uuids(&again));
     assert_ne!(uuids(&first)[0], uuids(&first)[1]);
@@ -338,10 +274,7 @@ fn import_of_old_events() {
         ..CALL
     });
     assert!(outcome.historical);
-    assert_eq!(
-        outcome.times(),
-        ["2024-04-02T12:00:00.040000", "2024-04-02T12:00:00.000000"]
-    );
+    assert_eq!(outcome.times(), ["2024-04-02T12:00:00.040000", "2024-04-02T12:00:00.000000"]);
 }
 
 #[test]
@@ -370,15 +303,8 @@ fn node_and_ios_libraries() {
             "sent_at":"2026-06-01T10:25:30.000Z"}"#,
         ..CALL
     });
-    assert_eq!(
-        ios.accepted[0].uuid.to_string(),
-        "0197c306-aaaa-7bbb-8ccc-ddddeeeeff03"
-    );
-    assert!(
-        ios.accepted[0]
-            .properties
-            .starts_with(r#"{"$screen_width":393.0,"#)
-    );
+    assert_eq!(ios.accepted[0].uuid.to_string(), "0197c306-aaaa-7bbb-8ccc-ddddeeeeff03");
+    assert!(ios.accepted[0].properties.starts_with(r#"{"$screen_width":393.0,"#));
 }
 
 #[test]
@@ -393,10 +319,7 @@ fn rust_library() {
              "properties":{},"timestamp":null}]}"#,
         ..CALL
     });
-    assert_eq!(
-        outcome.times(),
-        ["2026-06-01T10:29:59.190384", "2026-06-01T10:30:00.268688"]
-    );
+    assert_eq!(outcome.times(), ["2026-06-01T10:29:59.190384", "2026-06-01T10:30:00.268688"]);
 }
 
 #[test]
@@ -414,24 +337,14 @@ fn calls_by_hand() {
             "properties":{"alias":"user-2"}}"#,
         ..CALL
     });
-    assert_eq!(
-        merge.accepted[0].properties,
-        r#"{"alias":"user-2","$ip":"192.0.2.7"}"#
-    );
+    assert_eq!(merge.accepted[0].properties, r#"{"alias":"user-2","$ip":"192.0.2.7"}"#);
     let engage = smooth(&Call {
         path: CapturePath::Engage,
         body: r#"{"token":"phc_TestKey","$distinct_id":"user-1","$set":{"nickname":"Lu"}}"#,
         ..CALL
     });
-    assert_eq!(
-        (engage.names(), engage.ids()),
-        (vec!["$identify"], vec!["user-1"])
-    );
-    assert!(
-        engage.accepted[0]
-            .properties
-            .starts_with(r#"{"$set":{"nickname":"Lu"},"#)
-    );
+    assert_eq!((engage.names(), engage.ids()), (vec!["$identify"], vec!["user-1"]));
+    assert!(engage.accepted[0].properties.starts_with(r#"{"$set":{"nickname":"Lu"},"#));
     // The replicator: an array without trailing slash, key and $set at the top of each event.
     let replicated = smooth(&Call {
         path: CapturePath::E,
@@ -473,10 +386,7 @@ fn bad_items_do_not_fail_their_neighbours() {
         ..CALL
     })
     .unwrap();
-    assert_eq!(
-        outcome.names(),
-        ["kept 1", "number id", "half a pair \u{fffd}", "kept 2"]
-    );
+    assert_eq!(outcome.names(), ["kept 1", "number id", "half a pair \u{fffd}", "kept 2"]);
     assert_eq!(outcome.ids(), ["user-1", "12345", "user-1", "user-1"]);
     assert_eq!(outcome.accepted[2].warnings, [Warning::TextRepaired]);
     let reasons: Vec<_> = outcome.dropped.iter().map(|event| event.reason).collect();

@@ -105,11 +105,9 @@ fn parse_json(json: &str) -> Option<i64> {
 /// seconds or milliseconds, RFC 2822.
 fn parse(text: &str) -> Option<i64> {
     let text = text.trim();
-    parse_iso(text).or_else(|| parse_epoch(text)).or_else(|| {
-        DateTime::parse_from_rfc2822(text)
-            .ok()
-            .map(|time| time.timestamp_micros())
-    })
+    parse_iso(text)
+        .or_else(|| parse_epoch(text))
+        .or_else(|| DateTime::parse_from_rfc2822(text).ok().map(|time| time.timestamp_micros()))
 }
 
 /// Reads RFC 3339 and what people write instead: no time, a blank for the `T`,
@@ -121,17 +119,9 @@ pub(super) fn parse_iso(text: &str) -> Option<i64> {
     if reader.0.is_empty() {
         return Some(days * DAY);
     }
-    let time = if reader.take_any(b"Tt ").is_some() {
-        reader.time()?
-    } else {
-        0
-    };
+    let time = if reader.take_any(b"Tt ").is_some() { reader.time()? } else { 0 };
     let zone = reader.zone()?;
-    if reader.0.is_empty() {
-        Some(days * DAY + time - zone)
-    } else {
-        None
-    }
+    if reader.0.is_empty() { Some(days * DAY + time - zone) } else { None }
 }
 
 /// Reads seconds, or milliseconds and finer, since 1970; the number of digits
@@ -157,19 +147,14 @@ fn parse_epoch(text: &str) -> Option<i64> {
     };
     let scale = 10_i64.pow(places);
     let whole: i64 = whole.parse().ok()?;
-    let time = whole
-        .checked_mul(scale)?
-        .checked_add(fraction_of(fraction, places))?
-        / divisor;
+    let time = whole.checked_mul(scale)?.checked_add(fraction_of(fraction, places))? / divisor;
     Some(if negative { -time } else { time })
 }
 
 /// The first `places` digits of a fraction, padded with zeros.
 fn fraction_of(digits: &str, places: u32) -> i64 {
     let padded = digits.bytes().chain(std::iter::repeat(b'0'));
-    padded
-        .take(places as usize)
-        .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
+    padded.take(places as usize).fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
 }
 
 /// Eats ASCII from the front.
@@ -188,12 +173,7 @@ impl<'a> Reader<'a> {
 
     /// Takes at most `most` digits.
     fn digits(&mut self, most: usize) -> &'a str {
-        let count = self
-            .0
-            .iter()
-            .take(most)
-            .take_while(|byte| byte.is_ascii_digit())
-            .count();
+        let count = self.0.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at_checked(count).unwrap_or((&[], self.0));
         self.0 = rest;
         std::str::from_utf8(digits).unwrap_or_default()
@@ -207,11 +187,7 @@ impl<'a> Reader<'a> {
     /// Takes exactly two digits.
     fn pair(&mut self) -> Option<i64> {
         let digits = self.digits(2);
-        if digits.len() == 2 {
-            digits.parse().ok()
-        } else {
-            None
-        }
+        if digits.len() == 2 { digits.parse().ok() } else { None }
     }
 
     /// Days since 1970.
@@ -278,11 +254,8 @@ impl<'a> Reader<'a> {
         }
         let sign = if self.take_any(b"+-")? == b'-' { -1 } else { 1 };
         let hours = self.pair()?;
-        let minutes = if self.take_any(b":").is_some() || !self.0.is_empty() {
-            self.pair()?
-        } else {
-            0
-        };
+        let minutes =
+            if self.take_any(b":").is_some() || !self.0.is_empty() { self.pair()? } else { 0 };
         if hours > 23 || minutes > 59 {
             return None;
         }

@@ -261,7 +261,7 @@ impl LocalLog {
         Ok(())
     }
 
-    fn from_tail(&self, from: Offset, max_bytes: usize) -> Vec<Arc<Record>> {
+    fn read_tail(&self, from: Offset, max_bytes: usize) -> Vec<Arc<Record>> {
         let tail = self.shared.tail.lock();
         let at = tail.records.partition_point(|record| record.offset < from);
         let begins = tail.records.get(at).is_some_and(|record| record.offset == from);
@@ -280,7 +280,7 @@ impl LocalLog {
         records
     }
 
-    fn from_disk(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError> {
+    fn read_disk(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError> {
         let segment = {
             let segments = self.shared.segments.lock();
             let at = segments.partition_point(|segment| segment.end <= from.0);
@@ -346,8 +346,8 @@ impl IngestLog for LocalLog {
     }
 
     fn read(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError> {
-        let records = self.from_tail(from, max_bytes);
-        if records.is_empty() { self.from_disk(from, max_bytes) } else { Ok(records) }
+        let records = self.read_tail(from, max_bytes);
+        if records.is_empty() { self.read_disk(from, max_bytes) } else { Ok(records) }
     }
 
     fn end(&self) -> watch::Receiver<Offset> {
@@ -358,13 +358,15 @@ impl IngestLog for LocalLog {
         self.applied.fetch_max(applied.0, Ordering::AcqRel);
         let mut segments = self.shared.segments.lock();
         loop {
-            let kept: u64 = segments.iter().map(|s| s.end.min(applied.0).saturating_sub(s.base)).sum();
+            let kept: u64 =
+                segments.iter().map(|s| s.end.min(applied.0).saturating_sub(s.base)).sum();
             let Some(oldest) = segments.first() else { return };
             let old = oldest
                 .closed_at
                 .and_then(|at| at.elapsed().ok())
                 .is_some_and(|age| age > self.settings.keep_for);
-            let dispensable = kept - (oldest.end - oldest.base).min(kept) >= self.settings.keep_bytes;
+            let dispensable =
+                kept - (oldest.end - oldest.base).min(kept) >= self.settings.keep_bytes;
             let consumed = oldest.end <= applied.0 && segments.len() > 1;
             if !consumed || !(old || dispensable || self.disk.is_low()) {
                 return;

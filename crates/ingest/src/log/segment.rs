@@ -39,10 +39,9 @@ impl Segment {
             .mode(0o600)
             .open(&path)
             .map_err(failed("create"))?;
-        let allocated =
-            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size)
-                .map_err(std::io::Error::from)
-                .and_then(|()| file.sync_all());
+        let allocated = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size)
+            .map_err(std::io::Error::from)
+            .and_then(|()| file.sync_all());
         if let Err(error) = allocated {
             // Without its space the segment must not stay: a full disk is
             // refused here, before anything was acknowledged into it.

@@ -1,6 +1,5 @@
 //! The log on real files: order, group commit, recovery of every kind of end.
 
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -149,7 +149,11 @@ impl Consumer {
                 memory.clear();
                 let stored = events::position(&self.store, self.partition).await?;
                 if stored != self.position {
-                    tracing::info!(partition = self.partition, stored, "taking the stored position");
+                    tracing::info!(
+                        partition = self.partition,
+                        stored,
+                        "taking the stored position"
+                    );
                     self.reached(stored);
                     return Ok(());
                 }

@@ -198,15 +198,18 @@ impl PersonCache {
         };
         if changed {
             let expected = writes.writes.get(&id).map_or(before, |write| write.expected);
-            writes.writes.insert(id, PersonWrite {
+            writes.writes.insert(
                 id,
-                distinct_ids: next.distinct_ids.clone(),
-                properties: next.properties.clone(),
-                created_at: next.created_at,
-                is_identified: next.is_identified,
-                expected,
-                version: next.version,
-            });
+                PersonWrite {
+                    id,
+                    distinct_ids: next.distinct_ids.clone(),
+                    properties: next.properties.clone(),
+                    created_at: next.created_at,
+                    is_identified: next.is_identified,
+                    expected,
+                    version: next.version,
+                },
+            );
         }
         *known = Some(next);
     }
@@ -271,7 +274,11 @@ mod tests {
             (r#"{"a":1,"b":2}"#, r#"{"$unset":["a"]}"#, r#"{"b":2}"#),
             (r#"{"a":1,"b":2}"#, r#"{"$unset":{"b":""}}"#, r#"{"a":1}"#),
             (r#"{"a":1}"#, r#"{"$set":"text","$unset":7}"#, r#"{"a":1}"#),
-            ("{}", r#"{"$set":{"n":12345678901234567890.123}}"#, r#"{"n":12345678901234567890.123}"#),
+            (
+                "{}",
+                r#"{"$set":{"n":12345678901234567890.123}}"#,
+                r#"{"n":12345678901234567890.123}"#,
+            ),
         ];
         for (before, event, after) in cases {
             assert_eq!(applied(before, event), after, "{before} {event}");

@@ -289,11 +289,7 @@ impl Memory {
     }
 }
 
-async fn read_writing(
-    store: &Store,
-    project: ProjectId,
-    partition: u16,
-) -> Result<Writing, Error> {
+async fn read_writing(store: &Store, project: ProjectId, partition: u16) -> Result<Writing, Error> {
     match events::head(store, project, partition).await? {
         Some(head) => {
             let open = open_block(store, project, partition, &head).await?;

@@ -77,7 +77,6 @@ fn open(token: &str, name: &str, sealed: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::{open, seal};
 

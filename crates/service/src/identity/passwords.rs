@@ -247,14 +247,12 @@ impl Turn {
 fn hash(parameters: HashParameters, password: &Password) -> Result<PasswordHash, Error> {
     let failed = |error| Error::Internal(format!("hashing: {error}"));
     let salt = SaltString::encode_b64(&secrets::random::<16>()?).map_err(failed)?;
-    let hash =
-        parameters.argon2()?.hash_password(password.0.as_bytes(), &salt).map_err(failed)?;
+    let hash = parameters.argon2()?.hash_password(password.0.as_bytes(), &salt).map_err(failed)?;
     Ok(PasswordHash(hash.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
 

@@ -85,7 +85,7 @@ impl Identity {
         let store = &self.core.store;
         let now = self.core.clock.now();
         let user = UserRow {
-            id: UserId(uuid::Uuid::now_v7()),
+            id: UserId(weir_store::ids::time_ordered(now)),
             number: user_rows::next_number(store).await?,
             distinct_id: secrets::name()?,
             first_name,
@@ -116,7 +116,7 @@ impl Identity {
             organization: NewOrganization {
                 row: organization,
                 owner: user.id,
-                membership: MembershipId(uuid::Uuid::now_v7()),
+                membership: MembershipId(weir_store::ids::time_ordered(now)),
                 project,
             },
             user,

@@ -44,7 +44,8 @@ impl Identity {
         // The queue first: who is turned away there has not used up a try.
         let turn = self.hasher.queue()?;
         let counted = self.count_try(email_key, peer).await?;
-        let user = users::by_email(&self.core.store, email_key).await?.filter(|user| user.is_active);
+        let user =
+            users::by_email(&self.core.store, email_key).await?.filter(|user| user.is_active);
         let stored = user.as_ref().and_then(|user| user.password.clone());
         let (verdict, password) = turn.verify(Password::typed(password), stored.clone()).await?;
         let (Some(user), Verdict::Right { outdated }) = (user, verdict) else {
@@ -59,7 +60,9 @@ impl Identity {
                 Err(error) => Err(error),
             };
             match renewed {
-                Ok(after) => users::replace_hash(&self.core.store, user.id, &stored, &after).await?,
+                Ok(after) => {
+                    users::replace_hash(&self.core.store, user.id, &stored, &after).await?
+                }
                 Err(error) => tracing::warn!(%error, "the password hash was not renewed"),
             }
         }

@@ -1,8 +1,6 @@
 //! Set-up, sign-in and sessions on a store in memory and a clock that stands
 //! still.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use weir_model::Timestamp;
 use weir_store::{sessions, users};
 
@@ -49,10 +47,8 @@ async fn set_up_once_with_a_token() {
     assert!(identity.setup(Some(&second.token), setup_input(), &Peer::default()).await.is_err());
 
     let third = identity.issue_setup_token().await.unwrap().unwrap();
-    let outcome = identity
-        .setup(Some(&third.token), setup_input(), &peer("192.0.2.1"))
-        .await
-        .unwrap();
+    let outcome =
+        identity.setup(Some(&third.token), setup_input(), &peer("192.0.2.1")).await.unwrap();
     assert!(identity.is_set_up().await.unwrap());
     assert_eq!((outcome.user.id, outcome.project.0), (1, 1));
     assert!(outcome.project_api_key.starts_with("phc_"));
@@ -108,8 +104,16 @@ async fn set_up_tells_the_first_wrong_field() {
         (wrong(|i| i.email = "ada".into()), "email", "invalid_input"),
         (wrong(|i| i.password = "short".into()), "password", "password_too_short"),
         (wrong(|i| i.password = "abcabcabcabcabc".into()), "password", "password_too_weak"),
-        (wrong(|i| i.password = "analytical ada.l engine".into()), "password", "password_too_similar"),
-        (wrong(|i| i.password = format!("{}-x-9-kettle", i.organization)), "password", "password_too_similar"),
+        (
+            wrong(|i| i.password = "analytical ada.l engine".into()),
+            "password",
+            "password_too_similar",
+        ),
+        (
+            wrong(|i| i.password = format!("{}-x-9-kettle", i.organization)),
+            "password",
+            "password_too_similar",
+        ),
         (wrong(|i| i.organization = "x".repeat(65)), "organization", "max_length"),
         (wrong(|i| i.project = String::new()), "project", "blank"),
     ];
@@ -297,8 +301,7 @@ async fn sessions_end() {
 async fn signing_in_again_gives_a_new_token() {
     let services = test_support::set_up().await;
     let identity = &services.identity;
-    let before =
-        identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap();
+    let before = identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap();
     services.clock.advance(60 * 60);
     let ctx = signed_in(&services, &before.token).await.unwrap();
     let Actor::Session { signed_in_at, .. } = ctx.actor else { panic!("no session") };
@@ -339,11 +342,8 @@ async fn a_flash_is_shown_once() {
 async fn nothing_secret_is_stored() {
     let services = test_support::empty().await;
     let setup = services.identity.issue_setup_token().await.unwrap().unwrap();
-    let outcome = services
-        .identity
-        .setup(Some(&setup.token), setup_input(), &Peer::default())
-        .await
-        .unwrap();
+    let outcome =
+        services.identity.setup(Some(&setup.token), setup_input(), &Peer::default()).await.unwrap();
     let token = outcome.session.unwrap().token;
     let store = &services.identity.core.store;
     let row = sessions::of_user(store, outcome.user.uuid).await.unwrap().remove(0);

@@ -94,7 +94,8 @@ impl Identity {
         );
         if ours.is_ok() {
             let seconds = i64::try_from(FORGET_AFTER).unwrap_or(i64::MAX);
-            if let Err(error) = throttle::prune(&self.core.store, now.plus_seconds(-seconds)).await {
+            if let Err(error) = throttle::prune(&self.core.store, now.plus_seconds(-seconds)).await
+            {
                 tracing::warn!(%error, "old sign-in counters were not removed");
             }
         }

@@ -229,7 +229,8 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
         if write.is_first {
             first.push(RecordId::new("project", RecordIdKey::Number(project.0)));
         }
-        for (number, sample) in (write.head.first_sample(write.samples.len())..).zip(write.samples) {
+        for (number, sample) in (write.head.first_sample(write.samples.len())..).zip(write.samples)
+        {
             samples.push(warnings::sample_row(project, partition, number, sample));
         }
         heads.push(with_id(keys::head(project, partition), write.head.into_value()));
@@ -240,9 +241,8 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
                 Some(_) => changed_persons.push(row),
             }
         }
-        warning_rows.extend(
-            write.warnings.into_iter().map(|w| warnings::count_row(project, partition, w)),
-        );
+        warning_rows
+            .extend(write.warnings.into_iter().map(|w| warnings::count_row(project, partition, w)));
     }
     let vars = bind! {
         position: keys::position(partition),

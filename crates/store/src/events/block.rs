@@ -197,8 +197,8 @@ impl BlockBuilder {
     /// # Errors
     /// When the bytes cannot be compressed.
     pub fn finish(&self) -> Result<(Vec<u8>, Summary), Error> {
-        let data = zstd::bulk::compress(&self.raw, COMPRESSION)
-            .map_err(|e| broken(e.to_string()))?;
+        let data =
+            zstd::bulk::compress(&self.raw, COMPRESSION).map_err(|e| broken(e.to_string()))?;
         let mut ids = self.ids.clone();
         ids.sort_unstable();
         ids.dedup();
@@ -224,9 +224,8 @@ pub(super) fn decode(data: &[u8]) -> Result<Vec<StoredEvent>, Error> {
     let mut events = Vec::new();
     while let Some((length, after)) = rest.split_first_chunk::<4>() {
         let length = u32::from_le_bytes(*length) as usize;
-        let (body, after) = after
-            .split_at_checked(length)
-            .ok_or_else(|| broken("a cut event".to_owned()))?;
+        let (body, after) =
+            after.split_at_checked(length).ok_or_else(|| broken("a cut event".to_owned()))?;
         events.push(postcard::from_bytes(body).map_err(|e| broken(e.to_string()))?);
         rest = after;
     }

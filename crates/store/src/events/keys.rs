@@ -52,8 +52,7 @@ pub(super) fn time(
     partition: u16,
     first: u64,
 ) -> RecordId {
-    let parts =
-        vec![int(project.0), int(width), int(bucket), int(partition.into()), number(first)];
+    let parts = vec![int(project.0), int(width), int(bucket), int(partition.into()), number(first)];
     id("event_time", parts)
 }
 
@@ -63,14 +62,10 @@ pub(super) fn position(partition: u16) -> RecordId {
 }
 
 /// The number at `index` of an array id.
-pub(super) fn part(
-    record: &RecordId,
-    index: usize,
-    statement: &'static str,
-) -> Result<i64, Error> {
+pub(super) fn part(record: &RecordId, index: usize, statement: &'static str) -> Result<i64, Error> {
     let wrong = || Error::Shape { statement, detail: "unexpected record id".to_owned() };
     let RecordIdKey::Array(parts) = &record.key else { return Err(wrong()) };
-    match parts.iter().nth(index) {
+    match parts.get(index) {
         Some(Value::Number(number)) => number.to_int().ok_or_else(wrong),
         Some(_) | None => Err(wrong()),
     }

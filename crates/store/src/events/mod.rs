@@ -25,7 +25,9 @@ mod block;
 mod keys;
 mod read;
 
-pub use apply::{Apply, Head, NewBlock, PersonWrite, ProjectWrite, Sample, WarningCount, apply, position};
+pub use apply::{
+    Apply, Head, NewBlock, PersonWrite, ProjectWrite, Sample, WarningCount, apply, position,
+};
 pub use block::{BlockBuilder, Span, StoredEvent, Summary};
 pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, page, stored_uuids};
 

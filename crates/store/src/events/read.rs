@@ -130,7 +130,7 @@ pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> 
         let rows: Vec<UuidRow> = store.db.run(UUIDS, bind! { ids: ids }).await?.rows(0)?;
         for row in rows {
             if let RecordIdKey::Array(parts) = &row.id.key
-                && let Some(Value::Uuid(uuid)) = parts.iter().nth(1)
+                && let Some(Value::Uuid(uuid)) = parts.get(1)
             {
                 stored.push(Uuid::from_bytes(*uuid.as_bytes()));
             }
@@ -206,7 +206,7 @@ impl Reader<'_> {
                 e.timestamp >= low && e.timestamp < high && matches(self.query, e)
             };
             found.extend(events.iter().filter(inside).cloned());
-            found.sort_by(|a, b| (b.timestamp, b.uuid).cmp(&(a.timestamp, a.uuid)));
+            found.sort_by_key(|e| std::cmp::Reverse((e.timestamp, e.uuid)));
             found.truncate(wanted);
         }
         Ok(found)
@@ -218,7 +218,10 @@ impl Reader<'_> {
         for (name, width) in ["w0", "w1", "w2", "w3"].into_iter().zip(keys::WIDTHS) {
             let from = keys::bucket(low, width);
             let to = keys::bucket(high - 1, width) + 1;
-            vars.insert(name, range("event_time", &[self.project.0, width, from], &[self.project.0, width, to]));
+            vars.insert(
+                name,
+                range("event_time", &[self.project.0, width, from], &[self.project.0, width, to]),
+            );
         }
         let mut answer = self.store.db.run(TIMES, vars).await?;
         let mut places: Vec<Place> = Vec::new();
@@ -241,11 +244,13 @@ impl Reader<'_> {
         for chunk in places.chunks(FETCH) {
             let ids: Vec<_> =
                 chunk.iter().map(|(p, first)| keys::summary(self.project, *p, *first)).collect();
-            let rows: Vec<Value> = self.store.db.run(SUMMARIES, bind! { ids: ids }).await?.rows(0)?;
+            let rows: Vec<Value> =
+                self.store.db.run(SUMMARIES, bind! { ids: ids }).await?.rows(0)?;
             for row in rows {
                 let (id, summary) = split_id::<Summary>(row, SUMMARIES.name)?;
                 if self.may_match(&summary, low, high) {
-                    let place = (partition_of(&id, 1, SUMMARIES.name)?, first_of(&id, 2, SUMMARIES.name)?);
+                    let place =
+                        (partition_of(&id, 1, SUMMARIES.name)?, first_of(&id, 2, SUMMARIES.name)?);
                     candidates.push((place, summary));
                 }
             }
@@ -351,9 +356,7 @@ async fn read_block(store: &Store, project: ProjectId, place: Place) -> Result<V
 
 fn matches(query: &EventQuery, event: &StoredEvent) -> bool {
     let after_cursor = match (query.before, query.before_uuid) {
-        (Some(before), Some(uuid)) => {
-            (event.timestamp, event.uuid) < (before.micros(), uuid)
-        }
+        (Some(before), Some(uuid)) => (event.timestamp, event.uuid) < (before.micros(), uuid),
         (Some(before), None) => event.timestamp < before.micros(),
         (None, _) => true,
     };

@@ -1,6 +1,5 @@
 //! Applying and reading back, on a real engine in memory.
 
-
 use uuid::Uuid;
 use weir_model::events::EventQuery;
 use weir_model::{PersonId, ProjectId, Timestamp};
@@ -197,5 +196,8 @@ async fn persons_and_warnings_are_written_with_the_events() {
     let counts = warnings::counts(&store, PROJECT).await.unwrap();
     assert_eq!((counts[0].count, counts[0].first_at.micros()), (2, 3));
     let samples = warnings::samples(&store, PROJECT).await.unwrap();
-    assert_eq!(samples.iter().map(|s| s.key.as_str()).collect::<Vec<_>>(), ["drop-0-1", "drop-0-0"]);
+    assert_eq!(
+        samples.iter().map(|s| s.key.as_str()).collect::<Vec<_>>(),
+        ["drop-0-1", "drop-0-0"]
+    );
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use tokio::time::sleep;
-use weir_bench::blocks::{PROJECT, Visits, Writer};
+use weir_bench::blocks::{PROJECT, Visits, Writer, open_again};
 use weir_bench::process::Process;
 use weir_bench::random::Random;
 use weir_bench::{STACK, until_told};
-use weir_store::{Location, Settings, Store, events};
+use weir_store::{Store, events};
 
 use crate::{Check, say};
 
@@ -41,7 +41,7 @@ pub(crate) fn write(directory: &Path, seed: u64) -> Result<()> {
     runtime()?.block_on(async move {
         // On a thread of the runtime: the first thread has a small stack.
         tokio::spawn(async move {
-            let store = Store::open(&Location::Directory(directory), Settings::default()).await?;
+            let store = open_again(&directory).await?;
             let mut writers = tokio::task::JoinSet::new();
             for partition in 0..PARTITIONS {
                 let random = Random::new(seed ^ u64::from(partition));
@@ -153,8 +153,7 @@ async fn compare(
     once: &mut Check,
 ) -> Result<Duration> {
     let began = tokio::time::Instant::now();
-    let store =
-        Store::open(&Location::Directory(directory.to_owned()), Settings::default()).await?;
+    let store = open_again(directory).await?;
     let took = began.elapsed();
     let visits = Visits::new(500);
     let mut seen: BTreeMap<u64, u32> = BTreeMap::new();

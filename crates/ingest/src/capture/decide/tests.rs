@@ -56,59 +56,29 @@ fn what_is_dropped() {
         (r#"{"event":"a"}"#, MissingDistinctId),
         (r#"{"event":"a","properties":{}}"#, MissingDistinctId),
         (r#"{"event":"a","distinct_id":null}"#, MissingDistinctId),
-        (
-            r#"{"event":"a","properties":{"distinct_id":null}}"#,
-            MissingDistinctId,
-        ),
+        (r#"{"event":"a","properties":{"distinct_id":null}}"#, MissingDistinctId),
         (r#"{"event":"a","distinct_id":""}"#, MissingDistinctId),
-        (
-            r#"{"event":"a","distinct_id":"  \t\u2003"}"#,
-            MissingDistinctId,
-        ),
+        (r#"{"event":"a","distinct_id":"  \t\u2003"}"#, MissingDistinctId),
         // given but empty at the top wins over the properties
-        (
-            r#"{"event":"a","distinct_id":"","properties":{"distinct_id":"d"}}"#,
-            MissingDistinctId,
-        ),
+        (r#"{"event":"a","distinct_id":"","properties":{"distinct_id":"d"}}"#, MissingDistinctId),
         // the rest
         (r#"{"event":7,"distinct_id":"d"}"#, EventNameNotText),
         (r#"{"event":true,"distinct_id":"d"}"#, EventNameNotText),
-        (
-            r#"{"event":{"name":"a"},"distinct_id":"d"}"#,
-            EventNameNotText,
-        ),
+        (r#"{"event":{"name":"a"},"distinct_id":"d"}"#, EventNameNotText),
         (r#"{"event":["a"],"distinct_id":"d"}"#, EventNameNotText),
-        (
-            r#"{"event":"a","distinct_id":"d","uuid":"no"}"#,
-            InvalidUuid,
-        ),
+        (r#"{"event":"a","distinct_id":"d","uuid":"no"}"#, InvalidUuid),
         (r#"{"event":"a","distinct_id":"d","uuid":7}"#, InvalidUuid),
         (r#"{"event":"a","distinct_id":"d","uuid":" "}"#, InvalidUuid),
         (
             r#"{"event":"a","distinct_id":"d","uuid":"0197c2f4-1c10-7d20-8e30-4f506172839"}"#,
             InvalidUuid,
         ),
-        (
-            r#"{"event":"a","distinct_id":"d","properties":[]}"#,
-            InvalidProperties,
-        ),
-        (
-            r#"{"event":"a","distinct_id":"d","properties":"{}"}"#,
-            InvalidProperties,
-        ),
-        (
-            r#"{"event":"a","distinct_id":"d","properties":0}"#,
-            InvalidProperties,
-        ),
-        (
-            r#"{"event":"$performance_event","distinct_id":"d"}"#,
-            NotAnEvent,
-        ),
+        (r#"{"event":"a","distinct_id":"d","properties":[]}"#, InvalidProperties),
+        (r#"{"event":"a","distinct_id":"d","properties":"{}"}"#, InvalidProperties),
+        (r#"{"event":"a","distinct_id":"d","properties":0}"#, InvalidProperties),
+        (r#"{"event":"$performance_event","distinct_id":"d"}"#, NotAnEvent),
         (r#"{"event":"$snapshot","properties":{}}"#, NotAnEvent),
-        (
-            r#"{"event":"$snapshot_items","distinct_id":"d"}"#,
-            NotAnEvent,
-        ),
+        (r#"{"event":"$snapshot_items","distinct_id":"d"}"#, NotAnEvent),
     ] {
         let event = dropped(raw);
         assert_eq!(event.reason, reason, "{raw}");
@@ -123,10 +93,7 @@ fn what_is_shown_of_dropped_events() {
     let deep = format!("{all},\"y\":{}{}}}", "[".repeat(64), "]".repeat(64));
     let event = dropped(&deep);
     assert_eq!(event.reason, DropReason::TooDeep);
-    assert_eq!(
-        (event.event.as_deref(), event.uuid),
-        (Some("a"), Uuid::parse_str(uuid).ok())
-    );
+    assert_eq!((event.event.as_deref(), event.uuid), (Some("a"), Uuid::parse_str(uuid).ok()));
     // Nothing is shown from inside an event that is too much to walk.
     assert_eq!(event.distinct_id, None);
 
@@ -142,10 +109,7 @@ fn what_is_shown_of_dropped_events() {
     );
     let event = dropped(&raw);
     assert_eq!(event.event.unwrap().len(), 200);
-    assert_eq!(
-        event.distinct_id.unwrap(),
-        format!("{}\u{fffd}", "d".repeat(199))
-    );
+    assert_eq!(event.distinct_id.unwrap(), format!("{}\u{fffd}", "d".repeat(199)));
     // Cut before the character that crosses the limit; raw, not repaired.
     assert!((4095..=4096).contains(&event.sample.len()) && raw.starts_with(&event.sample));
     assert!(event.sample.contains(r"\ud800"));
@@ -160,10 +124,7 @@ fn limits_of_one_event() {
     assert!(accepted(&padded(EVENT_LIMIT)).warnings.is_empty());
     let event = dropped(&padded(EVENT_LIMIT + 1));
     assert_eq!(event.reason, DropReason::EventTooLarge);
-    assert_eq!(
-        (event.event.as_deref(), event.distinct_id.as_deref()),
-        (Some("a"), Some("d"))
-    );
+    assert_eq!((event.event.as_deref(), event.distinct_id.as_deref()), (Some("a"), Some("d")));
     assert_eq!(event.sample.len(), 4096);
 
     // The event and its properties are the first two levels.
@@ -177,10 +138,7 @@ fn limits_of_one_event() {
 
     let keys = |count: usize| {
         let inner: Vec<_> = (3..count).map(|key| format!("\"{key}\":0")).collect();
-        format!(
-            r#"{{"event":"a","distinct_id":"d","properties":{{{}}}}}"#,
-            inner.join(",")
-        )
+        format!(r#"{{"event":"a","distinct_id":"d","properties":{{{}}}}}"#, inner.join(","))
     };
     assert!(accepted(&keys(10_000)).warnings.is_empty());
     assert_eq!(dropped(&keys(10_001)).reason, DropReason::TooManyKeys);
@@ -195,31 +153,18 @@ fn names() {
         (r"order \u00e9\n", "order é\n", &[]),
         (cut.as_str(), &cut, &[]),
         (&format!("{cut}x"), &cut, &[Warning::EventNameCut]),
-        (
-            r"a\u0000b\ud83e",
-            "a\u{fffd}b\u{fffd}",
-            &[Warning::TextRepaired],
-        ),
+        (r"a\u0000b\ud83e", "a\u{fffd}b\u{fffd}", &[Warning::TextRepaired]),
     ] {
         let event = accepted(&format!(r#"{{"event":"{sent}","distinct_id":"d"}}"#));
-        assert_eq!(
-            (event.event.as_str(), event.warnings.as_slice()),
-            (name, warnings)
-        );
+        assert_eq!((event.event.as_str(), event.warnings.as_slice()), (name, warnings));
     }
 }
 
 #[test]
 fn engage_needs_no_name() {
-    let context = Context {
-        engage: true,
-        ..context()
-    };
+    let context = Context { engage: true, ..context() };
     for (raw, name) in [
-        (
-            r#"{"$distinct_id":"d","$set":{"nickname":"Lu"}}"#,
-            "$identify",
-        ),
+        (r#"{"$distinct_id":"d","$set":{"nickname":"Lu"}}"#, "$identify"),
         (r#"{"event":null,"distinct_id":"d"}"#, "$identify"),
         (r#"{"event":"a","distinct_id":"d"}"#, "a"),
     ] {
@@ -235,41 +180,23 @@ fn engage_needs_no_name() {
 fn distinct_ids() {
     for (fields, id) in [
         // places
-        (
-            r#""distinct_id":"d","$distinct_id":"x","properties":{"distinct_id":"y"}"#,
-            "d",
-        ),
-        (
-            r#""$distinct_id":"d","properties":{"distinct_id":"y"}"#,
-            "d",
-        ),
+        (r#""distinct_id":"d","$distinct_id":"x","properties":{"distinct_id":"y"}"#, "d"),
+        (r#""$distinct_id":"d","properties":{"distinct_id":"y"}"#, "d"),
         (r#""distinct_id":null,"$distinct_id":"d""#, "d"),
-        (
-            r#""distinct_id":null,"$distinct_id":null,"properties":{"distinct_id":"d"}"#,
-            "d",
-        ),
+        (r#""distinct_id":null,"$distinct_id":null,"properties":{"distinct_id":"d"}"#, "d"),
         (r#""properties":{"distinct_id":"d"}"#, "d"),
         (r#""properties":{"distinct_id":"x","distinct_id":"d"}"#, "d"),
-        (
-            r#""properties":{"distinct_id":"x"},"properties":{"distinct\u005fid":"d"}"#,
-            "d",
-        ),
+        (r#""properties":{"distinct_id":"x"},"properties":{"distinct\u005fid":"d"}"#, "d"),
         // types
         (r#""distinct_id":12345"#, "12345"),
         (r#""distinct_id":23.4"#, "23.4"),
         (r#""distinct_id":-1.50e400"#, "-1.50e400"),
-        (
-            r#""distinct_id":12345678901234567890123"#,
-            "12345678901234567890123",
-        ),
+        (r#""distinct_id":12345678901234567890123"#, "12345678901234567890123"),
         (r#""distinct_id":true"#, "true"),
         (r#""distinct_id":false"#, "false"),
         (r#""distinct_id":[ "a", "b" ]"#, r#"["a","b"]"#),
         (r#""distinct_id":[]"#, "[]"),
-        (
-            r#""distinct_id":{"b":[1.0,2],"a":"\u0041"}"#,
-            r#"{"a":"A","b":[1.0,2]}"#,
-        ),
+        (r#""distinct_id":{"b":[1.0,2],"a":"\u0041"}"#, r#"{"a":"A","b":[1.0,2]}"#),
         (r#""properties":{"distinct_id":42}"#, "42"),
         // texts
         (r#""distinct_id":" padded ""#, " padded "),
@@ -283,46 +210,30 @@ fn distinct_ids() {
     }
     let cut = "🦆".repeat(200);
     for (sent, id, warning) in [
-        (
-            format!("\"{cut}{cut}\""),
-            cut.as_str(),
-            Warning::DistinctIdCut,
-        ),
+        (format!("\"{cut}{cut}\""), cut.as_str(), Warning::DistinctIdCut),
         (
             format!("[\"{}\"]", "x".repeat(300)),
             &format!("[\"{}", "x".repeat(198)),
             Warning::DistinctIdCut,
         ),
         (r#""\u0000""#.to_owned(), "\u{fffd}", Warning::TextRepaired),
-        (
-            r#""a\udc00""#.to_owned(),
-            "a\u{fffd}",
-            Warning::TextRepaired,
-        ),
+        (r#""a\udc00""#.to_owned(), "a\u{fffd}", Warning::TextRepaired),
     ] {
         let event = accepted(&format!(r#"{{"event":"a","distinct_id":{sent}}}"#));
-        assert_eq!(
-            (event.distinct_id.as_str(), event.warnings),
-            (id, vec![warning])
-        );
+        assert_eq!((event.distinct_id.as_str(), event.warnings), (id, vec![warning]));
     }
 }
 
 #[test]
 fn switches_among_the_properties() {
-    let skewed = Context {
-        sent_at: DateTime::<Utc>::from_timestamp_micros(NOW + 60_000_000),
-        ..context()
-    };
+    let skewed =
+        Context { sent_at: DateTime::<Utc>::from_timestamp_micros(NOW + 60_000_000), ..context() };
     for (properties, time) in [
         ("{}", "08:59:00"),
         (r#"{"$ignore_sent_at":true}"#, "09:00:00"),
         (r#"{"$ignore_sent_at":false}"#, "08:59:00"),
         (r#"{"$ignore_sent_at":"true"}"#, "08:59:00"),
-        (
-            r#"{"$ignore_sent_at":true,"$ignore_sent_at":1}"#,
-            "08:59:00",
-        ),
+        (r#"{"$ignore_sent_at":true,"$ignore_sent_at":1}"#, "08:59:00"),
         (r#"{"a":{"$ignore_sent_at":true}}"#, "08:59:00"),
     ] {
         let raw = format!(
@@ -332,22 +243,14 @@ fn switches_among_the_properties() {
         let shown = DateTime::from_timestamp_micros(event.timestamp).unwrap();
         assert_eq!(shown.format("%H:%M:%S").to_string(), time, "{properties}");
     }
-    for (value, odd) in [
-        ("true", false),
-        ("false", false),
-        ("null", true),
-        ("1", true),
-        ("\"true\"", true),
-    ] {
+    for (value, odd) in
+        [("true", false), ("false", false), ("null", true), ("1", true), ("\"true\"", true)]
+    {
         let raw = format!(
             r#"{{"event":"a","distinct_id":"d","properties":{{"$cookieless_mode":{value}}}}}"#
         );
         let warnings = accepted(&raw).warnings;
-        assert_eq!(
-            warnings.contains(&Warning::CookielessModeNotBoolean),
-            odd,
-            "{value}"
-        );
+        assert_eq!(warnings.contains(&Warning::CookielessModeNotBoolean), odd, "{value}");
     }
 }
 
@@ -409,10 +312,8 @@ fn any_event() -> impl Strategy<Value = String> {
     ];
     let field = (prop::sample::select(names.to_vec()), value);
     prop::collection::vec(field, 0..12).prop_map(|fields| {
-        let fields: Vec<_> = fields
-            .into_iter()
-            .map(|(name, value)| format!("\"{name}\":{value}"))
-            .collect();
+        let fields: Vec<_> =
+            fields.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
         format!("{{{}}}", fields.join(","))
     })
 }

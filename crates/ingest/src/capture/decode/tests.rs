@@ -24,11 +24,7 @@ fn base64(bytes: impl AsRef<[u8]>) -> String {
 }
 
 fn percent(bytes: impl AsRef<[u8]>) -> String {
-    bytes
-        .as_ref()
-        .iter()
-        .map(|byte| format!("%{byte:02X}"))
-        .collect()
+    bytes.as_ref().iter().map(|byte| format!("%{byte:02X}")).collect()
 }
 
 const POST: CaptureRequest<'static> = CaptureRequest {
@@ -40,10 +36,7 @@ const POST: CaptureRequest<'static> = CaptureRequest {
 };
 
 fn post(body: impl AsRef<[u8]>) -> CaptureRequest<'static> {
-    CaptureRequest {
-        body: Bytes::copy_from_slice(body.as_ref()),
-        ..POST
-    }
+    CaptureRequest { body: Bytes::copy_from_slice(body.as_ref()), ..POST }
 }
 
 fn text_of(request: CaptureRequest<'_>) -> Result<String, CaptureError> {
@@ -58,72 +51,21 @@ fn everything_that_unpacks() {
     let query_gzip = format!("compression=gzip-js&data={}", percent(base64(gzip(JSON))));
     let query_lz64 = format!("compression=lz64&data={}", percent(&lz64));
     let query_json = format!("data={}", percent(JSON));
-    let form = |body: String| CaptureRequest {
-        content_type: Some(FORM),
-        ..post(body)
-    };
+    let form = |body: String| CaptureRequest { content_type: Some(FORM), ..post(body) };
     let requests = [
         // plain, whatever the content type
         ("json", post(JSON)),
-        (
-            "json",
-            CaptureRequest {
-                content_type: Some("application/json"),
-                ..post(JSON)
-            },
-        ),
-        (
-            "text",
-            CaptureRequest {
-                content_type: Some("text/plain;charset=UTF-8"),
-                ..post(JSON)
-            },
-        ),
+        ("json", CaptureRequest { content_type: Some("application/json"), ..post(JSON) }),
+        ("text", CaptureRequest { content_type: Some("text/plain;charset=UTF-8"), ..post(JSON) }),
         ("byte order mark", post(format!("\u{feff}{JSON}"))),
-        (
-            "empty data",
-            CaptureRequest {
-                query: Some("data=&ver=1"),
-                ..post(JSON)
-            },
-        ),
-        (
-            "unknown hint",
-            CaptureRequest {
-                query: Some("compression=zip"),
-                ..post(JSON)
-            },
-        ),
-        (
-            "other encoding",
-            CaptureRequest {
-                content_encoding: Some("identity"),
-                ..post(JSON)
-            },
-        ),
+        ("empty data", CaptureRequest { query: Some("data=&ver=1"), ..post(JSON) }),
+        ("unknown hint", CaptureRequest { query: Some("compression=zip"), ..post(JSON) }),
+        ("other encoding", CaptureRequest { content_encoding: Some("identity"), ..post(JSON) }),
         // gzip: by its first bytes alone, by query, by header
         ("gzip", post(gzip(JSON))),
-        (
-            "gzip text",
-            CaptureRequest {
-                content_type: Some("text/plain"),
-                ..post(gzip(JSON))
-            },
-        ),
-        (
-            "gzip form",
-            CaptureRequest {
-                content_type: Some(FORM),
-                ..post(gzip(JSON))
-            },
-        ),
-        (
-            "gzip batch",
-            CaptureRequest {
-                path: CapturePath::Batch,
-                ..post(gzip(JSON))
-            },
-        ),
+        ("gzip text", CaptureRequest { content_type: Some("text/plain"), ..post(gzip(JSON)) }),
+        ("gzip form", CaptureRequest { content_type: Some(FORM), ..post(gzip(JSON)) }),
+        ("gzip batch", CaptureRequest { path: CapturePath::Batch, ..post(gzip(JSON)) }),
         (
             "gzip-js",
             CaptureRequest {
@@ -131,115 +73,34 @@ fn everything_that_unpacks() {
                 ..post(gzip(JSON))
             },
         ),
-        (
-            "GZIP",
-            CaptureRequest {
-                content_encoding: Some("GZIP"),
-                ..post(gzip(JSON))
-            },
-        ),
-        (
-            "wrong hint",
-            CaptureRequest {
-                query: Some("compression=base64"),
-                ..post(gzip(JSON))
-            },
-        ),
-        (
-            "two members",
-            post([gzip(&JSON[..20]), gzip(&JSON[20..])].concat()),
-        ),
+        ("GZIP", CaptureRequest { content_encoding: Some("GZIP"), ..post(gzip(JSON)) }),
+        ("wrong hint", CaptureRequest { query: Some("compression=base64"), ..post(gzip(JSON)) }),
+        ("two members", post([gzip(&JSON[..20]), gzip(&JSON[20..])].concat())),
         // base64 around and inside
         ("base64", post(base64(JSON))),
         ("base64 line", post(format!("{}\n", base64(JSON)))),
-        (
-            "base64 batch",
-            CaptureRequest {
-                path: CapturePath::Batch,
-                ..post(base64(JSON))
-            },
-        ),
+        ("base64 batch", CaptureRequest { path: CapturePath::Batch, ..post(base64(JSON)) }),
         ("base64 of gzip", post(base64(gzip(JSON)))),
         ("gzip of base64", post(gzip(base64(JSON)))),
-        (
-            "gzip of ragged base64",
-            post(gzip(BASE64_STANDARD_NO_PAD.encode(JSON))),
-        ),
+        ("gzip of ragged base64", post(gzip(BASE64_STANDARD_NO_PAD.encode(JSON)))),
         ("base64 twice", post(base64(base64(JSON)))),
         // query
-        (
-            "query",
-            CaptureRequest {
-                query: Some(&query_json),
-                ..POST
-            },
-        ),
-        (
-            "query before body",
-            CaptureRequest {
-                query: Some(&query_json),
-                ..post("{}")
-            },
-        ),
+        ("query", CaptureRequest { query: Some(&query_json), ..POST }),
+        ("query before body", CaptureRequest { query: Some(&query_json), ..post("{}") }),
         // here the + of base64 arrives as a blank
-        (
-            "query base64",
-            CaptureRequest {
-                query: Some(&query_base64),
-                ..POST
-            },
-        ),
-        (
-            "query escaped",
-            CaptureRequest {
-                query: Some(&query_escaped),
-                ..POST
-            },
-        ),
-        (
-            "query gzip",
-            CaptureRequest {
-                query: Some(&query_gzip),
-                ..POST
-            },
-        ),
-        (
-            "query lz64",
-            CaptureRequest {
-                query: Some(&query_lz64),
-                ..POST
-            },
-        ),
+        ("query base64", CaptureRequest { query: Some(&query_base64), ..POST }),
+        ("query escaped", CaptureRequest { query: Some(&query_escaped), ..POST }),
+        ("query gzip", CaptureRequest { query: Some(&query_gzip), ..POST }),
+        ("query lz64", CaptureRequest { query: Some(&query_lz64), ..POST }),
         // form
         ("form", form(format!("data={}", percent(JSON)))),
-        (
-            "form base64",
-            form(format!("data={}", percent(base64(JSON)))),
-        ),
+        ("form base64", form(format!("data={}", percent(base64(JSON))))),
         ("form blanks", form(format!("ver=1&data={}", base64(JSON)))),
-        (
-            "form hint",
-            form(format!("data={}&compression=base64", percent(base64(JSON)))),
-        ),
-        (
-            "form url-safe",
-            form(format!("data={}", BASE64_URL_SAFE_NO_PAD.encode(JSON))),
-        ),
-        (
-            "form gzip",
-            form(format!(
-                "compression=gzip&data={}",
-                percent(base64(gzip(JSON)))
-            )),
-        ),
-        (
-            "form raw gzip",
-            form(format!("data={}", percent(gzip(JSON)))),
-        ),
-        (
-            "form lz64",
-            form(format!("data={}&compression=lz64", percent(&lz64))),
-        ),
+        ("form hint", form(format!("data={}&compression=base64", percent(base64(JSON))))),
+        ("form url-safe", form(format!("data={}", BASE64_URL_SAFE_NO_PAD.encode(JSON)))),
+        ("form gzip", form(format!("compression=gzip&data={}", percent(base64(gzip(JSON)))))),
+        ("form raw gzip", form(format!("data={}", percent(gzip(JSON))))),
+        ("form lz64", form(format!("data={}&compression=lz64", percent(&lz64)))),
         (
             "form with charset",
             CaptureRequest {
@@ -257,27 +118,11 @@ fn everything_that_unpacks() {
             },
         ),
         // lz64
-        (
-            "lz64",
-            CaptureRequest {
-                query: Some("compression=lz64"),
-                ..post(&lz64)
-            },
-        ),
-        (
-            "lz-string",
-            CaptureRequest {
-                query: Some("compression=LZ-String"),
-                ..post(&lz64)
-            },
-        ),
+        ("lz64", CaptureRequest { query: Some("compression=lz64"), ..post(&lz64) }),
+        ("lz-string", CaptureRequest { query: Some("compression=LZ-String"), ..post(&lz64) }),
     ];
     for (number, (name, request)) in requests.into_iter().enumerate() {
-        assert_eq!(
-            text_of(request).as_deref(),
-            Ok(JSON),
-            "{name}, row {number}"
-        );
+        assert_eq!(text_of(request).as_deref(), Ok(JSON), "{name}, row {number}");
     }
 }
 
@@ -292,16 +137,8 @@ fn inner_base64_belongs_to_four_paths() {
         (CapturePath::Batch, false),
         (CapturePath::I0E, false),
     ] {
-        let text = text_of(CaptureRequest {
-            path,
-            ..post(&body)
-        })
-        .unwrap();
-        assert_eq!(
-            text,
-            if taken { JSON.to_owned() } else { base64(JSON) },
-            "{path:?}"
-        );
+        let text = text_of(CaptureRequest { path, ..post(&body) }).unwrap();
+        assert_eq!(text, if taken { JSON.to_owned() } else { base64(JSON) }, "{path:?}");
         assert_eq!(path.is_engage(), path == CapturePath::Engage);
     }
 }
@@ -312,48 +149,24 @@ fn everything_that_does_not() {
     let truncated = &gzip[..gzip.len() - 9];
     let mut damaged = gzip.clone();
     damaged[20] ^= 0xff;
-    let form = |body: &str| CaptureRequest {
-        content_type: Some(FORM),
-        ..post(body)
-    };
-    let hinted = |hint, body: &str| CaptureRequest {
-        query: Some(hint),
-        ..post(body)
-    };
+    let form = |body: &str| CaptureRequest { content_type: Some(FORM), ..post(body) };
+    let hinted = |hint, body: &str| CaptureRequest { query: Some(hint), ..post(body) };
     for (request, part) in [
         (POST, "neither a body nor"),
-        (
-            CaptureRequest {
-                query: Some("data="),
-                ..POST
-            },
-            "neither a body nor",
-        ),
-        (
-            CaptureRequest {
-                query: Some("beacon=1"),
-                ..POST
-            },
-            "neither a body nor",
-        ),
+        (CaptureRequest { query: Some("data="), ..POST }, "neither a body nor"),
+        (CaptureRequest { query: Some("beacon=1"), ..POST }, "neither a body nor"),
         (form(JSON), "announces a form"),
         (form("a=1&b=2"), "announces a form"),
         (form("ip=1&_=1780308303000"), "no `data`"),
         (hinted("compression=gzip", JSON), "not valid gzip"),
-        (
-            hinted("compression=gzip-js", &base64(JSON)),
-            "not valid gzip",
-        ),
+        (hinted("compression=gzip-js", &base64(JSON)), "not valid gzip"),
         (post(truncated), "not valid gzip"),
         (post(damaged), "not valid gzip"),
         (post([&gzip[..], b"tail"].concat()), "not valid gzip"),
         (hinted("compression=lz64", JSON), "announced as lz64"),
         (post([b'{', 0xff, b'}']), "is not UTF-8 text."),
         (
-            CaptureRequest {
-                content_encoding: Some("br"),
-                ..post([0x8b, 0xff])
-            },
+            CaptureRequest { content_encoding: Some("br"), ..post([0x8b, 0xff]) },
             "content encoding is not supported",
         ),
     ] {
@@ -369,11 +182,7 @@ fn what_is_not_base64_stays_text() {
     // The parser refuses these later, with its own words.
     for text in ["{\"a\":1}=", "=abc", "abcde", "a b c d ", "not base64!!"] {
         assert_eq!(
-            text_of(CaptureRequest {
-                path: CapturePath::Batch,
-                ..post(text)
-            })
-            .unwrap(),
+            text_of(CaptureRequest { path: CapturePath::Batch, ..post(text) }).unwrap(),
             text
         );
     }
@@ -383,15 +192,9 @@ fn what_is_not_base64_stays_text() {
 fn the_limit_holds_before_and_after_unpacking() {
     let too_large = Err(CaptureError::PayloadTooLarge { limit: BODY_LIMIT });
     let blanks = vec![b' '; BODY_LIMIT + 1];
-    assert_eq!(
-        text_of(post(&blanks[1..])).map(|text| text.len()),
-        Ok(BODY_LIMIT)
-    );
+    assert_eq!(text_of(post(&blanks[1..])).map(|text| text.len()), Ok(BODY_LIMIT));
     assert_eq!(text_of(post(&blanks)), too_large);
-    assert_eq!(
-        text_of(post(gzip(&blanks[1..]))).map(|text| text.len()),
-        Ok(BODY_LIMIT)
-    );
+    assert_eq!(text_of(post(gzip(&blanks[1..]))).map(|text| text.len()), Ok(BODY_LIMIT));
     assert_eq!(text_of(post(gzip(&blanks))), too_large);
     assert_eq!(text_of(post(base64(gzip(&blanks)))), too_large);
     // Two members, each below the limit.
@@ -399,10 +202,7 @@ fn the_limit_holds_before_and_after_unpacking() {
     assert_eq!(text_of(post([&half[..], &half[..]].concat())), too_large);
     // Packing a whole body takes the packer too long; a made-up text of one
     // character and then ever longer phrases of it does as well.
-    let lz64 = CaptureRequest {
-        query: Some("compression=lz64"),
-        ..post(lz64_bomb())
-    };
+    let lz64 = CaptureRequest { query: Some("compression=lz64"), ..post(lz64_bomb()) };
     assert_eq!(text_of(lz64), too_large);
 }
 
@@ -425,10 +225,7 @@ fn lz64_bomb() -> String {
         }
     }
     let bytes = bits.chunks(8).map(|byte| {
-        byte.iter()
-            .enumerate()
-            .map(|(place, bit)| u8::from(*bit) << (7 - place))
-            .sum::<u8>()
+        byte.iter().enumerate().map(|(place, bit)| u8::from(*bit) << (7 - place)).sum::<u8>()
     });
     base64(bytes.collect::<Vec<_>>())
 }
@@ -437,21 +234,12 @@ fn lz64_bomb() -> String {
 fn unpacking_stops_in_the_middle() {
     // 64 KiB of zeros against 1 KiB, exactly at and one over.
     let bomb = gzip(vec![0; 65_536]);
-    assert_eq!(
-        gunzip(&bomb, 1024),
-        Err(CaptureError::PayloadTooLarge { limit: 1024 })
-    );
-    assert_eq!(
-        gunzip(&bomb, 65_535),
-        Err(CaptureError::PayloadTooLarge { limit: 65_535 })
-    );
+    assert_eq!(gunzip(&bomb, 1024), Err(CaptureError::PayloadTooLarge { limit: 1024 }));
+    assert_eq!(gunzip(&bomb, 65_535), Err(CaptureError::PayloadTooLarge { limit: 65_535 }));
     assert_eq!(gunzip(&bomb, 65_536).map(|bytes| bytes.len()), Ok(65_536));
     // A damaged end is never reached.
     let torn = &bomb[..bomb.len() - 4];
-    assert_eq!(
-        gunzip(torn, 1024),
-        Err(CaptureError::PayloadTooLarge { limit: 1024 })
-    );
+    assert_eq!(gunzip(torn, 1024), Err(CaptureError::PayloadTooLarge { limit: 1024 }));
 }
 
 #[test]
@@ -465,11 +253,7 @@ fn request_facts() {
         ("_=soon&ip=", "", (None, false)),
         ("_=99999999999999999", "", (None, false)),
         ("", "_=1780308303000&ip=0", (sent_at, true)),
-        (
-            "_=1780308303000&ip=1",
-            "_=1780308304000&ip=0",
-            (sent_at, false),
-        ),
+        ("_=1780308303000&ip=1", "_=1780308304000&ip=0", (sent_at, false)),
     ] {
         let body = if form.is_empty() {
             JSON.to_owned()
@@ -483,11 +267,7 @@ fn request_facts() {
         })
         .unwrap();
         let sent_at = payload.sent_at().map(|time| time.timestamp_millis());
-        assert_eq!(
-            (sent_at, payload.hides_address()),
-            expected,
-            "{query} {form}"
-        );
+        assert_eq!((sent_at, payload.hides_address()), expected, "{query} {form}");
     }
 }
 

@@ -21,13 +21,9 @@ fn sent_uuids() {
 
 #[test]
 fn made_uuids_without_a_time_are_new() {
-    for fields in [
-        "",
-        r#","uuid":"""#,
-        r#","uuid":null"#,
-        r#","timestamp":null"#,
-        r#","offset":1000"#,
-    ] {
+    for fields in
+        ["", r#","uuid":"""#, r#","uuid":null"#, r#","timestamp":null"#, r#","offset":1000"#]
+    {
         let raw = format!(r#"{{"event":"a","distinct_id":"d"{fields}}}"#);
         let (first, second) = (accepted(&raw), accepted(&raw));
         assert_ne!(first.uuid, second.uuid);
@@ -71,17 +67,7 @@ fn made_uuids_with_a_time_follow_from_the_content() {
         let other = accepted(&base.replacen(from, to, 1)).uuid;
         assert_eq!(other == uuid, same, "{from} -> {to}");
     }
-    assert_ne!(
-        accepted_in(
-            base,
-            &Context {
-                project: 2,
-                ..context()
-            }
-        )
-        .uuid,
-        uuid
-    );
+    assert_ne!(accepted_in(base, &Context { project: 2, ..context() }).uuid, uuid);
     // An unreadable time is the same text in a retry.
     let odd = base.replace("2026-06-01T09:00:00Z", "noon");
     assert_eq!(accepted(&odd).uuid, accepted(&odd).uuid);

@@ -79,38 +79,22 @@ impl Escape {
             simple @ (b'"' | b'\\' | b'/') => char::from(*simple),
             _ => return None,
         };
-        Some(Self {
-            length: 2,
-            value,
-            broken: false,
-        })
+        Some(Self { length: 2, value, broken: false })
     }
 
     fn read_unicode(bytes: &[u8]) -> Option<Self> {
-        let broken = Self {
-            length: 6,
-            value: char::REPLACEMENT_CHARACTER,
-            broken: true,
-        };
+        let broken = Self { length: 6, value: char::REPLACEMENT_CHARACTER, broken: true };
         match unicode_unit(bytes)? {
             0 => Some(broken),
             high @ 0xD800..0xDC00 => match bytes.get(6..).and_then(unicode_unit) {
                 Some(low @ 0xDC00..0xE000) => {
                     let value = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-                    char::from_u32(value).map(|value| Self {
-                        length: 12,
-                        value,
-                        broken: false,
-                    })
+                    char::from_u32(value).map(|value| Self { length: 12, value, broken: false })
                 }
                 _ => Some(broken),
             },
             unit => Some(match char::from_u32(unit) {
-                Some(value) => Self {
-                    length: 6,
-                    value,
-                    broken: false,
-                },
+                Some(value) => Self { length: 6, value, broken: false },
                 None => broken,
             }),
         }
@@ -120,9 +104,7 @@ impl Escape {
 /// The number in a `\uXXXX` at the front.
 fn unicode_unit(bytes: &[u8]) -> Option<u32> {
     let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
-    digits.iter().try_fold(0, |unit, digit| {
-        Some(unit << 4 | char::from(*digit).to_digit(16)?)
-    })
+    digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)?))
 }
 
 enum Piece<'a> {

@@ -19,10 +19,7 @@ fn values_end_where_they_end() {
         ("null]", "null"),
         ("\"a,b\",1", "\"a,b\""),
         (r#""a\"}b" ,"#, r#""a\"}b""#),
-        (
-            r#"{"a":[1,{"b":"]}"}],"c":"\\"},2"#,
-            r#"{"a":[1,{"b":"]}"}],"c":"\\"}"#,
-        ),
+        (r#"{"a":[1,{"b":"]}"}],"c":"\\"},2"#, r#"{"a":[1,{"b":"]}"}],"c":"\\"}"#),
         ("[[],[{}]] ", "[[],[{}]]"),
     ] {
         assert_eq!(walk(json, Limits::EVENT).unwrap().0, value, "{json}");
@@ -39,12 +36,7 @@ fn walks_members_in_order_and_keeps_repeats() {
         Ok(())
     });
     assert_eq!(walked, Ok(()));
-    let expected = [
-        ("a", "1"),
-        ("bc", r#"{ "x" : [ ] }"#),
-        ("a", "\"2\""),
-        ("", "null"),
-    ];
+    let expected = [("a", "1"), ("bc", r#"{ "x" : [ ] }"#), ("a", "\"2\""), ("", "null")];
     assert_eq!(seen, expected.map(|(key, value)| (key.to_owned(), value)));
     assert_eq!(cursor.keys, 5);
 }
@@ -66,10 +58,7 @@ fn keys_count_over_all_levels() {
         format!("{{\"outer\":[{{{}}}]}}", inner.join(","))
     };
     assert_eq!(walk(&object(10_000), Limits::EVENT).unwrap().1, 10_000);
-    assert_eq!(
-        walk(&object(10_001), Limits::EVENT),
-        Err(Fault::TooManyKeys)
-    );
+    assert_eq!(walk(&object(10_001), Limits::EVENT), Err(Fault::TooManyKeys));
     assert_eq!(walk(&object(10_001), Limits::NONE).unwrap().1, 10_001);
 }
 
@@ -81,16 +70,8 @@ fn repair_replaces_what_no_text_can_hold() {
         (r"\uD83E", Some("\u{fffd}"), "\u{fffd}"),
         (r"\ud83e\n", Some("\u{fffd}\\n"), "\u{fffd}\n"),
         (r"\uDD86x", Some("\u{fffd}x"), "\u{fffd}x"),
-        (
-            r"\uDD86\uD83E",
-            Some("\u{fffd}\u{fffd}"),
-            "\u{fffd}\u{fffd}",
-        ),
-        (
-            r"\uD83E\uD83E\uDD86",
-            Some("\u{fffd}\\uD83E\\uDD86"),
-            "\u{fffd}🦆",
-        ),
+        (r"\uDD86\uD83E", Some("\u{fffd}\u{fffd}"), "\u{fffd}\u{fffd}"),
+        (r"\uD83E\uD83E\uDD86", Some("\u{fffd}\\uD83E\\uDD86"), "\u{fffd}🦆"),
         (r"\uD83E\u0041", Some("\u{fffd}\\u0041"), "\u{fffd}A"),
         (r"\ud83e\udd86", None, "🦆"),
         (r"\\u0000", None, r"\u0000"),
@@ -100,17 +81,10 @@ fn repair_replaces_what_no_text_can_hold() {
         ("", None, ""),
     ] {
         for json in [format!("\"{sent}\""), format!("{{\"{sent}\":[1]}}")] {
-            assert_eq!(
-                walk(&json, Limits::EVENT).unwrap().2,
-                repaired.is_some(),
-                "{json}"
-            );
+            assert_eq!(walk(&json, Limits::EVENT).unwrap().2, repaired.is_some(), "{json}");
             let expected = json.replace(sent, repaired.unwrap_or(sent));
             assert_eq!(repair(&json), expected);
-            assert!(
-                serde_json::from_str::<Value>(&expected).is_ok(),
-                "{expected}"
-            );
+            assert!(serde_json::from_str::<Value>(&expected).is_ok(), "{expected}");
         }
         assert_eq!(unescape(sent), text, "{sent}");
         assert_eq!(string(&format!("\"{sent}\"")).unwrap(), text);
@@ -128,10 +102,7 @@ fn canonical_text() {
         ("12345678901234567890123", "12345678901234567890123"),
         (" true ", "true"),
         ("[ \"a\" , \"b\" ]", "[\"a\",\"b\"]"),
-        (
-            "{\"b\":1,\"a\":{\"d\":[],\"c\":{}}}",
-            "{\"a\":{\"c\":{},\"d\":[]},\"b\":1}",
-        ),
+        ("{\"b\":1,\"a\":{\"d\":[],\"c\":{}}}", "{\"a\":{\"c\":{},\"d\":[]},\"b\":1}"),
         ("{\"a\":1,\"b\":2,\"\\u0061\":3}", "{\"a\":3,\"b\":2}"),
         ("\"\\u00e9\\/\\n\\u0001\"", "\"é/\\n\\u0001\""),
         ("{ }", "{}"),
@@ -140,9 +111,7 @@ fn canonical_text() {
         assert_eq!(canonical(json).unwrap(), expected);
     }
     assert_eq!(canonical(&"[".repeat(65)), Err(Fault::TooDeep));
-    for broken in [
-        "", "{", "[1", "{\"a\"}", "{\"a\":}", "{1:2}", "\"a", "\"\\x\"",
-    ] {
+    for broken in ["", "{", "[1", "{\"a\"}", "{\"a\":}", "{1:2}", "\"a", "\"\\x\""] {
         assert_eq!(canonical(broken), Err(Fault::Malformed), "{broken}");
     }
 }

@@ -13,9 +13,7 @@ fn properties_stay_as_sent() {
         r#"{"a":1,"a":2}"#,
         r#"{"$set":{"x":1},"$set_once":7}"#,
     ] {
-        let event = accepted(&format!(
-            r#"{{"event":"a","distinct_id":"d","properties":{sent}}}"#
-        ));
+        let event = accepted(&format!(r#"{{"event":"a","distinct_id":"d","properties":{sent}}}"#));
         assert_eq!(event.properties, sent);
     }
     for fields in ["", r#","properties":null"#, r#","properties":{}"#] {
@@ -27,10 +25,7 @@ fn properties_stay_as_sent() {
     let event = accepted(
         r#"{"event":"a","distinct_id":"d","properties":{"\u0000":"\ud83e\udd86","b":["\ud83e",1.50]}}"#,
     );
-    assert_eq!(
-        event.properties,
-        "{\"\u{fffd}\":\"\\ud83e\\udd86\",\"b\":[\"\u{fffd}\",1.50]}"
-    );
+    assert_eq!(event.properties, "{\"\u{fffd}\":\"\\ud83e\\udd86\",\"b\":[\"\u{fffd}\",1.50]}");
     assert_eq!(event.warnings, [Warning::TextRepaired]);
 }
 
@@ -40,18 +35,8 @@ fn person_updates_move_into_the_properties() {
     for (top, properties, expected, warnings) in [
         // one place only
         (r#""$set":{"a":1}"#, "{}", r#"{"$set":{"a":1}}"#, &[][..]),
-        (
-            r#""$set":{"a":1}"#,
-            r#"{"p":2}"#,
-            r#"{"p":2,"$set":{"a":1}}"#,
-            &[],
-        ),
-        (
-            r#""$set_once":{"a":1.0}"#,
-            "{}",
-            r#"{"$set_once":{"a":1.0}}"#,
-            &[],
-        ),
+        (r#""$set":{"a":1}"#, r#"{"p":2}"#, r#"{"p":2,"$set":{"a":1}}"#, &[]),
+        (r#""$set_once":{"a":1.0}"#, "{}", r#"{"$set_once":{"a":1.0}}"#, &[]),
         (r#""$unset":["a"]"#, "{}", r#"{"$unset":["a"]}"#, &[]),
         (r#""$unset":{"a":""}"#, "{}", r#"{"$unset":{"a":""}}"#, &[]),
         (
@@ -74,49 +59,19 @@ fn person_updates_move_into_the_properties() {
             &[],
         ),
         (r#""$set":{}"#, r#"{"$set":{}}"#, r#"{"$set":{}}"#, &[]),
-        (
-            r#""$set":{"a":1}"#,
-            r#"{"$set":7}"#,
-            r#"{"$set":{"a":1}}"#,
-            &[],
-        ),
-        (
-            r#""$set":{"a":1}"#,
-            r#"{"$set":null}"#,
-            r#"{"$set":{"a":1}}"#,
-            &[],
-        ),
+        (r#""$set":{"a":1}"#, r#"{"$set":7}"#, r#"{"$set":{"a":1}}"#, &[]),
+        (r#""$set":{"a":1}"#, r#"{"$set":null}"#, r#"{"$set":{"a":1}}"#, &[]),
         (
             r#""$set":{"a":1}"#,
             r#"{"$set":{"b":0},"$set":{"c":0}}"#,
             r#"{"$set":{"b":0},"$set":{"c":0,"a":1}}"#,
             &[],
         ),
-        (
-            r#""$unset":["b","c"]"#,
-            r#"{"$unset":["a","b"]}"#,
-            r#"{"$unset":["a","b","c"]}"#,
-            &[],
-        ),
-        (
-            r#""$unset":["b"]"#,
-            r#"{"$unset":{"a":1}}"#,
-            r#"{"$unset":["a","b"]}"#,
-            &[],
-        ),
+        (r#""$unset":["b","c"]"#, r#"{"$unset":["a","b"]}"#, r#"{"$unset":["a","b","c"]}"#, &[]),
+        (r#""$unset":["b"]"#, r#"{"$unset":{"a":1}}"#, r#"{"$unset":["a","b"]}"#, &[]),
         // nothing to say, or not sayable
-        (
-            r#""$set":null,"$set_once":null,"$unset":null"#,
-            r#"{"p":1}"#,
-            r#"{"p":1}"#,
-            &[],
-        ),
-        (
-            r#""$set":7,"$set_once":[]"#,
-            r#"{"$set":{"a":1}}"#,
-            r#"{"$set":{"a":1}}"#,
-            ODD,
-        ),
+        (r#""$set":null,"$set_once":null,"$unset":null"#, r#"{"p":1}"#, r#"{"p":1}"#, &[]),
+        (r#""$set":7,"$set_once":[]"#, r#"{"$set":{"a":1}}"#, r#"{"$set":{"a":1}}"#, ODD),
         (r#""$unset":"a""#, "{}", "{}", ODD),
     ] {
         let raw = format!(r#"{{"event":"a","distinct_id":"d","properties":{properties},{top}}}"#);
@@ -132,28 +87,19 @@ fn person_updates_move_into_the_properties() {
 
 #[test]
 fn the_address_is_added_where_none_is() {
-    let context = Context {
-        client_address: Some("2001:db8::7".to_owned()),
-        ..context()
-    };
+    let context = Context { client_address: Some("2001:db8::7".to_owned()), ..context() };
     for (properties, expected) in [
         ("{}", r#"{"$ip":"2001:db8::7"}"#),
         (r#"{"a":1}"#, r#"{"a":1,"$ip":"2001:db8::7"}"#),
         (r#"{"$ip":"198.51.100.1"}"#, r#"{"$ip":"198.51.100.1"}"#),
         (r#"{"\u0024ip":null}"#, r#"{"\u0024ip":null}"#),
-        (
-            r#"{"a":{"$ip":"x"}}"#,
-            r#"{"a":{"$ip":"x"},"$ip":"2001:db8::7"}"#,
-        ),
+        (r#"{"a":{"$ip":"x"}}"#, r#"{"a":{"$ip":"x"},"$ip":"2001:db8::7"}"#),
     ] {
         let raw = format!(r#"{{"event":"a","distinct_id":"d","properties":{properties}}}"#);
         assert_eq!(accepted_in(&raw, &context).properties, expected);
         assert_eq!(accepted(&raw).properties, properties);
     }
-    let odd = Context {
-        client_address: Some("\"\\".to_owned()),
-        ..context
-    };
+    let odd = Context { client_address: Some("\"\\".to_owned()), ..context };
     let event = accepted_in(r#"{"event":"a","distinct_id":"d","$set":{}}"#, &odd);
     assert_eq!(event.properties, r#"{"$set":{},"$ip":"\"\\"}"#);
 }

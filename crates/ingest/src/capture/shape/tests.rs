@@ -27,57 +27,30 @@ fn shapes_and_places_of_the_key() {
         (r#"{"$token":"k","event":"a"}"#, 1),
         (r#"{"event":"a","properties":{"token":"k"}}"#, 1),
         (r#"{"api_key":null,"token":"k"}"#, 1),
-        (
-            r#"{"api_key":"k","token":"x","properties":{"token":"y"}}"#,
-            1,
-        ),
+        (r#"{"api_key":"k","token":"x","properties":{"token":"y"}}"#, 1),
         (r#"{"api_key":"k"}"#, 1),
         (" \n{\"api_key\":\"k\"}\r\n\t", 1),
         // array
-        (
-            r#"[{"event":"a","properties":{"token":"k"}},{"event":"b"}]"#,
-            2,
-        ),
+        (r#"[{"event":"a","properties":{"token":"k"}},{"event":"b"}]"#, 2),
         (r#"[{"event":"a"},{"api_key":"k"},{"token":" k "}]"#, 3),
         (r#"[{"token":"k","properties":{"token":"other"}}]"#, 1),
-        (
-            r#"[{"token":"k"},{"properties":{"token":17}},{"properties":{"token":null}}]"#,
-            3,
-        ),
-        (
-            r#"[{"token":"k"},{"properties":[]},{"properties":null}]"#,
-            3,
-        ),
+        (r#"[{"token":"k"},{"properties":{"token":17}},{"properties":{"token":null}}]"#, 3),
+        (r#"[{"token":"k"},{"properties":[]},{"properties":null}]"#, 3),
         (r#"[ {"token":"k"} ]"#, 1),
         // batch
         (r#"{"api_key":"k","batch":[{"event":"a"},{}]}"#, 2),
         (r#"{"token":"k","batch":[{"event":"a"}]}"#, 1),
-        (
-            r#"{"batch":[{"event":"a"}],"historical_migration":true,"api_key":"k"}"#,
-            1,
-        ),
-        (
-            r#"{"api_key":"k","batch":[{"token":"x"},{"token":"y"}]}"#,
-            2,
-        ),
-        (
-            r#"{"batch":[{"properties":{"token":"k"}},{"token":"k"}]}"#,
-            2,
-        ),
+        (r#"{"batch":[{"event":"a"}],"historical_migration":true,"api_key":"k"}"#, 1),
+        (r#"{"api_key":"k","batch":[{"token":"x"},{"token":"y"}]}"#, 2),
+        (r#"{"batch":[{"properties":{"token":"k"}},{"token":"k"}]}"#, 2),
         (r#"{"api_key":"k","batch":null,"batch":[{}]}"#, 1),
-        (
-            r#"{"api_key":"k","batch":[{}],"event":"a","type":1,"library":{},"context":[]}"#,
-            1,
-        ),
+        (r#"{"api_key":"k","batch":[{}],"event":"a","type":1,"library":{},"context":[]}"#, 1),
         // spelled with escapes
         (r#"{"api\u005fkey":"\u006b","b\u0061tch":[{}]}"#, 1),
         // the last of a name given twice
         (r#"{"api_key":"x","api_key":"k"}"#, 1),
         // names and texts that are no proper text
-        (
-            r#"{"api_key":"k","\ud800":"\udfff","\u0000":{"\ud83e":0}}"#,
-            1,
-        ),
+        (r#"{"api_key":"k","\ud800":"\udfff","\u0000":{"\ud83e":0}}"#, 1),
         (r#"[{"properties":{"\ud800":1,"token":"k"}}]"#, 1),
     ] {
         assert_eq!(outcome(text), Ok(("k".to_owned(), events)), "{text}");
@@ -110,10 +83,7 @@ fn payloads_that_are_refused() {
         ("{\"api_key\":\"k\",\"batch\":{}}", "not a list"),
         ("{\"api_key\":\"k\",\"batch\":\"[]\"}", "not a list"),
         ("{\"api_key\":\"k\",\"batch\":1}", "not a list"),
-        (
-            "{\"api_key\":\"k\",\"batch\":[{}],\"batch\":null}",
-            "not a list",
-        ),
+        ("{\"api_key\":\"k\",\"batch\":[{}],\"batch\":null}", "not a list"),
         ("[1]", "Item 0"),
         ("{\"api_key\":\"k\",\"batch\":[{},null]}", "Item 1"),
         ("{\"api_key\":\"k\",\"batch\":[[]]}", "Item 0"),
@@ -194,11 +164,7 @@ fn keys() {
         r#"[{"token":"a"},{},{"properties":{"token":"b"}}]"#,
         r#"{"batch":[{"token":"a"},{"api_key":"b"}]}"#,
     ] {
-        assert_eq!(
-            shape(&payload(text)).unwrap_err(),
-            CaptureError::ConflictingApiKeys,
-            "{text}"
-        );
+        assert_eq!(shape(&payload(text)).unwrap_err(), CaptureError::ConflictingApiKeys, "{text}");
     }
 }
 
@@ -218,87 +184,23 @@ fn marks_of_the_batch() {
     let (body, query) = (Some(1_780_308_000_000), Some(1_780_308_303_000));
     for (text, historical, alone, with_query) in [
         (r#"{"api_key":"k","batch":[{}]}"#, false, None, query),
-        (
-            r#"{"api_key":"k","batch":[{}],"historical_migration":true}"#,
-            true,
-            None,
-            query,
-        ),
-        (
-            r#"{"api_key":"k","batch":[{}],"historical_migration":false}"#,
-            false,
-            None,
-            query,
-        ),
-        (
-            r#"{"api_key":"k","batch":[{}],"historical_migration":"yes"}"#,
-            false,
-            None,
-            query,
-        ),
-        (
-            r#"{"api_key":"k","historical_migration":true}"#,
-            false,
-            None,
-            query,
-        ),
-        (
-            r#"{"api_key":"k","batch":[{}],"sent_at":"2026-06-01T10:00:00Z"}"#,
-            false,
-            body,
-            body,
-        ),
-        (
-            r#"{"api_key":"k","sent_at":"2026-06-01T12:00:00+02:00"}"#,
-            false,
-            body,
-            body,
-        ),
-        (
-            r#"{"api_key":"k","batch":[{}],"sent_at":"2026-06-01 10:00:00"}"#,
-            false,
-            body,
-            body,
-        ),
-        (
-            r#"{"api_key":"k","batch":[{}],"sent_at":"soon"}"#,
-            false,
-            None,
-            query,
-        ),
-        (
-            r#"{"api_key":"k","batch":[{}],"sent_at":1780308000000}"#,
-            false,
-            None,
-            query,
-        ),
-        (
-            r#"{"api_key":"k","batch":[{}],"sent_at":null}"#,
-            false,
-            None,
-            query,
-        ),
-        (
-            r#"{"api_key":"k","batch":[{}],"sentAt":"2026-06-01T10:00:00Z"}"#,
-            false,
-            None,
-            query,
-        ),
-        (
-            r#"[{"api_key":"k","sent_at":"2026-06-01T10:00:00Z"}]"#,
-            false,
-            None,
-            query,
-        ),
+        (r#"{"api_key":"k","batch":[{}],"historical_migration":true}"#, true, None, query),
+        (r#"{"api_key":"k","batch":[{}],"historical_migration":false}"#, false, None, query),
+        (r#"{"api_key":"k","batch":[{}],"historical_migration":"yes"}"#, false, None, query),
+        (r#"{"api_key":"k","historical_migration":true}"#, false, None, query),
+        (r#"{"api_key":"k","batch":[{}],"sent_at":"2026-06-01T10:00:00Z"}"#, false, body, body),
+        (r#"{"api_key":"k","sent_at":"2026-06-01T12:00:00+02:00"}"#, false, body, body),
+        (r#"{"api_key":"k","batch":[{}],"sent_at":"2026-06-01 10:00:00"}"#, false, body, body),
+        (r#"{"api_key":"k","batch":[{}],"sent_at":"soon"}"#, false, None, query),
+        (r#"{"api_key":"k","batch":[{}],"sent_at":1780308000000}"#, false, None, query),
+        (r#"{"api_key":"k","batch":[{}],"sent_at":null}"#, false, None, query),
+        (r#"{"api_key":"k","batch":[{}],"sentAt":"2026-06-01T10:00:00Z"}"#, false, None, query),
+        (r#"[{"api_key":"k","sent_at":"2026-06-01T10:00:00Z"}]"#, false, None, query),
     ] {
         for (payload, expected) in [(payload(text), alone), (from_query(text), with_query)] {
             let batch = shape(&payload).unwrap();
             assert_eq!(batch.historical_migration, historical, "{text}");
-            assert_eq!(
-                batch.sent_at.map(|time| time.timestamp_millis()),
-                expected,
-                "{text}"
-            );
+            assert_eq!(batch.sent_at.map(|time| time.timestamp_millis()), expected, "{text}");
         }
     }
 }
@@ -311,9 +213,7 @@ fn events_keep_their_text_and_fields() {
     let payload = payload(text);
     let batch = shape(&payload).unwrap();
     let events: Vec<_> = batch.events.iter().collect();
-    let [event, empty] = events.as_slice() else {
-        unreachable!("two events")
-    };
+    let [event, empty] = events.as_slice() else { unreachable!("two events") };
     assert!(event.raw.starts_with("{\"event\" : \"a\"") && event.raw.ends_with("\"u\"}"));
     assert_eq!(empty.raw, "{}");
     assert!(empty.event.is_none() && empty.properties.is_none());

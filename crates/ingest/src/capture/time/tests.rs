@@ -10,10 +10,7 @@ fn utc(text: &str) -> DateTime<Utc> {
 
 /// Microseconds as RFC 3339, to make failures readable.
 fn show(micros: i64) -> String {
-    DateTime::from_timestamp_micros(micros)
-        .unwrap()
-        .format("%Y-%m-%dT%H:%M:%S%.6fZ")
-        .to_string()
+    DateTime::from_timestamp_micros(micros).unwrap().format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
 #[test]
@@ -21,14 +18,8 @@ fn spellings() {
     for (text, expected) in [
         // RFC 3339
         ("2026-06-01T09:59:58.412Z", "2026-06-01T09:59:58.412000Z"),
-        (
-            "2026-06-01T10:10:00.118293+00:00",
-            "2026-06-01T10:10:00.118293Z",
-        ),
-        (
-            "2026-06-01T10:29:59.190384851Z",
-            "2026-06-01T10:29:59.190384Z",
-        ),
+        ("2026-06-01T10:10:00.118293+00:00", "2026-06-01T10:10:00.118293Z"),
+        ("2026-06-01T10:29:59.190384851Z", "2026-06-01T10:29:59.190384Z"),
         ("2026-06-01T10:16:00.1+00:00", "2026-06-01T10:16:00.100000Z"),
         ("2026-06-01t10:00:00z", "2026-06-01T10:00:00.000000Z"),
         ("2026-06-01T10:00:00-05:30", "2026-06-01T15:30:00.000000Z"),
@@ -52,14 +43,8 @@ fn spellings() {
         ("06/02/2026", "2026-06-02T00:00:00.000000Z"),
         ("6/2/2026 9:05:06", "2026-06-02T09:05:06.000000Z"),
         // RFC 2822
-        (
-            "Mon, 1 Jun 2026 10:00:00 +0200",
-            "2026-06-01T08:00:00.000000Z",
-        ),
-        (
-            "Mon, 01 Jun 2026 10:00:00 GMT",
-            "2026-06-01T10:00:00.000000Z",
-        ),
+        ("Mon, 1 Jun 2026 10:00:00 +0200", "2026-06-01T08:00:00.000000Z"),
+        ("Mon, 01 Jun 2026 10:00:00 GMT", "2026-06-01T10:00:00.000000Z"),
         // epoch
         ("1780308000", "2026-06-01T10:00:00.000000Z"),
         ("1780308000.412", "2026-06-01T10:00:00.412000Z"),
@@ -117,10 +102,7 @@ fn no_spellings() {
 
 #[test]
 fn years_beyond_four_digits() {
-    assert_eq!(
-        parse("-0001-12-31T00:00:00Z").map(|time| time / 86_400_000_000),
-        Some(-719_529)
-    );
+    assert_eq!(parse("-0001-12-31T00:00:00Z").map(|time| time / 86_400_000_000), Some(-719_529));
     assert!(parse("+12026-06-01T00:00:00Z").is_some());
     assert!(parse("-262143-01-01").is_some());
     assert_eq!(parse("-999999-01-01"), None);
@@ -150,26 +132,15 @@ const PLAIN: Case = Case {
 fn the_rule() {
     let cases = [
         PLAIN,
-        Case {
-            sent_at: Some("2026-06-01T15:00:00Z"),
-            ..PLAIN
-        },
+        Case { sent_at: Some("2026-06-01T15:00:00Z"), ..PLAIN },
         // timestamp only
         Case {
             timestamp: Some("\"2026-06-01T09:00:00.000001Z\""),
             expected: "2026-06-01T09:00:00.000001Z",
             ..PLAIN
         },
-        Case {
-            timestamp: Some("1780300800"),
-            expected: "2026-06-01T08:00:00.000000Z",
-            ..PLAIN
-        },
-        Case {
-            timestamp: Some("1780300800.25"),
-            expected: "2026-06-01T08:00:00.250000Z",
-            ..PLAIN
-        },
+        Case { timestamp: Some("1780300800"), expected: "2026-06-01T08:00:00.000000Z", ..PLAIN },
+        Case { timestamp: Some("1780300800.25"), expected: "2026-06-01T08:00:00.250000Z", ..PLAIN },
         // with sent_at: a clock five hours ahead, and one five hours behind
         Case {
             timestamp: Some("\"2026-06-01T14:50:00Z\""),
@@ -198,21 +169,9 @@ fn the_rule() {
             ..PLAIN
         },
         // offset, which wins
-        Case {
-            offset: Some("2715"),
-            expected: "2026-06-01T09:59:57.285000Z",
-            ..PLAIN
-        },
-        Case {
-            offset: Some("2715.0"),
-            expected: "2026-06-01T09:59:57.285000Z",
-            ..PLAIN
-        },
-        Case {
-            offset: Some("-1000"),
-            expected: "2026-06-01T10:00:01.000000Z",
-            ..PLAIN
-        },
+        Case { offset: Some("2715"), expected: "2026-06-01T09:59:57.285000Z", ..PLAIN },
+        Case { offset: Some("2715.0"), expected: "2026-06-01T09:59:57.285000Z", ..PLAIN },
+        Case { offset: Some("-1000"), expected: "2026-06-01T10:00:01.000000Z", ..PLAIN },
         Case {
             offset: Some("2715"),
             timestamp: Some("\"2026-06-01T09:00:00Z\""),
@@ -227,38 +186,13 @@ fn the_rule() {
             warnings: &[InvalidTimestamp],
             ..PLAIN
         },
-        Case {
-            offset: Some("1.5"),
-            warnings: &[InvalidTimestamp],
-            ..PLAIN
-        },
-        Case {
-            offset: Some("[]"),
-            timestamp: Some("{}"),
-            warnings: &[InvalidTimestamp],
-            ..PLAIN
-        },
+        Case { offset: Some("1.5"), warnings: &[InvalidTimestamp], ..PLAIN },
+        Case { offset: Some("[]"), timestamp: Some("{}"), warnings: &[InvalidTimestamp], ..PLAIN },
         // unreadable
-        Case {
-            timestamp: Some("\"\""),
-            warnings: &[InvalidTimestamp],
-            ..PLAIN
-        },
-        Case {
-            timestamp: Some("\"tomorrow\""),
-            warnings: &[InvalidTimestamp],
-            ..PLAIN
-        },
-        Case {
-            timestamp: Some("true"),
-            warnings: &[InvalidTimestamp],
-            ..PLAIN
-        },
-        Case {
-            timestamp: Some("[1780300800]"),
-            warnings: &[InvalidTimestamp],
-            ..PLAIN
-        },
+        Case { timestamp: Some("\"\""), warnings: &[InvalidTimestamp], ..PLAIN },
+        Case { timestamp: Some("\"tomorrow\""), warnings: &[InvalidTimestamp], ..PLAIN },
+        Case { timestamp: Some("true"), warnings: &[InvalidTimestamp], ..PLAIN },
+        Case { timestamp: Some("[1780300800]"), warnings: &[InvalidTimestamp], ..PLAIN },
         Case {
             timestamp: Some("\"tomorrow\""),
             sent_at: Some("2026-06-01T15:00:00Z"),
@@ -276,11 +210,7 @@ fn the_rule() {
             warnings: &[FutureTimestamp],
             ..PLAIN
         },
-        Case {
-            offset: Some("-9223372036854775808"),
-            warnings: &[FutureTimestamp],
-            ..PLAIN
-        },
+        Case { offset: Some("-9223372036854775808"), warnings: &[FutureTimestamp], ..PLAIN },
         Case {
             timestamp: Some("\"+12345-01-01T00:00:00Z\""),
             warnings: &[FutureTimestamp],
@@ -329,12 +259,7 @@ fn the_rule() {
 #[test]
 fn years_that_are_too_late_by_our_own_clock() {
     let mut warnings = Vec::new();
-    let claims = Claims {
-        timestamp: None,
-        offset: None,
-        sent_at: None,
-        ignore_sent_at: false,
-    };
+    let claims = Claims { timestamp: None, offset: None, sent_at: None, ignore_sent_at: false };
     let broken_clock = DateTime::from_timestamp(253_402_300_800, 0).unwrap();
     assert_eq!(event_time(claims, broken_clock, &mut warnings), 0);
     assert_eq!(warnings, [TimestampOutOfRange]);

@@ -1,0 +1,272 @@
+//! Personal API keys on a store in memory.
+
+use super::*;
+use crate::Services;
+use crate::test_support::{self, ada, key, key_input, organization, person, stranger};
+
+const PLACE: &str = "Authorization header";
+
+async fn works(services: &Services, value: &str) -> bool {
+    match services.keys.authenticate(value, PLACE, "request".to_owned()).await {
+        Ok(_) => true,
+        Err(Error::BadCredential(place)) => {
+            assert_eq!(place, PLACE);
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn field(error: &Error) -> (Option<&str>, &str, &str) {
+    match error {
+        Error::Invalid(field) => (field.attr.as_deref(), &field.code, &field.detail),
+        _ => (None, "other", ""),
+    }
+}
+
+#[tokio::test]
+async fn a_life() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let made = services.keys.create(&ctx, key_input()).await.unwrap();
+    let value = made.value.clone().unwrap();
+    assert!(value.starts_with("phx_"));
+    let mask = format!("phx_...{}", &value[value.len() - 4..]);
+    assert_eq!(made.mask_value.as_deref(), Some(mask.as_str()));
+    assert_eq!((made.user_id, made.last_used_at, made.last_rolled_at), (1, None, None));
+    assert!(works(&services, &value).await);
+
+    let listed = services.keys.list(&ctx).await.unwrap();
+    let [shown] = listed.as_slice() else { panic!("{listed:?}") };
+    assert_eq!((&shown.id, &shown.value), (&made.id, &None));
+    assert_eq!(shown.last_used_at, Some(ctx.now));
+    assert!(!format!("{shown:?}").contains(&value[4..]));
+
+    services.clock.advance(5);
+    let rolled = services.keys.roll(&ctx, &made.id).await.unwrap();
+    let next = rolled.value.clone().unwrap();
+    assert_eq!((&rolled.id, &rolled.label, &rolled.scopes), (&made.id, &made.label, &made.scopes));
+    assert_eq!((rolled.created_at, rolled.last_rolled_at), (made.created_at, Some(ctx.now)));
+    assert_ne!((&next, &rolled.mask_value), (&value, &made.mask_value));
+    assert!(!works(&services, &value).await, "the old value is dead at once");
+    assert!(works(&services, &next).await);
+
+    services.keys.delete(&ctx, &made.id).await.unwrap();
+    assert!(!works(&services, &next).await);
+    for outcome in [
+        services.keys.delete(&ctx, &made.id).await,
+        services.keys.roll(&ctx, &made.id).await.map(drop),
+        services.keys.get(&ctx, &made.id).await.map(drop),
+    ] {
+        assert!(matches!(outcome, Err(Error::NotFound(NOT_FOUND))));
+    }
+    assert!(services.keys.list(&ctx).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_no_key() {
+    let services = test_support::set_up().await;
+    let project = services.projects.all_tokens().await.unwrap().remove(0).0;
+    for value in [
+        "",
+        "phx_",
+        "phx_wrong",
+        "nonsense",
+        &project,
+        &format!("phx_{}", "x".repeat(9999)),
+        "phx_ü\0'",
+    ] {
+        assert!(!works(&services, value).await, "{value}");
+    }
+}
+
+#[tokio::test]
+async fn keys_expire() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let input = PersonalKeyInput { expires_at: Some(ctx.now.plus_seconds(60)), ..key_input() };
+    let value = services.keys.create(&ctx, input).await.unwrap().value.unwrap();
+    services.clock.advance(59);
+    assert!(works(&services, &value).await);
+    services.clock.advance(1);
+    assert!(!works(&services, &value).await);
+    let ctx = ada(&services).await;
+    let past = PersonalKeyInput { expires_at: Some(ctx.now), ..key_input() };
+    let error = services.keys.create(&ctx, past).await.unwrap_err();
+    assert_eq!(field(&error).0, Some("expires_at"));
+}
+
+#[tokio::test]
+async fn use_is_noted_hourly() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let value = services.keys.create(&ctx, key_input()).await.unwrap().value.unwrap();
+    // Seconds to go on, and whether that use is noted.
+    for (seconds, noted) in [(0, true), (3599, false), (1, true), (7200, true), (10, false)] {
+        services.clock.advance(seconds);
+        assert!(works(&services, &value).await);
+        let used = services.keys.list(&ctx).await.unwrap()[0].last_used_at.unwrap();
+        assert_eq!(used == services.clock.now(), noted, "{seconds}");
+    }
+}
+
+#[tokio::test]
+async fn keys_see_themselves_only() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    let eve = stranger(&services, "eve").await;
+    let narrow = PersonalKeyInput {
+        scopes: vec!["event:read".parse().unwrap()],
+        label: "narrow".to_owned(),
+        ..key_input()
+    };
+    let mine = key(&services, &ada, narrow).await;
+    let other = services.keys.create(&ada, key_input()).await.unwrap();
+    let hers = services.keys.create(&eve, key_input()).await.unwrap();
+
+    let current = services.keys.current(&mine).await.unwrap();
+    assert_eq!((current.label.as_str(), current.value.as_ref()), ("narrow", None));
+    assert_eq!(services.keys.get(&mine, &current.id).await.unwrap(), current);
+    let refused = |outcome: Result<()>| {
+        assert!(matches!(outcome, Err(Error::Forbidden(text)) if text == NO_KEYS));
+    };
+    refused(services.keys.get(&mine, &other.id).await.map(drop));
+    refused(services.keys.list(&mine).await.map(drop));
+    refused(services.keys.create(&mine, key_input()).await.map(drop));
+    refused(services.keys.roll(&mine, &current.id).await.map(drop));
+    refused(services.keys.delete(&mine, &current.id).await);
+    // Another user's key is not there, for keys and persons alike.
+    for ctx in [&mine, &ada] {
+        let outcome = services.keys.get(ctx, &hers.id).await;
+        assert!(matches!(outcome, Err(Error::NotFound(NOT_FOUND))));
+    }
+    for outcome in [
+        services.keys.delete(&ada, &hers.id).await,
+        services.keys.roll(&ada, &hers.id).await.map(drop),
+        services.keys.current(&ada).await.map(drop),
+    ] {
+        assert!(matches!(outcome, Err(Error::NotFound(NOT_FOUND))));
+    }
+    assert!(works(&services, &hers.value.unwrap()).await);
+}
+
+#[tokio::test]
+async fn a_new_value_needs_a_recent_sign_in() {
+    let services = test_support::set_up().await;
+    let before = ada(&services).await;
+    let made = services.keys.create(&before, key_input()).await.unwrap();
+    let at = |seconds: i64| Ctx { now: before.now.plus_seconds(seconds), ..before.clone() };
+    services.keys.create(&at(15 * 60), key_input()).await.unwrap();
+    let late = at(15 * 60 + 1);
+    let error = services.keys.create(&late, key_input()).await.unwrap_err();
+    assert!(matches!(error, Error::SignInAgain));
+    let error = services.keys.roll(&late, &made.id).await.unwrap_err();
+    assert!(matches!(error, Error::SignInAgain));
+    services.keys.delete(&late, &made.id).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_keys_also_when_made_at_once() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let calls: Vec<_> = (0..14)
+        .map(|_| {
+            let (keys, ctx) = (services.keys.clone(), ctx.clone());
+            tokio::spawn(async move { keys.create(&ctx, key_input()).await })
+        })
+        .collect();
+    let mut made = Vec::new();
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(key) => made.push(key),
+            Err(error) => assert_eq!(
+                field(&error),
+                (
+                    None,
+                    "invalid_input",
+                    "You can only have 10 personal API keys. Remove an existing key before \
+                     creating a new one."
+                )
+            ),
+        }
+    }
+    assert_eq!((made.len(), services.keys.list(&ctx).await.unwrap().len()), (10, 10));
+    services.keys.delete(&ctx, &made[0].id).await.unwrap();
+    services.keys.create(&ctx, key_input()).await.unwrap();
+    // Somebody else's keys do not count.
+    let eve = stranger(&services, "eve").await;
+    services.keys.create(&eve, key_input()).await.unwrap();
+}
+
+#[tokio::test]
+async fn limits_name_only_what_is_mine() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    let eve = stranger(&services, "eve").await;
+    let hers = organization(&services, &eve, "Mole").await;
+    let own = organization(&services, &ada, "Zebra").await;
+    let project = services.projects.enter(&eve, "@current").await.unwrap().project;
+    let mine = services.projects.enter(&ada, "@current").await.unwrap().project;
+    let input = |organizations: &[OrganizationId], projects: &[ProjectId]| PersonalKeyInput {
+        scoped_organizations: organizations.to_vec(),
+        scoped_teams: projects.to_vec(),
+        ..key_input()
+    };
+    let cases = [
+        (input(&[own], &[mine]), None),
+        (input(&[own, hers], &[]), Some("scoped_organizations")),
+        (input(&[OrganizationId(uuid::Uuid::from_u128(99))], &[]), Some("scoped_organizations")),
+        (input(&[], &[mine, project]), Some("scoped_teams")),
+        (input(&[], &[ProjectId(999)]), Some("scoped_teams")),
+        (input(&[], &[ProjectId(-1)]), Some("scoped_teams")),
+    ];
+    for (input, expected) in cases {
+        match services.keys.create(&ada, input).await {
+            Ok(key) => {
+                assert_eq!(expected, None);
+                assert_eq!((key.scoped_organizations, key.scoped_teams), (vec![own], vec![mine]));
+            }
+            Err(error) => assert_eq!(field(&error).0, expected, "{error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_key_of_nobody() {
+    let services = test_support::set_up().await;
+    let nobody = person(&services, UserId(uuid::Uuid::from_u128(99)));
+    let outcome = services.keys.create(&nobody, key_input()).await;
+    assert!(matches!(outcome, Err(Error::NotFound(_))));
+}
+
+#[test]
+fn checking_input() {
+    let uuid = "01890a5d-ac96-774b-bcce-b302099a8057".to_owned();
+    let scopes = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let input = check_input(" CI ", &scopes(&["*", "event:read", "*"]), &[3], &[uuid], None);
+    let input = input.unwrap();
+    assert_eq!((input.label.as_str(), input.scopes.len()), ("CI", 2));
+    assert_eq!((input.scoped_teams[0].0, input.scoped_organizations.len()), (3, 1));
+
+    let long = "x".repeat(41);
+    let many: Vec<i64> = (0..101).collect();
+    let good = scopes(&["*"]);
+    let bad_organization = scopes(&["nonsense"]);
+    type Case<'a> = (&'a str, &'a [String], &'a [i64], &'a [String], (&'a str, &'a str));
+    let cases: [Case<'_>; 8] = [
+        ("", &good, &[], &[], ("label", "blank")),
+        (&long, &good, &[], &[], ("label", "max_length")),
+        ("a", &[], &[], &[], ("scopes", "required")),
+        ("a", &scopes(&["event:delete"]), &[], &[], ("scopes", "invalid_input")),
+        ("a", &scopes(&["*", "nothing:read"]), &[], &[], ("scopes", "invalid_input")),
+        ("a", &good, &many, &[], ("scoped_teams", "max_length")),
+        ("a", &good, &[], &bad_organization, ("scoped_organizations", "invalid_input")),
+        ("a\0", &good, &[], &[], ("label", "null_characters_not_allowed")),
+    ];
+    for (label, scopes, projects, organizations, expected) in cases {
+        let error = check_input(label, scopes, projects, organizations, None).unwrap_err();
+        assert_eq!((error.attr.as_deref().unwrap(), error.code.as_str()), expected);
+    }
+    let error = check_input("a", &scopes(&["nothing:read"]), &[], &[], None).unwrap_err();
+    assert_eq!(error.detail, "Invalid scope: nothing:read");
+}

@@ -1,0 +1,183 @@
+//! Projects on a store in memory.
+
+use std::collections::HashSet;
+
+use weir_model::organizations::Level;
+
+use super::*;
+use crate::test_support::{self, ada, join, organization, stranger};
+
+fn input(name: &str, timezone: &str) -> ProjectInput {
+    ProjectInput { name: name.to_owned(), timezone: timezone.to_owned() }
+}
+
+#[tokio::test]
+async fn creating_and_entering() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let org = services.organizations.enter(&ctx, "@current").await.unwrap();
+    let made = services.projects.create(&org, input(" Docs ", "Europe/Berlin")).await.unwrap();
+    assert_eq!((made.brief.name.as_str(), made.brief.timezone.as_str()), ("Docs", "Europe/Berlin"));
+    assert_eq!((made.project_id, made.brief.organization), (ProjectId(2), org.organization));
+    assert_eq!(made.effective_membership_level, Some(Level::Owner));
+    let entered = services.projects.enter(&ctx, "2").await.unwrap();
+    assert_eq!(services.projects.get(&entered).await.unwrap(), made);
+    let current = services.projects.enter(&ctx, "@current").await.unwrap();
+    assert_eq!(current.project, made.brief.id);
+    let rules = services.projects.by_token(&made.brief.api_token).await.unwrap().unwrap();
+    assert_eq!(rules, ProjectRules { id: made.brief.id, anonymize_ips: false });
+    for token in ["", "phc_unknown", "phc_x'; RETURN 1", &"x".repeat(10_000)] {
+        assert_eq!(services.projects.by_token(token).await.unwrap(), None);
+    }
+    for (bad, attr) in [(input("", "UTC"), "name"), (input("a", "Mars"), "")] {
+        match services.projects.create(&org, bad).await {
+            Err(Error::Invalid(field)) => assert_eq!(field.attr.as_deref(), Some(attr)),
+            other => assert!(attr.is_empty() && other.is_ok()),
+        }
+    }
+    for bad in ["", "0", "-2", "02", "2.0", "two", "3000000000", "99999999999999999999"] {
+        let error = services.projects.enter(&ctx, bad).await.unwrap_err();
+        assert!(matches!(error, Error::NotFound(NOT_FOUND)), "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn lists_are_ordered_by_number() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let first = services.organizations.enter(&ctx, "@current").await.unwrap();
+    let zebra = organization(&services, &ctx, "Zebra").await;
+    services.projects.create(&first, input("Third", "UTC")).await.unwrap();
+    let eve = stranger(&services, "eve").await;
+    organization(&services, &eve, "Mole").await;
+    for _ in 0..8 {
+        services.projects.create(&first, input("More", "UTC")).await.unwrap();
+    }
+    let ids = |page: Paged<ProjectBrief>| {
+        (page.count, page.results.iter().map(|project| project.id.0).collect::<Vec<_>>())
+    };
+    let all = services.projects.list(&ctx, Page::default()).await.unwrap();
+    assert_eq!(ids(all), (11, vec![1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12]));
+    let page = services.projects.list(&ctx, Page { limit: 2, offset: 2 }).await.unwrap();
+    assert_eq!(ids(page), (11, vec![3, 5]));
+    let inside = services.projects.list_in(&first, Page { limit: 3, offset: 0 }).await.unwrap();
+    assert_eq!(ids(inside), (10, vec![1, 3, 5]));
+    let org = services.organizations.enter(&ctx, &zebra.to_string()).await.unwrap();
+    let teams = services.organizations.get(&org).await.unwrap().teams;
+    assert_eq!(teams.len(), 1);
+    let hers = services.projects.list(&eve, Page::default()).await.unwrap();
+    assert_eq!(ids(hers), (1, vec![4]));
+}
+
+#[tokio::test]
+async fn changing_settings() {
+    let services = test_support::set_up().await;
+    let owner = ada(&services).await;
+    let org = services.organizations.enter(&owner, "@current").await.unwrap();
+    let member = stranger(&services, "eve").await;
+    join(&services, org.organization, &member, Level::Member).await;
+    let project = services.projects.enter(&member, "1").await.unwrap();
+    services.clock.advance(9);
+    let patch = ProjectPatch {
+        name: Patch::Set("Shop 2".to_owned()),
+        timezone: Patch::Set("Asia/Tokyo".to_owned()),
+        anonymize_ips: Patch::Set(true),
+        app_urls: Patch::Set(vec!["https://shop.example".to_owned()]),
+        completed_snippet_onboarding: Patch::Set(true),
+        week_start_day: Patch::Set(1),
+        product_description: Patch::Set("Sells tea.".to_owned()),
+        person_display_name_properties: Patch::Set(vec!["email".to_owned()]),
+    };
+    let after = services.projects.update(&project, patch).await.unwrap();
+    assert_eq!(
+        (after.brief.name.as_str(), after.brief.timezone.as_str()),
+        ("Shop 2", "Asia/Tokyo")
+    );
+    assert!(after.anonymize_ips && after.brief.completed_snippet_onboarding);
+    assert_eq!(after.app_urls, ["https://shop.example"]);
+    assert_eq!(
+        (after.week_start_day, after.product_description.as_deref()),
+        (Some(1), Some("Sells tea."))
+    );
+    assert_eq!(after.person_display_name_properties, Some(vec!["email".to_owned()]));
+    let kept = services.projects.update(&project, ProjectPatch::default()).await.unwrap();
+    assert_eq!(kept, after);
+    let rules = services.projects.all_tokens().await.unwrap().remove(0).1;
+    assert!(rules.anonymize_ips);
+    let patch = ProjectPatch {
+        week_start_day: Patch::Clear,
+        product_description: Patch::Clear,
+        person_display_name_properties: Patch::Clear,
+        ..ProjectPatch::default()
+    };
+    let cleared = services.projects.update(&project, patch).await.unwrap();
+    assert_eq!((cleared.week_start_day, &cleared.product_description), (None, &None));
+    assert_eq!(cleared.person_display_name_properties, None);
+
+    let bad = [
+        (ProjectPatch { name: Patch::Clear, ..Default::default() }, "name"),
+        (ProjectPatch { timezone: Patch::Set("a b".into()), ..Default::default() }, "timezone"),
+        (ProjectPatch { week_start_day: Patch::Set(2), ..Default::default() }, "week_start_day"),
+        (
+            ProjectPatch {
+                app_urls: Patch::Set(vec!["x".into(), " ".into()]),
+                ..Default::default()
+            },
+            "app_urls__1",
+        ),
+        (ProjectPatch { anonymize_ips: Patch::Clear, ..Default::default() }, "anonymize_ips"),
+    ];
+    for (patch, attr) in bad {
+        let Err(Error::Invalid(field)) = services.projects.update(&project, patch).await else {
+            panic!("{attr}");
+        };
+        assert_eq!(field.attr.as_deref(), Some(attr));
+    }
+    // A context of another organization does not reach it.
+    let other = organization(&services, &owner, "Zebra").await;
+    let foreign = services.organizations.enter(&owner, &other.to_string()).await.unwrap();
+    let forged = ProjectCtx { org: foreign, project: ProjectId(1) };
+    for outcome in [
+        services.projects.get(&forged).await,
+        services.projects.update(&forged, ProjectPatch::default()).await,
+    ] {
+        assert!(matches!(outcome, Err(Error::NotFound(NOT_FOUND))));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_and_tokens_are_unique() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let org = services.organizations.enter(&ctx, "@current").await.unwrap();
+    let calls: Vec<_> = (0..12)
+        .map(|_| {
+            let (projects, org) = (services.projects.clone(), org.clone());
+            tokio::spawn(async move { projects.create(&org, input("Same", "UTC")).await })
+        })
+        .collect();
+    let (mut numbers, mut tokens) = (HashSet::new(), HashSet::new());
+    for call in calls {
+        let made = call.await.unwrap().unwrap().brief;
+        assert!(numbers.insert(made.id) && tokens.insert(made.api_token));
+    }
+    assert_eq!(services.projects.all_tokens().await.unwrap().len(), 13);
+}
+
+#[test]
+fn ids_have_one_form() {
+    assert_eq!(parse_id("7").map(|id| id.0), Some(7));
+    for bad in ["", "0", "-1", "+7", "07", "7 ", "seven", "99999999999999999999"] {
+        assert_eq!(parse_id(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn time_zones_have_a_form() {
+    for good in ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+3"] {
+        assert!(timezone(good.to_owned()).is_ok(), "{good}");
+    }
+    for bad in ["", "utc", "Europe/", "Europe//Berlin", "../etc", "A b", "X<script>"] {
+        assert!(timezone(bad.to_owned()).is_err(), "{bad}");
+    }
+}

@@ -1,0 +1,90 @@
+//! The caller as a user, on a store in memory.
+
+use weir_model::keys::PersonalKeyInput;
+
+use super::*;
+use crate::test_support::{self, ada, key, key_input, organization, stranger};
+
+#[tokio::test]
+async fn me() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let me = services.users.me(&ctx).await.unwrap();
+    assert_eq!(
+        (me.id, me.email.as_str(), me.first_name.as_str()),
+        (1, "Ada.L@mail.example", "Ada")
+    );
+    assert!(me.is_staff && me.has_password && !me.is_email_verified);
+    assert_eq!(me.team.unwrap().name, "Shop");
+    assert_eq!(me.organization.unwrap().name, "Acme Tea");
+    let [only] = me.organizations.as_slice() else { panic!("{:?}", me.organizations) };
+    assert_eq!((only.slug.as_str(), i64::from(only.membership_level)), ("acme-tea", 15));
+
+    let narrow = PersonalKeyInput { scopes: vec!["event:read".parse().unwrap()], ..key_input() };
+    let narrow = key(&services, &ctx, narrow).await;
+    assert!(matches!(services.users.me(&narrow).await, Err(Error::MissingScope(_))));
+}
+
+#[tokio::test]
+async fn the_current_organization_and_project() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let first = services.organizations.enter(&ctx, "@current").await.unwrap().organization;
+    let zebra = organization(&services, &ctx, "Zebra").await;
+    let eve = stranger(&services, "eve").await;
+    let hers = organization(&services, &eve, "Mole").await;
+    let now = async || {
+        let me = services.users.me(&ctx).await.unwrap();
+        (me.organization.unwrap().id, me.team.unwrap().id.0)
+    };
+    let set = async |organization, project: Option<i64>| {
+        services.users.set_current(&ctx, organization, project.map(ProjectId)).await
+    };
+    assert_eq!(now().await, (zebra, 2));
+    set(Some(first), None).await.unwrap();
+    assert_eq!(now().await, (first, 1));
+    set(None, Some(2)).await.unwrap();
+    assert_eq!(now().await, (zebra, 2));
+    set(None, None).await.unwrap();
+    assert_eq!(now().await, (zebra, 2));
+    let unknown = OrganizationId(uuid::Uuid::nil());
+    for (organization, project, attr) in [
+        (Some(hers), None, "set_current_organization"),
+        (Some(unknown), None, "set_current_organization"),
+        (None, Some(3), "set_current_team"),
+        (None, Some(99), "set_current_team"),
+        (Some(first), Some(2), "set_current_team"),
+    ] {
+        let Err(Error::Invalid(field)) = set(organization, project).await else { panic!("{attr}") };
+        assert_eq!((field.attr.as_deref(), field.code.as_str()), (Some(attr), "does_not_exist"));
+    }
+    assert_eq!(now().await, (zebra, 2));
+}
+
+#[tokio::test]
+async fn changing_oneself() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let set = |text: &str| Patch::Set(text.to_owned());
+    let patch =
+        MePatch { first_name: set(" Augusta "), last_name: set("King"), theme_mode: set("dark") };
+    let me = services.users.update_me(&ctx, patch).await.unwrap();
+    assert_eq!((me.first_name.as_str(), me.last_name.as_str()), ("Augusta", "King"));
+    assert_eq!(me.theme_mode.as_deref(), Some("dark"));
+    let me = services.users.update_me(&ctx, MePatch::default()).await.unwrap();
+    assert_eq!((me.first_name.as_str(), me.theme_mode.as_deref()), ("Augusta", Some("dark")));
+    let patch = MePatch { theme_mode: Patch::Clear, last_name: set(""), ..MePatch::default() };
+    let me = services.users.update_me(&ctx, patch).await.unwrap();
+    assert_eq!((me.theme_mode, me.last_name.as_str()), (None, ""));
+    for (patch, attr) in [
+        (MePatch { first_name: set(" "), ..Default::default() }, "first_name"),
+        (MePatch { first_name: Patch::Clear, ..Default::default() }, "first_name"),
+        (MePatch { last_name: set(&"x".repeat(151)), ..Default::default() }, "last_name"),
+        (MePatch { theme_mode: set("pink"), ..Default::default() }, "theme_mode"),
+    ] {
+        let Err(Error::Invalid(field)) = services.users.update_me(&ctx, patch).await else {
+            panic!("{attr}");
+        };
+        assert_eq!(field.attr.as_deref(), Some(attr));
+    }
+}

@@ -1,0 +1,451 @@
+//! Tests of the statements about management data: that they read key ranges,
+//! that they may run twice, that concurrent callers get one winner.
+
+use surrealdb::types::{Value, Variables};
+use uuid::Uuid;
+use weir_model::keys::PersonalKey;
+use weir_model::organizations::Level;
+use weir_model::scopes::Scope;
+use weir_model::{KeyId, MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
+
+use crate::instance::{NewInstance, SetUp};
+use crate::keys::KeyRow;
+use crate::organizations::{Added, NewOrganization, OrganizationRow};
+use crate::projects::ProjectRow;
+use crate::throttle::{Rule, Try};
+use crate::users::{PasswordHash, UserRow};
+use crate::{
+    Location, Settings, Store, bind, instance, keys, organizations, projects, sessions, throttle,
+    users,
+};
+
+const NOW: Timestamp = Timestamp::EPOCH;
+
+async fn store() -> Store {
+    Store::open(&Location::Memory, Settings::default()).await.unwrap()
+}
+
+/// A store of each engine: they notice conflicts by different means. The
+/// directory goes with the second value.
+async fn stores() -> (Vec<Store>, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let location = Location::Directory(directory.path().to_owned());
+    let on_disk = Store::open(&location, Settings::default()).await.unwrap();
+    (vec![store().await, on_disk], directory)
+}
+
+fn user(number: u128) -> UserRow {
+    UserRow {
+        id: UserId(Uuid::from_u128(number)),
+        number: i64::try_from(number).unwrap(),
+        distinct_id: String::new(),
+        first_name: "Ada".to_owned(),
+        last_name: String::new(),
+        email: "ada@mail.example".to_owned(),
+        is_email_verified: false,
+        password: Some(PasswordHash("hash".to_owned())),
+        is_staff: false,
+        is_active: true,
+        theme_mode: None,
+        current_organization: None,
+        current_project: None,
+        created_at: NOW,
+        updated_at: NOW,
+    }
+}
+
+fn organization(number: u128, owner: UserId, slug: &str) -> NewOrganization {
+    let id = OrganizationId(Uuid::from_u128(number));
+    NewOrganization {
+        row: OrganizationRow {
+            id,
+            name: slug.to_owned(),
+            slug: slug.to_owned(),
+            created_at: NOW,
+            updated_at: NOW,
+            is_member_join_email_enabled: true,
+            enforce_2fa: false,
+        },
+        owner,
+        membership: MembershipId(Uuid::from_u128(number)),
+        project: ProjectRow::new(
+            ProjectId(i64::try_from(number).unwrap()),
+            id,
+            "Default project".to_owned(),
+            format!("phc_{number}"),
+            NOW,
+        ),
+    }
+}
+
+fn key(number: u128, owner: UserId) -> KeyRow {
+    KeyRow {
+        hash: format!("hash{number}"),
+        user: owner,
+        key: PersonalKey {
+            id: KeyId(format!("key{number}")),
+            label: "test".to_owned(),
+            value: None,
+            mask_value: None,
+            created_at: NOW,
+            last_used_at: None,
+            last_rolled_at: None,
+            user_id: 1,
+            scopes: vec![Scope::All],
+            scoped_teams: Vec::new(),
+            scoped_organizations: Vec::new(),
+            expires_at: None,
+        },
+    }
+}
+
+/// Everything in these tables, as text.
+async fn dump(store: &Store) -> String {
+    let mut all = String::new();
+    for statement in [
+        crate::db::Statement::read("dump", "SELECT * FROM instance, user, user_email, user_key;"),
+        crate::db::Statement::read("dump", "SELECT * FROM organization, org_slug, org_project;"),
+        crate::db::Statement::read("dump", "SELECT * FROM project, project_token, api_key;"),
+        crate::db::Statement::read("dump", "SELECT * FROM membership, user_membership, session;"),
+    ] {
+        let mut answer = store.db.run(statement, Variables::new()).await.unwrap();
+        let rows: Vec<Value> = answer.rows(0).unwrap();
+        all.push_str(&format!("{rows:?}\n"));
+    }
+    all
+}
+
+/// The ranges that the statements of this crate's sources read, such as
+/// `membership:[$organization]..=[$organization, ..]`.
+fn ranges() -> Vec<&'static str> {
+    let sources = [
+        include_str!("instance.rs"),
+        include_str!("keys.rs"),
+        include_str!("organizations.rs"),
+        include_str!("projects.rs"),
+        include_str!("sessions.rs"),
+        include_str!("throttle.rs"),
+        include_str!("users.rs"),
+    ];
+    let mut found = Vec::new();
+    for source in sources {
+        for (at, _) in source.match_indices("..=[") {
+            let start = source[..at].rfind("FROM ").unwrap() + "FROM ".len();
+            let end = at + source[at..].find(", ..]").unwrap() + ", ..]".len();
+            found.push(&source[start..end]);
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn lists_read_key_ranges_and_nothing_else() {
+    let store = store().await;
+    let mut seen = ranges();
+    seen.sort_unstable();
+    seen.dedup();
+    let expected = [
+        "membership:[$organization]..=[$organization, ..]",
+        "org_project:[$organization]..=[$organization, ..]",
+        "user_key:[$user]..=[$user, ..]",
+        "user_membership:[$user]..=[$user, ..]",
+        "user_session:[$user]..=[$user, ..]",
+    ];
+    assert_eq!(seen, expected);
+    for range in expected {
+        // The text is made here, not in the service: it is the plan of the
+        // range that stands in the constant statements.
+        let text: &'static str = format!("EXPLAIN SELECT VALUE id FROM {range};").leak();
+        let vars = bind::bind! { organization: Uuid::nil(), user: Uuid::nil() };
+        let statement = crate::db::Statement::read("explain", text);
+        let plan: String = store.db.run(statement, vars).await.unwrap().row(0).unwrap().unwrap();
+        assert!(plan.contains("RecordIdScan"), "{range}: {plan}");
+        assert!(!plan.contains("TableScan"), "{range}: {plan}");
+    }
+}
+
+#[tokio::test]
+async fn a_range_ends_with_its_owner() {
+    let store = store().await;
+    let owner = user(7);
+    users::create(&store, &owner, "ada@mail.example").await.unwrap();
+    // Neighbours in the order of the keys, with several members each.
+    let ids = [1, 2, 3, u128::MAX - 1, u128::MAX].map(|n| OrganizationId(Uuid::from_u128(n)));
+    for (project, id) in (1..).zip(ids) {
+        let mut new = organization(project, owner.id, &format!("slug-{id}"));
+        new.row.id = id;
+        new.project.brief.organization = id;
+        organizations::create(&store, &new).await.unwrap();
+        for member in [0, 7, u128::MAX] {
+            let (member, id) =
+                (UserId(Uuid::from_u128(member)), MembershipId(crate::ids::time_ordered(NOW)));
+            organizations::add_member(&store, new.row.id, member, id, Level::Member, NOW)
+                .await
+                .unwrap();
+        }
+    }
+    let contents = organizations::contents(&store, &ids).await.unwrap();
+    let counts: Vec<_> = contents.iter().map(|c| (c.member_count, c.projects.len())).collect();
+    assert_eq!(counts, [(3, 1); 5]);
+    for id in ids {
+        let listed = projects::of_organization(&store, id).await.unwrap();
+        assert!(listed.iter().all(|row| row.brief.organization == id));
+    }
+    assert_eq!(organizations::of_user(&store, owner.id).await.unwrap().len(), 5);
+    let first = UserId(Uuid::nil());
+    assert_eq!(organizations::of_user(&store, first).await.unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn every_transaction_may_run_twice() {
+    let store = store().await;
+    let owner = user(1);
+    let new = NewInstance {
+        user: owner.clone(),
+        email_key: "ada@mail.example".to_owned(),
+        organization: organization(1, owner.id, "acme"),
+        token: None,
+    };
+    assert_eq!(instance::set_up(&store, &new, NOW).await.unwrap(), SetUp::Done);
+    let once = dump(&store).await;
+    assert_eq!(instance::set_up(&store, &new, NOW).await.unwrap(), SetUp::Done);
+    assert_eq!(dump(&store).await, once);
+
+    let eve = user(2);
+    let more = organization(2, owner.id, "zebra");
+    let another = {
+        let mut row = more.project.clone();
+        row.brief.id = ProjectId(3);
+        row.brief.api_token = "phc_3".to_owned();
+        row
+    };
+    let membership = MembershipId(Uuid::from_u128(9));
+    let one_key = key(1, owner.id);
+    for _ in 0..2 {
+        let created = users::create(&store, &eve, "eve@mail.example").await.unwrap();
+        assert_eq!(created, users::Created::Yes);
+        let created = organizations::create(&store, &more).await.unwrap();
+        assert_eq!(created, organizations::Created::Yes);
+        assert!(projects::create(&store, &another, owner.id).await.unwrap());
+        let added =
+            organizations::add_member(&store, more.row.id, eve.id, membership, Level::Member, NOW)
+                .await
+                .unwrap();
+        assert_eq!(added, Added::Yes);
+        assert_eq!(keys::create(&store, &one_key, 1).await.unwrap(), keys::Created::Yes);
+        assert!(
+            keys::roll(&store, owner.id, &one_key.key.id, "rolled", "mask", NOW).await.unwrap()
+        );
+    }
+    assert_eq!(projects::of_organization(&store, more.row.id).await.unwrap().len(), 2);
+    assert_eq!(keys::of_user(&store, owner.id).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn pointers_belong_to_the_first() {
+    let store = store().await;
+    let (ada, eve) = (user(1), user(2));
+    assert_eq!(users::create(&store, &ada, "a@b.example").await.unwrap(), users::Created::Yes);
+    let taken = users::create(&store, &eve, "a@b.example").await.unwrap();
+    assert_eq!(taken, users::Created::EmailTaken);
+    assert_eq!(users::get(&store, eve.id).await.unwrap(), None, "nothing was written");
+    let first = organization(1, ada.id, "acme");
+    organizations::create(&store, &first).await.unwrap();
+    let second = organization(2, ada.id, "acme");
+    let taken = organizations::create(&store, &second).await.unwrap();
+    assert_eq!(taken, organizations::Created::SlugTaken);
+    assert_eq!(organizations::get(&store, second.row.id).await.unwrap(), None);
+    assert_eq!(projects::by_token(&store, "phc_2").await.unwrap(), None);
+    let again = MembershipId(Uuid::from_u128(5));
+    let added = organizations::add_member(&store, first.row.id, ada.id, again, Level::Member, NOW);
+    assert_eq!(added.await.unwrap(), Added::AlreadyMember);
+    let level = organizations::level(&store, first.row.id, ada.id).await.unwrap();
+    assert_eq!(level, Some(Level::Owner));
+    let nowhere = OrganizationId(Uuid::from_u128(99));
+    let added = organizations::add_member(&store, nowhere, ada.id, again, Level::Member, NOW);
+    assert_eq!(added.await.unwrap(), Added::NoOrganization);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_address_one_user_among_many_at_once() {
+    let (stores, _directory) = stores().await;
+    for store in stores {
+        one_address_one_user_among_many_at_once_in(store).await;
+    }
+}
+
+async fn one_address_one_user_among_many_at_once_in(store: Store) {
+    let calls: Vec<_> = (1..=16)
+        .map(|number| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                users::create(&store, &user(number), "a@b.example").await.unwrap()
+            })
+        })
+        .collect();
+    let mut created = 0;
+    for call in calls {
+        created += usize::from(call.await.unwrap() == users::Created::Yes);
+    }
+    assert_eq!(created, 1);
+    let winner = users::by_email(&store, "a@b.example").await.unwrap().unwrap();
+    for number in 1..=16 {
+        let row = users::get(&store, UserId(Uuid::from_u128(number))).await.unwrap();
+        assert_eq!(row.is_some(), number == u128::from(winner.number.unsigned_abs()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conflicts_are_tried_again() {
+    let (stores, _directory) = stores().await;
+    for store in stores {
+        conflicts_are_tried_again_in(store).await;
+    }
+}
+
+async fn conflicts_are_tried_again_in(store: Store) {
+    const FREE: &[u64] = &[0];
+    let rule = |waits| Rule { kind: "test", key: "one".to_owned(), waits, forget_after: 60 };
+    let calls: Vec<_> = (0..12)
+        .map(|_| {
+            let (store, rule) = (store.clone(), rule(FREE));
+            tokio::spawn(async move { throttle::count(&store, &[rule], NOW).await })
+        })
+        .collect();
+    let mut counted = 0;
+    for call in calls {
+        // Eight tries may not be enough for everybody: then it is said so.
+        match call.await.unwrap() {
+            Ok(answer) => {
+                assert_eq!(answer, Try::Counted);
+                counted += 1;
+            }
+            Err(error) => assert!(error.is_temporary(), "{error}"),
+        }
+    }
+    assert!(counted >= 8, "{counted}");
+    // No count was lost: the wait that follows is that of exactly so many.
+    const STEPS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+    throttle::count(&store, &[rule(STEPS)], NOW).await.unwrap();
+    let Try::Wait { until } = throttle::count(&store, &[rule(STEPS)], NOW).await.unwrap() else {
+        panic!("no wait");
+    };
+    assert_eq!(until, NOW.plus_seconds(counted));
+}
+
+#[tokio::test]
+async fn keys_and_sessions_die_with_their_user() {
+    let store = store().await;
+    let ada = user(1);
+    users::create(&store, &ada, "a@b.example").await.unwrap();
+    keys::create(&store, &key(1, ada.id), 10).await.unwrap();
+    let session = sessions::SessionRow {
+        hash: "session".to_owned(),
+        user: ada.id,
+        signed_in_at: NOW,
+        seen_at: NOW,
+        expires_at: NOW.plus_seconds(60),
+        address: None,
+        agent: None,
+    };
+    sessions::create(&store, &session, None).await.unwrap();
+    assert!(keys::by_hash(&store, "hash1").await.unwrap().is_some());
+    assert_eq!(sessions::of_active_user(&store, "session").await.unwrap(), Some(session));
+    let inactive = UserRow { is_active: false, ..ada };
+    users::create(&store, &inactive, "a@b.example").await.unwrap();
+    assert!(keys::by_hash(&store, "hash1").await.unwrap().is_none());
+    assert!(sessions::of_active_user(&store, "session").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn old_counters_are_forgotten() {
+    let store = store().await;
+    let rule =
+        |key: &str| Rule { kind: "test", key: key.to_owned(), waits: &[900], forget_after: 900 };
+    throttle::count(&store, &[rule("old")], NOW).await.unwrap();
+    throttle::count(&store, &[rule("new")], NOW.plus_seconds(60)).await.unwrap();
+    throttle::prune(&store, NOW.plus_seconds(30)).await.unwrap();
+    let later = NOW.plus_seconds(61);
+    assert_eq!(throttle::count(&store, &[rule("old")], later).await.unwrap(), Try::Counted);
+    let answer = throttle::count(&store, &[rule("new")], later).await.unwrap();
+    assert_eq!(answer, Try::Wait { until: NOW.plus_seconds(960) });
+}
+
+#[tokio::test]
+async fn events_are_noted_once() {
+    let store = store().await;
+    let ada = user(1);
+    users::create(&store, &ada, "a@b.example").await.unwrap();
+    organizations::create(&store, &organization(1, ada.id, "acme")).await.unwrap();
+    for _ in 0..2 {
+        projects::mark_ingested(&store, ProjectId(1)).await.unwrap();
+        let row = projects::find(&store, ProjectId(1)).await.unwrap().unwrap();
+        assert!(row.brief.ingested_event);
+    }
+    projects::mark_ingested(&store, ProjectId(2)).await.unwrap();
+    assert_eq!(projects::find(&store, ProjectId(2)).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn deletions_wait_until_they_are_done() {
+    let store = store().await;
+    let ada = user(1);
+    users::create(&store, &ada, "a@b.example").await.unwrap();
+    let new = organization(1, ada.id, "acme");
+    organizations::create(&store, &new).await.unwrap();
+    organizations::delete(&store, new.row.id, NOW).await.unwrap();
+    organizations::delete(&store, new.row.id, NOW.plus_seconds(9)).await.unwrap();
+    let waiting = organizations::deletions(&store).await.unwrap();
+    assert_eq!((waiting.len(), waiting[0].requested_at), (1, NOW));
+    assert_eq!(waiting[0].projects, [ProjectId(1)]);
+    organizations::deletion_done(&store, new.row.id).await.unwrap();
+    assert!(organizations::deletions(&store).await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_outlives_its_organization() {
+    let (stores, _directory) = stores().await;
+    for store in stores {
+        nothing_outlives_its_organization_in(store).await;
+    }
+}
+
+async fn nothing_outlives_its_organization_in(store: Store) {
+    let ada = user(1);
+    users::create(&store, &ada, "a@b.example").await.unwrap();
+    for round in 1..=6 {
+        let new = organization(round * 10, ada.id, "acme");
+        organizations::create(&store, &new).await.unwrap();
+        let mut calls = Vec::new();
+        for number in 1..=8 {
+            let (store, id) = (store.clone(), new.row.id);
+            let mut row = new.project.clone();
+            row.brief.id = ProjectId(row.brief.id.0 + number);
+            row.brief.api_token = format!("phc_{}", row.brief.id);
+            calls.push(tokio::spawn(async move {
+                if number == 5 {
+                    organizations::delete(&store, id, NOW).await.unwrap();
+                    return;
+                }
+                if number % 2 == 0 {
+                    projects::create(&store, &row, UserId(Uuid::nil())).await.unwrap();
+                    return;
+                }
+                let member = UserId(Uuid::from_u128(row.brief.id.0.unsigned_abs().into()));
+                let membership = MembershipId(member.0);
+                let added =
+                    organizations::add_member(&store, id, member, membership, Level::Member, NOW);
+                added.await.unwrap();
+            }));
+        }
+        for call in calls {
+            call.await.unwrap();
+        }
+        assert_eq!(projects::all_tokens(&store).await.unwrap(), [], "round {round}");
+        assert_eq!(projects::of_organization(&store, new.row.id).await.unwrap(), []);
+        let left = organizations::contents(&store, &[new.row.id]).await.unwrap().remove(0);
+        assert_eq!(left.member_count, 0, "round {round}");
+        let late = projects::create(&store, &new.project, ada.id).await.unwrap();
+        assert!(!late, "the organization is gone");
+    }
+}
