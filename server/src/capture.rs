@@ -98,7 +98,7 @@ async fn take(app: &App, path: CapturePath, request: Request) -> ApiResult<Respo
     let deadline = tokio::time::Instant::now() + app.limits.capture_time;
     let (parts, unread) = request.into_parts();
     let limits = &app.limits.capture_body;
-    let reading = body::collect_or_swallow(&parts.headers, unread, limits, &app.shares.bytes);
+    let reading = body::collect(&parts.headers, unread, limits, &app.shares.bytes);
     let collected = timeout_at(deadline, reading)
         .await
         .map_err(|_elapsed| ApiError::TooSlow)?

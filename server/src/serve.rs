@@ -284,14 +284,15 @@ async fn announce_setup(app: App, address: SocketAddr) {
     }
 }
 
+/// The file first: whoever reads the line finds it.
 fn show_link(link: &str, file: Option<&PathBuf>) {
-    if let Err(error) = say(&format!("Set up Weir at {link}")) {
-        tracing::warn!(%error, "the set-up link could not be printed");
-    }
     if let Some(file) = file
         && let Err(error) = setup::keep_link(file, link)
     {
         tracing::warn!(%error, file = %file.display(), "the set-up link could not be written");
+    }
+    if let Err(error) = say(&format!("Set up Weir at {link}")) {
+        tracing::warn!(%error, "the set-up link could not be printed");
     }
 }
 

@@ -66,12 +66,13 @@ pub fn router(app: &App) -> Router {
     Router::new()
         .route("/_fn/{function}", post(functions::call))
         .route("/_live/{project}", get(live::stream))
+        .route_layer(from_fn_with_state(web.clone(), refuse_other_sites))
         .fallback(pages::page_or_asset)
-        .layer(from_fn_with_state(web.clone(), refuse_other_sites))
         .with_state(web)
 }
 
-/// Nothing is changed for a page of another site.
+/// Nothing is changed for a page of another site. Pages and assets below the
+/// fallback change nothing: they take no method but GET and HEAD.
 async fn refuse_other_sites(State(web): State<Web>, request: Request, next: Next) -> Response {
     if cross_site::may_pass(&web.app.config, request.method(), request.headers()) {
         next.run(request).await

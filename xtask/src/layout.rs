@@ -1,7 +1,7 @@
 //! Where things are: the checkout, the target directory, the built site.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
@@ -38,9 +38,12 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn find() -> Result<Layout> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .context("xtask lies in the checkout")?
+        // Not the place this was compiled in: checkouts share compiled code.
+        let here = env::current_dir()?;
+        let root = here
+            .ancestors()
+            .find(|folder| folder.join("xtask/Cargo.toml").exists())
+            .context("not in a checkout of Weir")?
             .to_path_buf();
         let from_env = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         let target = match from_env("CARGO_TARGET_DIR") {

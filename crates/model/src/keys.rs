@@ -1,5 +1,7 @@
 //! Personal API keys: the record and the input (management-api 3).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{KeyId, OrganizationId, ProjectId};
@@ -16,7 +18,7 @@ pub const PREFIX: &str = "phx_";
 pub const PROJECT_PREFIX: &str = "phc_";
 
 /// A personal API key as the API and the pages show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonalKey {
     /// Id of the record.
     pub id: KeyId,
@@ -42,6 +44,17 @@ pub struct PersonalKey {
     pub scoped_organizations: Vec<OrganizationId>,
     /// When it stops working; null: never.
     pub expires_at: Option<Timestamp>,
+}
+
+/// Without the key itself, so that it cannot reach a log.
+impl fmt::Debug for PersonalKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PersonalKey")
+            .field("id", &self.id)
+            .field("label", &self.label)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A new key, checked.

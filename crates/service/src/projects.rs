@@ -86,13 +86,16 @@ impl Projects {
         ctx.require(Scope::read(ScopeObject::Project))?;
         policy::refuse_project_keys(ctx)?;
         let store = &self.core.store;
-        let mut all = Vec::new();
+        let mut organizations = Vec::new();
         for belonging in organization_rows::of_user(store, ctx.user()).await? {
             if policy::organization_in_limits(ctx, belonging.row.id) {
-                all.extend(rows::of_organization(store, belonging.row.id).await?);
+                organizations.push(belonging.row.id);
             }
         }
-        all.sort_by_key(|row| row.brief.id);
+        let contents = organization_rows::contents(store, &organizations).await?;
+        let mut all: Vec<ProjectBrief> =
+            contents.into_iter().flat_map(|contents| contents.projects).collect();
+        all.sort_by_key(|project| project.id);
         Ok(paged(all, page))
     }
 
@@ -102,8 +105,9 @@ impl Projects {
     /// [`Error::MissingScope`].
     pub async fn list_in(&self, org: &OrgCtx, page: Page) -> Result<Paged<ProjectBrief>> {
         policy::check(org, Action::ReadProject)?;
-        let mut all = rows::of_organization(&self.core.store, org.organization).await?;
-        all.retain(|row| policy::project_in_limits(&org.ctx, org.organization, row.brief.id));
+        let rows = rows::of_organization(&self.core.store, org.organization).await?;
+        let mut all: Vec<ProjectBrief> = rows.into_iter().map(|row| row.brief).collect();
+        all.retain(|project| policy::project_in_limits(&org.ctx, org.organization, project.id));
         Ok(paged(all, page))
     }
 
@@ -182,9 +186,9 @@ fn parse_id(text: &str) -> Option<ProjectId> {
     (id.0 > 0 && id.to_string() == text).then_some(id)
 }
 
-fn paged(all: Vec<ProjectRow>, page: Page) -> Paged<ProjectBrief> {
+fn paged(all: Vec<ProjectBrief>, page: Page) -> Paged<ProjectBrief> {
     let count = all.len() as u64;
-    Paged { count, results: page.slice(all).into_iter().map(|row| row.brief).collect() }
+    Paged { count, results: page.slice(all) }
 }
 
 fn checked(patch: ProjectPatch) -> Result<ProjectChange, FieldError> {

@@ -87,10 +87,9 @@ pub async fn put_token(store: &Store, hash: &str, expires_at: Timestamp) -> Resu
     Ok(answer.row::<bool>(0)?.is_some())
 }
 
-// Parallel calls all write `instance:setup`, so one wins; the others collide with
-// it, run again and find a user. A second run of the
-// winner itself (its commit's answer was lost) finds its own user and writes
-// the same again.
+// Parallel calls all write `instance:setup`, so one wins; the others collide
+// with it, run again and find a user. A second run of the winner itself (its
+// commit's answer was lost) finds its own user and writes the same again.
 const SET_UP: Statement = Statement::write(
     "instance set up",
     concat!(

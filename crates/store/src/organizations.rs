@@ -4,6 +4,8 @@
 //! `membership`, `user_membership` and `deletion`. What does not: which level
 //! an action needs (`weir-service`).
 
+use std::time::Duration;
+
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::organizations::Level;
@@ -402,7 +404,8 @@ const DELETE: Statement = Statement::read(
              RETURN NONE;
      };
      COMMIT;",
-);
+)
+.within(Duration::from_secs(60));
 
 /// Deletes an organization with everything that makes it and its projects
 /// reachable, and notes that their stored events are to be removed. Deleting

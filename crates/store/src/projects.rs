@@ -360,20 +360,6 @@ pub async fn by_token(store: &Store, token: &str) -> Result<Option<ProjectRulesR
     Ok(answer.row::<StoredRules>(0)?.map(|row| rules(row).1))
 }
 
-const MARK_INGESTED: Statement = Statement::write(
-    "projects mark ingested",
-    "UPDATE type::record('project', $project) SET ingested_event = true
-     WHERE ingested_event = false RETURN NONE;",
-);
-
-/// Notes that an event of this project was stored.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn mark_ingested(store: &Store, project: ProjectId) -> Result<()> {
-    store.db.run(MARK_INGESTED, bind! { project: project.0 }).await.map(drop)
-}
-
 fn rules(row: StoredRules) -> (String, ProjectRulesRow) {
     (row.api_token, ProjectRulesRow { id: ProjectId(row.number), anonymize_ips: row.anonymize_ips })
 }

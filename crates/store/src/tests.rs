@@ -372,21 +372,6 @@ async fn old_counters_are_forgotten() {
 }
 
 #[tokio::test]
-async fn events_are_noted_once() {
-    let store = store().await;
-    let ada = user(1);
-    users::create(&store, &ada, "a@b.example").await.unwrap();
-    organizations::create(&store, &organization(1, ada.id, "acme")).await.unwrap();
-    for _ in 0..2 {
-        projects::mark_ingested(&store, ProjectId(1)).await.unwrap();
-        let row = projects::find(&store, ProjectId(1)).await.unwrap().unwrap();
-        assert!(row.brief.ingested_event);
-    }
-    projects::mark_ingested(&store, ProjectId(2)).await.unwrap();
-    assert_eq!(projects::find(&store, ProjectId(2)).await.unwrap(), None);
-}
-
-#[tokio::test]
 async fn deletions_wait_until_they_are_done() {
     let store = store().await;
     let ada = user(1);

@@ -56,29 +56,13 @@ impl BodyFault {
     }
 }
 
-/// Reads a body to its end.
-///
-/// # Errors
-/// [`BodyFault`]; one announced as too large is not read at all.
-pub async fn collect(
-    headers: &HeaderMap,
-    body: Body,
-    limits: &BodyLimits,
-    budget: &Arc<Semaphore>,
-) -> Result<Collected, BodyFault> {
-    if declared_length(headers).is_some_and(|length| length > limits.size) {
-        return Err(BodyFault::TooLarge);
-    }
-    read(Reader::new(body, limits), declared_length(headers), budget).await
-}
-
 /// Reads a body to its end. One that is too large is read on, and thrown away,
 /// up to as much again: a client that is still sending would see a reset
 /// connection instead of the answer (ingestion 2.7).
 ///
 /// # Errors
 /// [`BodyFault`].
-pub async fn collect_or_swallow(
+pub async fn collect(
     headers: &HeaderMap,
     body: Body,
     limits: &BodyLimits,
@@ -107,11 +91,10 @@ fn declared_length(headers: &HeaderMap) -> Option<usize> {
 }
 
 async fn read(
-    mut reader: impl std::borrow::BorrowMut<Reader>,
+    reader: &mut Reader,
     declared: Option<usize>,
     budget: &Arc<Semaphore>,
 ) -> Result<Collected, BodyFault> {
-    let reader = reader.borrow_mut();
     let mut held = HeldBytes::none(Arc::clone(budget));
     let mut bytes = BytesMut::new();
     while let Some(chunk) = reader.next().await? {

@@ -18,8 +18,9 @@ const PRIVATE: [&str; 4] = ["/projects", "/organizations", "/account", "/login/a
 /// An asset of this name, else a page.
 pub(super) async fn page_or_asset(State(web): State<Web>, request: Request) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let allow = [(header::ALLOW, "GET, HEAD")];
-        return (StatusCode::METHOD_NOT_ALLOWED, allow, "Method not allowed.\n").into_response();
+        // No page takes anything: whoever sends here looks for something else,
+        // such as an endpoint that only other products have.
+        return (StatusCode::NOT_FOUND, "Not found.\n").into_response();
     }
     let name = request.uri().path().trim_start_matches('/');
     if let Some(mut response) = assets::answer(name, request.headers()) {

@@ -135,6 +135,10 @@ async fn keys_see_themselves_only() {
     refused(services.keys.create(&mine, key_input()).await.map(drop));
     refused(services.keys.roll(&mine, &current.id).await.map(drop));
     refused(services.keys.delete(&mine, &current.id).await);
+    for id in ["", "\0", "⟨x⟩`", "7", &"x".repeat(10_000)] {
+        let outcome = services.keys.get(&ada, &KeyId(id.to_owned())).await;
+        assert!(matches!(outcome, Err(Error::NotFound(NOT_FOUND))), "{id}");
+    }
     // Another user's key is not there, for keys and persons alike.
     for ctx in [&mine, &ada] {
         let outcome = services.keys.get(ctx, &hers.id).await;

@@ -26,7 +26,8 @@ async fn creating_and_entering() {
     assert_eq!(current.project, made.brief.id);
     let rules = services.projects.by_token(&made.brief.api_token).await.unwrap().unwrap();
     assert_eq!(rules, ProjectRules { id: made.brief.id, anonymize_ips: false });
-    for token in ["", "phc_unknown", "phc_x'; RETURN 1", &"x".repeat(10_000)] {
+    for token in ["", "phc_unknown", "phc_x'; RETURN 1", "phc_\0", "⟨x⟩`", "7", &"x".repeat(10_000)]
+    {
         assert_eq!(services.projects.by_token(token).await.unwrap(), None);
     }
     for (bad, attr) in [(input("", "UTC"), "name"), (input("a", "Mars"), "")] {

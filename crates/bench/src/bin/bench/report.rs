@@ -110,8 +110,8 @@ fn aims(figures: &Figures) -> String {
     let mut most = |name: &str, wanted: f64, unit: &str, reached: f64| {
         table.row(&[
             name.to_owned(),
-            format!("≤ {wanted} {unit}"),
-            format!("{reached:.2} {unit}"),
+            format!("≤ {wanted} {unit}").trim_end().to_owned(),
+            format!("{reached:.2} {unit}").trim_end().to_owned(),
             yes(reached <= wanted),
         ]);
     };

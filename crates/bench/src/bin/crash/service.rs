@@ -86,7 +86,7 @@ async fn kill_cycles(
         let now = lock(&patient.ledger).acknowledged().count();
 
         let mut note = String::new();
-        if patient.random.one_in(3) {
+        if cycle.is_multiple_of(3) {
             let after = patient.kill_early().await?;
             early += 1;
             note = format!(", killed again {} ms into the restart", after.as_millis());
