@@ -41,7 +41,4 @@ fmt: ## Format the Rust code
 
 .PHONY: bench
 bench: ## Measure the release build
-	@scripts/setup build
-	@scripts/xtask build --release
-	@source scripts/env; cargo build --release --workspace --bin weir-bench; \
-		exec "$$CARGO_TARGET_DIR/release/weir-bench" $(ARGS)
+	@exec scripts/bench $(ARGS)

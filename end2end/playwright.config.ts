@@ -12,8 +12,9 @@ export default defineConfig({
   retries: 0,
   // Each worker runs a server and a browser; two cores carry two of them.
   workers: 2,
-  timeout: 30_000,
-  expect: { timeout: 5_000 },
+  // The unoptimised server shares two cores with two browsers.
+  timeout: 90_000,
+  expect: { timeout: 15_000 },
   reporter: process.env.CI ? [["list"], ["html", { open: "never" }]] : "list",
   use: {
     browserName: "chromium",

@@ -37,8 +37,6 @@ pub struct Assets {
     pub boot: Option<String>,
     /// The glue that it imports.
     pub glue: Option<String>,
-    /// The program.
-    pub wasm: Option<String>,
     /// The style sheet.
     pub css: Option<String>,
 }

@@ -48,7 +48,8 @@ fn color_scheme(theme: Theme) -> &'static str {
     }
 }
 
-/// The style sheet first; the program does not hold up the page.
+/// The style sheet first; the program does not hold up the page. The wasm file
+/// is not preloaded: without scripts it would be loaded for nothing.
 fn files() -> impl IntoView {
     let assets = use_context::<WebContext>().map(|web| web.assets).unwrap_or_default();
     let nonce = use_nonce();
@@ -59,9 +60,6 @@ fn files() -> impl IntoView {
     view! {
         {assets.css.map(|href| view! { <link rel="stylesheet" href=href /> })}
         {preload(assets.glue)}
-        {assets.wasm.map(|href| view! {
-            <link rel="preload" href=href r#as="fetch" r#type="application/wasm" crossorigin="anonymous" />
-        })}
         {assets.boot.map(|src| view! { <script type="module" src=src nonce=nonce.clone()></script> })}
     }
 }

@@ -59,7 +59,7 @@ test("pages with data", async ({ page, server }) => {
   await alive(page, true);
   await page.getByLabel("Custom").check();
   await check(page, "new key");
-  await page.getByLabel("Everything").check();
+  await page.getByRole("radio", { name: "Everything Whatever" }).check();
   await page.getByLabel("Label").fill("For the list");
   await page.getByRole("button", { name: "Create key" }).click();
   await page.waitForURL("**/account/keys/reveal");

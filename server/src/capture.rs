@@ -152,7 +152,7 @@ fn is_heavy(app: &App, body: &[u8]) -> bool {
 }
 
 /// Decodes a body and decides on its events. The bytes held grow by the
-/// unpacked text.
+/// unpacked text and by the events that are made of it.
 async fn prepare(
     app: &App,
     path: CapturePath,
@@ -169,7 +169,7 @@ async fn prepare(
         content_encoding: text(&parts.headers, &header::CONTENT_ENCODING),
         body,
     })?;
-    held.grow_to(sent_bytes.saturating_add(payload.text().len()))
+    held.grow_to(sent_bytes.saturating_add(payload.text().len().saturating_mul(2)))
         .map_err(|_| not_accepted("too many bytes in flight"))?;
     let batch = capture::shape(&payload)?;
 

@@ -1,5 +1,7 @@
 //! The `weir` program: a runtime, then the command line.
 
+use std::io::Write as _;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser as _;
@@ -8,7 +10,18 @@ use weir_server::cli::Cli;
 /// Queries recurse deeply, most of all in builds without optimisation.
 const STACK: usize = 10 << 20;
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to do when even this cannot be written.
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
     // Whatever is created is for the owner only.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let cli = Cli::parse();

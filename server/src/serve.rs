@@ -183,9 +183,7 @@ pub async fn open_store(config: &Config) -> Result<Store, weir_store::Error> {
 }
 
 async fn open_ingest(directory: &Path, store: &Store) -> Result<Ingest, ServeError> {
-    let ingest = Ingest::start(directory, LogSettings::default(), store.clone()).await?;
-    tracing::info!(recovery = ?ingest.recovery(), "ingest log open");
-    Ok(ingest)
+    Ok(Ingest::start(directory, LogSettings::default(), store.clone()).await?)
 }
 
 /// The disk guard, and the gauges that nobody else sets.

@@ -21,36 +21,53 @@ const SOURCES: [&str; 8] =
 
 /// Builds the site again and again, beside a server that somebody else runs.
 pub(crate) fn watch_site(layout: &Layout, mode: Mode) -> Result<()> {
-    on_every_change(layout, |generation| {
+    on_every_change(layout, |change| {
         site::build(layout, mode)?;
-        if mode == Mode::Dev { site::mark_changed(layout, generation) } else { Ok(()) }
+        if mode == Mode::Dev { site::mark_changed(layout, change.number) } else { Ok(()) }
     })
 }
 
 /// Runs the server and keeps it and the site up to date.
 pub(crate) fn serve(layout: &Layout, arguments: &[String]) -> Result<()> {
     let mut running = None;
-    on_every_change(layout, |generation| {
-        refresh(layout, arguments, &mut running)?;
-        site::mark_changed(layout, generation)
+    on_every_change(layout, |change| {
+        site::build(layout, Mode::Dev)?;
+        // A debug build of the server reads the site's files when asked for.
+        if change.is_in_code {
+            refresh(layout, arguments, &mut running)?;
+        }
+        site::mark_changed(layout, change.number)
     })
 }
 
+struct Change {
+    number: u64,
+    /// Not only in style sheets and static files.
+    is_in_code: bool,
+}
+
 /// A build that fails is reported and tried again after the next change.
-fn on_every_change(layout: &Layout, mut build: impl FnMut(u64) -> Result<()>) -> Result<()> {
-    for generation in 0.. {
-        let seen = Sources::read(layout)?;
-        match build(generation) {
-            Ok(()) => eprintln!("xtask: up to date, waiting for changes"),
+fn on_every_change(layout: &Layout, mut build: impl FnMut(Change) -> Result<()>) -> Result<()> {
+    let mut is_in_code = true;
+    // Read before each build: what changes during it is built next.
+    let mut seen = Sources::read(layout)?;
+    for number in 0.. {
+        match build(Change { number, is_in_code }) {
+            Ok(()) => {
+                is_in_code = false;
+                eprintln!("xtask: up to date, waiting for changes");
+            }
             Err(error) => eprintln!("xtask: {error:#}; waiting for changes"),
         }
-        seen.wait_for_change(layout)?;
+        let now = seen.wait_for_change(layout)?;
+        // What a failed build left undone is still to be done.
+        is_in_code |= now.differs_in_code(&seen, layout);
+        seen = now;
     }
     Ok(())
 }
 
 fn refresh(layout: &Layout, arguments: &[String], running: &mut Option<Server>) -> Result<()> {
-    site::build(layout, Mode::Dev)?;
     let binary = cargo::build_server(layout, Mode::Dev)?;
     let version = sha::of(&[&fs::read(&binary)?]);
     if running.as_mut().is_some_and(|server| server.version == version && server.is_alive()) {
@@ -128,17 +145,23 @@ impl Sources {
         Ok(Sources(states))
     }
 
-    fn wait_for_change(&self, layout: &Layout) -> Result<()> {
-        loop {
+    fn wait_for_change(&self, layout: &Layout) -> Result<Sources> {
+        while Sources::read(layout)? == *self {
             pause(Duration::from_millis(300));
-            let now = Sources::read(layout)?;
-            if now != *self {
-                break;
-            }
         }
         // Whoever saves several files gets one build.
         pause(Duration::from_millis(100));
-        Ok(())
+        Sources::read(layout)
+    }
+
+    fn differs_in_code(&self, other: &Sources, layout: &Layout) -> bool {
+        let assets = [layout.root.join("public"), layout.root.join("style")];
+        let code = |sources: &Sources| -> BTreeMap<PathBuf, (SystemTime, u64)> {
+            let mut files = sources.0.clone();
+            files.retain(|path, _| !assets.iter().any(|folder| path.starts_with(folder)));
+            files
+        };
+        code(self) != code(other)
     }
 }
 

@@ -11,6 +11,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::clock;
+use crate::random::Random;
+
 /// A running child process; killed when dropped.
 #[derive(Debug)]
 pub struct Process {
@@ -158,8 +161,19 @@ pub fn disk_usage(directory: &Path) -> Result<u64> {
 
 /// An address on this host that nobody listens on.
 ///
+/// Below the ports that the system gives to clients: whoever keeps knocking at
+/// one of those before the service listens may be given it as his own port.
+///
 /// # Errors
-/// When there is none.
+/// When none was found.
 pub fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+    const TRIES: usize = 200;
+    let mut random = Random::new(clock::micros().unsigned_abs() ^ u64::from(std::process::id()));
+    for _ in 0..TRIES {
+        let port = u16::try_from(15_000 + random.below(15_000))?;
+        if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            return Ok(listener.local_addr()?);
+        }
+    }
+    bail!("found no free port")
 }

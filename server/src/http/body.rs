@@ -56,8 +56,8 @@ impl BodyFault {
     }
 }
 
-/// Reads a body to its end. One that is too large is read on, and thrown away,
-/// up to as much again: a client that is still sending would see a reset
+/// Reads a body to its end. One that is refused is read on, and thrown away, up
+/// to one more limit: a client that is still sending would see a reset
 /// connection instead of the answer (ingestion 2.7).
 ///
 /// # Errors
@@ -78,11 +78,11 @@ pub async fn collect(
         return Err(BodyFault::TooLarge);
     }
     match read(&mut reader, declared, budget).await {
-        Err(BodyFault::TooLarge) => {
+        Err(fault @ (BodyFault::TooLarge | BodyFault::NoRoom)) => {
             reader.swallow().await;
-            Err(BodyFault::TooLarge)
+            Err(fault)
         }
-        outcome => outcome,
+        outcome @ (Ok(_) | Err(BodyFault::TooSlow | BodyFault::Broken)) => outcome,
     }
 }
 

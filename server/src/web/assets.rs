@@ -29,12 +29,7 @@ pub(super) fn of_pages() -> Assets {
     let manifest: HashMap<String, String> =
         serde_json::from_slice(&manifest.data).unwrap_or_default();
     let address = |name: &str| manifest.get(name).map(|path| format!("/{path}"));
-    Assets {
-        boot: address("boot.js"),
-        glue: address("weir.js"),
-        wasm: address("weir.wasm"),
-        css: address("weir.css"),
-    }
+    Assets { boot: address("boot.js"), glue: address("weir.js"), css: address("weir.css") }
 }
 
 /// The answer for an asset of the site, if there is one of this name.

@@ -1,12 +1,14 @@
 //! The program itself: command line, data directory, signals.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdout, Command};
 use weir_testkit::Caller;
 
@@ -48,6 +50,7 @@ async fn set_up(data: &Path, password: &str) -> Output {
 struct Serving {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
+    address: SocketAddr,
     caller: Caller,
 }
 
@@ -59,8 +62,8 @@ impl Serving {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = lines.next_line().await.unwrap().expect("the address");
         let address = first.strip_prefix("Listening on http://").expect("an address");
-        let caller = Caller::of(address.parse().unwrap());
-        Self { child, lines, caller }
+        let address = address.parse().unwrap();
+        Self { child, lines, address, caller: Caller::of(address) }
     }
 
     async fn line(&mut self) -> String {
@@ -136,6 +139,35 @@ async fn set_up_serve_stop_and_be_killed() {
     assert_eq!(found, ["first", "second"]);
     serving.signal(Signal::INT);
     assert_eq!(serving.ended().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_in_flight_is_finished_before_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let made = set_up(data, "plum-otter-violin-93").await;
+    let made: Value = serde_json::from_str(&made.out).unwrap();
+    let serving = Serving::start(data).await;
+    let body = json!({"api_key": made["project_api_key"], "event": "late", "distinct_id": "u"});
+    let body = body.to_string();
+    let (first, rest) = body.split_at(20);
+    let mut stream = TcpStream::connect(serving.address).await.unwrap();
+    let length = body.len();
+    let head = format!("POST /e/ HTTP/1.1\r\nhost: a\r\ncontent-length: {length}\r\n\r\n{first}");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // The answer to another request shows that this one has been taken up.
+    assert_eq!(serving.caller.get("/_livez").await.status, 200);
+    serving.signal(Signal::TERM);
+    while TcpStream::connect(serving.address).await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    stream.write_all(rest.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(serving.ended().await, Some(0));
+    let serving = Serving::start(data).await;
+    assert_eq!(events(&serving.caller, &made, 1).await, ["late"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
