@@ -113,3 +113,15 @@ export async function shell(command: string): Promise<string> {
 export async function look(page: Page, scripts: boolean): Promise<void> {
   if (!scripts) await page.reload();
 }
+
+/** Saves a form. Without scripts the page comes anew, and shows what is stored. */
+export async function save(page: Page, scripts: boolean, button: string): Promise<void> {
+  if (scripts) {
+    await page.getByRole("button", { name: button }).click();
+    await expect(page.getByText("Saved")).toBeVisible();
+    return;
+  }
+  const shown = page.waitForEvent("framenavigated");
+  await page.getByRole("button", { name: button }).click();
+  await shown;
+}

@@ -1,6 +1,6 @@
 // Organizations: create, rename, delete by typing the name.
 
-import { alive, enter, expect, person, test } from "./helpers";
+import { alive, enter, expect, person, save, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -33,8 +33,7 @@ test("rename", async ({ page, server, scripts }) => {
   await alive(page, scripts);
   await page.getByRole("main").getByRole("link", { name: "Second <b>House</b>" }).click();
   await page.getByLabel("Name", { exact: true }).fill("Second House");
-  await page.getByRole("button", { name: "Save name" }).click();
-  await expect(page.getByText("Saved")).toBeVisible();
+  await save(page, scripts, "Save name");
   await page.goto("/organizations");
   await expect(page.getByRole("main").getByRole("link", { name: "Second House" })).toBeVisible();
 });
@@ -75,8 +74,7 @@ test("settings of a project", async ({ page, server, scripts }) => {
   await page.getByLabel("Time zone").fill("Europe/Berlin");
   await page.getByLabel("Name", { exact: true }).fill("Tail race");
   await page.getByLabel(/Leave client addresses out/).check();
-  await page.getByRole("button", { name: "Save settings" }).click();
-  await expect(page.getByText("Saved")).toBeVisible();
+  await save(page, scripts, "Save settings");
   await page.reload();
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Tail race");
   await expect(page.getByLabel("Time zone")).toHaveValue("Europe/Berlin");

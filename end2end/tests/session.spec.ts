@@ -1,6 +1,6 @@
 // Signing in and out, and what is refused.
 
-import { alive, enter, expect, person, signIn, test } from "./helpers";
+import { alive, enter, expect, person, save, signIn, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -58,8 +58,7 @@ test("names and theme are kept", async ({ page, scripts }) => {
   await page.goto("/account");
   await alive(page, scripts);
   await page.getByLabel("First name").fill("Grace");
-  await page.getByRole("button", { name: "Save name" }).click();
-  await expect(page.getByText("Saved")).toBeVisible();
+  await save(page, scripts, "Save name");
   await page.getByLabel("Dark").check();
   await page.getByRole("button", { name: "Save theme" }).click();
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");

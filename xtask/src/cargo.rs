@@ -10,12 +10,6 @@ use serde_json::Value;
 
 use crate::layout::{Layout, Mode};
 
-/// Has Leptos erase the types of views at component boundaries: without it each
-/// page is one type of its own, and the wasm file more than twice as large.
-const ERASE: &[(&str, &str)] =
-    &[("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", "--cfg erase_components")];
-const NOTHING: &[(&str, &str)] = &[];
-
 /// The browser side, before wasm-bindgen.
 pub(crate) fn build_frontend(layout: &Layout, mode: Mode) -> Result<PathBuf> {
     let profile = match mode {
@@ -30,7 +24,7 @@ pub(crate) fn build_frontend(layout: &Layout, mode: Mode) -> Result<PathBuf> {
         "--profile",
         profile,
     ];
-    build(layout, &arguments, ERASE, |file| {
+    build(layout, &arguments, |file| {
         file.extension().is_some_and(|extension| extension == "wasm")
     })
 }
@@ -44,14 +38,13 @@ pub(crate) fn build_server(layout: &Layout, mode: Mode) -> Result<PathBuf> {
     // The whole workspace, so that shared dependencies get the same features as
     // in every other command; --bin picks what is built.
     let arguments = ["--workspace", "--bin=weir", "--profile", profile];
-    build(layout, &arguments, NOTHING, |file| file.file_stem().is_some_and(|stem| stem == "weir"))
+    build(layout, &arguments, |file| file.file_stem().is_some_and(|stem| stem == "weir"))
 }
 
 /// Runs `cargo build` and returns the file that `wanted` accepts.
 fn build(
     layout: &Layout,
     arguments: &[&str],
-    environment: &[(&str, &str)],
     wanted: impl Fn(&PathBuf) -> bool,
 ) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -62,7 +55,6 @@ fn build(
         .current_dir(&layout.root)
         .env("CARGO_TARGET_DIR", &layout.target)
         .env("WEIR_SITE", &layout.site)
-        .envs(environment.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
