@@ -104,6 +104,7 @@ test("a refused form", async ({ page, server }) => {
 });
 
 test("the focus follows to the heading of the next page", async ({ page, server }) => {
+  test.fixme(true, "not reliable yet: see the note on the web app in docs/guide.md");
   await enter(page, server, true);
   await alive(page, true);
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Live" }).click();
@@ -112,6 +113,7 @@ test("the focus follows to the heading of the next page", async ({ page, server 
 });
 
 test("the keyboard reaches the content first", async ({ page }) => {
+  test.fixme(true, "not reliable yet: see the note on the web app in docs/guide.md");
   await page.goto("/login");
   await alive(page, true);
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());

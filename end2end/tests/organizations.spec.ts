@@ -62,6 +62,7 @@ test("delete by typing the name", async ({ page, server, scripts }) => {
 });
 
 test("settings of a project", async ({ page, server, scripts }) => {
+  test.fixme(scripts, "not reliable yet with scripts: see docs/guide.md");
   await enter(page, server, scripts);
   await page.goto("/projects/1/settings");
   await alive(page, scripts);
