@@ -24,9 +24,7 @@ pub(crate) fn build_frontend(layout: &Layout, mode: Mode) -> Result<PathBuf> {
         "--profile",
         profile,
     ];
-    build(layout, &arguments, |file| {
-        file.extension().is_some_and(|extension| extension == "wasm")
-    })
+    build(layout, &arguments, |file| file.extension().is_some_and(|extension| extension == "wasm"))
 }
 
 /// The `weir` binary, with the site as it is now.
