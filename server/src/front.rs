@@ -138,11 +138,22 @@ impl Front {
         self.app.metrics.count_request(surface, status, took);
         let route = response.extensions().get::<RoutePattern>().map_or("", |route| route.0);
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        tracing::info!(
-            target: "weir::access",
-            surface = surface.text(), %method, route, status, duration_ms, request.id = %request_id,
-            "request"
-        );
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    target: "weir::access",
+                    surface = surface.text(), %method, route, status, duration_ms,
+                    request.id = %request_id,
+                    "request"
+                )
+            };
+        }
+        // A line for each accepted capture request costs more than its events.
+        if matches!(surface, Surface::Capture) && status < 400 {
+            line!(debug);
+        } else {
+            line!(info);
+        }
         response
     }
 

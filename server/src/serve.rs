@@ -29,6 +29,8 @@ use crate::setup;
 
 /// Time between two looks at what has no event of its own.
 const LOOK: Duration = Duration::from_secs(1);
+/// Time between two looks for deleted organizations.
+const PURGE: Duration = Duration::from_secs(30);
 /// For applying what was accepted when the service stops; the rest waits in the
 /// log for the next start.
 const FLUSH: Duration = Duration::from_secs(20);
@@ -119,6 +121,7 @@ impl Server {
         let mut watching = JoinSet::new();
         watching.spawn(app.tokens.clone().keep_fresh());
         watching.spawn(watch_disk(app.clone(), store.clone()));
+        watching.spawn(purge_deleted(app.clone()));
         if let Some(tcp) = metrics_tcp {
             tracing::info!(address = %tcp.local_addr()?, "metrics at /metrics");
             let page = MetricsPage(app.metrics.clone());
@@ -195,6 +198,22 @@ async fn watch_disk(app: App, store: Store) {
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
         let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
         app.metrics.apply_lag_bytes.set(lag);
+    }
+}
+
+/// Removes what deleted organizations leave behind. Requests that came while
+/// the key was still known have ended by then, and what they brought is applied
+/// first: nothing of a project appears after its removal.
+async fn purge_deleted(app: App) {
+    let settled = -i64::try_from(app.limits.capture_time.as_secs()).unwrap_or(0) - 1;
+    let mut tick = tokio::time::interval(PURGE);
+    loop {
+        tick.tick().await;
+        let before = app.services.clock.now().plus_seconds(settled);
+        app.ingest.applied().await;
+        if let Err(error) = app.services.organizations.purge_deleted(before).await {
+            tracing::error!(%error, "what a deleted organization left was not removed yet");
+        }
     }
 }
 

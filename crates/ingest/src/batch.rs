@@ -129,6 +129,7 @@ pub(crate) mod tests {
                 distinct_id: distinct_id.to_owned(),
                 timestamp: 1_780_000_000_000_000 + i64::from(n),
                 properties: format!(r#"{{"n":{n},"text":"{}"}}"#, "x".repeat(100)),
+                elements_chain: String::new(),
                 warnings: Vec::new(),
             })
             .collect();

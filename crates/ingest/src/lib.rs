@@ -66,9 +66,11 @@ impl Ingest {
             positions.push(events::position(&store, partition).await?);
         }
         let next_arrivals = events::next_arrivals(&store).await?;
-        let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, store.disk())?);
         let progress = Arc::new(Progress::new(positions.clone()));
-        log.retain(Offset(progress.lowest()));
+        let applied = Offset(progress.lowest());
+        let disk = store.disk();
+        let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, applied, disk)?);
+        log.retain(applied);
         let live = LiveFeed::default();
         let stop = watch::channel(false).0;
         let mut consumers = JoinSet::new();

@@ -57,6 +57,53 @@ async fn what_is_appended_can_be_read_exactly_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_same_uuid_live_and_historical_is_stored_once() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    for round in 0..20 {
+        let live = batch(&format!("user-{round}"), 5);
+        let historical = Batch { historical: true, ..live.clone() };
+        // Both partitions work on them at the same time.
+        let (first, second) =
+            tokio::join!(ingest.append(PROJECT, live), ingest.append(PROJECT, historical));
+        first.unwrap();
+        second.unwrap();
+    }
+    ingest.applied().await;
+    assert_eq!(all(&store).await.len(), 100);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    assert_eq!((counts[0].code.as_str(), counts[0].count), ("duplicate_uuid", 100));
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_beyond_its_size_is_kept_as_it_was_and_counted() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let told = |name: &str, length: usize| {
+        let mut batch = batch("ada", 1);
+        let long = "x".repeat(length);
+        batch.accepted[0].properties = format!(r#"{{"$set":{{"{name}":"{long}"}}}}"#);
+        batch
+    };
+    ingest.append(PROJECT, told("a", 600_000)).await.unwrap();
+    ingest.append(PROJECT, told("b", 10)).await.unwrap();
+    ingest.append(PROJECT, told("c", 600_000)).await.unwrap();
+    ingest.applied().await;
+    assert_eq!(all(&store).await.len(), 3);
+    let id = persons::first_id(PROJECT, "ada");
+    let ada = persons::by_ids(&store, PROJECT, &[id]).await.unwrap().remove(0);
+    let properties: serde_json::Value = serde_json::from_str(&ada.person.properties).unwrap();
+    assert_eq!(
+        (&properties["a"], &properties["b"]),
+        (&serde_json::Value::Null, &"xxxxxxxxxx".into())
+    );
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    assert_eq!((counts[0].code.as_str(), counts[0].count), ("person_too_large", 2));
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_start_goes_on_where_the_last_one_stopped() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;

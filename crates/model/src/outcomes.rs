@@ -166,6 +166,9 @@ outcomes! {
     InvalidPersonUpdate = "invalid_person_update", "invalid-person-update",
         "A `$set`, `$set_once` or `$unset` beside the properties had the wrong type and was ignored.",
         "Send `$set` and `$set_once` as objects, and `$unset` as a list of names.";
+    PersonTooLarge = "person_too_large", "person-too-large",
+        "The properties of the person would be larger than 512 KiB, so the person was not changed.",
+        "Keep few properties on persons: `$unset` what is not needed, and put the rest into events.";
 }
 
 #[cfg(test)]

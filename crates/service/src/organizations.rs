@@ -16,11 +16,11 @@ use weir_model::pagination::{Page, Paged};
 use weir_model::projects::DEFAULT_NAME;
 use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::{MembershipId, OrganizationId, Patch, Timestamp, validate};
-use weir_store::ids;
 use weir_store::organizations::{
     self as rows, Contents, Created, NewOrganization, OrganizationChange, OrganizationRow,
 };
 use weir_store::projects::{self, ProjectRow};
+use weir_store::{events, ids};
 
 use crate::ctx::{Actor, Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
@@ -131,6 +131,28 @@ impl Organizations {
             code: "slug_taken",
             detail: "Many organizations have this name. Choose another.".to_owned(),
         })
+    }
+
+    /// Removes what is stored of organizations that were deleted before a time:
+    /// background work of the instance, on nobody's behalf. Nothing of theirs
+    /// may be waiting to be applied.
+    ///
+    /// # Errors
+    /// Any failure of the store; a further call goes on.
+    pub async fn purge_deleted(&self, before: Timestamp) -> Result<()> {
+        let store = &self.core.store;
+        for deletion in rows::deletions(store).await? {
+            if deletion.requested_at >= before {
+                continue;
+            }
+            for project in &deletion.projects {
+                events::purge(store, *project).await?;
+            }
+            rows::deletion_done(store, deletion.organization).await?;
+            let projects = deletion.projects.len();
+            tracing::info!(organization = %deletion.organization, projects, "removed its events");
+        }
+        Ok(())
     }
 
     /// The organization.

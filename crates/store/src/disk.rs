@@ -86,6 +86,34 @@ impl DiskState {
     }
 }
 
+/// Name of the ballast file in the data directory.
+pub const BALLAST: &str = "ballast";
+/// Its bytes.
+const BALLAST_BYTES: u64 = 64 << 20;
+
+/// Keeps a file in the data directory that whoever has to repair a full disk
+/// can delete to gain room. It is made again at a start with room enough: above
+/// the high mark with the file in place.
+///
+/// # Errors
+/// When it cannot be written; the service works without it.
+pub fn keep_ballast(directory: &Path, marks: DiskMarks) -> std::io::Result<()> {
+    let path = directory.join(BALLAST);
+    if path.exists()
+        || free_space(directory).is_none_or(|free| free < marks.high.saturating_add(BALLAST_BYTES))
+    {
+        return Ok(());
+    }
+    let file = std::fs::File::create(&path)?;
+    let flags = rustix::fs::FallocateFlags::empty();
+    let allocated = rustix::fs::fallocate(&file, flags, 0, BALLAST_BYTES);
+    allocated.or_else(|error| {
+        // Half of it would never be completed.
+        std::fs::remove_file(&path)?;
+        Err(error.into())
+    })
+}
+
 fn next_level(before: DiskLevel, free: u64, marks: DiskMarks) -> DiskLevel {
     if free < marks.low {
         DiskLevel::Low
@@ -109,7 +137,19 @@ fn free_space(directory: &Path) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DiskLevel, DiskMarks, next_level};
+    use super::{BALLAST, DiskLevel, DiskMarks, keep_ballast, next_level};
+
+    #[test]
+    fn ballast_is_kept_where_there_is_room() {
+        let place = tempfile::tempdir().unwrap();
+        let full = DiskMarks { high: u64::MAX, low: 0 };
+        keep_ballast(place.path(), full).unwrap();
+        assert!(!place.path().join(BALLAST).exists());
+        for _ in 0..2 {
+            keep_ballast(place.path(), DiskMarks { high: 0, low: 0 }).unwrap();
+            assert_eq!(place.path().join(BALLAST).metadata().unwrap().len(), 64 << 20);
+        }
+    }
 
     #[test]
     fn levels_have_hysteresis() {

@@ -17,7 +17,7 @@ use surrealdb_core::kvs::Datastore;
 use surrealdb_rpc::capabilities::{Capabilities, Targets};
 
 use crate::db::Db;
-use crate::disk::{DiskLevel, DiskMarks, DiskState};
+use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
 use crate::migrations;
 
@@ -84,7 +84,7 @@ impl Store {
             Location::Memory => None,
         };
         let failed = |detail: String| Error::Open { location: path.clone(), detail };
-        let disk = Arc::new(DiskState::new(directory.clone(), settings.disk));
+        let guard = Arc::new(DiskState::new(directory.clone(), settings.disk));
 
         let datastore = Datastore::builder()
             .with_config(engine_settings(settings))
@@ -103,10 +103,13 @@ impl Store {
             .map_err(|e| failed(e.message().to_owned()))?;
         handle.use_ns("weir").use_db("weir").await.map_err(|e| failed(e.message().to_owned()))?;
 
-        let db = Db::new(handle, datastore, disk);
+        let db = Db::new(handle, datastore, guard);
         migrations::run(&db).await?;
         if let Some(directory) = &directory {
             refuse_deleted_files(directory)?;
+            if let Err(error) = disk::keep_ballast(directory, settings.disk) {
+                tracing::warn!(%error, "the ballast file could not be written");
+            }
         }
         Ok(Self { db, _lock: Arc::new(lock) })
     }

@@ -92,7 +92,8 @@ pub(crate) fn row(project: ProjectId, person: &PersonWrite) -> Value {
     .into_value()
 }
 
-fn key(project: ProjectId, id: PersonId) -> RecordId {
+/// `person:[project, uuid]`
+pub(crate) fn key(project: ProjectId, id: PersonId) -> RecordId {
     let parts = vec![Value::Number(project.0.into()), Value::Uuid(id.0.into())];
     RecordId::new("person", RecordIdKey::Array(parts.into()))
 }

@@ -162,7 +162,7 @@ pub(crate) fn sample_row(project: ProjectId, partition: u16, number: i64, sample
 }
 
 /// All ids of a table that begin with the project: a few hundred at most.
-fn of_project(table: &'static str, project: ProjectId) -> RecordId {
+pub(crate) fn of_project(table: &'static str, project: ProjectId) -> RecordId {
     let key = |n: i64| RecordIdKey::Array(vec![Value::Number(n.into())].into());
     let bounds = RecordIdKeyRange {
         start: std::ops::Bound::Included(key(project.0)),

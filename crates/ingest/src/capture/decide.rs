@@ -5,6 +5,7 @@
 //! What does not: persons, groups and merges, which need what is stored; and
 //! counting, which follows from the decision elsewhere.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use chrono::{DateTime, Utc};
@@ -29,6 +30,9 @@ const SAMPLE_LIMIT: usize = 4096;
 
 /// Names of what libraries send on event paths although it is no event.
 const NOT_EVENTS: [&str; 3] = ["$performance_event", "$snapshot", "$snapshot_items"];
+
+/// The property that becomes a field of its own.
+const ELEMENTS_CHAIN: &str = "$elements_chain";
 
 /// What an event is judged by besides itself.
 #[derive(Debug, Clone)]
@@ -74,6 +78,9 @@ pub struct AcceptedEvent {
     /// and `$unset` from beside the properties are merged in, and `$ip` is added
     /// if absent and to be kept.
     pub properties: String,
+    /// The chain of elements that was clicked, taken off the properties; mostly
+    /// empty (ingestion 2.4).
+    pub elements_chain: String,
     /// What was altered or not understood; mostly empty.
     pub warnings: Vec<Warning>,
 }
@@ -170,6 +177,14 @@ fn accept(
             None => identity::new(timestamp),
         },
     };
+    let chain = facts.has_elements_chain.then(|| json::take_member(&properties, ELEMENTS_CHAIN));
+    let (properties, elements_chain) = match chain {
+        Some(Ok((rest, chain))) => {
+            let chain = json::string(chain).unwrap_or_default().into_owned();
+            (Cow::Owned(rest), chain)
+        }
+        Some(Err(_)) | None => (properties, String::new()),
+    };
     let properties = match &context.client_address {
         Some(address) if !facts.has_ip => {
             let mut value = String::with_capacity(address.len() + 2);
@@ -178,7 +193,15 @@ fn accept(
         }
         _ => properties.into_owned(),
     };
-    Ok(AcceptedEvent { uuid, event: name, distinct_id, timestamp, properties, warnings })
+    Ok(AcceptedEvent {
+        uuid,
+        event: name,
+        distinct_id,
+        timestamp,
+        properties,
+        elements_chain,
+        warnings,
+    })
 }
 
 /// What one walk over the text of an event finds out.
@@ -190,6 +213,8 @@ struct Facts {
     ignore_sent_at: bool,
     odd_cookieless_mode: bool,
     has_ip: bool,
+    /// Whether there is an element chain in text form.
+    has_elements_chain: bool,
 }
 
 impl Facts {
@@ -225,6 +250,7 @@ impl Facts {
             match key.text().as_ref() {
                 "distinct_id" => self.distinct_id = Some(range),
                 "$ip" => self.has_ip = true,
+                ELEMENTS_CHAIN => self.has_elements_chain = value().starts_with('"'),
                 "$ignore_sent_at" => self.ignore_sent_at = value() == "true",
                 "$cookieless_mode" => {
                     self.odd_cookieless_mode = !matches!(value(), "true" | "false");

@@ -232,6 +232,7 @@ fn unpack(bytes: Vec<u8>, hint: Option<Hint>) -> Result<Vec<u8>, CaptureError> {
 }
 
 /// Unpacks gzip, several members included, into at most `limit` bytes.
+#[expect(clippy::disallowed_methods, reason = "this is the capped decoder")]
 fn gunzip(packed: &[u8], limit: usize) -> Result<Vec<u8>, CaptureError> {
     // JSON packs to an eighth or so; a good first guess saves copying. The size
     // that gzip itself claims is the sender's word and not used.

@@ -283,6 +283,27 @@ pub(crate) fn with_member(object: &str, key: &str, value: &str) -> String {
     out
 }
 
+/// The object without the members of this name, and the text of the last of them.
+pub(crate) fn take_member<'a>(object: &'a str, name: &str) -> Result<(String, &'a str), Fault> {
+    let mut out = String::with_capacity(object.len());
+    let mut taken = "null";
+    Cursor::new(object, Limits::NONE).object(|key, cursor| {
+        let value = cursor.value()?;
+        if key.text() == name {
+            taken = value;
+            return Ok(());
+        }
+        out.push(if out.is_empty() { '{' } else { ',' });
+        out.push('"');
+        out.push_str(key.raw);
+        out.push_str("\":");
+        out.push_str(value);
+        Ok(())
+    })?;
+    out.push_str(if out.is_empty() { "{}" } else { "}" });
+    Ok((out, taken))
+}
+
 /// One text for all spellings of a value: no blanks, names in order, the last of
 /// equal names, escapes only where needed. Numbers keep their digits.
 ///

@@ -136,12 +136,17 @@ impl LocalLog {
     /// `next_arrivals`: for every project the first arrival number that the
     /// store has not seen; records in the log raise it further.
     ///
+    /// `applied`: everything before it is in the store. Segments that end before
+    /// it are not looked into: what they hold is no longer needed, and reading
+    /// gigabytes would delay every start.
+    ///
     /// # Errors
     /// When the directory cannot be read or written.
     pub fn open(
         directory: &Path,
         settings: LogSettings,
         next_arrivals: HashMap<i64, u64>,
+        applied: Offset,
         disk: Arc<DiskState>,
     ) -> Result<Self, LogError> {
         std::fs::create_dir_all(directory).map_err(|source| LogError::Io {
@@ -152,15 +157,20 @@ impl LocalLog {
         let mut arrivals = next_arrivals;
         let mut recovery = Recovery::default();
         let mut segments = Segment::open_all(directory)?;
-        let count = segments.len();
+        let begins: Vec<u64> = segments.iter().map(|segment| segment.base).collect();
         let mut raise = |header: &Header| {
             let after = header.first_arrival + u64::from(header.count);
             let next = arrivals.entry(header.project).or_insert(1);
             *next = (*next).max(after);
         };
         for (index, segment) in segments.iter_mut().enumerate() {
+            let next = begins.get(index + 1).copied();
+            if let Some(next) = next.filter(|next| *next <= applied.0) {
+                segment.end = next;
+                continue;
+            }
             let end = scan(segment, directory, &mut recovery, &mut raise)?;
-            if index + 1 == count {
+            if next.is_none() {
                 recovery.torn_bytes = cut_tail(segment, end, settings.segment_size)?;
             }
             segment.end = end;
@@ -212,7 +222,7 @@ impl LocalLog {
             queue: Mutex::new(Some(queue)),
             poisoned,
             end,
-            applied: AtomicU64::new(0),
+            applied: AtomicU64::new(applied.0),
             disk,
             recovery,
             writer: Mutex::new(Some(thread)),
@@ -281,38 +291,55 @@ impl LocalLog {
     }
 
     fn read_disk(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError> {
-        let segment = {
-            let segments = self.shared.segments.lock();
-            let at = segments.partition_point(|segment| segment.end <= from.0);
-            match segments.get(at) {
-                // A place between two segments (or before the first one kept)
-                // continues at the next.
-                Some(segment) => segment.clone(),
-                None => return Ok(Vec::new()),
-            }
-        };
-        let mut records = Vec::new();
-        let mut at = from.0.max(segment.base);
-        let mut taken = 0;
-        while at < segment.end && (records.is_empty() || taken < max_bytes) {
-            let head = segment.read_at(at, HEADER)?;
-            let Some(header) = Header::read(&head, at) else {
-                // Damage that recovery reported: go on at the next sound record.
-                at += super::frame::ALIGN;
-                continue;
+        let mut at = from.0;
+        loop {
+            let segment = {
+                let segments = self.shared.segments.lock();
+                let index = segments.partition_point(|segment| segment.end <= at);
+                match segments.get(index) {
+                    Some(segment) => segment.clone(),
+                    None => return Ok(Vec::new()),
+                }
             };
-            let payload = segment.read_at(at + HEADER as u64, header.length as usize)?;
-            if crc32c::crc32c(&payload) != header.payload_crc {
-                tracing::error!(offset = at, "ingest log: a record is damaged and is passed over");
-                at += super::frame::ALIGN;
-                continue;
+            // A place between two segments (or before the first one kept)
+            // continues at the next.
+            at = at.max(segment.base);
+            let records = read_segment(&segment, at, max_bytes)?;
+            // Nothing sound up to the end of a segment: go on in the one after.
+            if !records.is_empty() {
+                return Ok(records);
             }
-            taken += payload.len();
-            at += header.span();
-            records.push(Arc::new(Record::from_disk(&header, Bytes::from(payload))));
+            at = segment.end;
         }
-        Ok(records)
     }
+}
+
+/// Sound records of a segment from `at` on.
+fn read_segment(
+    segment: &Segment,
+    mut at: u64,
+    max_bytes: usize,
+) -> Result<Vec<Arc<Record>>, LogError> {
+    let mut records = Vec::new();
+    let mut taken = 0;
+    while at < segment.end && (records.is_empty() || taken < max_bytes) {
+        let head = segment.read_at(at, HEADER)?;
+        let Some(header) = Header::read(&head, at) else {
+            // Damage that recovery reported: go on at the next sound record.
+            at += super::frame::ALIGN;
+            continue;
+        };
+        let payload = segment.read_at(at + HEADER as u64, header.length as usize)?;
+        if crc32c::crc32c(&payload) != header.payload_crc {
+            tracing::error!(offset = at, "ingest log: a record is damaged and is passed over");
+            at += super::frame::ALIGN;
+            continue;
+        }
+        taken += payload.len();
+        at += header.span();
+        records.push(Arc::new(Record::from_disk(&header, Bytes::from(payload))));
+    }
+    Ok(records)
 }
 
 impl IngestLog for LocalLog {

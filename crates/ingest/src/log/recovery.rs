@@ -33,10 +33,13 @@ pub(super) fn scan(
 ) -> Result<u64, LogError> {
     let size = usize::try_from(segment.end - segment.base).unwrap_or(usize::MAX);
     let bytes = segment.read_at(segment.base, size)?;
+    // A record begins with a magic number, so none begins in the zeroed rest;
+    // its own payload and padding may end with zeros.
+    let written = written(&bytes).next_multiple_of(ALIGN as usize);
     let mut at = 0_usize;
     let mut end = 0_usize;
     let mut broken_from: Option<usize> = None;
-    while at + HEADER <= bytes.len() {
+    while at < written && at + HEADER <= bytes.len() {
         let Some(header) = sound(&bytes, at, segment.base) else {
             broken_from.get_or_insert(at);
             at += ALIGN as usize;
@@ -76,16 +79,30 @@ fn sound(bytes: &[u8], at: usize, base: u64) -> Option<Header> {
 pub(super) fn cut_tail(segment: &Segment, end: u64, size: u64) -> Result<u64, LogError> {
     let failed = |source| LogError::Io { action: "repair", path: segment.path.clone(), source };
     let tail = segment.read_at(end, usize::try_from(segment.end - end).unwrap_or(usize::MAX))?;
-    let torn = tail.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
+    let torn = written(&tail);
     if torn > 0 {
-        let zeros = vec![0; usize::try_from(torn).unwrap_or(usize::MAX)];
-        segment.file.write_all_at(&zeros, end - segment.base).map_err(failed)?;
+        segment.file.write_all_at(&vec![0; torn], end - segment.base).map_err(failed)?;
     }
     if segment.end - segment.base < size {
         segment.file.set_len(size).map_err(failed)?;
     }
     segment.file.sync_all().map_err(failed)?;
-    Ok(torn)
+    Ok(torn as u64)
+}
+
+/// Bytes up to the last one that is not zero. Most of a segment is zero: looked
+/// at in large steps from its end.
+fn written(bytes: &[u8]) -> usize {
+    const STEP: usize = 4096;
+    let mut end = bytes.len();
+    for step in bytes.rchunks(STEP) {
+        if step != [0; STEP].get(..step.len()).unwrap_or_default() {
+            let last = step.iter().rposition(|byte| *byte != 0);
+            return end - step.len() + last.map_or(0, |last| last + 1);
+        }
+        end -= step.len();
+    }
+    0
 }
 
 fn quarantine(directory: &Path, offset: u64, bytes: &[u8]) -> Result<(), LogError> {

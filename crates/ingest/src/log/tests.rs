@@ -18,7 +18,7 @@ fn settings() -> LogSettings {
 
 fn open(directory: &Path) -> LocalLog {
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
-    LocalLog::open(directory, settings(), HashMap::new(), disk).unwrap()
+    LocalLog::open(directory, settings(), HashMap::new(), Offset(0), disk).unwrap()
 }
 
 /// Everything in the log, in order.
@@ -139,12 +139,48 @@ async fn damage_of_acknowledged_records_is_reported_and_kept_aside() {
 }
 
 #[tokio::test]
+async fn damage_up_to_the_end_of_a_segment_does_not_stop_reading() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 600).await;
+    let (damaged, count) = {
+        let log = open(place.path());
+        let records = all(&log);
+        let second_segment = base_of(&segments(place.path())[1]);
+        let last = records.iter().rfind(|r| r.offset.0 < second_segment).unwrap();
+        (usize::try_from(last.offset.0).unwrap(), records.len())
+    };
+    let path = &segments(place.path())[0];
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[damaged + 80] ^= 0xFF;
+    std::fs::write(path, &bytes).unwrap();
+
+    assert_eq!(all(&open(place.path())).len(), count - 1, "all but the damaged one");
+}
+
+#[tokio::test]
+async fn applied_segments_are_not_read_at_the_start() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 600).await;
+    let all_records = open(place.path()).recovery().records;
+    let second = base_of(&segments(place.path())[1]);
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    let log =
+        LocalLog::open(place.path(), settings(), HashMap::new(), Offset(second), disk).unwrap();
+    assert!(log.recovery().records < all_records);
+    assert_eq!(all(&log).len() as u64, all_records, "they can still be read");
+}
+
+fn base_of(segment: &Path) -> u64 {
+    segment.file_stem().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
 async fn applied_segments_are_removed_beyond_the_bounds() {
     let place = tempfile::tempdir().unwrap();
     fill(place.path(), 600).await;
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
     let keep = LogSettings { keep_bytes: 64 << 10, ..settings() };
-    let log = LocalLog::open(place.path(), keep, HashMap::new(), disk).unwrap();
+    let log = LocalLog::open(place.path(), keep, HashMap::new(), Offset(0), disk).unwrap();
     let before = segments(place.path()).len();
     assert!(before >= 4);
     log.retain(Offset(0));
@@ -161,7 +197,7 @@ async fn bounds_refuse_at_once() {
     let place = tempfile::tempdir().unwrap();
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
     let small = LogSettings { backlog: 100, ..settings() };
-    let log = LocalLog::open(place.path(), small, HashMap::new(), disk).unwrap();
+    let log = LocalLog::open(place.path(), small, HashMap::new(), Offset(0), disk).unwrap();
     log.append(PROJECT, batch("a", 1)).await.unwrap();
     assert_eq!(log.append(PROJECT, batch("a", 1)).await, Err(AppendError::Busy));
     let end = *log.end().borrow();

@@ -25,6 +25,9 @@ const WORTH: u64 = 512 << 10;
 /// Waits after a failure double from here.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// How often a stretch is looked at again because something of it was stored
+/// meanwhile, before that counts as a failure.
+const LOOKS: u32 = 8;
 
 /// How far the partitions are, as everybody may read it.
 #[derive(Debug)]
@@ -141,27 +144,29 @@ impl Consumer {
         let Some(next) = records.last().map(|record| record.next.0) else { return Ok(()) };
         let mut stretch = Stretch::collect(self.partition, &records)?;
         stretch.drop_duplicates(&HashMap::new());
-        let numbers = match self.apply(memory, next, &stretch).await {
-            Ok(numbers) => numbers,
-            // Something is stored already, or another writer changed a person:
-            // look, and take what is stored as the truth.
-            Err(Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. }) => {
-                memory.clear();
-                let stored = events::position(&self.store, self.partition).await?;
-                if stored != self.position {
-                    tracing::info!(
-                        partition = self.partition,
-                        stored,
-                        "taking the stored position"
-                    );
-                    self.reached(stored);
-                    return Ok(());
+        let mut looks = 0;
+        let numbers = loop {
+            match self.apply(memory, next, &stretch).await {
+                Ok(numbers) => break numbers,
+                // Something is stored already, or another partition was faster
+                // with the same uuid or person: look, and take what is stored
+                // as the truth.
+                Err(Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. })
+                    if looks < LOOKS =>
+                {
+                    looks += 1;
+                    memory.clear();
                 }
-                let known = stretch.stored(&self.store).await?;
-                stretch.drop_duplicates(&known);
-                self.apply(memory, next, &stretch).await?
+                Err(error) => return Err(error.into()),
             }
-            Err(error) => return Err(error.into()),
+            let stored = events::position(&self.store, self.partition).await?;
+            if stored != self.position {
+                tracing::info!(partition = self.partition, stored, "taking the stored position");
+                self.reached(stored);
+                return Ok(());
+            }
+            let known = stretch.stored(&self.store).await?;
+            stretch.drop_duplicates(&known);
         };
         self.publish(&stretch, &numbers);
         self.reached(next);

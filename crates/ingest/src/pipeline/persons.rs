@@ -107,6 +107,19 @@ fn names(raw: Option<&RawValue>) -> Vec<String> {
         .unwrap_or_else(|_| object(Some(raw)).into_keys().collect())
 }
 
+/// An event about a person.
+#[derive(Debug)]
+pub(super) struct Told<'a> {
+    /// The person.
+    pub(super) id: PersonId,
+    /// The event.
+    pub(super) event: &'a AcceptedEvent,
+    /// When it arrived, microseconds.
+    pub(super) received_at: i64,
+    /// What it says about the person.
+    pub(super) changes: Changes<'a>,
+}
+
 /// A person as the pipeline knows it.
 #[derive(Debug, Clone)]
 struct Known {
@@ -139,6 +152,8 @@ pub(super) struct PersonCache {
 #[derive(Debug, Default)]
 pub(super) struct PersonChanges {
     writes: BTreeMap<PersonId, PersonWrite>,
+    /// When events arrived whose changes were refused because of their size.
+    pub(super) too_large: Vec<i64>,
 }
 
 impl PersonChanges {
@@ -185,18 +200,21 @@ impl PersonCache {
     pub(super) fn effect(
         &mut self,
         project: ProjectId,
-        id: PersonId,
-        event: &AcceptedEvent,
-        changes: &Changes<'_>,
+        told: &Told<'_>,
         writes: &mut PersonChanges,
     ) {
+        let Told { id, event, received_at, changes } = told;
+        let id = *id;
         let known = self.known.entry((project.0, id)).or_insert(None);
         let before = known.as_ref().map(|k| k.version);
-        let (next, changed) = match known.take() {
+        let (next, effect) = match known.take() {
             Some(person) => changed(person, changes),
-            None => (created(event, changes), true),
+            None => created(event, changes),
         };
-        if changed {
+        if effect.too_large {
+            writes.too_large.push(*received_at);
+        }
+        if effect.changed {
             let expected = writes.writes.get(&id).map_or(before, |write| write.expected);
             writes.writes.insert(
                 id,
@@ -215,37 +233,53 @@ impl PersonCache {
     }
 }
 
-fn created(event: &AcceptedEvent, changes: &Changes<'_>) -> Known {
+/// What an event did to its person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Effect {
+    changed: bool,
+    /// What it asked for was not done because of the size.
+    too_large: bool,
+}
+
+fn created(event: &AcceptedEvent, changes: &Changes<'_>) -> (Known, Effect) {
+    let with_creator = |mut properties: Properties| {
+        if let Ok(value) = RawValue::from_string(format!("\"{}\"", event.uuid)) {
+            properties.insert("$creator_event_uuid".to_owned(), value);
+        }
+        text(&properties)
+    };
     let mut properties = Properties::new();
     changes.apply(&mut properties);
-    let creator = format!("\"{}\"", event.uuid);
-    if let Ok(value) = RawValue::from_string(creator) {
-        properties.insert("$creator_event_uuid".to_owned(), value);
+    let mut properties = with_creator(properties);
+    let too_large = properties.len() > PROPERTIES_LIMIT;
+    if too_large {
+        properties = with_creator(Properties::new());
     }
-    Known {
+    let person = Known {
         distinct_ids: vec![event.distinct_id.clone()],
-        properties: text(&properties),
+        properties,
         created_at: event.timestamp,
         is_identified: false,
         version: 0,
-    }
+    };
+    (person, Effect { changed: true, too_large })
 }
 
-fn changed(mut person: Known, changes: &Changes<'_>) -> (Known, bool) {
+fn changed(mut person: Known, changes: &Changes<'_>) -> (Known, Effect) {
     if changes.is_empty() {
-        return (person, false);
+        return (person, Effect::default());
     }
     let mut properties: Properties = serde_json::from_str(&person.properties).unwrap_or_default();
     if !changes.apply(&mut properties) {
-        return (person, false);
+        return (person, Effect::default());
     }
     let after = text(&properties);
     if after.len() > PROPERTIES_LIMIT {
-        return (person, false);
+        return (person, Effect { changed: false, too_large: true });
     }
     person.properties = after;
     person.version += 1;
-    (person, true)
+    (person, Effect { changed: true, too_large: false })
 }
 
 fn text(properties: &Properties) -> String {

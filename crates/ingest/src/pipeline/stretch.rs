@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
-use weir_model::outcomes::DropReason;
-use weir_model::{PersonId, ProjectId};
+use weir_model::ProjectId;
+use weir_model::outcomes::{DropReason, Warning};
 use weir_store::events::{
     Apply, BlockBuilder, Head, NewBlock, ProjectWrite, Sample, Span, StoredEvent, WarningCount,
     historical_partition, live_partition, open_block,
 };
 use weir_store::{Error, Store, events, persons};
 
-use super::persons::{Changes, PersonCache, PersonChanges};
+use super::persons::{Changes, PersonCache, PersonChanges, Told};
 use crate::batch::{Batch, BatchError};
 use crate::capture::{AcceptedEvent, DroppedEvent};
 use crate::log::Record;
@@ -43,7 +43,7 @@ impl Item {
             timestamp: event.timestamp,
             received_at: self.batch.received_at,
             properties: event.properties.clone(),
-            elements_chain: String::new(),
+            elements_chain: event.elements_chain.clone(),
             historical: self.batch.historical,
             warnings: event.warnings.iter().map(|w| w.code().to_owned()).collect(),
         }
@@ -206,7 +206,9 @@ impl Memory {
         for (project, part) in &stretch.parts {
             let persons = self.persons_of(store, *project, part).await?;
             let write = self.blocks_of(store, *project, partition, part).await?;
-            apply.projects.push(ProjectWrite { persons: persons.into_writes(), ..write });
+            let warnings = warnings(part, &persons.too_large);
+            let persons = persons.into_writes();
+            apply.projects.push(ProjectWrite { persons, warnings, ..write });
         }
         Ok(apply)
     }
@@ -217,17 +219,19 @@ impl Memory {
         project: ProjectId,
         part: &Part,
     ) -> Result<PersonChanges, Error> {
-        let mut told: Vec<(PersonId, &AcceptedEvent, Changes<'_>)> = Vec::new();
-        for event in part.items.iter().filter_map(Item::event) {
+        let mut all: Vec<Told<'_>> = Vec::new();
+        for item in &part.items {
+            let Some(event) = item.event() else { continue };
             let changes = Changes::read(&event.properties);
             if !changes.without_profile {
-                told.push((persons::first_id(project, &event.distinct_id), event, changes));
+                let id = persons::first_id(project, &event.distinct_id);
+                all.push(Told { id, event, received_at: item.received_at(), changes });
             }
         }
-        self.persons.load(store, project, told.iter().map(|(id, ..)| *id)).await?;
+        self.persons.load(store, project, all.iter().map(|told| told.id)).await?;
         let mut writes = PersonChanges::default();
-        for (id, event, changes) in &told {
-            self.persons.effect(project, *id, event, changes, &mut writes);
+        for told in &all {
+            self.persons.effect(project, told, &mut writes);
         }
         Ok(writes)
     }
@@ -283,7 +287,7 @@ impl Memory {
             head,
             is_first,
             persons: Vec::new(),
-            warnings: warnings(part),
+            warnings: Vec::new(),
             samples,
         })
     }
@@ -324,7 +328,8 @@ fn sample(skip: &Skip) -> Sample {
     }
 }
 
-fn warnings(part: &Part) -> Vec<WarningCount> {
+/// What was skipped or altered, and which persons became too large.
+fn warnings(part: &Part, persons_too_large: &[i64]) -> Vec<WarningCount> {
     let mut counts: BTreeMap<&'static str, (i64, Span)> = BTreeMap::new();
     let mut count = |code: &'static str, times: u64, at: i64| {
         let (count, seen) = counts.entry(code).or_insert((0, Span { from: at, to: at }));
@@ -342,6 +347,9 @@ fn warnings(part: &Part) -> Vec<WarningCount> {
         for warning in &event.warnings {
             count(warning.code(), 1, item.received_at());
         }
+    }
+    for at in persons_too_large {
+        count(Warning::PersonTooLarge.code(), 1, *at);
     }
     counts
         .into_iter()

@@ -312,6 +312,13 @@ async fn deleting_removes_what_makes_it_reachable() {
     assert_eq!((waiting[0].organization, &waiting[0].projects), (id, &vec![project.id]));
     let again = services.organizations.create(&ada, named("Zebra")).await.unwrap();
     assert_eq!(again.slug, "zebra");
+    let left = async |before| {
+        services.organizations.purge_deleted(before).await.unwrap();
+        rows::deletions(services.organizations.store()).await.unwrap().len()
+    };
+    let now = services.clock.now();
+    assert_eq!(left(now).await, 1, "too early");
+    assert_eq!(left(now.plus_seconds(1)).await, 0);
 }
 
 #[tokio::test]

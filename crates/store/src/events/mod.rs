@@ -23,12 +23,14 @@
 mod apply;
 mod block;
 mod keys;
+mod purge;
 mod read;
 
 pub use apply::{
     Apply, Head, NewBlock, PersonWrite, ProjectWrite, Sample, WarningCount, apply, position,
 };
 pub use block::{BlockBuilder, Span, StoredEvent, Summary};
+pub use purge::purge;
 pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, page, stored_uuids};
 
 use weir_model::ProjectId;

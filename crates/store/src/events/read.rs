@@ -28,7 +28,7 @@ const FIRST_ARRIVALS: u64 = 2_048;
 const HEADS: Statement = Statement::read("event heads", "SELECT * FROM $ids;");
 // One small row per project and partition: read once, at the start.
 const ALL_HEADS: Statement = Statement::read("all event heads", "SELECT * FROM event_head;");
-const BLOCKS: Statement = Statement::read("event blocks", "SELECT * FROM $ids;");
+pub(super) const BLOCKS: Statement = Statement::read("event blocks", "SELECT * FROM $ids;");
 const SUMMARIES: Statement = Statement::read("event summaries", "SELECT * FROM $ids;");
 const SUMMARY_RANGE: Statement =
     Statement::read("event summaries by arrival", "SELECT VALUE id FROM $range;");
@@ -40,9 +40,9 @@ const TIMES: Statement = Statement::read(
 const UUIDS: Statement = Statement::read("event uuids", "SELECT * FROM $ids;");
 
 #[derive(SurrealValue)]
-struct BlockRow {
+pub(super) struct BlockRow {
     id: RecordId,
-    data: Bytes,
+    pub(super) data: Bytes,
 }
 
 #[derive(SurrealValue)]
@@ -321,7 +321,7 @@ pub async fn arrivals(
 }
 
 /// First arrival numbers of the blocks that begin in the stretch, in order.
-async fn firsts_between(
+pub(super) async fn firsts_between(
     store: &Store,
     project: ProjectId,
     partition: u16,

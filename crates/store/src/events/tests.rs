@@ -1,11 +1,14 @@
 //! Applying and reading back, on a real engine in memory.
 
+use surrealdb::types::RecordId;
 use uuid::Uuid;
 use weir_model::events::EventQuery;
 use weir_model::{PersonId, ProjectId, Timestamp};
 
 use super::block::tests::event;
 use super::*;
+use crate::bind::bind;
+use crate::db::Statement;
 use crate::{Error, Location, Settings, Store, persons, warnings};
 
 const PROJECT: ProjectId = ProjectId(7);
@@ -45,6 +48,13 @@ fn stretch(partition: u16, from: u64, to: u64, events: &[StoredEvent]) -> Apply 
         samples: Vec::new(),
     };
     Apply { partition, from, to, projects: vec![write] }
+}
+
+/// Records of a table.
+async fn count(store: &Store, table: &str) -> usize {
+    const ALL: Statement = Statement::read("test", "SELECT VALUE id FROM type::table($table);");
+    let vars = bind! { table: table.to_owned() };
+    store.db.run(ALL, vars).await.unwrap().rows::<RecordId>(0).unwrap().len()
 }
 
 fn query(limit: usize) -> EventQuery {
@@ -200,4 +210,60 @@ async fn persons_and_warnings_are_written_with_the_events() {
         samples.iter().map(|s| s.key.as_str()).collect::<Vec<_>>(),
         ["drop-0-1", "drop-0-0"]
     );
+}
+
+#[tokio::test]
+async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
+    const TABLES: [&str; 8] = [
+        "event_block",
+        "event_summary",
+        "event_time",
+        "event_uuid",
+        "event_head",
+        "person",
+        "ingestion_warning",
+        "ingestion_sample",
+    ];
+    let store = store().await;
+    let fill = async |project: ProjectId, from: u64| {
+        let mut write = stretch(0, from, from + 1, &events(1, 40, "a"));
+        let part = &mut write.projects[0];
+        part.project = project;
+        part.persons = vec![PersonWrite {
+            id: persons::first_id(project, "a"),
+            distinct_ids: vec!["a".to_owned()],
+            properties: "{}".to_owned(),
+            created_at: 5,
+            is_identified: false,
+            expected: None,
+            version: 0,
+        }];
+        let seen = Span { from: 3, to: 4 };
+        part.warnings = vec![WarningCount { code: "too_deep".to_owned(), count: 1, seen }];
+        part.head.samples = 1;
+        part.samples = vec![Sample {
+            code: "too_deep".to_owned(),
+            received_at: 1,
+            event: None,
+            distinct_id: None,
+            payload: "{}".to_owned(),
+        }];
+        apply(&store, write).await.unwrap();
+    };
+    let counted = async || {
+        let mut counts = Vec::new();
+        for table in TABLES {
+            counts.push(count(&store, table).await);
+        }
+        counts
+    };
+    fill(PROJECT, 0).await;
+    let one = counted().await;
+    assert!(one.iter().all(|count| *count > 0), "{one:?}");
+    fill(ProjectId(8), 1).await;
+    purge(&store, PROJECT).await.unwrap();
+    assert_eq!(counted().await, one);
+    purge(&store, PROJECT).await.unwrap();
+    purge(&store, ProjectId(8)).await.unwrap();
+    assert_eq!(counted().await, vec![0; TABLES.len()]);
 }

@@ -46,6 +46,26 @@ fn dropped(raw: &str) -> DroppedEvent {
 }
 
 #[test]
+fn an_element_chain_becomes_a_field_of_its_own() {
+    let event = accepted(
+        r#"{"event":"$autocapture","distinct_id":"d","properties":
+            {"a\u0062":1,"$elements_chain":"button:text=\"Log in\"","b":[1.50]}}"#,
+    );
+    assert_eq!(event.elements_chain, r#"button:text="Log in""#);
+    assert_eq!(event.properties, r#"{"a\u0062":1,"b":[1.50]}"#);
+    let alone = accepted(
+        r#"{"event":"a","distinct_id":"d","properties":{"$elements_chain":"a:href=\"/\""}}"#,
+    );
+    assert_eq!(alone.properties, "{}");
+    // What is no text stays where it is.
+    let odd = accepted(r#"{"event":"a","distinct_id":"d","properties":{"$elements_chain":7}}"#);
+    assert_eq!(
+        (odd.elements_chain.as_str(), odd.properties.as_str()),
+        ("", r#"{"$elements_chain":7}"#)
+    );
+}
+
+#[test]
 fn what_is_dropped() {
     use DropReason::*;
     for (raw, reason) in [

@@ -1,0 +1,107 @@
+//! Removing everything that is stored of a deleted project: events and all that
+//! leads to them, persons, warnings.
+//!
+//! In small transactions, so that nothing else waits for long. What leads to a
+//! block goes before it and the heads go last: a purge that was interrupted
+//! starts over and finds the rest.
+
+use surrealdb::types::{RecordId, SurrealValue, Value};
+use weir_model::ProjectId;
+
+use super::block::{StoredEvent, decode};
+use super::keys;
+use super::read::{BLOCKS, BlockRow, firsts_between, heads};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Result, Store, persons, warnings};
+
+/// Arrival numbers looked at with one statement.
+const WINDOW: u64 = 50_000;
+/// Records deleted with one transaction.
+const CHUNK: usize = 1_000;
+
+const DELETE: Statement = Statement::read("purge records", "DELETE $ids RETURN NONE;");
+// A few hundred records at most, see `warnings`.
+const DELETE_WARNINGS: Statement = Statement::read(
+    "purge warnings",
+    "BEGIN; DELETE $counts RETURN NONE; DELETE $samples RETURN NONE; COMMIT;",
+);
+
+/// Removes what is stored of a project that no longer takes events. Does
+/// nothing when nothing is stored.
+///
+/// # Errors
+/// When the store cannot be read or written; a further call goes on.
+pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
+    let heads = heads(store, project).await?;
+    for (partition, head) in &heads {
+        let end = u64::try_from(head.last).unwrap_or(0) + 1;
+        let mut low = 0;
+        while low < end {
+            let high = low.saturating_add(WINDOW).min(end);
+            for first in firsts_between(store, project, *partition, low, high).await? {
+                purge_block(store, project, *partition, first).await?;
+            }
+            low = high;
+        }
+    }
+    let vars = bind! {
+        counts: warnings::of_project("ingestion_warning", project),
+        samples: warnings::of_project("ingestion_sample", project),
+    };
+    store.db.run(DELETE_WARNINGS, vars).await?;
+    delete(store, heads.keys().map(|partition| keys::head(project, *partition)).collect()).await
+}
+
+async fn purge_block(store: &Store, project: ProjectId, partition: u16, first: u64) -> Result<()> {
+    let block = keys::block(project, partition, first);
+    let row: Option<BlockRow> =
+        store.db.run(BLOCKS, bind! { ids: vec![block.clone()] }).await?.row(0)?;
+    let events = match row.map(|row| decode(&row.data)).transpose() {
+        Ok(events) => events.unwrap_or_default(),
+        Err(error) => {
+            tracing::error!(
+                %project, partition, first, %error,
+                "a damaged block is removed; records that lead to its events may stay"
+            );
+            Vec::new()
+        }
+    };
+    delete(store, leading_to(project, partition, first, &events)).await?;
+    delete(store, vec![keys::summary(project, partition, first), block]).await
+}
+
+/// Records that were written for the events of a block.
+fn leading_to(
+    project: ProjectId,
+    partition: u16,
+    first: u64,
+    events: &[StoredEvent],
+) -> Vec<RecordId> {
+    let mut ids = Vec::with_capacity(2 * events.len());
+    ids.extend(events.iter().map(|event| keys::uuid(project, event.uuid)));
+    let mut people: Vec<_> =
+        events.iter().map(|event| persons::first_id(project, &event.distinct_id)).collect();
+    people.sort_unstable();
+    people.dedup();
+    ids.extend(people.into_iter().map(|person| persons::key(project, person)));
+    // Which of the widths a write chose is not known here; ids of records that
+    // do not exist do no harm.
+    for width in keys::WIDTHS {
+        let mut buckets: Vec<i64> =
+            events.iter().map(|event| keys::bucket(event.timestamp, width)).collect();
+        buckets.sort_unstable();
+        buckets.dedup();
+        let pointer = |bucket| keys::time(project, width, bucket, partition, first);
+        ids.extend(buckets.into_iter().map(pointer));
+    }
+    ids
+}
+
+async fn delete(store: &Store, ids: Vec<RecordId>) -> Result<()> {
+    for chunk in ids.chunks(CHUNK) {
+        let ids: Vec<Value> = chunk.iter().map(|id| id.clone().into_value()).collect();
+        store.db.run(DELETE, bind! { ids: ids }).await?;
+    }
+    Ok(())
+}
