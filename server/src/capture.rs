@@ -19,11 +19,12 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use tokio::runtime::Handle;
 use tokio::time::timeout_at;
-use weir_ingest::batch::Batch;
+use weir_ingest::batch::{Batch, Sealed};
 use weir_ingest::capture::{
     self as capture, CaptureError, CapturePath, CaptureRequest, Context, Decision,
 };
 use weir_ingest::log::AppendError;
+use weir_model::outcomes::DropReason;
 use weir_model::{ProjectId, Timestamp};
 
 use crate::app::App;
@@ -35,8 +36,9 @@ use crate::limits::HeldBytes;
 use crate::tokens::Verdict;
 
 const ALLOWED: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
-/// Packed bodies of at least this size may take long to unpack.
-const HEAVY_GZIP: usize = 4 << 10;
+/// Bodies of at least this size that are not plain JSON may take long to unpack:
+/// a thousand times what they look like.
+const HEAVY_PACKED: usize = 1 << 10;
 
 /// The capture path that a request names, without the slash at the end.
 #[must_use]
@@ -98,7 +100,7 @@ async fn take(app: &App, path: CapturePath, request: Request) -> ApiResult<Respo
     let deadline = tokio::time::Instant::now() + app.limits.capture_time;
     let (parts, unread) = request.into_parts();
     let limits = &app.limits.capture_body;
-    let reading = body::collect(&parts.headers, unread, limits, &app.shares.bytes);
+    let reading = body::collect(&parts.headers, unread, limits, &app.shares.capture_bytes);
     let collected = timeout_at(deadline, reading)
         .await
         .map_err(|_elapsed| ApiError::TooSlow)?
@@ -113,7 +115,7 @@ async fn take(app: &App, path: CapturePath, request: Request) -> ApiResult<Respo
     let work = Arc::new(parts);
     timeout_at(deadline, keep(app, path, received_at, work, collected))
         .await
-        .map_err(|_elapsed| not_accepted("the append took too long"))??;
+        .map_err(|_elapsed| not_accepted("the request took too long"))??;
     Ok(if beacon { StatusCode::NO_CONTENT.into_response() } else { accepted() })
 }
 
@@ -126,7 +128,7 @@ async fn keep(
     collected: Collected,
 ) -> ApiResult<()> {
     let Collected { bytes, held } = collected;
-    let (project, batch, _held) = if is_heavy(app, &bytes) {
+    let (project, outcome, _held) = if is_heavy(app, &bytes) {
         let turn = Arc::clone(&app.shares.heavy)
             .acquire_owned()
             .await
@@ -143,16 +145,18 @@ async fn keep(
     } else {
         prepare(app, path, received_at, &parts, bytes, held).await?
     };
-    append(app, project, batch).await
+    append(app, project, outcome).await
 }
 
+/// Whether working on a body could hold up a thread that serves connections.
 fn is_heavy(app: &App, body: &[u8]) -> bool {
-    let packed = body.starts_with(&[0x1f, 0x8b]);
-    body.len() >= app.limits.heavy_body || packed && body.len() >= HEAVY_GZIP
+    let plain =
+        body.trim_ascii_start().starts_with(b"{") || body.trim_ascii_start().starts_with(b"[");
+    body.len() >= if plain { app.limits.heavy_body } else { HEAVY_PACKED }
 }
 
-/// Decodes a body and decides on its events. The bytes held grow by the
-/// unpacked text and by the events that are made of it.
+/// Decodes a body, decides on its events and encodes them for the log. The bytes
+/// held grow by the unpacked text and by the events that are made of it.
 async fn prepare(
     app: &App,
     path: CapturePath,
@@ -160,7 +164,7 @@ async fn prepare(
     parts: &Parts,
     body: Bytes,
     mut held: HeldBytes,
-) -> ApiResult<(ProjectId, Batch, HeldBytes)> {
+) -> ApiResult<(ProjectId, Outcome, HeldBytes)> {
     let sent_bytes = body.len();
     let payload = capture::decode(CaptureRequest {
         path,
@@ -194,15 +198,33 @@ async fn prepare(
             Decision::Drop(event) => captured.push_dropped(event),
         }
     }
-    Ok((rules.id, captured, held))
+    Ok((rules.id, Outcome::of(captured), held))
 }
 
-async fn append(app: &App, project: ProjectId, batch: Batch) -> ApiResult<()> {
-    let accepted = batch.accepted.len() as u64;
-    let mut dropped = batch.dropped_further.clone();
-    dropped.extend(batch.dropped.iter().map(|event| (event.reason, 1)));
+/// What became of the events of a request.
+struct Outcome {
+    sealed: Sealed,
+    accepted: u64,
+    dropped: Vec<(DropReason, u64)>,
+}
+
+impl Outcome {
+    fn of(batch: Batch) -> Self {
+        let mut dropped = batch.dropped_further.clone();
+        dropped.extend(batch.dropped.iter().map(|event| (event.reason, 1)));
+        Self { accepted: batch.accepted.len() as u64, dropped, sealed: batch.seal() }
+    }
+}
+
+async fn append(app: &App, project: ProjectId, outcome: Outcome) -> ApiResult<()> {
+    let Outcome { sealed, accepted, dropped } = outcome;
     let began = Instant::now();
-    app.ingest.append(project, batch).await.map_err(|error| match error {
+    // What is given up here may be stored later all the same: sending it again
+    // does no harm (ingestion 6).
+    let appended = tokio::time::timeout(app.limits.append_time, app.ingest.append(project, sealed))
+        .await
+        .map_err(|_elapsed| not_accepted("the append took too long"))?;
+    appended.map_err(|error| match error {
         AppendError::Busy => not_accepted("the ingest log is busy"),
         AppendError::DiskLow => not_accepted("too little free disk space"),
         AppendError::Poisoned => not_accepted("the ingest log has failed"),

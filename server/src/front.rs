@@ -199,7 +199,7 @@ impl Front {
             request
         } else {
             let (parts, unread) = request.into_parts();
-            let collected = body::collect(&parts.headers, unread, limits, &shares.bytes)
+            let collected = body::collect(&parts.headers, unread, limits, &shares.management_bytes)
                 .await
                 .map_err(|fault| fault.into_api_error(limits))?;
             held = Some(collected.held);

@@ -61,8 +61,10 @@ pub struct Limits {
     pub api_body: BodyLimits,
     /// Bodies of the web app.
     pub web_body: BodyLimits,
-    /// Bytes of all bodies that are held at a time.
-    pub bytes_in_flight: usize,
+    /// Bytes of capture bodies, and of what is made of them, held at a time.
+    pub capture_bytes: usize,
+    /// Bytes of bodies of the management API and the web app held at a time.
+    pub management_bytes: usize,
     /// Capture requests that are worked on at a time.
     pub capture_requests: usize,
     /// Management requests that are worked on at a time.
@@ -71,6 +73,8 @@ pub struct Limits {
     pub web_requests: usize,
     /// Bodies of at least this size are decoded off the threads that serve connections.
     pub heavy_body: usize,
+    /// Until appended events are on stable storage.
+    pub append_time: Duration,
     /// For a capture request from its first byte to its answer.
     pub capture_time: Duration,
     /// For a management or web request until its answer begins.
@@ -101,11 +105,13 @@ impl Default for Limits {
             },
             api_body: page_body,
             web_body: page_body,
-            bytes_in_flight: 256 * MIB,
+            capture_bytes: 256 * MIB,
+            management_bytes: 32 * MIB,
             capture_requests: 1024,
             api_requests: 128,
             web_requests: 128,
             heavy_body: 64 * KIB,
+            append_time: Duration::from_secs(5),
             capture_time: Duration::from_secs(60),
             api_time: Duration::from_secs(30),
         }
@@ -127,8 +133,10 @@ impl Limits {
 /// The shares in use: cheap to clone, the same for all requests.
 #[derive(Debug, Clone)]
 pub struct Shares {
-    /// Bytes of bodies.
-    pub bytes: Arc<Semaphore>,
+    /// Bytes of capture bodies.
+    pub capture_bytes: Arc<Semaphore>,
+    /// Bytes of bodies of the management API and the web app.
+    pub management_bytes: Arc<Semaphore>,
     /// Capture requests.
     pub capture: Arc<Semaphore>,
     /// Management requests.
@@ -145,7 +153,8 @@ impl Shares {
     pub fn new(limits: &Limits) -> Self {
         let share = |size: usize| Arc::new(Semaphore::new(size));
         Self {
-            bytes: share(limits.bytes_in_flight),
+            capture_bytes: share(limits.capture_bytes),
+            management_bytes: share(limits.management_bytes),
             capture: share(limits.capture_requests),
             api: share(limits.api_requests),
             web: share(limits.web_requests),
@@ -154,7 +163,7 @@ impl Shares {
     }
 }
 
-/// Bytes taken from the budget of all bodies; given back when dropped.
+/// Bytes taken from a budget of bodies; given back when dropped.
 #[derive(Debug)]
 pub struct HeldBytes {
     budget: Arc<Semaphore>,
@@ -199,17 +208,17 @@ mod tests {
 
     #[test]
     fn bytes_come_back() {
-        let limits = Limits { bytes_in_flight: 100, ..Limits::default() };
+        let limits = Limits { capture_bytes: 100, ..Limits::default() };
         let shares = Shares::new(&limits);
-        let mut first = HeldBytes::none(shares.bytes.clone());
+        let mut first = HeldBytes::none(shares.capture_bytes.clone());
         assert_eq!(first.grow_to(60), Ok(()));
         assert_eq!(first.grow_to(50), Ok(()));
-        let mut second = HeldBytes::none(shares.bytes.clone());
+        let mut second = HeldBytes::none(shares.capture_bytes.clone());
         assert_eq!(second.grow_to(41), Err(Exhausted));
         assert_eq!(second.grow_to(40), Ok(()));
         drop(first);
         assert_eq!(second.grow_to(100), Ok(()));
         drop(second);
-        assert_eq!(shares.bytes.available_permits(), 100);
+        assert_eq!(shares.capture_bytes.available_permits(), 100);
     }
 }

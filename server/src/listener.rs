@@ -104,7 +104,9 @@ fn protocols(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_read)
+        // Hyper's would also end connections that wait for their next request;
+        // the stream has its own.
+        .header_read_timeout(None)
         .max_headers(limits.header_lines)
         .max_buf_size(limits.header_bytes)
         .half_close(false);
@@ -140,7 +142,7 @@ async fn connection(
             }
         }
     });
-    let io = TokioIo::new(FirstBytes::new(stream, limits.first_bytes));
+    let io = TokioIo::new(Patience::new(stream, Arc::clone(&activity), limits));
     let mut served = std::pin::pin!(builder.serve_connection(io, service));
     let mut stopping = std::pin::pin!(app.stopping.begun());
     let mut told = false;
@@ -266,45 +268,87 @@ fn network_of(peer: IpAddr) -> IpAddr {
 /// What an HTTP/2 client sends first.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A stream that fails when its first bytes do not come in time. Telling the
+/// A stream that fails when a client takes too long to say what it wants: with
+/// its first bytes, and with the headers of every HTTP/1 request. Telling the
 /// protocols apart reads bytes before any of hyper's timers runs: without this,
 /// a client could open a connection, send a `P` and stay.
-struct FirstBytes {
+struct Patience {
     stream: TcpStream,
-    /// Until the protocol is known.
+    activity: Arc<Activity>,
+    header_read: Duration,
+    /// Until the protocol is known, or the headers of a request are complete.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// Bytes of the preface that came.
-    matched: usize,
+    /// What the deadline is for.
+    waits_for: WaitsFor,
 }
 
-impl FirstBytes {
-    fn new(stream: TcpStream, within: Duration) -> Self {
-        Self { stream, deadline: Some(Box::pin(tokio::time::sleep(within))), matched: 0 }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WaitsFor {
+    /// The protocol; so many bytes of the preface came.
+    Protocol(usize),
+    /// The headers of a request of HTTP/1; so many requests had begun before.
+    Headers(usize),
+    /// HTTP/2, which has limits of its own.
+    Nothing,
+}
+
+impl Patience {
+    fn new(stream: TcpStream, activity: Arc<Activity>, limits: &ConnectionLimits) -> Self {
+        Self {
+            stream,
+            activity,
+            header_read: limits.header_read,
+            deadline: Some(Box::pin(tokio::time::sleep(limits.first_bytes))),
+            waits_for: WaitsFor::Protocol(0),
+        }
     }
 
-    /// The protocol is known at the first byte that is not the preface's, or
-    /// when the preface is complete.
+    /// Bytes came.
     fn note(&mut self, bytes: &[u8]) {
-        let expected = PREFACE.iter().skip(self.matched);
-        let same = bytes.iter().zip(expected).take_while(|(a, b)| a == b).count();
-        self.matched += same;
-        if same < bytes.len() || self.matched == PREFACE.len() {
+        if let WaitsFor::Protocol(matched) = self.waits_for {
+            // Known at the first byte that is not the preface's, or when the
+            // preface is complete.
+            let expected = PREFACE.iter().skip(matched);
+            let same = bytes.iter().zip(expected).take_while(|(a, b)| a == b).count();
+            if matched + same == PREFACE.len() {
+                self.waits_for = WaitsFor::Nothing;
+                self.deadline = None;
+            } else if same < bytes.len() {
+                self.waits_for = WaitsFor::Headers(0);
+                self.deadline = Some(Box::pin(tokio::time::sleep(self.header_read)));
+            } else {
+                self.waits_for = WaitsFor::Protocol(matched + same);
+            }
+        } else if matches!(self.waits_for, WaitsFor::Headers(_))
+            && self.deadline.is_none()
+            && self.activity.busy.load(Ordering::Acquire) == 0
+        {
+            self.waits_for = WaitsFor::Headers(self.activity.begun.load(Ordering::Acquire));
+            self.deadline = Some(Box::pin(tokio::time::sleep(self.header_read)));
+        }
+    }
+
+    /// The headers are complete when their request has begun.
+    fn look(&mut self) {
+        if let WaitsFor::Headers(before) = self.waits_for
+            && self.activity.begun.load(Ordering::Acquire) != before
+        {
             self.deadline = None;
         }
     }
 }
 
-impl AsyncRead for FirstBytes {
+impl AsyncRead for Patience {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
+        self.look();
         let outcome = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if self.deadline.is_some() {
-            let new = buffer.filled().get(before..).unwrap_or_default().to_vec();
-            self.note(&new);
+        if let Some(new) = buffer.filled().get(before..).filter(|new| !new.is_empty()) {
+            self.note(new);
         }
         if outcome.is_pending()
             && let Some(deadline) = &mut self.deadline
@@ -316,7 +360,7 @@ impl AsyncRead for FirstBytes {
     }
 }
 
-impl AsyncWrite for FirstBytes {
+impl AsyncWrite for Patience {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -2,10 +2,10 @@
 //! process lives, and whether it should be sent requests.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use futures::FutureExt as _;
 use http::{HeaderValue, Method, StatusCode, Uri, header};
 use serde_json::json;
 use weir_store::disk::DiskLevel;
@@ -27,6 +27,9 @@ pub enum Probe {
 
 /// Parts that readiness asks for.
 const ALL: [&str; 4] = ["http", "ingest", "store", "disk"];
+/// Acknowledged events that wait for so long, without any becoming readable,
+/// are a fault (ingestion 8).
+const STALL: Duration = Duration::from_secs(30);
 /// Parts that capture alone needs: events are accepted without the store.
 const EVENTS: [&str; 3] = ["http", "ingest", "disk"];
 
@@ -80,7 +83,7 @@ async fn ready(app: &App, query: Option<&str>) -> Response {
     };
     let state: BTreeMap<&str, bool> = [
         ("http", !app.stopping.has_begun()),
-        ("ingest", app.ingest.failed().now_or_never().is_none()),
+        ("ingest", app.ingest.accepts() && app.ingest.stalled_for(Instant::now()) < STALL),
         ("store", app.services.identity.is_set_up().await.is_ok()),
         ("disk", app.disk.level() == DiskLevel::Ok),
     ]

@@ -8,7 +8,7 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -120,7 +120,7 @@ impl Server {
 
         let mut watching = JoinSet::new();
         watching.spawn(app.tokens.clone().keep_fresh());
-        watching.spawn(watch_disk(app.clone(), store.clone()));
+        watching.spawn(watch(app.clone(), store.clone()));
         watching.spawn(purge_deleted(app.clone()));
         if let Some(tcp) = metrics_tcp {
             tracing::info!(address = %tcp.local_addr()?, "metrics at /metrics");
@@ -189,12 +189,13 @@ async fn open_ingest(directory: &Path, store: &Store) -> Result<Ingest, ServeErr
     Ok(Ingest::start(directory, LogSettings::default(), store.clone()).await?)
 }
 
-/// The disk guard, and the gauges that nobody else sets.
-async fn watch_disk(app: App, store: Store) {
+/// The disk guard, the progress of ingestion, and the gauges that nobody else sets.
+async fn watch(app: App, store: Store) {
     let mut tick = tokio::time::interval(LOOK);
     loop {
         tick.tick().await;
         store.check_disk();
+        app.ingest.look(Instant::now());
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
         let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
         app.metrics.apply_lag_bytes.set(lag);

@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 use weir_model::ProjectId;
-use weir_store::events::{self, Apply, BlockBuilder, Head, NewBlock, ProjectWrite, StoredEvent};
+use weir_store::events::{
+    self, Apply, BlockBuilder, Head, NewBlock, Position, ProjectWrite, StoredEvent,
+};
 use weir_store::{Error, Location, Result, Settings, Store};
 
 use crate::events::{People, Source, properties};
@@ -108,7 +110,7 @@ impl Writer {
     /// # Errors
     /// When the store cannot be read.
     pub async fn open(store: &Store, partition: u16) -> Result<Self> {
-        let position = events::position(store, partition).await?;
+        let position = events::position(store, partition).await?.offset;
         let (head, open) = match events::head(store, PROJECT, partition).await? {
             Some(head) => {
                 let open = events::open_block(store, PROJECT, partition, &head).await?;
@@ -173,8 +175,12 @@ impl Writer {
             samples: Vec::new(),
         };
         let to = self.position + new.len() as u64;
-        let apply =
-            Apply { partition: self.partition, from: self.position, to, projects: vec![write] };
+        let apply = Apply {
+            partition: self.partition,
+            from: Position::at(self.position),
+            to: Position::at(to),
+            projects: vec![write],
+        };
         events::apply(&self.store, apply).await?;
         self.position = to;
         Ok(())

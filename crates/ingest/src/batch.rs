@@ -4,8 +4,10 @@
 //! The first byte of the encoded form says how to read the rest, so that a
 //! later program can read what an earlier one wrote.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use weir_model::outcomes::DropReason;
 
 use crate::capture::{AcceptedEvent, DroppedEvent};
@@ -34,6 +36,24 @@ pub struct Batch {
     pub dropped: Vec<DroppedEvent>,
     /// How many more were dropped than are listed, by reason.
     pub dropped_further: Vec<(DropReason, u64)>,
+}
+
+/// A batch as the log takes it: encoded once, by whoever made it.
+#[derive(Debug, Clone)]
+pub struct Sealed {
+    pub(crate) batch: Arc<Batch>,
+    pub(crate) payload: Bytes,
+    pub(crate) payload_crc: u32,
+    /// How many arrival numbers it takes.
+    pub(crate) count: u32,
+}
+
+impl Sealed {
+    /// Whether nothing of the request is to be kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
 }
 
 /// Dropped events of one request that are kept with their content. A hostile
@@ -76,9 +96,39 @@ impl Batch {
         }
     }
 
-    /// The encoded form, and how many arrival numbers the batch takes.
+    /// Bytes that the batch takes in memory, roughly.
     #[must_use]
-    pub fn encode(&self) -> (Vec<u8>, u32) {
+    pub fn memory(&self) -> usize {
+        let accepted = self.accepted.iter().map(|event| {
+            size_of::<AcceptedEvent>()
+                + event.event.len()
+                + event.distinct_id.len()
+                + event.properties.len()
+                + event.elements_chain.len()
+        });
+        let dropped = self.dropped.iter().map(|event| {
+            let texts = [&event.event, &event.distinct_id];
+            size_of::<DroppedEvent>()
+                + event.sample.len()
+                + texts.into_iter().flatten().map(String::len).sum::<usize>()
+        });
+        size_of::<Self>() + accepted.sum::<usize>() + dropped.sum::<usize>()
+    }
+
+    /// Encodes the batch: a large one takes a while.
+    #[must_use]
+    pub fn seal(self) -> Sealed {
+        let (payload, count) = self.encode();
+        Sealed {
+            payload_crc: crc32c::crc32c(&payload),
+            payload: payload.into(),
+            count,
+            batch: Arc::new(self),
+        }
+    }
+
+    /// The encoded form, and how many arrival numbers the batch takes.
+    fn encode(&self) -> (Vec<u8>, u32) {
         let count = u32::try_from(self.accepted.len()).unwrap_or(u32::MAX);
         // Encoding plain data into memory cannot fail.
         let plain = postcard::to_extend(self, vec![PLAIN]).unwrap_or_default();

@@ -18,16 +18,17 @@ mod pipeline;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use weir_model::ProjectId;
 use weir_store::{Store, events};
 
-use crate::batch::Batch;
+use crate::batch::Sealed;
 use crate::live::LiveFeed;
-use crate::log::{AppendError, IngestLog, LocalLog, LogError, LogSettings, Offset};
+use crate::log::{AppendError, Applied, IngestLog, LocalLog, LogError, LogSettings, Offset};
 use crate::pipeline::{Consumer, Progress};
 
 /// Why ingestion could not start.
@@ -49,6 +50,15 @@ pub struct Ingest {
     live: LiveFeed,
     stop: watch::Sender<bool>,
     consumers: Arc<tokio::sync::Mutex<JoinSet<()>>>,
+    stall: Arc<Mutex<Stall>>,
+}
+
+/// The last look at the progress of the consumers.
+#[derive(Debug, Default)]
+struct Stall {
+    position: u64,
+    /// Since when there is something to do and nothing is done.
+    since: Option<Instant>,
 }
 
 impl Ingest {
@@ -66,11 +76,18 @@ impl Ingest {
             positions.push(events::position(&store, partition).await?);
         }
         let next_arrivals = events::next_arrivals(&store).await?;
-        let progress = Arc::new(Progress::new(positions.clone()));
-        let applied = Offset(progress.lowest());
+        let offsets: Vec<u64> = positions.iter().map(|position| position.offset).collect();
+        let highest = positions.iter().map(|position| {
+            // Within a record: it must be there from its first byte on.
+            position.offset + u64::from(position.index > 0)
+        });
+        let highest = Offset(highest.max().unwrap_or(0));
+        let progress = Arc::new(Progress::new(offsets));
+        let lowest = Offset(progress.lowest());
+        let applied = Applied { lowest, highest };
         let disk = store.disk();
         let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, applied, disk)?);
-        log.retain(applied);
+        log.retain(lowest);
         let live = LiveFeed::default();
         let stop = watch::channel(false).0;
         let mut consumers = JoinSet::new();
@@ -79,6 +96,7 @@ impl Ingest {
             let consumer = Consumer {
                 partition,
                 position,
+                stored: position,
                 log: shared,
                 store: store.clone(),
                 live: live.clone(),
@@ -87,7 +105,7 @@ impl Ingest {
             consumers.spawn(consumer.run(stop.subscribe()));
         }
         let consumers = Arc::new(tokio::sync::Mutex::new(consumers));
-        Ok(Self { log, progress, live, stop, consumers })
+        Ok(Self { log, progress, live, stop, consumers, stall: Arc::default() })
     }
 
     /// Appends a batch; resolves when it is on stable storage. A batch with
@@ -95,7 +113,7 @@ impl Ingest {
     ///
     /// # Errors
     /// When it was not accepted: nothing of it is stored.
-    pub async fn append(&self, project: ProjectId, batch: Batch) -> Result<(), AppendError> {
+    pub async fn append(&self, project: ProjectId, batch: Sealed) -> Result<(), AppendError> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -129,9 +147,48 @@ impl Ingest {
         let _ = lowest.wait_for(|position| *position >= end).await;
     }
 
-    /// Returns when the log has failed: the process should end then.
+    /// Returns when the log has failed or a consumer has ended: the process
+    /// should end then, because what it acknowledges would not become readable.
     pub async fn failed(&self) {
-        self.log.failed().await;
+        let ended = async {
+            // Free again when this is given up, as it is before closing.
+            let mut consumers = self.consumers.lock().await;
+            match consumers.join_next().await {
+                Some(Err(error)) => tracing::error!(%error, "a consumer of the ingest log ended"),
+                Some(Ok(())) => tracing::error!("a consumer of the ingest log ended"),
+                // Closed already.
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.log.failed() => {}
+            () = ended => {}
+        }
+    }
+
+    /// Whether the log takes events.
+    #[must_use]
+    pub fn accepts(&self) -> bool {
+        !self.log.is_poisoned()
+    }
+
+    /// Looks whether events become readable, and frees what a low disk needs;
+    /// to be called every second.
+    pub fn look(&self, now: Instant) {
+        let lowest = self.progress.lowest();
+        let mut stall = self.stall.lock();
+        let is_moving = self.lag_bytes() == 0 || stall.position != lowest;
+        if is_moving || stall.since.is_none() {
+            *stall = Stall { position: lowest, since: (!is_moving).then_some(now) };
+        }
+        drop(stall);
+        self.log.retain(Offset(lowest));
+    }
+
+    /// For how long nothing of what waits has become readable.
+    #[must_use]
+    pub fn stalled_for(&self, now: Instant) -> Duration {
+        self.stall.lock().since.map_or(Duration::ZERO, |since| now.duration_since(since))
     }
 
     /// Accepts nothing more, waits until what was accepted is applied (at most

@@ -36,10 +36,10 @@ async fn what_is_appended_can_be_read_exactly_once() {
     for n in 0..60_u32 {
         let batch = batch(&format!("user-{}", n % 7), n % 50 + 1);
         sent.extend(batch.accepted.iter().map(|e| e.uuid));
-        ingest.append(PROJECT, batch.clone()).await.unwrap();
+        ingest.append(PROJECT, batch.clone().seal()).await.unwrap();
         if n % 10 == 0 {
             // A client that did not get its answer sends the same again.
-            ingest.append(PROJECT, batch).await.unwrap();
+            ingest.append(PROJECT, batch.seal()).await.unwrap();
         }
     }
     ingest.applied().await;
@@ -64,8 +64,10 @@ async fn the_same_uuid_live_and_historical_is_stored_once() {
         let live = batch(&format!("user-{round}"), 5);
         let historical = Batch { historical: true, ..live.clone() };
         // Both partitions work on them at the same time.
-        let (first, second) =
-            tokio::join!(ingest.append(PROJECT, live), ingest.append(PROJECT, historical));
+        let (first, second) = tokio::join!(
+            ingest.append(PROJECT, live.seal()),
+            ingest.append(PROJECT, historical.seal())
+        );
         first.unwrap();
         second.unwrap();
     }
@@ -74,6 +76,33 @@ async fn the_same_uuid_live_and_historical_is_stored_once() {
     let counts = warnings::counts(&store, PROJECT).await.unwrap();
     assert_eq!((counts[0].code.as_str(), counts[0].count), ("duplicate_uuid", 100));
     ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_of_many_events_is_applied_in_steps() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let mut large = batch("ada", 9_500);
+    for (n, event) in large.accepted.iter_mut().enumerate() {
+        event.distinct_id = format!("user-{}", n % 3);
+    }
+    large.accepted[9_000].uuid = large.accepted[10].uuid;
+    for _ in 0..3 {
+        large.push_dropped(dropped(DropReason::MissingEventName));
+    }
+    ingest.append(PROJECT, large.seal()).await.unwrap();
+    ingest.append(PROJECT, batch("user-0", 1).seal()).await.unwrap();
+    ingest.applied().await;
+    assert_eq!(all(&store).await.len(), 9_500);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+    assert_eq!(counts, [("duplicate_uuid", 1), ("missing_event_name", 3)]);
+    ingest.close(Duration::from_secs(10)).await;
+    // Nothing of it is looked at again.
+    let again = start(place.path(), &store).await;
+    again.applied().await;
+    assert_eq!(all(&store).await.len(), 9_500);
+    again.close(Duration::from_secs(10)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,9 +115,9 @@ async fn a_person_beyond_its_size_is_kept_as_it_was_and_counted() {
         batch.accepted[0].properties = format!(r#"{{"$set":{{"{name}":"{long}"}}}}"#);
         batch
     };
-    ingest.append(PROJECT, told("a", 600_000)).await.unwrap();
-    ingest.append(PROJECT, told("b", 10)).await.unwrap();
-    ingest.append(PROJECT, told("c", 600_000)).await.unwrap();
+    ingest.append(PROJECT, told("a", 600_000).seal()).await.unwrap();
+    ingest.append(PROJECT, told("b", 10).seal()).await.unwrap();
+    ingest.append(PROJECT, told("c", 600_000).seal()).await.unwrap();
     ingest.applied().await;
     assert_eq!(all(&store).await.len(), 3);
     let id = persons::first_id(PROJECT, "ada");
@@ -107,12 +136,12 @@ async fn a_person_beyond_its_size_is_kept_as_it_was_and_counted() {
 async fn a_start_goes_on_where_the_last_one_stopped() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;
-    ingest.append(PROJECT, batch("a", 10)).await.unwrap();
+    ingest.append(PROJECT, batch("a", 10).seal()).await.unwrap();
     // Without patience: what is not applied yet is left to the next start.
     ingest.close(Duration::ZERO).await;
     drop(ingest);
     let ingest = start(place.path(), &store).await;
-    ingest.append(PROJECT, batch("a", 5)).await.unwrap();
+    ingest.append(PROJECT, batch("a", 5).seal()).await.unwrap();
     ingest.applied().await;
     let mut arrivals: Vec<u64> = all(&store).await.iter().map(|e| e.arrival).collect();
     arrivals.sort_unstable();
@@ -127,7 +156,7 @@ async fn events_of_one_distinct_id_keep_their_order() {
         let mut one = batch("ada", 1);
         one.accepted[0].properties =
             format!(r#"{{"$set":{{"last":{value}}},"$set_once":{{"first":{value}}}}}"#);
-        ingest.append(PROJECT, one).await.unwrap();
+        ingest.append(PROJECT, one.seal()).await.unwrap();
     }
     ingest.applied().await;
     let id = persons::first_id(PROJECT, "ada");
@@ -150,7 +179,7 @@ async fn dropped_events_are_counted_sampled_and_shown_live() {
         uuid: None,
         sample: r#"{"event":"no id"}"#.to_owned(),
     });
-    ingest.append(PROJECT, mixed).await.unwrap();
+    ingest.append(PROJECT, mixed.seal()).await.unwrap();
     ingest.applied().await;
     let rows = [live.recv().await.unwrap(), live.recv().await.unwrap()];
     let dropped = rows.iter().find(|r| r.event.as_deref() == Some("no id")).unwrap();
@@ -167,7 +196,7 @@ async fn events_without_a_profile_make_no_person() {
     let ingest = start(place.path(), &store).await;
     let mut anonymous = batch("visitor", 1);
     anonymous.accepted[0].properties = r#"{"$process_person_profile":false}"#.to_owned();
-    ingest.append(PROJECT, anonymous).await.unwrap();
+    ingest.append(PROJECT, anonymous.seal()).await.unwrap();
     ingest.applied().await;
     let id = persons::first_id(PROJECT, "visitor");
     assert!(persons::by_ids(&store, PROJECT, &[id]).await.unwrap().is_empty());

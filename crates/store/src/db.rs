@@ -142,10 +142,16 @@ impl Db {
         let db = self.clone();
         match tokio::spawn(async move { db.attempts(statement, vars).await }).await {
             Ok(outcome) => outcome,
-            Err(join) => Err(Error::Storage {
-                statement: statement.name,
-                detail: format!("the task ended early: {join}"),
-            }),
+            Err(join) => {
+                let detail = format!("the task ended early: {join}");
+                let error = Error::Storage { statement: statement.name, detail };
+                // Cancelled: the runtime is going. A panic below a statement may
+                // have left anything behind.
+                if join.is_panic() {
+                    self.stop(&error);
+                }
+                Err(error)
+            }
         }
     }
 
@@ -231,13 +237,16 @@ fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Fa
     if conflict {
         return Failure::Conflict;
     }
+    let all = || errors.iter().map(surrealdb::types::Error::message).collect::<Vec<_>>().join("; ");
+    if errors.iter().any(is_storage) {
+        return Failure::Final(Error::Storage { statement, detail: all() });
+    }
     // Statements after (and before) the one that failed are reported as errors too.
     let telling = |error: &&surrealdb::types::Error| {
         !matches!(error.query_details(), Some(QueryError::NotExecuted | QueryError::Cancelled))
     };
     let chosen = errors.iter().find(telling).or_else(|| errors.first());
     let detail = chosen.map_or_else(String::new, |error| error.message().to_owned());
-    let all = || errors.iter().map(surrealdb::types::Error::message).collect::<Vec<_>>().join("; ");
     Failure::Final(match chosen {
         Some(error) if error.is_thrown() => {
             let reason = detail.rsplit(": ").next().unwrap_or(&detail).to_owned();
@@ -246,20 +255,28 @@ fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Fa
         Some(error) if error.is_already_exists() || detail.contains("already exists") => {
             Error::Exists { statement, detail }
         }
-        Some(error) if error.is_internal() && is_storage(&detail) => {
-            Error::Storage { statement, detail: all() }
-        }
         Some(_) | None => Error::Shape { statement, detail: all() },
     })
 }
 
-/// Whether an internal error comes from below the query engine. The engine gives
-/// no kind for it; these are the openings of its storage layer's messages and of
-/// RocksDB's.
-fn is_storage(detail: &str) -> bool {
-    ["problem with the datastore", "problem with a transaction", "IO error", "Corruption"]
+/// Whether an error comes from below the query engine, which gives no kind for
+/// it: these are the openings of its storage layer's messages and of RocksDB's.
+/// A commit that failed there is reported as a statement that was not executed.
+fn is_storage(error: &surrealdb::types::Error) -> bool {
+    let below = matches!(error.query_details(), Some(QueryError::NotExecuted));
+    if !error.is_internal() && !below {
+        return false;
+    }
+    const COMMIT: &str = "Cannot COMMIT: ";
+    const NOT_EXECUTED: &str = "The query was not executed due to a failed transaction. ";
+    let message = error.message();
+    let message = message.strip_prefix(COMMIT).unwrap_or(message);
+    let message = message.strip_prefix(NOT_EXECUTED).unwrap_or(message);
+    ["There was a problem with the datastore", "There was a problem with a transaction"]
         .iter()
-        .any(|opening| detail.contains(opening))
+        .any(|opening| message.starts_with(opening))
+        || (error.is_internal()
+            && ["IO error", "Corruption"].iter().any(|sign| message.contains(sign)))
 }
 
 /// A factor between 0.5 and 1.5 that differs between tries and callers, so that
@@ -268,4 +285,56 @@ fn jitter(attempt: u32) -> f64 {
     let address = std::ptr::from_ref(&attempt) as usize;
     let mixed = (address as u64 ^ u64::from(attempt)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     0.5 + f64::from((mixed >> 40) as u32) / f64::from(1_u32 << 24)
+}
+
+#[cfg(test)]
+mod tests {
+    use surrealdb::types::{Error as Told, QueryError};
+
+    use super::{Failure, classify};
+    use crate::Error;
+
+    fn not_executed(message: &str) -> Told {
+        Told::query(message.to_owned(), Some(QueryError::NotExecuted))
+    }
+
+    fn outcome(errors: Vec<Told>) -> Error {
+        match classify("test", errors) {
+            Failure::Final(error) => error,
+            Failure::Conflict => Error::Conflict { statement: "test", attempts: 0 },
+        }
+    }
+
+    #[test]
+    fn a_failed_commit_is_a_storage_failure() {
+        let generic = "The query was not executed due to a failed transaction";
+        let io = "There was a problem with a transaction: IO error: No space left on device";
+        for errors in [
+            vec![not_executed(generic), not_executed(&format!("Cannot COMMIT: {io}"))],
+            vec![not_executed(&format!("{generic}. {io}"))],
+            vec![not_executed(io)],
+            vec![Told::internal(format!("Something: {io}"))],
+            vec![Told::internal("Corruption: block checksum mismatch".to_owned())],
+        ] {
+            let told = format!("{errors:?}");
+            assert!(matches!(outcome(errors), Error::Storage { .. }), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_a_statement_says_itself_is_no_storage_failure() {
+        let cancelled = not_executed("The query was not executed due to a failed transaction");
+        let thrown = Told::thrown("An error occurred: position".to_owned());
+        assert!(matches!(
+            outcome(vec![cancelled.clone(), thrown]),
+            Error::Refused { reason, .. } if reason == "position"
+        ));
+        let exists = Told::already_exists("Database record `a:1` already exists".to_owned(), None);
+        assert!(matches!(outcome(vec![cancelled.clone(), exists]), Error::Exists { .. }));
+        let conflict = Told::query(
+            "Cannot COMMIT: Transaction conflict: busy. This transaction can be retried".to_owned(),
+            Some(QueryError::TransactionConflict),
+        );
+        assert!(matches!(outcome(vec![cancelled, conflict]), Error::Conflict { .. }));
+    }
 }

@@ -14,7 +14,7 @@ use crate::events::{PARTITIONS, Sample, WarningCount};
 use crate::{Result, Store};
 
 /// Samples kept of one project in one partition.
-const SLOTS: i64 = 100;
+pub const SLOTS: i64 = 100;
 
 const COUNTS: Statement = Statement::read("ingestion warnings", "SELECT * FROM $range;");
 const SAMPLES: Statement = Statement::read("ingestion samples", "SELECT * FROM $range;");

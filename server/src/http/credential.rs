@@ -73,7 +73,8 @@ fn from_header(headers: &HeaderMap) -> Option<Credential> {
 async fn read_early(app: &App, request: &mut Request) -> EarlyBody {
     let unread = std::mem::take(request.body_mut());
     let headers = request.headers().clone();
-    let outcome = body::collect(&headers, unread, &app.limits.api_body, &app.shares.bytes).await;
+    let outcome =
+        body::collect(&headers, unread, &app.limits.api_body, &app.shares.management_bytes).await;
     EarlyBody(outcome.map(Arc::new))
 }
 

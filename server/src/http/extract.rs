@@ -214,9 +214,9 @@ impl<T: Input> FromRequest<App> for ApiJson<T> {
         let limits = &app.limits.api_body;
         let collected = match parts.extensions.remove::<EarlyBody>() {
             Some(EarlyBody(outcome)) => outcome,
-            None => {
-                body::collect(&parts.headers, body, limits, &app.shares.bytes).await.map(Arc::new)
-            }
+            None => body::collect(&parts.headers, body, limits, &app.shares.management_bytes)
+                .await
+                .map(Arc::new),
         };
         let collected = collected.map_err(|fault| fault.into_api_error(limits))?;
         let content_type = parts.headers.get(header::CONTENT_TYPE);

@@ -196,7 +196,7 @@ async fn overload_is_503_and_leaves_the_api_alone() {
     let caller = app.owner().key(&["*"]).await;
     assert_eq!(caller.get("/api/organizations/").await.status, 200);
 
-    let app = TestApp::start(|_| {}, |limits| limits.bytes_in_flight = 100).await.set_up().await;
+    let app = TestApp::start(|_| {}, |limits| limits.capture_bytes = 100).await.set_up().await;
     assert_eq!(post(&app, "/e/", event(&app).to_string()).await.status, 503);
 }
 

@@ -76,6 +76,26 @@ async fn silent_and_slow_clients_are_let_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_connection_may_rest_between_requests_but_not_within_headers() {
+    let limit = Duration::from_millis(300);
+    let app = TestApp::start(|_| {}, |limits| limits.connections.header_read = limit).await;
+    let mut stream = TcpStream::connect(app.address()).await.unwrap();
+    let ask = b"GET /_health HTTP/1.1\r\nhost: a\r\n\r\n";
+    for _ in 0..2 {
+        stream.write_all(ask).await.unwrap();
+        let mut answer = [0; 4_096];
+        let read = stream.read(&mut answer).await.unwrap();
+        assert!(answer[..read].starts_with(b"HTTP/1.1 200 OK"));
+        // Longer than headers may take: that time must pass here.
+        tokio::time::sleep(2 * limit).await;
+    }
+    stream.write_all(&ask[..20]).await.unwrap();
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await;
+    assert!(ended.is_ok(), "half a header line is not waited for");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn connections_are_limited_per_network() {
     let app = TestApp::start(|_| {}, |limits| limits.connections.per_network = 2).await;
     let ask = b"GET /_health HTTP/1.1\r\nhost: a\r\n\r\n";

@@ -191,6 +191,7 @@ fn browser_library() {
         assert!(identify.properties.contains(r#""$time":1780308000.412,"#));
         assert_eq!(click.uuid.to_string(), "0197c2f4-2a00-7111-8222-333344445556");
         assert!(click.properties.ends_with(r#","$ip":"198.51.100.9"}"#));
+        assert!(click.elements_chain.starts_with("button.btn:text="));
     }
 }
 

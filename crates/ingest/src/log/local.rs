@@ -1,6 +1,6 @@
 //! The log in segment files on this machine.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,12 +12,13 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use weir_model::ProjectId;
 use weir_store::disk::DiskState;
 
-use super::frame::{HEADER, Header};
+use super::cache::Cache;
+use super::frame::{ALIGN, HEADER, Header};
 use super::recovery::{Recovery, cut_tail, scan};
 use super::segment::Segment;
 use super::writer::{Pending, Writer};
 use super::{AppendError, Appended, IngestLog, LogError, Offset, Record};
-use crate::batch::Batch;
+use crate::batch::{Batch, Sealed};
 
 /// Unit of the semaphore that bounds what waits for the writer.
 const ROOM_UNIT: usize = 1024;
@@ -31,8 +32,10 @@ pub struct LogSettings {
     pub pending: usize,
     /// Bytes of records that may wait to be applied; beyond: busy.
     pub backlog: u64,
-    /// Bytes of recent records kept in memory for the consumers.
+    /// Memory for the newest records, for consumers that keep up.
     pub tail: usize,
+    /// Memory for records read from disk, for consumers that are behind.
+    pub behind: usize,
     /// Bytes of applied records that are kept as a source of repair.
     pub keep_bytes: u64,
     /// How long applied records are kept.
@@ -45,7 +48,8 @@ impl Default for LogSettings {
             segment_size: 64 << 20,
             pending: 64 << 20,
             backlog: 8 << 30,
-            tail: 24 << 20,
+            tail: 48 << 20,
+            behind: 32 << 20,
             keep_bytes: 2 << 30,
             keep_for: Duration::from_secs(24 * 3600),
         }
@@ -55,15 +59,9 @@ impl Default for LogSettings {
 /// What writer and readers share.
 pub(super) struct Shared {
     segments: Mutex<Vec<Segment>>,
-    tail: Mutex<Tail>,
-    tail_limit: usize,
+    tail: Mutex<Cache>,
+    behind: Mutex<Cache>,
     pub(super) poisoned: Notify,
-}
-
-#[derive(Default)]
-struct Tail {
-    records: VecDeque<Arc<Record>>,
-    bytes: usize,
 }
 
 impl Shared {
@@ -74,13 +72,7 @@ impl Shared {
         }
         let mut tail = self.tail.lock();
         for record in records {
-            tail.bytes += record.size();
-            tail.records.push_back(Arc::clone(record));
-        }
-        while tail.bytes > self.tail_limit && tail.records.len() > 1 {
-            if let Some(old) = tail.records.pop_front() {
-                tail.bytes -= old.size();
-            }
+            tail.insert(Arc::clone(record));
         }
     }
 
@@ -96,24 +88,38 @@ impl Shared {
 }
 
 impl Record {
-    pub(super) fn with_batch(header: &Header, payload: Bytes, batch: Arc<Batch>) -> Self {
-        let record = Self::from_disk(header, payload);
-        // A fresh cell takes the value.
-        let _ = record.batch.set(batch);
-        record
+    pub(super) fn with_batch(header: &Header, sealed: &Sealed) -> Self {
+        Self::new(header, sealed.payload.clone(), Some(Arc::clone(&sealed.batch)))
     }
 
+    /// Decodes it at once: every consumer will ask for it. What cannot be
+    /// decoded is told to whoever asks.
     fn from_disk(header: &Header, payload: Bytes) -> Self {
+        let batch = Batch::decode(&payload).ok().map(Arc::new);
+        Self::new(header, payload, batch)
+    }
+
+    fn new(header: &Header, payload: Bytes, batch: Option<Arc<Batch>>) -> Self {
         Self {
             offset: Offset(header.offset),
             next: Offset(header.offset + header.span()),
             project: ProjectId(header.project),
             first_arrival: header.first_arrival,
             count: header.count,
+            memory: payload.len() + batch.as_ref().map_or(0, |batch| batch.memory()),
             payload,
-            batch: OnceLock::new(),
+            batch: batch.map_or_else(OnceLock::new, OnceLock::from),
         }
     }
+}
+
+/// How far the log was applied when it was open last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Applied {
+    /// Everything before it is in the store.
+    pub lowest: Offset,
+    /// Nothing from here on is in the store.
+    pub highest: Offset,
 }
 
 /// The log in segment files of one directory.
@@ -136,9 +142,10 @@ impl LocalLog {
     /// `next_arrivals`: for every project the first arrival number that the
     /// store has not seen; records in the log raise it further.
     ///
-    /// `applied`: everything before it is in the store. Segments that end before
-    /// it are not looked into: what they hold is no longer needed, and reading
-    /// gigabytes would delay every start.
+    /// Segments that end before `applied.lowest` are not looked into: what they
+    /// hold is no longer needed, and reading gigabytes would delay every start.
+    /// A log that ends before `applied.highest` has lost its end: it goes on
+    /// there, because the store would take new records before it for old ones.
     ///
     /// # Errors
     /// When the directory cannot be read or written.
@@ -146,7 +153,7 @@ impl LocalLog {
         directory: &Path,
         settings: LogSettings,
         next_arrivals: HashMap<i64, u64>,
-        applied: Offset,
+        applied: Applied,
         disk: Arc<DiskState>,
     ) -> Result<Self, LogError> {
         std::fs::create_dir_all(directory).map_err(|source| LogError::Io {
@@ -165,18 +172,29 @@ impl LocalLog {
         };
         for (index, segment) in segments.iter_mut().enumerate() {
             let next = begins.get(index + 1).copied();
-            if let Some(next) = next.filter(|next| *next <= applied.0) {
+            if let Some(next) = next.filter(|next| *next <= applied.lowest.0) {
                 segment.end = next;
                 continue;
             }
-            let end = scan(segment, directory, &mut recovery, &mut raise)?;
-            if next.is_none() {
+            let is_last = next.is_none();
+            let end = scan(segment, directory, is_last, &mut recovery, &mut raise)?;
+            if is_last {
                 recovery.torn_bytes = cut_tail(segment, end, settings.segment_size)?;
             }
             segment.end = end;
         }
-        if segments.is_empty() {
-            segments.push(Segment::create(directory, 0, settings.segment_size)?);
+        let end = segments.last().map_or(0, |segment| segment.end);
+        let begin = applied.highest.0.next_multiple_of(ALIGN);
+        if end < applied.highest.0 {
+            recovery.missing = Some((end, begin - end));
+            tracing::error!(
+                end,
+                applied = applied.highest.0,
+                "ingest log: its end is missing: more was applied than it holds; going on behind it"
+            );
+        }
+        if segments.is_empty() || recovery.missing.is_some() {
+            segments.push(Segment::create(directory, begin.max(end), settings.segment_size)?);
         }
         let Some(active) = segments.last().cloned() else { return Err(LogError::Missing(0)) };
         let position = active.end;
@@ -193,8 +211,8 @@ impl LocalLog {
         let poisoned = Arc::new(AtomicBool::new(false));
         let shared = Arc::new(Shared {
             segments: Mutex::new(segments),
-            tail: Mutex::new(Tail::default()),
-            tail_limit: settings.tail,
+            tail: Mutex::new(Cache::new(settings.tail)),
+            behind: Mutex::new(Cache::new(settings.behind)),
             poisoned: Notify::new(),
         });
         let writer = Writer {
@@ -222,7 +240,7 @@ impl LocalLog {
             queue: Mutex::new(Some(queue)),
             poisoned,
             end,
-            applied: AtomicU64::new(applied.0),
+            applied: AtomicU64::new(applied.lowest.0),
             disk,
             recovery,
             writer: Mutex::new(Some(thread)),
@@ -235,9 +253,15 @@ impl LocalLog {
         &self.recovery
     }
 
+    /// Whether a write has failed.
+    #[must_use]
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Acquire)
+    }
+
     /// Returns when a write has failed: the process should end then.
     pub async fn failed(&self) {
-        if !self.poisoned.load(Ordering::Acquire) {
+        if !self.is_poisoned() {
             self.shared.poisoned.notified().await;
         }
     }
@@ -259,7 +283,7 @@ impl LocalLog {
     }
 
     fn check(&self) -> Result<(), AppendError> {
-        if self.poisoned.load(Ordering::Acquire) {
+        if self.is_poisoned() {
             return Err(AppendError::Poisoned);
         }
         if self.disk.is_low() {
@@ -273,21 +297,15 @@ impl LocalLog {
 
     fn read_tail(&self, from: Offset, max_bytes: usize) -> Vec<Arc<Record>> {
         let tail = self.shared.tail.lock();
-        let at = tail.records.partition_point(|record| record.offset < from);
-        let begins = tail.records.get(at).is_some_and(|record| record.offset == from);
-        if !begins {
-            return Vec::new();
+        let mut records = Collected::new(max_bytes);
+        let mut at = from;
+        while !records.is_full()
+            && let Some(record) = tail.get(at)
+        {
+            at = record.next;
+            records.push(record);
         }
-        let mut taken = 0;
-        let mut records = Vec::new();
-        for record in tail.records.range(at..) {
-            if !records.is_empty() && taken + record.size() > max_bytes {
-                break;
-            }
-            taken += record.size();
-            records.push(Arc::clone(record));
-        }
-        records
+        records.records
     }
 
     fn read_disk(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError> {
@@ -304,7 +322,7 @@ impl LocalLog {
             // A place between two segments (or before the first one kept)
             // continues at the next.
             at = at.max(segment.base);
-            let records = read_segment(&segment, at, max_bytes)?;
+            let records = self.read_segment(&segment, at, max_bytes)?;
             // Nothing sound up to the end of a segment: go on in the one after.
             if !records.is_empty() {
                 return Ok(records);
@@ -312,55 +330,81 @@ impl LocalLog {
             at = segment.end;
         }
     }
+
+    /// Sound records of a segment from `at` on.
+    fn read_segment(
+        &self,
+        segment: &Segment,
+        mut at: u64,
+        max_bytes: usize,
+    ) -> Result<Vec<Arc<Record>>, LogError> {
+        let mut records = Collected::new(max_bytes);
+        while at < segment.end && !records.is_full() {
+            let kept = self.shared.behind.lock().get(Offset(at));
+            let record = match kept {
+                Some(record) => record,
+                None => {
+                    let Some(record) = read_record(segment, at)? else {
+                        // Damage that recovery reported: go on at the next sound record.
+                        at += ALIGN;
+                        continue;
+                    };
+                    let record = Arc::new(record);
+                    self.shared.behind.lock().insert(Arc::clone(&record));
+                    record
+                }
+            };
+            at = record.next.0;
+            records.push(record);
+        }
+        Ok(records.records)
+    }
 }
 
-/// Sound records of a segment from `at` on.
-fn read_segment(
-    segment: &Segment,
-    mut at: u64,
-    max_bytes: usize,
-) -> Result<Vec<Arc<Record>>, LogError> {
-    let mut records = Vec::new();
-    let mut taken = 0;
-    while at < segment.end && (records.is_empty() || taken < max_bytes) {
-        let head = segment.read_at(at, HEADER)?;
-        let Some(header) = Header::read(&head, at) else {
-            // Damage that recovery reported: go on at the next sound record.
-            at += super::frame::ALIGN;
-            continue;
-        };
-        let payload = segment.read_at(at + HEADER as u64, header.length as usize)?;
-        if crc32c::crc32c(&payload) != header.payload_crc {
-            tracing::error!(offset = at, "ingest log: a record is damaged and is passed over");
-            at += super::frame::ALIGN;
-            continue;
-        }
-        taken += payload.len();
-        at += header.span();
-        records.push(Arc::new(Record::from_disk(&header, Bytes::from(payload))));
+/// Records up to a bound of memory; at least one.
+struct Collected {
+    records: Vec<Arc<Record>>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Collected {
+    fn new(limit: usize) -> Self {
+        Self { records: Vec::new(), bytes: 0, limit }
     }
-    Ok(records)
+
+    fn is_full(&self) -> bool {
+        !self.records.is_empty() && self.bytes >= self.limit
+    }
+
+    fn push(&mut self, record: Arc<Record>) {
+        self.bytes += record.memory();
+        self.records.push(record);
+    }
+}
+
+/// The record at `at`; `None`: there is no sound one.
+fn read_record(segment: &Segment, at: u64) -> Result<Option<Record>, LogError> {
+    let head = segment.read_at(at, HEADER)?;
+    let Some(header) = Header::read(&head, at) else { return Ok(None) };
+    let payload = segment.read_at(at + HEADER as u64, header.length as usize)?;
+    if crc32c::crc32c(&payload) != header.payload_crc {
+        tracing::error!(offset = at, "ingest log: a record is damaged and is passed over");
+        return Ok(None);
+    }
+    Ok(Some(Record::from_disk(&header, Bytes::from(payload))))
 }
 
 impl IngestLog for LocalLog {
-    fn append(&self, project: ProjectId, batch: Batch) -> Appended<'_> {
+    fn append(&self, project: ProjectId, sealed: Sealed) -> Appended<'_> {
         Box::pin(async move {
             self.check()?;
-            let (payload, count) = batch.encode();
-            let units = payload.len() / ROOM_UNIT + 1;
+            let units = sealed.payload.len() / ROOM_UNIT + 1;
             let room = Arc::clone(&self.room)
                 .try_acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX))
                 .map_err(|_| AppendError::Busy)?;
             let (done, answer) = oneshot::channel();
-            let pending = Pending {
-                project,
-                count,
-                payload_crc: crc32c::crc32c(&payload),
-                payload: Bytes::from(payload),
-                batch: Arc::new(batch),
-                done,
-                _room: room,
-            };
+            let pending = Pending { project, sealed, done, _room: room };
             let sent = match self.queue.lock().as_ref() {
                 Some(queue) => queue.send(pending).is_ok(),
                 None => false,
@@ -383,6 +427,8 @@ impl IngestLog for LocalLog {
 
     fn retain(&self, applied: Offset) {
         self.applied.fetch_max(applied.0, Ordering::AcqRel);
+        self.shared.tail.lock().forget_before(applied);
+        self.shared.behind.lock().forget_before(applied);
         let mut segments = self.shared.segments.lock();
         loop {
             let kept: u64 =

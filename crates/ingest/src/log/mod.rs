@@ -7,6 +7,7 @@
 //! What belongs here: bytes, offsets, segments, recovery. What does not: what
 //! an event means.
 
+mod cache;
 mod frame;
 mod local;
 mod recovery;
@@ -21,9 +22,9 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use weir_model::ProjectId;
 
-use crate::batch::{Batch, BatchError};
+use crate::batch::{Batch, BatchError, Sealed};
 
-pub use local::{LocalLog, LogSettings};
+pub use local::{Applied, LocalLog, LogSettings};
 pub use recovery::Recovery;
 
 /// A place in the log: bytes from its beginning. Only rises.
@@ -80,6 +81,7 @@ pub struct Record {
     /// How many events it carries.
     pub count: u32,
     payload: Bytes,
+    memory: usize,
     batch: OnceLock<Arc<Batch>>,
 }
 
@@ -101,6 +103,12 @@ impl Record {
     pub fn size(&self) -> usize {
         self.payload.len()
     }
+
+    /// Bytes that it takes in memory, roughly.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
 }
 
 /// Resolves to where the record begins.
@@ -109,10 +117,10 @@ pub type Appended<'a> = Pin<Box<dyn Future<Output = Result<Offset, AppendError>>
 /// A durable, totally ordered log of records.
 pub trait IngestLog: Send + Sync {
     /// Appends a batch; resolves when it is on stable storage.
-    fn append(&self, project: ProjectId, batch: Batch) -> Appended<'_>;
+    fn append(&self, project: ProjectId, batch: Sealed) -> Appended<'_>;
 
-    /// Reads up to `max_bytes` of records from `from` on; empty at the end.
-    /// Always gives at least one record when there is one.
+    /// Reads records from `from` on that take up to `max_bytes` in memory; empty
+    /// at the end. Always gives at least one record when there is one.
     ///
     /// # Errors
     /// When the records cannot be read, or are no longer kept.

@@ -2,10 +2,11 @@
 //!
 //! The log ends at its last sound record. What follows is a torn tail: cut off,
 //! for nothing in it was acknowledged. A break *before* sound records is damage:
-//! when the records after it say that it had been synced, acknowledged data is
-//! broken; it is copied aside, reported, and never passed over in silence
-//! (SECURITY-NOTES F3).
+//! it is copied aside, reported, and never passed over in silence
+//! (SECURITY-NOTES F3). When a later record says that it had been synced, it was
+//! acknowledged; else only the write that was under way can be broken.
 
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -20,14 +21,17 @@ pub struct Recovery {
     pub records: u64,
     /// Bytes of the torn tail that were cut off.
     pub torn_bytes: u64,
-    /// Broken stretches that had been acknowledged: offset and bytes.
+    /// Broken stretches between sound records: offset and bytes.
     pub damaged: Vec<(u64, u64)>,
+    /// The end of the log was gone although it had been applied: offset and bytes.
+    pub missing: Option<(u64, u64)>,
 }
 
 /// Scans one segment. Calls `each` for every sound record; gives the end.
 pub(super) fn scan(
     segment: &Segment,
     directory: &Path,
+    is_last: bool,
     recovery: &mut Recovery,
     each: &mut dyn FnMut(&Header),
 ) -> Result<u64, LogError> {
@@ -39,32 +43,63 @@ pub(super) fn scan(
     let mut at = 0_usize;
     let mut end = 0_usize;
     let mut broken_from: Option<usize> = None;
+    let mut broken: Vec<Range<usize>> = Vec::new();
+    let mut synced = 0;
     while at < written && at + HEADER <= bytes.len() {
         let Some(header) = sound(&bytes, at, segment.base) else {
             broken_from.get_or_insert(at);
             at += ALIGN as usize;
             continue;
         };
-        if let Some(from) = broken_from.take() {
-            let begin = segment.base + from as u64;
-            let stop = segment.base + at as u64;
-            if begin < header.synced {
-                quarantine(directory, begin, bytes.get(from..at).unwrap_or_default())?;
-                tracing::error!(
-                    offset = begin,
-                    bytes = stop - begin,
-                    segment = %segment.path.display(),
-                    "ingest log: acknowledged records are damaged; a copy is in `quarantine`"
-                );
-                recovery.damaged.push((begin, stop - begin));
-            }
-        }
+        broken.extend(broken_from.take().map(|from| from..at));
+        synced = header.synced;
         each(&header);
         recovery.records += 1;
         at += usize::try_from(header.span()).unwrap_or(usize::MAX);
         end = at;
     }
+    if !is_last {
+        // The next segment was begun when this one was complete and synced.
+        synced = u64::MAX;
+        if let Some(from) = broken_from {
+            broken.push(from..written);
+            end = written;
+        }
+    }
+    for place in broken {
+        report(segment, directory, place, &bytes, synced, recovery)?;
+    }
     Ok(segment.base + end as u64)
+}
+
+/// Tells of a broken stretch and keeps it aside. `synced`: up to where the log
+/// was on stable storage before the last sound record was written. Behind it,
+/// the break may also be a write that no client had an answer to.
+fn report(
+    segment: &Segment,
+    directory: &Path,
+    place: Range<usize>,
+    bytes: &[u8],
+    synced: u64,
+    recovery: &mut Recovery,
+) -> Result<(), LogError> {
+    let offset = segment.base + place.start as u64;
+    let length = place.len() as u64;
+    quarantine(directory, offset, bytes.get(place).unwrap_or_default())?;
+    recovery.damaged.push((offset, length));
+    let path = segment.path.display();
+    if offset < synced {
+        tracing::error!(
+            offset, bytes = length, segment = %path,
+            "ingest log: acknowledged records are damaged; a copy is in `quarantine`"
+        );
+    } else {
+        tracing::warn!(
+            offset, bytes = length, segment = %path,
+            "ingest log: records of the last write are damaged; a copy is in `quarantine`"
+        );
+    }
+    Ok(())
 }
 
 fn sound(bytes: &[u8], at: usize, base: u64) -> Option<Header> {

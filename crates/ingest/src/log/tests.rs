@@ -18,7 +18,7 @@ fn settings() -> LogSettings {
 
 fn open(directory: &Path) -> LocalLog {
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
-    LocalLog::open(directory, settings(), HashMap::new(), Offset(0), disk).unwrap()
+    LocalLog::open(directory, settings(), HashMap::new(), Applied::default(), disk).unwrap()
 }
 
 /// Everything in the log, in order.
@@ -46,7 +46,7 @@ fn segments(directory: &Path) -> Vec<PathBuf> {
 async fn fill(directory: &Path, records: u32) {
     let log = open(directory);
     for n in 0..records {
-        log.append(PROJECT, batch(&format!("user-{n}"), 2)).await.unwrap();
+        log.append(PROJECT, batch(&format!("user-{n}"), 2).seal()).await.unwrap();
     }
     log.close();
 }
@@ -74,7 +74,9 @@ async fn concurrent_appends_are_all_there() {
     let tasks: Vec<_> = (0..200)
         .map(|n| {
             let log = Arc::clone(&log);
-            tokio::spawn(async move { log.append(PROJECT, batch(&format!("u{n}"), 3)).await })
+            tokio::spawn(
+                async move { log.append(PROJECT, batch(&format!("u{n}"), 3).seal()).await },
+            )
         })
         .collect();
     for task in tasks {
@@ -112,7 +114,7 @@ async fn a_tail_torn_at_any_byte_loses_only_what_is_torn() {
     }
     // Appending goes on after the repair, and a second crash keeps it.
     let log = open(place.path());
-    log.append(PROJECT, batch("after", 1)).await.unwrap();
+    log.append(PROJECT, batch("after", 1).seal()).await.unwrap();
     drop(log);
     let records = all(&open(place.path()));
     assert_eq!(records.last().unwrap().batch().unwrap().accepted[0].distinct_id, "after");
@@ -164,10 +166,77 @@ async fn applied_segments_are_not_read_at_the_start() {
     let all_records = open(place.path()).recovery().records;
     let second = base_of(&segments(place.path())[1]);
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
-    let log =
-        LocalLog::open(place.path(), settings(), HashMap::new(), Offset(second), disk).unwrap();
+    let applied = Applied { lowest: Offset(second), highest: Offset(second) };
+    let log = LocalLog::open(place.path(), settings(), HashMap::new(), applied, disk).unwrap();
     assert!(log.recovery().records < all_records);
     assert_eq!(all(&log).len() as u64, all_records, "they can still be read");
+}
+
+#[tokio::test]
+async fn a_log_whose_end_is_gone_goes_on_behind_what_was_applied() {
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 5).await;
+    let end = all(&open(place.path())).last().unwrap().next;
+    let again = || {
+        let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+        let applied = Applied { lowest: end, highest: end };
+        LocalLog::open(place.path(), settings(), HashMap::new(), applied, disk).unwrap()
+    };
+    for (round, lost) in ["the last record", "everything"].into_iter().enumerate() {
+        for path in segments(place.path()) {
+            if round == 0 {
+                let mut bytes = std::fs::read(&path).unwrap();
+                let at = usize::try_from(end.0).unwrap() - 40;
+                bytes[at] ^= 0xFF;
+                std::fs::write(&path, &bytes).unwrap();
+            } else {
+                std::fs::remove_file(&path).unwrap();
+            }
+        }
+        let log = again();
+        assert!(log.recovery().missing.is_some(), "{lost}");
+        let offset = log.append(PROJECT, batch("after", 1).seal()).await.unwrap();
+        assert!(offset >= end, "{lost}");
+        assert_eq!(log.read(end, 1).unwrap()[0].offset, offset);
+        drop(log);
+        let log = again();
+        assert_eq!(log.recovery().missing, None, "{lost}: told once");
+        assert_eq!(log.read(end, 1).unwrap()[0].offset, offset);
+    }
+}
+
+#[tokio::test]
+async fn damage_of_a_whole_group_or_at_the_end_of_a_segment_is_reported() {
+    let place = tempfile::tempdir().unwrap();
+    let log = Arc::new(open(place.path()));
+    // Together in one write, as far as the writer can.
+    let appends = (0..50).map(|n| {
+        let log = Arc::clone(&log);
+        tokio::spawn(async move { log.append(PROJECT, batch(&format!("u{n}"), 1).seal()).await })
+    });
+    for append in appends.collect::<Vec<_>>() {
+        append.await.unwrap().unwrap();
+    }
+    drop(log);
+    let path = segments(place.path()).pop().unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[80] ^= 0xFF;
+    std::fs::write(&path, &bytes).unwrap();
+    let recovery = open(place.path()).recovery().clone();
+    assert_eq!((recovery.damaged.len(), recovery.records), (1, 49));
+
+    let place = tempfile::tempdir().unwrap();
+    fill(place.path(), 600).await;
+    let path = segments(place.path()).swap_remove(0);
+    let last = {
+        let next = base_of(&segments(place.path())[1]);
+        let records = all(&open(place.path()));
+        records.iter().rfind(|record| record.offset.0 < next).unwrap().offset
+    };
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[usize::try_from(last.0).unwrap() + 80] ^= 0xFF;
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(open(place.path()).recovery().damaged[0].0, last.0);
 }
 
 fn base_of(segment: &Path) -> u64 {
@@ -180,7 +249,7 @@ async fn applied_segments_are_removed_beyond_the_bounds() {
     fill(place.path(), 600).await;
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
     let keep = LogSettings { keep_bytes: 64 << 10, ..settings() };
-    let log = LocalLog::open(place.path(), keep, HashMap::new(), Offset(0), disk).unwrap();
+    let log = LocalLog::open(place.path(), keep, HashMap::new(), Applied::default(), disk).unwrap();
     let before = segments(place.path()).len();
     assert!(before >= 4);
     log.retain(Offset(0));
@@ -197,14 +266,15 @@ async fn bounds_refuse_at_once() {
     let place = tempfile::tempdir().unwrap();
     let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
     let small = LogSettings { backlog: 100, ..settings() };
-    let log = LocalLog::open(place.path(), small, HashMap::new(), Offset(0), disk).unwrap();
-    log.append(PROJECT, batch("a", 1)).await.unwrap();
-    assert_eq!(log.append(PROJECT, batch("a", 1)).await, Err(AppendError::Busy));
+    let log =
+        LocalLog::open(place.path(), small, HashMap::new(), Applied::default(), disk).unwrap();
+    log.append(PROJECT, batch("a", 1).seal()).await.unwrap();
+    assert_eq!(log.append(PROJECT, batch("a", 1).seal()).await, Err(AppendError::Busy));
     let end = *log.end().borrow();
     log.retain(end);
-    log.append(PROJECT, batch("a", 1)).await.unwrap();
+    log.append(PROJECT, batch("a", 1).seal()).await.unwrap();
     let end = *log.end().borrow();
     log.retain(end);
     log.close();
-    assert_eq!(log.append(PROJECT, batch("a", 1)).await, Err(AppendError::Closed));
+    assert_eq!(log.append(PROJECT, batch("a", 1).seal()).await, Err(AppendError::Closed));
 }

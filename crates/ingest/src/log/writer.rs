@@ -8,14 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
 
 use super::frame::Header;
 use super::local::Shared;
 use super::segment::Segment;
 use super::{AppendError, Offset, Record};
-use crate::batch::Batch;
+use crate::batch::Sealed;
 use weir_model::ProjectId;
 
 /// Most bytes written with one sync.
@@ -24,10 +23,7 @@ const GROUP: usize = 8 << 20;
 /// One append on its way.
 pub(super) struct Pending {
     pub(super) project: ProjectId,
-    pub(super) count: u32,
-    pub(super) payload: Bytes,
-    pub(super) payload_crc: u32,
-    pub(super) batch: Arc<Batch>,
+    pub(super) sealed: Sealed,
     pub(super) done: oneshot::Sender<Result<Offset, AppendError>>,
     /// Held until the answer: bounds what waits.
     pub(super) _room: OwnedSemaphorePermit,
@@ -55,13 +51,15 @@ enum Refusal {
 impl Writer {
     /// Runs until every sender is gone.
     pub(super) fn run(mut self, mut queue: mpsc::UnboundedReceiver<Pending>) {
+        let _alarm =
+            Alarm { poisoned: Arc::clone(&self.poisoned), shared: Arc::clone(&self.shared) };
         let mut buffer = Vec::with_capacity(1 << 20);
         while let Some(first) = queue.blocking_recv() {
-            let mut size = first.payload.len();
+            let mut size = first.sealed.payload.len();
             let mut group = vec![first];
             while size < GROUP {
                 let Ok(next) = queue.try_recv() else { break };
-                size += next.payload.len();
+                size += next.sealed.payload.len();
                 group.push(next);
             }
             if self.poisoned.load(Ordering::Acquire) {
@@ -77,9 +75,10 @@ impl Writer {
         let synced = self.position;
         let mut records = Vec::with_capacity(group.len());
         // Groups begin in a segment that has room for all of them, so that one
-        // sync covers a group.
-        let needed: u64 = group.iter().map(|p| p.payload.len() as u64 + 64).sum();
-        if self.position + needed > self.active.base + self.segment_size {
+        // sync covers a group. An empty segment takes a group of any size.
+        let needed: u64 = group.iter().map(|p| p.sealed.payload.len() as u64 + 64).sum();
+        let is_empty = self.position == self.active.base;
+        if !is_empty && self.position + needed > self.active.base + self.segment_size {
             match self.roll(needed) {
                 Ok(()) => {}
                 Err(Refusal::NoRoom) => return answer(group, AppendError::DiskLow),
@@ -94,17 +93,13 @@ impl Writer {
                 synced,
                 project: pending.project.0,
                 first_arrival: *next_arrival,
-                count: pending.count,
-                length: u32::try_from(pending.payload.len()).unwrap_or(u32::MAX),
-                payload_crc: pending.payload_crc,
+                count: pending.sealed.count,
+                length: u32::try_from(pending.sealed.payload.len()).unwrap_or(u32::MAX),
+                payload_crc: pending.sealed.payload_crc,
             };
-            *next_arrival += u64::from(pending.count);
-            header.write(&pending.payload, buffer);
-            records.push(Arc::new(Record::with_batch(
-                &header,
-                pending.payload.clone(),
-                Arc::clone(&pending.batch),
-            )));
+            *next_arrival += u64::from(pending.sealed.count);
+            header.write(&pending.sealed.payload, buffer);
+            records.push(Arc::new(Record::with_batch(&header, &pending.sealed)));
         }
         let written = self
             .active
@@ -153,6 +148,21 @@ impl Writer {
         self.poisoned.store(true, Ordering::Release);
         self.shared.poisoned.notify_one();
         answer(group, AppendError::Poisoned);
+    }
+}
+
+/// A writer that ends in a panic poisons the log.
+struct Alarm {
+    poisoned: Arc<AtomicBool>,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.poisoned.store(true, Ordering::Release);
+            self.shared.poisoned.notify_one();
+        }
     }
 }
 

@@ -8,18 +8,22 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use weir_model::{ProjectId, Timestamp};
+use weir_store::events::{self, Apply, Position};
 use weir_store::warnings::{Skipped, sample_key};
-use weir_store::{Error, Store, events, live};
+use weir_store::{Error, Store, live};
 
 use super::stretch::{Memory, Stretch};
 use crate::live::LiveFeed;
 use crate::log::{IngestLog, LogError, Offset};
 
-/// Bytes of the log that one stretch takes at most.
-const STRETCH: usize = 4 << 20;
+/// Memory of the records that are read for a stretch.
+const STRETCH: usize = 8 << 20;
 /// Commits of one partition come at least this far apart while traffic is slow
 /// enough to wait: many small writes would cost more than they are worth.
 const PACE: Duration = Duration::from_millis(80);
+/// Bytes of the log without anything for a partition, after which its position
+/// is stored nevertheless.
+const UNSTORED: u64 = 16 << 20;
 /// A stretch of this size is worth writing at once.
 const WORTH: u64 = 512 << 10;
 /// Waits after a failure double from here.
@@ -77,7 +81,10 @@ type SampleNumbers = HashMap<ProjectId, i64>;
 /// The consumer of one partition.
 pub(crate) struct Consumer {
     pub(crate) partition: u16,
-    pub(crate) position: u64,
+    /// How far it is.
+    pub(crate) position: Position,
+    /// The position in the store: it stays behind where nothing was to be done.
+    pub(crate) stored: Position,
     pub(crate) log: Arc<dyn IngestLog>,
     pub(crate) store: Store,
     pub(crate) live: LiveFeed,
@@ -105,9 +112,9 @@ impl Consumer {
         let mut wait = FIRST_WAIT;
         loop {
             let target = end.borrow_and_update().0;
-            if self.position >= target {
+            if self.position.offset >= target {
                 if *stop.borrow() {
-                    return;
+                    return self.store_position().await;
                 }
                 tokio::select! {
                     changed = end.changed() => if changed.is_err() { return },
@@ -116,18 +123,18 @@ impl Consumer {
                 }
                 continue;
             }
-            if target - self.position < WORTH && !*stop.borrow() {
+            if target - self.position.offset < WORTH && !*stop.borrow() {
                 tokio::time::sleep_until(last_commit + PACE).await;
             }
             last_commit = Instant::now();
-            match self.step(&mut memory).await {
+            match self.step(&mut memory, target).await {
                 Ok(()) => wait = FIRST_WAIT,
                 Err(Failure::Store(Error::Stopped)) => return,
                 Err(failure) => {
                     memory.clear();
                     tracing::error!(
                         partition = self.partition,
-                        position = self.position,
+                        position = self.position.offset,
                         error = %failure,
                         "a stretch of the log was not applied; trying again"
                     );
@@ -138,12 +145,19 @@ impl Consumer {
         }
     }
 
-    /// Applies the next stretch.
-    async fn step(&mut self, memory: &mut Memory) -> Result<(), Failure> {
-        let records = self.log.read(Offset(self.position), STRETCH)?;
-        let Some(next) = records.last().map(|record| record.next.0) else { return Ok(()) };
-        let mut stretch = Stretch::collect(self.partition, &records)?;
-        stretch.drop_duplicates(&HashMap::new());
+    /// Applies the next stretch of what is in the log before `target`.
+    async fn step(&mut self, memory: &mut Memory, target: u64) -> Result<(), Failure> {
+        let records = self.log.read(Offset(self.position.offset), STRETCH)?;
+        if records.is_empty() {
+            // Nothing sound is left up to there.
+            self.reached(Position::at(target));
+            return Ok(());
+        }
+        let (mut stretch, next) = Stretch::collect(self.partition, self.position, &records)?;
+        if stretch.parts.is_empty() && next.offset - self.stored.offset < UNSTORED {
+            self.reached(next);
+            return Ok(());
+        }
         let mut looks = 0;
         let numbers = loop {
             match self.apply(memory, next, &stretch).await {
@@ -160,39 +174,61 @@ impl Consumer {
                 Err(error) => return Err(error.into()),
             }
             let stored = events::position(&self.store, self.partition).await?;
-            if stored != self.position {
-                tracing::info!(partition = self.partition, stored, "taking the stored position");
+            if stored != self.stored {
+                self.stored = stored;
+                let offset = stored.offset;
+                tracing::info!(partition = self.partition, offset, "taking the stored position");
                 self.reached(stored);
                 return Ok(());
             }
             let known = stretch.stored(&self.store).await?;
             stretch.drop_duplicates(&known);
         };
+        self.stored = next;
         self.publish(&stretch, &numbers);
         self.reached(next);
         Ok(())
     }
 
+    /// Notes how far it came, so that the next start need not look again.
+    async fn store_position(&self) {
+        if self.stored == self.position {
+            return;
+        }
+        let effects = Apply {
+            partition: self.partition,
+            from: self.stored,
+            to: self.position,
+            projects: Vec::new(),
+        };
+        if let Err(error) = events::apply(&self.store, effects).await {
+            tracing::warn!(partition = self.partition, %error, "the position was not stored");
+        }
+    }
+
     async fn apply(
         &self,
         memory: &mut Memory,
-        next: u64,
+        next: Position,
         stretch: &Stretch,
     ) -> Result<SampleNumbers, Error> {
         let effects =
-            memory.effects(&self.store, self.partition, self.position, next, stretch).await?;
+            memory.effects(&self.store, self.partition, self.stored, next, stretch).await?;
         let numbers = effects
             .projects
             .iter()
-            .map(|write| (write.project, write.head.first_sample(write.samples.len())))
+            .map(|write| {
+                let skips = stretch.parts.get(&write.project).map_or(0, |part| part.skips.len());
+                (write.project, write.head.first_sample(skips))
+            })
             .collect();
         events::apply(&self.store, effects).await?;
         Ok(numbers)
     }
 
-    fn reached(&mut self, position: u64) {
+    fn reached(&mut self, position: Position) {
         self.position = position;
-        self.progress.reached(self.partition, position);
+        self.progress.reached(self.partition, position.offset);
         self.log.retain(Offset(self.progress.lowest()));
     }
 

@@ -7,15 +7,21 @@ use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_model::outcomes::{DropReason, Warning};
 use weir_store::events::{
-    Apply, BlockBuilder, Head, NewBlock, ProjectWrite, Sample, Span, StoredEvent, WarningCount,
-    historical_partition, live_partition, open_block,
+    Apply, BlockBuilder, Head, NewBlock, Position, ProjectWrite, Sample, Span, StoredEvent,
+    WarningCount, historical_partition, live_partition, open_block,
 };
+use weir_store::warnings::SLOTS;
 use weir_store::{Error, Store, events, persons};
 
 use super::persons::{Changes, PersonCache, PersonChanges, Told};
 use crate::batch::{Batch, BatchError};
 use crate::capture::{AcceptedEvent, DroppedEvent};
 use crate::log::Record;
+
+/// Events that one transaction carries at most.
+const EVENTS: usize = 4_000;
+/// Bytes of their properties beyond which none is added.
+const BYTES: usize = 6 << 20;
 
 /// One event of the stretch.
 #[derive(Debug, Clone)]
@@ -73,40 +79,64 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// Keeps what belongs to `partition`.
+    /// Takes what belongs to `partition` from the records at `from` on, up to
+    /// what one transaction should carry: a record of many events is applied in
+    /// several steps. Gives the position behind it.
     ///
     /// # Errors
     /// When a record cannot be read.
-    pub(crate) fn collect(partition: u16, records: &[Arc<Record>]) -> Result<Self, BatchError> {
+    pub(crate) fn collect(
+        partition: u16,
+        from: Position,
+        records: &[Arc<Record>],
+    ) -> Result<(Self, Position), BatchError> {
         let mut stretch = Self::default();
+        let mut to = from;
+        let (mut events, mut bytes) = (0, 0);
         for record in records {
             let batch = record.batch()?;
             let project = record.project;
+            let done = if record.offset.0 == from.offset { from.index } else { 0 };
+            if done == 0 {
+                stretch.collect_dropped(partition, project, &batch);
+            }
             let way = if batch.historical { historical_partition } else { live_partition };
-            let items = batch.accepted.iter().enumerate().filter_map(|(index, event)| {
-                let ours = way(project, &event.distinct_id) == partition;
-                ours.then(|| Item {
+            for index in done..u32::try_from(batch.accepted.len()).unwrap_or(u32::MAX) {
+                let item = Item {
                     batch: Arc::clone(&batch),
-                    index,
-                    arrival: record.first_arrival + index as u64,
-                })
-            });
-            let mut items = items.peekable();
-            if items.peek().is_some() {
-                stretch.parts.entry(project).or_default().items.extend(items);
+                    index: index as usize,
+                    arrival: record.first_arrival + u64::from(index),
+                };
+                let Some(event) = item.event() else { break };
+                if way(project, &event.distinct_id) != partition {
+                    continue;
+                }
+                if events >= EVENTS || bytes >= BYTES {
+                    return Ok((stretch, Position { offset: record.offset.0, index }));
+                }
+                events += 1;
+                bytes += event.properties.len();
+                stretch.parts.entry(project).or_default().items.push(item);
             }
-            // Skipped events have no person: one partition of the project counts them.
-            if !batch.dropped.is_empty() && live_partition(project, "") == partition {
-                let part = stretch.parts.entry(project).or_default();
-                part.skips.extend(batch.dropped.iter().map(|dropped| Skip {
-                    received_at: batch.received_at,
-                    dropped: dropped.clone(),
-                }));
-                let at = batch.received_at;
-                part.further.extend(batch.dropped_further.iter().map(|(r, n)| (*r, *n, at)));
-            }
+            to = Position::at(record.next.0);
         }
-        Ok(stretch)
+        Ok((stretch, to))
+    }
+
+    /// Skipped events have no person: one partition of the project counts them.
+    fn collect_dropped(&mut self, partition: u16, project: ProjectId, batch: &Batch) {
+        if batch.dropped.is_empty() || live_partition(project, "") != partition {
+            return;
+        }
+        let part = self.parts.entry(project).or_default();
+        part.skips.extend(
+            batch
+                .dropped
+                .iter()
+                .map(|dropped| Skip { received_at: batch.received_at, dropped: dropped.clone() }),
+        );
+        let at = batch.received_at;
+        part.further.extend(batch.dropped_further.iter().map(|(r, n)| (*r, *n, at)));
     }
 
     /// Removes events whose uuid came before in the stretch or is in `stored`;
@@ -195,8 +225,8 @@ impl Memory {
         &mut self,
         store: &Store,
         partition: u16,
-        from: u64,
-        to: u64,
+        from: Position,
+        to: Position,
         stretch: &Stretch,
     ) -> Result<Apply, Error> {
         if self.heads.len() > OPEN_BLOCKS {
@@ -277,8 +307,11 @@ impl Memory {
         if let Some(block) = &open {
             close(block, &mut added_times, &mut blocks)?;
         }
-        let samples: Vec<Sample> = part.skips.iter().map(sample).collect();
-        head.samples += i64::try_from(samples.len()).unwrap_or(0);
+        // Earlier ones would be overwritten by later ones.
+        let kept = usize::try_from(SLOTS).unwrap_or(0);
+        let samples =
+            part.skips.iter().skip(part.skips.len().saturating_sub(kept)).map(sample).collect();
+        head.samples += i64::try_from(part.skips.len()).unwrap_or(0);
         self.heads.insert(project, Writing { head: head.clone(), open });
         Ok(ProjectWrite {
             project,

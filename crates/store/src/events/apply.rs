@@ -13,15 +13,33 @@ use crate::persons;
 use crate::warnings;
 use crate::{Result, Store};
 
+/// How far a partition has applied the log: everything before the record at
+/// `offset`, and of that record the first `index` events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Position {
+    /// Offset of a record of the log.
+    pub offset: u64,
+    /// Accepted events of it that are applied.
+    pub index: u32,
+}
+
+impl Position {
+    /// The beginning of the record at `offset`.
+    #[must_use]
+    pub fn at(offset: u64) -> Self {
+        Self { offset, index: 0 }
+    }
+}
+
 /// The effects of one stretch of the log on one partition.
 #[derive(Debug, Clone, Default)]
 pub struct Apply {
     /// The partition.
     pub partition: u16,
     /// Position that the store must be at.
-    pub from: u64,
+    pub from: Position,
     /// Position afterwards.
-    pub to: u64,
+    pub to: Position,
     /// Effects by project.
     pub projects: Vec<ProjectWrite>,
 }
@@ -84,7 +102,7 @@ impl Head {
         Self { newest: 0, last: 0, count: 0, from_time: i64::MAX, to_time: i64::MIN, samples: 0 }
     }
 
-    /// Number of the first of the `count` samples written last.
+    /// Number of the first of the last `count` samples.
     #[must_use]
     pub fn first_sample(&self, count: usize) -> i64 {
         self.samples - int(count as u64)
@@ -145,8 +163,10 @@ pub struct Sample {
 const APPLY: Statement = Statement::write(
     "apply events",
     "BEGIN;
-    LET $found = (SELECT VALUE offset FROM ONLY $position);
-    IF ($found ?? 0) != $from { THROW 'position' };
+    LET $found = (SELECT * FROM ONLY $position);
+    IF ($found.offset ?? 0) != $from.offset OR ($found.index ?? 0) != $from.index {
+        THROW 'position'
+    };
     INSERT INTO event_uuid $uuids RETURN NONE;
     FOR $row IN $blocks { UPSERT $row.id CONTENT $row RETURN NONE };
     FOR $row IN $summaries { UPSERT $row.id CONTENT $row RETURN NONE };
@@ -164,13 +184,25 @@ const APPLY: Statement = Statement::write(
     };
     FOR $row IN $samples { UPSERT $row.id CONTENT $row RETURN NONE };
     FOR $id IN $first { UPDATE $id SET ingested_event = true RETURN NONE };
-    UPSERT $position SET offset = $to RETURN NONE;
+    UPSERT $position SET offset = $to.offset, index = $to.index RETURN NONE;
     COMMIT;",
 )
 .within(std::time::Duration::from_secs(60));
 
 const POSITION: Statement =
-    Statement::read("applied position", "SELECT VALUE offset FROM ONLY $position;");
+    Statement::read("applied position", "SELECT offset, index FROM $position;");
+
+#[derive(SurrealValue)]
+struct PositionRow {
+    offset: i64,
+    index: i64,
+}
+
+impl From<Position> for PositionRow {
+    fn from(position: Position) -> Self {
+        Self { offset: int(position.offset), index: position.index.into() }
+    }
+}
 
 #[derive(SurrealValue)]
 struct UuidRow {
@@ -246,8 +278,8 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     }
     let vars = bind! {
         position: keys::position(partition),
-        from: int(apply.from),
-        to: int(apply.to),
+        from: PositionRow::from(apply.from),
+        to: PositionRow::from(apply.to),
         uuids: uuids,
         blocks: blocks,
         summaries: summaries,
@@ -263,14 +295,17 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     Ok(())
 }
 
-/// How far the log is applied in a partition: an offset of the log.
+/// How far the log is applied in a partition.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn position(store: &Store, partition: u16) -> Result<u64> {
+pub async fn position(store: &Store, partition: u16) -> Result<Position> {
     let vars = bind! { position: keys::position(partition) };
-    let offset: Option<i64> = store.db.run(POSITION, vars).await?.row(0)?;
-    Ok(offset.and_then(|o| u64::try_from(o).ok()).unwrap_or(0))
+    let row: Option<PositionRow> = store.db.run(POSITION, vars).await?.row(0)?;
+    Ok(row.map_or_else(Position::default, |row| Position {
+        offset: u64::try_from(row.offset).unwrap_or(0),
+        index: u32::try_from(row.index).unwrap_or(0),
+    }))
 }
 
 fn int(value: u64) -> i64 {

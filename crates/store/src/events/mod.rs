@@ -27,7 +27,8 @@ mod purge;
 mod read;
 
 pub use apply::{
-    Apply, Head, NewBlock, PersonWrite, ProjectWrite, Sample, WarningCount, apply, position,
+    Apply, Head, NewBlock, PersonWrite, Position, ProjectWrite, Sample, WarningCount, apply,
+    position,
 };
 pub use block::{BlockBuilder, Span, StoredEvent, Summary};
 pub use purge::purge;

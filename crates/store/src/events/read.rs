@@ -22,6 +22,14 @@ use crate::{Error, Result, Store};
 const FETCH: usize = 256;
 /// The first stretch of event time that a page looks into, microseconds.
 const FIRST_WINDOW: i64 = 60_000_000;
+/// Longest stretch of event time that one statement looks into.
+const LONGEST_WINDOW: i64 = 64 * 86_400_000_000;
+/// With so few pointers in a stretch, the next one is longer.
+const FEW_POINTERS: usize = 200;
+/// With so many pointers in a stretch, the next one is shorter.
+const MANY_POINTERS: usize = 2_000;
+/// Bytes of properties after which a page ends early.
+const PAGE_BYTES: usize = 16 << 20;
 /// The first stretch of arrival numbers that a page looks into.
 const FIRST_ARRIVALS: u64 = 2_048;
 
@@ -167,16 +175,47 @@ pub async fn page(
     let mut reader = Reader { store, project, query, blocks: HashMap::new() };
     let mut found: Vec<StoredEvent> = Vec::new();
     let (mut high, mut width) = (upper, FIRST_WINDOW);
+    let mut bytes = 0;
     while high > lower && found.len() <= query.limit {
         let low = lower.max(high.saturating_sub(width));
-        let mut part = reader.window(low, high, query.limit + 1 - found.len()).await?;
-        found.append(&mut part);
+        let window = reader.window(low, high, query.limit + 1 - found.len()).await?;
+        // Wide where there is little, narrow where there is much: what one
+        // statement reads stays bounded.
+        width = match window.pointers {
+            0..=FEW_POINTERS => width.saturating_mul(4).min(LONGEST_WINDOW),
+            MANY_POINTERS.. => (width / 4).max(FIRST_WINDOW),
+            _ => width,
+        };
         high = low;
-        width = width.saturating_mul(4);
+        for event in window.events {
+            bytes += event.properties.len();
+            found.push(event);
+            if bytes > PAGE_BYTES && found.len() <= query.limit {
+                // Shorter than asked for; the next page goes on here.
+                return Ok((found, true));
+            }
+        }
     }
     let more = found.len() > query.limit;
     found.truncate(query.limit);
     Ok((found, more))
+}
+
+/// How many events it takes to have more than so many bytes of properties.
+fn first_beyond(events: &[StoredEvent], bytes: usize) -> Option<usize> {
+    let mut sum = 0;
+    let beyond = events.iter().position(|event| {
+        sum += event.properties.len();
+        sum > bytes
+    });
+    beyond.map(|at| at + 1)
+}
+
+/// What a stretch of event time gave.
+struct Window {
+    /// Records that lead from the stretch to blocks.
+    pointers: usize,
+    events: Vec<StoredEvent>,
 }
 
 /// One page's work: blocks are decoded once.
@@ -189,8 +228,8 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// The newest `wanted` events with `low <= time < high`, in order.
-    async fn window(&mut self, low: i64, high: i64, wanted: usize) -> Result<Vec<StoredEvent>> {
-        let mut candidates = self.candidates(low, high).await?;
+    async fn window(&mut self, low: i64, high: i64, mut wanted: usize) -> Result<Window> {
+        let (pointers, mut candidates) = self.candidates(low, high).await?;
         candidates.sort_by_key(|(_, summary)| std::cmp::Reverse(summary.to_time));
         let mut found: Vec<StoredEvent> = Vec::new();
         for (place, summary) in candidates {
@@ -208,12 +247,16 @@ impl Reader<'_> {
             found.extend(events.iter().filter(inside).cloned());
             found.sort_by_key(|e| std::cmp::Reverse((e.timestamp, e.uuid)));
             found.truncate(wanted);
+            if let Some(enough) = first_beyond(&found, PAGE_BYTES) {
+                wanted = enough;
+                found.truncate(wanted);
+            }
         }
-        Ok(found)
+        Ok(Window { pointers, events: found })
     }
 
-    /// Blocks that may hold events of the query in the stretch.
-    async fn candidates(&self, low: i64, high: i64) -> Result<Vec<(Place, Summary)>> {
+    /// How many pointers lead there, and the blocks that may hold events of the query in the stretch.
+    async fn candidates(&self, low: i64, high: i64) -> Result<(usize, Vec<(Place, Summary)>)> {
         let mut vars = surrealdb::types::Variables::new();
         for (name, width) in ["w0", "w1", "w2", "w3"].into_iter().zip(keys::WIDTHS) {
             let from = keys::bucket(low, width);
@@ -231,6 +274,7 @@ impl Reader<'_> {
                 places.push((partition, first_of(&id, 4, TIMES.name)?));
             }
         }
+        let pointers = places.len();
         places.sort_unstable();
         places.dedup();
         if let Some(distinct_id) = &self.query.distinct_id {
@@ -255,7 +299,7 @@ impl Reader<'_> {
                 }
             }
         }
-        Ok(candidates)
+        Ok((pointers, candidates))
     }
 
     fn may_match(&self, summary: &Summary, low: i64, high: i64) -> bool {
@@ -283,6 +327,8 @@ impl Reader<'_> {
 
 /// The newest events by order of arrival, before arrival number `before`.
 ///
+/// Opens only the blocks that it needs, the newest first.
+///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
 pub async fn arrivals(
@@ -291,32 +337,82 @@ pub async fn arrivals(
     before: Option<u64>,
     limit: usize,
 ) -> Result<ArrivalPage> {
-    let heads = heads(store, project).await?;
-    let last = heads.values().map(|h| u64::try_from(h.last).unwrap_or(0)).max().unwrap_or(0);
-    let end = before.unwrap_or(u64::MAX).min(last + 1);
-    let mut width = FIRST_ARRIVALS;
-    loop {
-        let low = end.saturating_sub(width);
-        let mut events = Vec::new();
-        // Below this number a block that was not read may hold events.
-        let mut complete_from = 0;
-        for partition in heads.keys() {
-            let firsts = firsts_between(store, project, *partition, low, end).await?;
-            if low > 0 {
-                complete_from = complete_from.max(firsts.first().copied().unwrap_or(end));
-            }
-            for first in firsts {
-                events.extend(read_block(store, project, (*partition, first)).await?);
-            }
+    let end = before.unwrap_or(u64::MAX);
+    let mut ends = Vec::new();
+    for (partition, head) in heads(store, project).await? {
+        if head.count > 0 {
+            ends.extend(BlocksBack::begin(store, project, partition, &head, end).await?);
         }
-        events.retain(|e: &StoredEvent| e.arrival < end && e.arrival >= complete_from);
-        if events.len() > limit || low == 0 {
-            events.sort_by_key(|e| std::cmp::Reverse(e.arrival));
-            let more = events.len() > limit;
-            events.truncate(limit);
-            return Ok(ArrivalPage { events, more });
+    }
+    let mut events: Vec<StoredEvent> = Vec::new();
+    // The partition whose next block may hold the newest event.
+    while let Some(at) = (0..ends.len()).max_by_key(|at| ends.get(*at).map(|back| back.last)) {
+        let Some(back) = ends.get_mut(at) else { break };
+        let newer = events.iter().filter(|event| event.arrival > back.last).count();
+        if newer > limit {
+            break;
         }
-        width = width.saturating_mul(4);
+        let found = read_block(store, project, (back.partition, back.first)).await?;
+        events.extend(found.into_iter().filter(|event| event.arrival < end));
+        if !back.step(store, project).await? {
+            ends.swap_remove(at);
+        }
+    }
+    events.sort_by_key(|event| std::cmp::Reverse(event.arrival));
+    let more = events.len() > limit;
+    events.truncate(limit);
+    Ok(ArrivalPage { events, more })
+}
+
+/// The blocks of a partition from the newest to the oldest.
+struct BlocksBack {
+    partition: u16,
+    /// First arrival number of the next block.
+    first: u64,
+    /// No event of it, or of a block before it, has a higher number.
+    last: u64,
+}
+
+impl BlocksBack {
+    /// Begins at the newest block with an event before `end`.
+    async fn begin(
+        store: &Store,
+        project: ProjectId,
+        partition: u16,
+        head: &Head,
+        end: u64,
+    ) -> Result<Option<Self>> {
+        let number = |value: i64| u64::try_from(value).unwrap_or(0);
+        let newest = Self {
+            partition,
+            first: number(head.newest),
+            last: number(head.last).min(end.saturating_sub(1)),
+        };
+        if newest.first < end {
+            return Ok(Some(newest));
+        }
+        let mut older = Self { first: end, ..newest };
+        Ok(older.step(store, project).await?.then_some(older))
+    }
+
+    /// Goes to the block before; `false`: there is none. The ids of a stretch
+    /// are read, not the blocks; it widens where arrivals of other partitions
+    /// lie between.
+    async fn step(&mut self, store: &Store, project: ProjectId) -> Result<bool> {
+        let mut width = FIRST_ARRIVALS;
+        loop {
+            let low = self.first.saturating_sub(width);
+            let firsts = firsts_between(store, project, self.partition, low, self.first).await?;
+            if let Some(first) = firsts.last() {
+                self.last = self.last.min(self.first.saturating_sub(1));
+                self.first = *first;
+                return Ok(true);
+            }
+            if low == 0 {
+                return Ok(false);
+            }
+            width = width.saturating_mul(4);
+        }
     }
 }
 

@@ -19,6 +19,7 @@ async fn store() -> Store {
 
 /// A stretch of `events` as one block.
 fn stretch(partition: u16, from: u64, to: u64, events: &[StoredEvent]) -> Apply {
+    let (from, to) = (Position::at(from), Position::at(to));
     let mut block = BlockBuilder::begin(PROJECT, &events[0]).unwrap();
     let mut uuids = vec![(events[0].uuid, events[0].arrival, 0)];
     for event in &events[1..] {
@@ -71,14 +72,14 @@ async fn a_stretch_is_applied_once() {
     let store = store().await;
     let first = events(1, 3, "a");
     apply(&store, stretch(0, 0, 10, &first)).await.unwrap();
-    assert_eq!(position(&store, 0).await.unwrap(), 10);
+    assert_eq!(position(&store, 0).await.unwrap(), Position::at(10));
 
     let again = apply(&store, stretch(0, 0, 10, &first)).await.unwrap_err();
     assert!(matches!(&again, Error::Refused { reason, .. } if reason == "position"), "{again}");
     // The same events at another position: refused as a whole.
     let twice = apply(&store, stretch(0, 10, 20, &first)).await.unwrap_err();
     assert!(matches!(twice, Error::Exists { .. }), "{twice}");
-    assert_eq!(position(&store, 0).await.unwrap(), 10);
+    assert_eq!(position(&store, 0).await.unwrap(), Position::at(10));
 
     let uuids: Vec<Uuid> = events(1, 5, "a").iter().map(|e| e.uuid).collect();
     assert_eq!(stored_uuids(&store, PROJECT, &uuids).await.unwrap().len(), 3);
@@ -107,6 +108,57 @@ async fn pages_come_newest_first_across_blocks_and_partitions() {
     let numbers: Vec<u64> = arrivals.events.iter().map(|e| e.arrival).collect();
     assert_eq!(numbers, (71..=100).rev().collect::<Vec<_>>());
     assert!(arrivals.more);
+}
+
+#[tokio::test]
+async fn arrivals_of_a_partition_that_is_silent_are_found_too() {
+    let store = store().await;
+    // One old event in a partition, then many in another, in several blocks.
+    apply(&store, stretch(1, 0, 1, &events(1, 1, "b"))).await.unwrap();
+    let mut at = 0;
+    for block in 0..5_u64 {
+        let first = 10_000 * (block + 1);
+        apply(&store, stretch(0, at, at + 1, &events(first, first + 9, "a"))).await.unwrap();
+        at += 1;
+    }
+    // A head without events: only skips were counted there.
+    let mut nothing = stretch(2, 0, 1, &events(1, 1, "c"));
+    nothing.projects[0].blocks.clear();
+    nothing.projects[0].uuids.clear();
+    nothing.projects[0].head = Head::empty();
+    apply(&store, nothing).await.unwrap();
+
+    let of = async |before, limit| {
+        let page = arrivals(&store, PROJECT, before, limit).await.unwrap();
+        let numbers: Vec<u64> = page.events.iter().map(|event| event.arrival).collect();
+        (numbers, page.more)
+    };
+    assert_eq!(of(None, 3).await, (vec![50_009, 50_008, 50_007], true));
+    assert_eq!(of(Some(50_001), 2).await, (vec![50_000, 40_009], true));
+    assert_eq!(of(Some(10_001), 5).await, (vec![10_000, 1], false));
+    assert_eq!(of(Some(1), 5).await, (vec![], false));
+    let (everything, more) = of(None, 100).await;
+    assert_eq!((everything.len(), more), (51, false));
+}
+
+#[tokio::test]
+async fn pages_of_large_events_are_shorter() {
+    let store = store().await;
+    let mut large = events(1, 40, "a");
+    for event in &mut large {
+        event.properties = format!(r#"{{"x":"{}"}}"#, "x".repeat(1_000_000));
+    }
+    apply(&store, stretch(0, 0, 1, &large)).await.unwrap();
+    let (first, more) = page(&store, PROJECT, &query(100)).await.unwrap();
+    assert!(more && (16..20).contains(&first.len()), "{}", first.len());
+    let last = first.last().unwrap();
+    let next = EventQuery {
+        before: Some(Timestamp::from_micros(last.timestamp)),
+        before_uuid: Some(last.uuid),
+        ..query(100)
+    };
+    let (second, _) = page(&store, PROJECT, &next).await.unwrap();
+    assert_eq!(second[0].arrival + 1, last.arrival);
 }
 
 #[tokio::test]
