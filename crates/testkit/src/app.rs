@@ -8,6 +8,7 @@ use weir_server::config::{Config, Settings};
 use weir_server::limits::Limits;
 use weir_server::serve::{Options, Server};
 use weir_service::identity::{HashParameters, Peer, SetupInput};
+use weir_store::Store;
 
 use crate::caller::{Caller, Client};
 use crate::people::{self, Person};
@@ -88,6 +89,12 @@ impl TestApp {
     #[must_use]
     pub fn app(&self) -> &App {
         &self.server.app
+    }
+
+    /// Its store, to take away.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.server.store
     }
 
     /// Where the server listens.

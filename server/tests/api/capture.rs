@@ -208,3 +208,49 @@ async fn the_path_does_not_matter_to_cookies_or_bearer_keys() {
     let answer = caller.post("/capture/", &json!({"event": "a", "distinct_id": "b"})).await;
     assert_refused(&answer, 401, "authentication_error", "missing_api_key");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_are_kept_unless_the_request_or_the_project_says_no() {
+    let app = TestApp::with_owner().await;
+    let owner = app.owner().key(&["*"]).await;
+    let project = format!("/api/projects/{}", app.project());
+    let send = async |path: &str, name: &str| {
+        let event = json!({"api_key": app.project_key(), "event": name, "distinct_id": "b"});
+        assert_eq!(post(&app, path, event.to_string()).await.status, 200);
+    };
+    send("/e/", "with").await;
+    send("/e/?ip=1", "one").await;
+    send("/e/?ip=0", "without").await;
+    let answer = owner.patch(&project, &json!({"anonymize_ips": true})).await;
+    assert_eq!(answer.status, 200);
+    send("/e/", "anonymous").await;
+    app.app().ingest.applied().await;
+    for (name, address) in [
+        ("with", json!("127.0.0.1")),
+        ("one", json!("127.0.0.1")),
+        ("without", Value::Null),
+        ("anonymous", Value::Null),
+    ] {
+        let events = owner.get(&format!("{project}/events/?event={name}")).await.json();
+        assert_eq!(events["results"][0]["properties"]["$ip"], address, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_key_works_at_once_and_known_keys_without_the_store() {
+    let app = TestApp::with_owner().await;
+    let owner = app.owner().key(&["*"]).await;
+    let body = |key: &str| json!({"api_key": key, "event": "a", "distinct_id": "b"}).to_string();
+    let made = owner.post("/api/projects/", &json!({"name": "New"})).await.json();
+    let key = made["api_token"].as_str().unwrap();
+    assert_eq!(post(&app, "/e/", body(key)).await.status, 200);
+    assert_eq!(post(&app, "/e/", body("phc_unknown")).await.status, 401);
+
+    app.store().close().await.unwrap();
+    assert_eq!(post(&app, "/e/", body(key)).await.status, 200);
+    // Never 401: it could be a new one.
+    let answer = post(&app, "/e/", body("phc_another")).await;
+    assert_refused(&answer, 503, "server_error", "not_accepted");
+    assert!(answer.header("retry-after").is_some());
+    assert_eq!(post(&app, "/e/", body("phc_unknown")).await.status, 401, "that was decided before");
+}
