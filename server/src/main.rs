@@ -7,6 +7,13 @@ use std::time::Duration;
 use clap::Parser as _;
 use weir_server::cli::Cli;
 
+/// Gives memory back after a burst, and allocates faster than the system's from
+/// many threads: a fifth of the work of storing events is allocating.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Threads of the runtime, at least: some wait for the disk.
+const THREADS: usize = 4;
 /// Queries recurse deeply, most of all in builds without optimisation.
 const STACK: usize = 10 << 20;
 
@@ -27,6 +34,9 @@ fn run() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .worker_threads(
+            std::thread::available_parallelism().map_or(THREADS, |cores| THREADS.max(cores.get())),
+        )
         .thread_stack_size(STACK)
         .build()?;
     // On a thread of the runtime, not on the small stack of the first thread.

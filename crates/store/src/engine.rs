@@ -22,6 +22,11 @@ use crate::error::Error;
 use crate::migrations;
 
 const MIB: u64 = 1 << 20;
+/// Storage calls that may run on the threads of the runtime at a time. Beyond
+/// it the engine hands each one to another thread, which costs several times
+/// what a read from the cache does; the program has more threads than
+/// processors so that a read from disk does not stop everything.
+const INLINE: usize = 64;
 
 /// Where the data is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +93,7 @@ impl Store {
 
         let datastore = Datastore::builder()
             .with_config(engine_settings(settings))
-            .with_runtime_worker_threads(2)
+            .with_runtime_worker_threads(INLINE)
             .with_capabilities(capabilities())
             .with_query_timeout(Some(Duration::from_secs(60)))
             .without_maintenance_tasks()

@@ -28,6 +28,10 @@ use crate::report::Figures;
 use crate::rounds::{BATCH, Effort};
 use crate::service::{MemoryWatch, Service};
 
+/// The floor allocates as Weir does.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measures Weir beside the least that a server can do.
 #[derive(Debug, Parser)]
 #[command(name = "bench", args_conflicts_with_subcommands = true)]

@@ -173,7 +173,7 @@ async fn compare(
     }
     for partition in 0..PARTITIONS {
         let told = acknowledged.get(&partition).copied().unwrap_or(0);
-        let position = events::position(&store, partition).await?;
+        let position = events::position(&store, partition).await?.offset;
         if position < told {
             missing
                 .fail(format!("partition {partition} is at {position}, {told} was acknowledged"));
