@@ -14,7 +14,10 @@ use weir_service::{OrgCtx, ProjectCtx};
 use crate::api::Created;
 use crate::app::App;
 use crate::http::error::ApiResult;
-use crate::http::extract::{ApiJson, Authorized, InOrganization, InOrganizationProject, InProject};
+use crate::http::extract::{
+    ApiJson, AtOrganizationProject, AtProject, Authorized, ForProject, ForProjectOfCurrent,
+    InAllOrganizations, InOrganization,
+};
 use crate::http::guards::{ProjectRead, ProjectWrite};
 use crate::http::input::{Fields, Input};
 use crate::http::pagination::Listing;
@@ -24,7 +27,7 @@ const TIMEZONE_MAX: usize = 64;
 
 /// The projects of all organizations that the caller belongs to.
 pub async fn list_projects(
-    auth: Authorized<ProjectRead>,
+    auth: Authorized<ProjectRead, InAllOrganizations>,
     State(app): State<App>,
     listing: Listing,
 ) -> ApiResult<Json<Envelope<ProjectBrief>>> {
@@ -44,17 +47,16 @@ pub async fn list_organization_projects(
 
 /// Create a project in the caller's current organization.
 pub async fn create_project(
-    auth: Authorized<ProjectWrite>,
+    auth: Authorized<ProjectWrite, ForProjectOfCurrent>,
     State(app): State<App>,
     body: ApiJson<ProjectPatch>,
 ) -> ApiResult<Created<Project>> {
-    let current = app.services.organizations.enter(&auth.ctx, "@current").await?;
-    create(&app, &current, &body).await
+    create(&app, &auth.ctx, &body).await
 }
 
 /// Create a project in the organization of the path.
 pub async fn create_organization_project(
-    auth: Authorized<ProjectWrite, InOrganization>,
+    auth: Authorized<ProjectWrite, ForProject>,
     State(app): State<App>,
     body: ApiJson<ProjectPatch>,
 ) -> ApiResult<Created<Project>> {
@@ -66,7 +68,6 @@ async fn create(
     organization: &OrgCtx,
     body: &ApiJson<ProjectPatch>,
 ) -> ApiResult<Created<Project>> {
-    policy::check(organization, Action::CreateProject)?;
     let project = app.services.projects.create(organization, body.checked()?).await?;
     app.tokens.refresh().await;
     Ok(Created(project))
@@ -74,7 +75,7 @@ async fn create(
 
 /// One project.
 pub async fn get_project(
-    auth: Authorized<ProjectRead, InProject>,
+    auth: Authorized<ProjectRead, AtProject>,
     State(app): State<App>,
 ) -> ApiResult<Json<Project>> {
     Ok(Json(app.services.projects.get(&auth.ctx).await?))
@@ -82,7 +83,7 @@ pub async fn get_project(
 
 /// One project, by the path below its organization.
 pub async fn get_organization_project(
-    auth: Authorized<ProjectRead, InOrganizationProject>,
+    auth: Authorized<ProjectRead, AtOrganizationProject>,
     State(app): State<App>,
 ) -> ApiResult<Json<Project>> {
     Ok(Json(app.services.projects.get(&auth.ctx).await?))
@@ -90,7 +91,7 @@ pub async fn get_organization_project(
 
 /// Change some fields.
 pub async fn update_project(
-    auth: Authorized<ProjectWrite, InProject>,
+    auth: Authorized<ProjectWrite, AtProject>,
     State(app): State<App>,
     body: ApiJson<ProjectPatch>,
 ) -> ApiResult<Json<Project>> {
@@ -99,7 +100,7 @@ pub async fn update_project(
 
 /// Change some fields, by the path below the organization.
 pub async fn update_organization_project(
-    auth: Authorized<ProjectWrite, InOrganizationProject>,
+    auth: Authorized<ProjectWrite, AtOrganizationProject>,
     State(app): State<App>,
     body: ApiJson<ProjectPatch>,
 ) -> ApiResult<Json<Project>> {

@@ -121,7 +121,8 @@ async fn ids_that_are_none_are_not_found() {
     for id in ["abc", "0", "-1", "007", "99999", "%FF", "9223372036854775808"] {
         for tail in ["", "events/", "ingestion_warnings/"] {
             let answer = caller.get(&format!("/api/projects/{id}/{tail}")).await;
-            answer.assert_error(404, "invalid_request", "not_found", "Not found.");
+            let detail = if tail.is_empty() { "Not found." } else { "Project not found." };
+            answer.assert_error(404, "invalid_request", "not_found", detail);
         }
     }
 }
