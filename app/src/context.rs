@@ -17,6 +17,10 @@ use crate::ui::field::Typed;
 
 /// A session ends after this many seconds whatever happens.
 const SESSION_SECONDS: u32 = 14 * 24 * 60 * 60;
+/// What people hear where no session can be kept.
+const NO_SESSION: &str = "No session can be kept safely at this address. Set public_url to the \
+     https address under which people open Weir, such as https://weir.example.org, and start \
+     Weir again.";
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
 
 /// What is the same for all requests.
@@ -24,8 +28,6 @@ const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
 pub struct WebContext {
     /// The services.
     pub services: Services,
-    /// How cookies are written.
-    pub cookies: Cookies,
     /// Names of the built files.
     pub assets: Assets,
 }
@@ -82,6 +84,10 @@ pub struct Visit {
     pub request_id: String,
     /// Scheme and host under which events can be sent.
     pub origin: String,
+    /// How cookies are written.
+    pub cookies: Cookies,
+    /// Whether a session can be opened: its cookie stays on this machine or on TLS.
+    pub keeps_sessions: bool,
     /// The chosen theme.
     pub theme: Theme,
     /// Whether a session cannot work here: plain http, not on this machine.
@@ -148,18 +154,27 @@ pub(crate) async fn enter_project(id: i64) -> Result<(Services, ProjectCtx), UiE
     Ok((services, project))
 }
 
+/// Refuses what would open a session where none can be kept, before anything is
+/// done.
+pub(crate) fn refuse_without_session(visit: &Visit) -> Result<(), UiError> {
+    if visit.keeps_sessions {
+        return Ok(());
+    }
+    Err(ui_error(Error::Forbidden(NO_SESSION.to_owned())))
+}
+
 /// Gives the browser the cookie of a session.
 pub(crate) fn keep_session(session: &NewSession) {
-    if let Ok((web, _)) = context() {
-        let name = web.cookies.session_name();
-        set_cookie(&web.cookies.hidden(name, &session.token, SESSION_SECONDS));
+    if let Ok((_, visit)) = context() {
+        let name = visit.cookies.session_name();
+        set_cookie(&visit.cookies.hidden(name, &session.token, SESSION_SECONDS));
     }
 }
 
 /// Takes the cookie of the session away.
 pub(crate) fn forget_session() {
-    if let Ok((web, _)) = context() {
-        set_cookie(&web.cookies.hidden(web.cookies.session_name(), "", 0));
+    if let Ok((_, visit)) = context() {
+        set_cookie(&visit.cookies.hidden(visit.cookies.session_name(), "", 0));
     }
 }
 

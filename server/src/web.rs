@@ -55,11 +55,7 @@ pub fn router(app: &App) -> Router {
     let _ = Executor::init_tokio();
     let assets = if cfg!(debug_assertions) { Assets::default() } else { assets::of_pages() };
     let web = Web {
-        context: WebContext {
-            services: app.services.clone(),
-            cookies: cookies::of(&app.config),
-            assets,
-        },
+        context: WebContext { services: app.services.clone(), assets },
         streams: Arc::new(Semaphore::new(STREAMS)),
         app: app.clone(),
     };

@@ -4,7 +4,9 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "ssr")]
-use crate::context::{anyone, enter, forget_session, go, keep_session, ui_error};
+use crate::context::{
+    anyone, enter, forget_session, go, keep_session, refuse_without_session, ui_error,
+};
 use crate::error::UiError;
 
 /// What the sign-in page needs to know.
@@ -31,6 +33,7 @@ pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
 #[server(prefix = "/_fn", endpoint = "sign_in")]
 pub(crate) async fn sign_in(email: String, password: String, next: String) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
+    refuse_without_session(&visit)?;
     let session =
         services.identity.sign_in(&email, &password, &visit.peer).await.map_err(ui_error)?;
     keep_session(&session);
@@ -43,6 +46,7 @@ pub(crate) async fn sign_in(email: String, password: String, next: String) -> Re
 pub(crate) async fn sign_in_again(password: String, next: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     let (_, visit) = anyone()?;
+    refuse_without_session(&visit)?;
     let session =
         services.identity.sign_in_again(&ctx, &password, &visit.peer).await.map_err(|error| {
             match error {

@@ -55,12 +55,13 @@ async fn answer(web: &Web, request: Request) -> Response {
         return (StatusCode::NOT_FOUND, "Not found.\n").into_response();
     }
     let context = web.context();
+    let cookies = visit.cookies;
     let provide = move || context::provide(&context, &visit);
     let request = Request::from_parts(parts, Body::from(bytes));
     let mut response =
         leptos_axum::handle_server_fns_with_context(provide, request).await.into_response();
     if let Some(form) = &form {
-        form.lead_back(&path, web.context.cookies, &mut response);
+        form.lead_back(&path, cookies, &mut response);
     }
     response
 }
