@@ -3,8 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "ssr")]
-use crate::context::{add_header, anyone, go, keep_session, ui_error};
+use crate::context::{add_header, anyone, go, keep_session, projects_changed, ui_error};
 use crate::error::UiError;
 
 /// What a set-up link is worth.
@@ -63,6 +62,7 @@ pub(crate) async fn set_up(
             other => ui_error(other),
         },
     )?;
+    projects_changed().await;
     if let Some(session) = &made.session {
         keep_session(session);
     }
