@@ -10,6 +10,7 @@ use crate::pages;
 /// Everything below `<body>`.
 #[component]
 pub(crate) fn App() -> impl IntoView {
+    leptos_meta::provide_meta_context();
     view! {
         <Router>
             <a class="skip" href="#main">"Skip to content"</a>

@@ -104,7 +104,7 @@ test("a lost stream is told, retried, and the gap is filled", async ({ page, ser
   await expect(page.getByText(/Next try in \d+ s|Trying now/)).toBeVisible();
   await send(server, key, { event: "in the gap", distinct_id: "ada" });
   // It stays while tries go on and fail.
-  await expect(page.getByText("Next try in 4 s")).toBeVisible();
+  await expect(page.getByText(/Next try in [34] s/)).toBeVisible({ timeout: 40_000 });
   await page.unroute("**/_live/**");
   await page.getByRole("button", { name: "Try now" }).click();
   await expect(row(page, "in the gap")).toHaveCount(1);

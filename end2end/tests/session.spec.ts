@@ -43,6 +43,8 @@ test("signing in leads back to the page that was asked for", async ({ page, scri
 
 test("redirects stay on this site", async ({ page, scripts }) => {
   for (const next of ["//evil.example", "https://evil.example", "/\\evil.example"]) {
+    // A page that watches events would notice, and lead to the sign-in by itself.
+    await page.goto("about:blank");
     await page.context().clearCookies();
     await page.goto(`/login?next=${encodeURIComponent(next)}`);
     await alive(page, scripts);

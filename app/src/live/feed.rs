@@ -23,7 +23,7 @@ pub(crate) const KEPT: u16 = 1000;
 /// Rows that a gap is filled with.
 const REFILL: u16 = 200;
 /// A connection that takes longer is given up, in seconds.
-const PATIENCE: u32 = 10;
+const PATIENCE: u32 = 5;
 /// Longest wait between two tries, in seconds.
 const LONGEST_WAIT: u32 = 30;
 /// Summaries are at least this far apart, in seconds.

@@ -97,7 +97,8 @@ impl Form {
         let Some(location) = location else { return };
         let location = match location.strip_prefix(HERE) {
             Some("") => "/",
-            Some(path) => path,
+            // Taking an old failure out of an address may leave its sign there.
+            Some(path) => path.strip_suffix('?').unwrap_or(path),
             None => location,
         };
         let failed = location.contains("__err=");
@@ -157,6 +158,11 @@ mod tests {
         form.lead_back("/_fn/f", COOKIES, &mut done);
         assert_eq!(location(&done), "/a?b=1&__done=/_fn/f");
         assert!(!done.headers().contains_key(header::SET_COOKIE));
+
+        let plain = Form { back: "/a".to_owned(), kept: String::new() };
+        let mut done = redirect("http://here.invalid/a?");
+        plain.lead_back("/_fn/f", COOKIES, &mut done);
+        assert_eq!(location(&done), "/a?__done=/_fn/f");
 
         let mut failed = redirect("http://here.invalid/a?b=1&__path=p&__err=e");
         form.lead_back("/_fn/f", COOKIES, &mut failed);
