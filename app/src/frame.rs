@@ -45,7 +45,11 @@ pub(crate) fn Frame() -> impl IntoView {
 #[component]
 fn Rail(viewer: Viewer, path: String) -> impl IntoView {
     let Viewer { name, email, organizations, project, .. } = viewer;
-    let project = project_of(&path).or(project);
+    // What is not there, or not for this person, has no pages to go to.
+    let may_see = |id: &i64| {
+        organizations.iter().any(|place| place.projects.iter().any(|(known, _)| known == id))
+    };
+    let project = project_of(&path).filter(may_see).or(project.filter(may_see));
     let current = current(&organizations, project);
     let link = |href: String, icon, label| {
         view! { <NavLink at=path.clone() href=href icon=icon label=label /> }

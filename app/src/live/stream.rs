@@ -87,7 +87,7 @@ pub(crate) fn Stream(
             {the_detail}
             <div class="live-list">{the_list}</div>
         </div>
-        <p class="hint needs-scripts">
+        <p class="hint keys needs-scripts">
             <kbd>"Space"</kbd> " pauses, " <kbd>"/"</kbd> " filters, " <kbd>"u"</kbd>
             " switches between UTC and your time zone."
         </p>
