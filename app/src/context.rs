@@ -3,6 +3,9 @@
 //! What belongs here: the values, and what server functions do with cookies
 //! and redirects. What does not: rules, and reading requests (the server).
 
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::ResponseOptions;
@@ -30,7 +33,14 @@ pub struct WebContext {
     pub services: Services,
     /// Names of the built files.
     pub assets: Assets,
+    /// Tells capture that projects came, changed or went.
+    pub projects_changed: ProjectsChanged,
 }
+
+/// Lets capture know the keys of projects as they are now. When it is done, a
+/// new key works and one that is gone does not.
+#[derive(Clone)]
+pub struct ProjectsChanged(pub Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>);
 
 /// Addresses of the files that every page loads; `None`: not built.
 #[derive(Debug, Clone, Default)]
@@ -92,7 +102,7 @@ pub struct Visit {
     pub theme: Theme,
     /// Whether a session cannot work here: plain http, not on this machine.
     pub insecure: bool,
-    /// Whether a page is asked for, by a link or by a form without scripts.
+    /// Whether a page is asked for, by a link or by a form.
     pub wants_page: bool,
     /// Whether a server function is called.
     pub is_call: bool,
@@ -163,6 +173,13 @@ pub(crate) fn refuse_without_session(visit: &Visit) -> Result<(), UiError> {
     Err(ui_error(Error::Forbidden(NO_SESSION.to_owned())))
 }
 
+/// To be called after anything that creates, changes or deletes a project.
+pub(crate) async fn projects_changed() {
+    if let Ok((web, _)) = context() {
+        (web.projects_changed.0)().await;
+    }
+}
+
 /// Gives the browser the cookie of a session.
 pub(crate) fn keep_session(session: &NewSession) {
     if let Ok((_, visit)) = context() {
@@ -192,7 +209,7 @@ fn set_cookie(cookie: &str) {
     }
 }
 
-/// Leads to another page of this site, with or without scripts.
+/// Leads to another page of this site, from a form or a call of a script.
 pub(crate) fn go(path: &str) {
     let (Ok((_, visit)), Some(response)) = (context(), use_context::<ResponseOptions>()) else {
         return;
@@ -263,16 +280,16 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The status of a page, or of a call by a script. A form without scripts is
-/// answered with a redirect, whose status stays.
+/// The status of a page, or of a call by a script. A form is answered with a
+/// redirect, whose status stays.
 fn set_status(status: StatusCode) {
     let (Ok((_, visit)), Some(response)) = (context(), use_context::<ResponseOptions>()) else {
         return;
     };
     let redirected =
         response.0.read().is_ok_and(|parts| parts.headers.contains_key(header::LOCATION));
-    let form_without_scripts = visit.is_call && visit.wants_page;
-    if !form_without_scripts && !redirected {
+    let is_form = visit.is_call && visit.wants_page;
+    if !is_form && !redirected {
         response.set_status(status);
     }
 }
@@ -289,7 +306,7 @@ fn lead_to(sign_in: &str) {
             false => parts.uri.path_and_query().map(http::uri::PathAndQuery::as_str),
         };
         let back = asked.map(path_of).unwrap_or_default();
-        let back = local_path::without_failure(back);
+        let back = local_path::without_outcome(back);
         go(&format!("{sign_in}?next={}", local_path::encode(&back)));
     }
 }

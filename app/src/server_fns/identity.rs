@@ -3,11 +3,11 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "ssr")]
 use crate::context::{
-    anyone, enter, forget_session, go, keep_session, refuse_without_session, ui_error,
+    anyone, enter, forget_session, go, keep_session, keep_theme, refuse_without_session, ui_error,
 };
 use crate::error::UiError;
+use crate::theme::Theme;
 
 /// What the sign-in page needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,12 @@ pub(crate) async fn sign_in(email: String, password: String, next: String) -> Re
     let session =
         services.identity.sign_in(&email, &password, &visit.peer).await.map_err(ui_error)?;
     keep_session(&session);
+    let opened = services.identity.session(&session.token, visit.request_id);
+    if let Some(ctx) = opened.await.map_err(ui_error)? {
+        // The theme that was chosen on another device.
+        let me = services.users.me(&ctx).await.map_err(ui_error)?;
+        keep_theme(Theme::from_word(me.theme_mode.as_deref().unwrap_or_default()));
+    }
     go(&next);
     Ok(())
 }

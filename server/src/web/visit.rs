@@ -47,8 +47,8 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     })
 }
 
-/// Whether the answer is for a browser without scripts. Server functions decide
-/// by the same header.
+/// Whether the answer is for a form rather than a script. Server functions
+/// decide by the same header.
 pub(super) fn wants_page(headers: &HeaderMap) -> bool {
     text(headers, header::ACCEPT.as_str()).is_some_and(|accept| accept.contains("text/html"))
 }
