@@ -294,8 +294,8 @@ fn set_status(status: StatusCode) {
     }
 }
 
-/// Leads a page, or a form without scripts, to the sign-in and back. A script
-/// learns it from the error.
+/// Leads a page or a form to the sign-in and back. A script learns it from the
+/// error.
 fn lead_to(sign_in: &str) {
     let Ok((_, visit)) = context() else { return };
     if visit.wants_page

@@ -27,6 +27,7 @@ pub mod error;
 mod frame;
 #[cfg(feature = "csr")]
 mod gallery;
+#[cfg(any(feature = "ssr", feature = "hydrate", feature = "csr"))]
 mod key_words;
 mod live;
 pub mod local_path;

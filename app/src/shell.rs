@@ -73,3 +73,21 @@ fn files() -> impl IntoView {
         {assets.boot.map(|src| view! { <script type="module" src=src nonce=nonce.clone()></script> })}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_reloaded;
+
+    #[test]
+    fn pages_that_show_arrivals_load_anew_unless_a_row_is_read() {
+        for (address, expected) in [
+            ("/projects/1/start", true),
+            ("/projects/1/live?q=a", true),
+            ("/projects/1/live?q=a&row=b", false),
+            ("/projects/1/settings", false),
+            ("/start", false),
+        ] {
+            assert_eq!(is_reloaded(&address.parse().unwrap()), expected, "{address}");
+        }
+    }
+}
