@@ -1,6 +1,6 @@
 // Pictures of every page and state, in both themes, wide and narrow, to be looked at:
 //
-//   WEIR_SCREENS=/tmp/screens npx playwright test --project screens
+//   WEIR_SCREENS=test-results/screens npx playwright test --project screens
 //
 // Not part of the checks: nothing is compared.
 
@@ -9,7 +9,7 @@ import { alive, enter, expect, projectKey, send, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
-const directory = process.env.WEIR_SCREENS ?? "test-results/screens";
+const directory = process.env.WEIR_SCREENS ?? "";
 
 async function shot(page: Page, name: string): Promise<void> {
   for (const theme of ["light", "dark"] as const) {
