@@ -8,6 +8,9 @@ SHELL := bash
 # Arguments for the program that is run: make serve ARGS="--listen 0.0.0.0:8000"
 ARGS ?=
 
+# Where `make install` puts the program: make install PREFIX=/usr/local
+PREFIX ?= $(HOME)/.local
+
 # Names of ours that are no settings of the server.
 AS_USER := env -u WEIR_PYTHON -u WEIR_SITE -u WEIR_TOOLS
 
@@ -20,6 +23,13 @@ serve: ## Build the release and run it at http://127.0.0.1:8000, data in ./data
 	@scripts/setup build
 	@scripts/xtask build --release
 	@source scripts/env; exec $(AS_USER) "$$CARGO_TARGET_DIR/release/weir" serve $(ARGS)
+
+.PHONY: install
+install: ## Build the release and copy the program to PREFIX/bin (~/.local/bin)
+	@scripts/setup build
+	@scripts/xtask build --release
+	@source scripts/env; install -D -m 755 "$$CARGO_TARGET_DIR/release/weir" "$(PREFIX)/bin/weir"
+	@echo "installed $(PREFIX)/bin/weir"
 
 .PHONY: dev
 dev: ## Run a debug build; rebuild, restart and reload on every change

@@ -44,5 +44,7 @@ export default defineConfig({
       testIgnore: "**/*.hydrate.spec.ts",
       use: { javaScriptEnabled: false },
     },
+    // Pictures to be looked at, when asked for.
+    ...(process.env.WEIR_SCREENS ? [{ name: "screens", testMatch: "**/*.screens.ts" }] : []),
   ],
 });

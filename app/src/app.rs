@@ -1,4 +1,4 @@
-//! The app below `<body>`: its routes, and what all pages share.
+//! The pages and their addresses.
 
 use leptos::prelude::*;
 use leptos_router::components::{ParentRoute, Route, Router, Routes};
@@ -6,24 +6,14 @@ use leptos_router::path;
 
 use crate::frame::Frame;
 use crate::pages;
-use crate::ui::page_head::provide_navigated;
-use crate::ui::time::provide_zone;
 
-/// The whole app below `<body>`.
+/// Everything below `<body>`.
 #[component]
-pub fn App() -> impl IntoView {
+pub(crate) fn App() -> impl IntoView {
     leptos_meta::provide_meta_context();
-    provide_zone();
-    // For style and tests: from now on the page answers to scripts.
-    Effect::new(|_| {
-        if let Some(page) = document().document_element() {
-            let _ = page.set_attribute("data-alive", "");
-        }
-    });
     view! {
         <Router>
-            {provide_navigated}
-            <a class="skip" href="#main" rel="external">"Skip to content"</a>
+            <a class="skip" href="#main">"Skip to content"</a>
             <Routes fallback=|| view! { <pages::not_found::NotFound /> }>
                 <Route path=path!("/setup") view=pages::setup::Setup />
                 <Route path=path!("/login") view=pages::login::Login />

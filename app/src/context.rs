@@ -3,6 +3,9 @@
 //! What belongs here: the values, and what server functions do with cookies
 //! and redirects. What does not: rules, and reading requests (the server).
 
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::ResponseOptions;
@@ -17,6 +20,10 @@ use crate::ui::field::Typed;
 
 /// A session ends after this many seconds whatever happens.
 const SESSION_SECONDS: u32 = 14 * 24 * 60 * 60;
+/// What people hear where no session can be kept.
+const NO_SESSION: &str = "No session can be kept safely at this address. Set public_url to the \
+     https address under which people open Weir, such as https://weir.example.org, and start \
+     Weir again.";
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
 
 /// What is the same for all requests.
@@ -24,11 +31,16 @@ const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
 pub struct WebContext {
     /// The services.
     pub services: Services,
-    /// How cookies are written.
-    pub cookies: Cookies,
     /// Names of the built files.
     pub assets: Assets,
+    /// Tells capture that projects came, changed or went.
+    pub projects_changed: ProjectsChanged,
 }
+
+/// Lets capture know the keys of projects as they are now. When it is done, a
+/// new key works and one that is gone does not.
+#[derive(Clone)]
+pub struct ProjectsChanged(pub Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>);
 
 /// Addresses of the files that every page loads; `None`: not built.
 #[derive(Debug, Clone, Default)]
@@ -82,11 +94,15 @@ pub struct Visit {
     pub request_id: String,
     /// Scheme and host under which events can be sent.
     pub origin: String,
+    /// How cookies are written.
+    pub cookies: Cookies,
+    /// Whether a session can be opened: its cookie stays on this machine or on TLS.
+    pub keeps_sessions: bool,
     /// The chosen theme.
     pub theme: Theme,
     /// Whether a session cannot work here: plain http, not on this machine.
     pub insecure: bool,
-    /// Whether a page is asked for, by a link or by a form without scripts.
+    /// Whether a page is asked for, by a link or by a form.
     pub wants_page: bool,
     /// Whether a server function is called.
     pub is_call: bool,
@@ -148,18 +164,34 @@ pub(crate) async fn enter_project(id: i64) -> Result<(Services, ProjectCtx), UiE
     Ok((services, project))
 }
 
+/// Refuses what would open a session where none can be kept, before anything is
+/// done.
+pub(crate) fn refuse_without_session(visit: &Visit) -> Result<(), UiError> {
+    if visit.keeps_sessions {
+        return Ok(());
+    }
+    Err(ui_error(Error::Forbidden(NO_SESSION.to_owned())))
+}
+
+/// To be called after anything that creates, changes or deletes a project.
+pub(crate) async fn projects_changed() {
+    if let Ok((web, _)) = context() {
+        (web.projects_changed.0)().await;
+    }
+}
+
 /// Gives the browser the cookie of a session.
 pub(crate) fn keep_session(session: &NewSession) {
-    if let Ok((web, _)) = context() {
-        let name = web.cookies.session_name();
-        set_cookie(&web.cookies.hidden(name, &session.token, SESSION_SECONDS));
+    if let Ok((_, visit)) = context() {
+        let name = visit.cookies.session_name();
+        set_cookie(&visit.cookies.hidden(name, &session.token, SESSION_SECONDS));
     }
 }
 
 /// Takes the cookie of the session away.
 pub(crate) fn forget_session() {
-    if let Ok((web, _)) = context() {
-        set_cookie(&web.cookies.hidden(web.cookies.session_name(), "", 0));
+    if let Ok((_, visit)) = context() {
+        set_cookie(&visit.cookies.hidden(visit.cookies.session_name(), "", 0));
     }
 }
 
@@ -177,7 +209,7 @@ fn set_cookie(cookie: &str) {
     }
 }
 
-/// Leads to another page of this site, with or without scripts.
+/// Leads to another page of this site, from a form or a call of a script.
 pub(crate) fn go(path: &str) {
     let (Ok((_, visit)), Some(response)) = (context(), use_context::<ResponseOptions>()) else {
         return;
@@ -248,22 +280,22 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The status of a page, or of a call by a script. A form without scripts is
-/// answered with a redirect, whose status stays.
+/// The status of a page, or of a call by a script. A form is answered with a
+/// redirect, whose status stays.
 fn set_status(status: StatusCode) {
     let (Ok((_, visit)), Some(response)) = (context(), use_context::<ResponseOptions>()) else {
         return;
     };
     let redirected =
         response.0.read().is_ok_and(|parts| parts.headers.contains_key(header::LOCATION));
-    let form_without_scripts = visit.is_call && visit.wants_page;
-    if !form_without_scripts && !redirected {
+    let is_form = visit.is_call && visit.wants_page;
+    if !is_form && !redirected {
         response.set_status(status);
     }
 }
 
-/// Leads a page, or a form without scripts, to the sign-in and back. A script
-/// learns it from the error.
+/// Leads a page or a form to the sign-in and back. A script learns it from the
+/// error.
 fn lead_to(sign_in: &str) {
     let Ok((_, visit)) = context() else { return };
     if visit.wants_page
@@ -274,7 +306,7 @@ fn lead_to(sign_in: &str) {
             false => parts.uri.path_and_query().map(http::uri::PathAndQuery::as_str),
         };
         let back = asked.map(path_of).unwrap_or_default();
-        let back = local_path::without_failure(back);
+        let back = local_path::without_outcome(back);
         go(&format!("{sign_in}?next={}", local_path::encode(&back)));
     }
 }

@@ -5,34 +5,34 @@ use leptos::prelude::*;
 use leptos_router::components::Outlet;
 use leptos_router::hooks::use_location;
 
-use crate::error::UiError;
 use crate::server_fns::account::{Place, SwitchProject, Viewer, get_viewer};
 use crate::server_fns::identity::SignOut;
 use crate::ui::icon::Icon;
 use crate::ui::menu::Menu;
 
-/// Whoever is signed in, for pages within the frame.
-#[derive(Clone, Copy)]
-pub(crate) struct ViewerData(pub(crate) Resource<Result<Viewer, UiError>>);
+/// The sign of the product, beside its name.
+#[component]
+pub(crate) fn Mark() -> impl IntoView {
+    view! {
+        <svg class="mark" aria-hidden="true" focusable="false">
+            <use href="/icons.svg#mark"></use>
+        </svg>
+    }
+}
 
 /// Navigation and the page.
 #[component]
 pub(crate) fn Frame() -> impl IntoView {
-    let data = Resource::new(|| (), |()| get_viewer());
-    provide_context(ViewerData(data));
-    let rail = move || {
-        Suspend::new(async move { data.await.ok().map(|viewer| view! { <Rail viewer=viewer /> }) })
-    };
+    let path = use_location().pathname.get_untracked();
+    // Without a viewer the page itself says what is wrong.
+    let rail = Suspend::new(async move {
+        get_viewer().await.ok().map(|viewer| view! { <Rail viewer=viewer path=path /> })
+    });
     view! {
         <div class="frame">
             <header class="rail">
-                <a class="brand" href="/">
-                    <svg class="mark" aria-hidden="true" focusable="false">
-                        <use_ href="/icons.svg#mark"></use_>
-                    </svg>
-                    "Weir"
-                </a>
-                <Transition>{rail}</Transition>
+                <a class="brand" href="/" aria-label="Weir, start"><Mark /> <span>"Weir"</span></a>
+                {rail}
             </header>
             <main id="main" tabindex="-1">
                 <Outlet />
@@ -43,46 +43,34 @@ pub(crate) fn Frame() -> impl IntoView {
 }
 
 #[component]
-fn Rail(viewer: Viewer) -> impl IntoView {
-    let location = use_location();
-    let known = viewer.project;
-    let project = Memo::new(move |_| project_of(&location.pathname.get()).or(known));
-    let places = StoredValue::new(viewer.organizations.clone());
-    let current = move || {
-        let (organization, name) = places.with_value(|places| {
-            let found = places.iter().find_map(|place| {
-                let wanted = project.get();
-                let of_place = place.projects.iter().find(|(id, _)| Some(*id) == wanted);
-                of_place.map(|(_, name)| (place.name.clone(), name.clone()))
-            });
-            found.unwrap_or_else(|| ("No project".to_owned(), "Choose one".to_owned()))
-        });
-        view! {
-            <span class="switch-label">
-                <span class="switch-organization">{organization}</span>
-                <span class="switch-project">{name}</span>
-            </span>
-        }
+fn Rail(viewer: Viewer, path: String) -> impl IntoView {
+    let Viewer { name, email, organizations, project, .. } = viewer;
+    // What is not there, or not for this person, has no pages to go to.
+    let may_see = |id: &i64| {
+        organizations.iter().any(|place| place.projects.iter().any(|(known, _)| known == id))
     };
-    let of_project = move || {
-        project.get().map(|id| {
-            view! {
-                <NavLink href=format!("/projects/{id}/start") icon="start" label="Start" />
-                <NavLink href=format!("/projects/{id}/live") icon="live" label="Live" />
-                <NavLink href=format!("/projects/{id}/settings") icon="settings" label="Settings" />
-            }
-        })
+    let project = project_of(&path).filter(may_see).or(project.filter(may_see));
+    let current = current(&organizations, project);
+    let link = |href: String, icon, label| {
+        view! { <NavLink at=path.clone() href=href icon=icon label=label /> }
     };
-    let Viewer { name, email, organizations, .. } = viewer;
+    let of_project = project.map(|id| {
+        [
+            link(format!("/projects/{id}/start"), "start", "Start"),
+            link(format!("/projects/{id}/live"), "live", "Live"),
+            link(format!("/projects/{id}/settings"), "settings", "Settings"),
+        ]
+        .collect_view()
+    });
     view! {
         <Menu class="switch" label=current>
-            <Switcher organizations=organizations />
+            <Switcher organizations=organizations project=project />
         </Menu>
         <nav class="nav" aria-label="Main">
-            <div class="nav-group">{of_project}</div>
+            {of_project.map(|links| view! { <div class="nav-group">{links}</div> })}
             <div class="nav-group">
-                <NavLink href="/organizations".to_owned() icon="organization" label="Organizations" />
-                <NavLink href="/account/keys".to_owned() icon="key" label="API keys" />
+                {link("/organizations".to_owned(), "organization", "Organizations")}
+                {link("/account/keys".to_owned(), "key", "API keys")}
             </div>
         </nav>
         <AccountMenu name=name email=email />
@@ -90,9 +78,26 @@ fn Rail(viewer: Viewer) -> impl IntoView {
     .into_any()
 }
 
+/// Where one is.
+fn current(organizations: &[Place], project: Option<i64>) -> AnyView {
+    let found = organizations.iter().find_map(|place| {
+        let (_, name) = place.projects.iter().find(|(id, _)| Some(*id) == project)?;
+        Some((place.name.clone(), name.clone()))
+    });
+    let (organization, name) =
+        found.unwrap_or_else(|| ("No project".to_owned(), "Choose one".to_owned()));
+    view! {
+        <span class="switch-label">
+            <span class="switch-organization">{organization}</span>
+            <span class="switch-project">{name}</span>
+        </span>
+    }
+    .into_any()
+}
+
 /// All projects, each a button that leads there.
 #[component]
-fn Switcher(organizations: Vec<Place>) -> impl IntoView {
+fn Switcher(organizations: Vec<Place>, project: Option<i64>) -> impl IntoView {
     let switch = ServerAction::<SwitchProject>::new();
     let groups = organizations
         .into_iter()
@@ -101,9 +106,12 @@ fn Switcher(organizations: Vec<Place>) -> impl IntoView {
                 .projects
                 .into_iter()
                 .map(|(id, name)| {
+                    let here = (Some(id) == project).then_some("true");
                     view! {
                         <li>
-                            <button type="submit" name="project" value=id.to_string()>{name}</button>
+                            <button type="submit" name="project" value=id.to_string() aria-current=here>
+                                {name}
+                            </button>
                         </li>
                     }
                 })
@@ -125,13 +133,11 @@ fn Switcher(organizations: Vec<Place>) -> impl IntoView {
 #[component]
 fn AccountMenu(name: String, email: String) -> impl IntoView {
     let sign_out = ServerAction::<SignOut>::new();
-    let label = move || {
-        let name = name.clone();
-        view! {
-            <Icon name="account" />
-            <span class="account-name">{name}</span>
-        }
-    };
+    let label = view! {
+        <Icon name="account" />
+        <span class="account-name">{name}</span>
+    }
+    .into_any();
     view! {
         <Menu class="account" label=label>
             <p class="menu-title">{email}</p>
@@ -146,14 +152,9 @@ fn AccountMenu(name: String, email: String) -> impl IntoView {
 }
 
 #[component]
-fn NavLink(href: String, icon: &'static str, label: &'static str) -> impl IntoView {
-    let location = use_location();
-    let target = href.clone();
-    let current = move || {
-        let path = location.pathname.get();
-        let below = path.strip_prefix(&target).is_some_and(|rest| rest.starts_with('/'));
-        if path == target { Some("page") } else { below.then_some("true") }
-    };
+fn NavLink(at: String, href: String, icon: &'static str, label: &'static str) -> impl IntoView {
+    let below = at.strip_prefix(&href).is_some_and(|rest| rest.starts_with('/'));
+    let current = if at == href { Some("page") } else { below.then_some("true") };
     view! {
         <a class="nav-link" href=href aria-current=current>
             <Icon name=icon />

@@ -4,27 +4,43 @@
 //! call the services. What does not: rules (`weir-service`), sockets and routes
 //! (`weir-server`, which mounts this).
 //!
-//! Compiled twice, see the features in `Cargo.toml`: the server renders every
-//! page completely, the browser takes it over. Without scripts every page and
-//! every form works the same way, because forms are real forms.
+//! Compiled twice, see the features in `Cargo.toml`. The server has all of it and
+//! renders every page completely; moving on is loading the next page, and every
+//! change is a form. The browser has only what moves: the *islands* in `live`,
+//! which it takes over where the server drew them, and the small `behaviours`
+//! that make forms and menus more comfortable. Without scripts every page and
+//! every form works the same way.
 
 #![expect(
     unreachable_pub,
     reason = "the component macro writes `pub` for components of any visibility"
 )]
 
+#[cfg(feature = "ssr")]
 mod app;
+#[cfg(any(feature = "hydrate", feature = "csr"))]
+mod behaviours;
 #[cfg(feature = "ssr")]
 pub mod context;
 pub mod error;
+#[cfg(feature = "ssr")]
 mod frame;
+#[cfg(feature = "csr")]
+mod gallery;
+#[cfg(any(feature = "ssr", feature = "hydrate", feature = "csr"))]
+mod key_words;
 mod live;
 pub mod local_path;
+#[cfg(feature = "ssr")]
 mod pages;
 mod server_fns;
 #[cfg(feature = "ssr")]
 pub mod shell;
+#[cfg(feature = "ssr")]
 pub mod theme;
 mod ui;
 
-pub use app::App;
+#[cfg(any(feature = "hydrate", feature = "csr"))]
+pub use behaviours::start as start_behaviours;
+#[cfg(feature = "csr")]
+pub use gallery::Gallery;

@@ -27,18 +27,19 @@ pub fn encode(text: &str) -> String {
     encoded
 }
 
-/// A path and query without what a failed form added to it.
+/// A path and query without what a form that was sent added to it.
 #[must_use]
-pub fn without_failure(path: &str) -> String {
+pub fn without_outcome(path: &str) -> String {
     let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
-    let of_failure = |pair: &&str| pair.starts_with("__path=") || pair.starts_with("__err=");
-    let kept: Vec<&str> = query.split('&').filter(|pair| !of_failure(pair)).collect();
+    let of_outcome =
+        |pair: &&str| ["__path=", "__err=", "__done="].iter().any(|name| pair.starts_with(name));
+    let kept: Vec<&str> = query.split('&').filter(|pair| !of_outcome(pair)).collect();
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{encode, safe, without_failure};
+    use super::{encode, safe, without_outcome};
 
     #[test]
     fn only_paths_of_this_site_are_safe() {
@@ -56,9 +57,10 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_taken_out_of_an_address() {
-        assert_eq!(without_failure("/a"), "/a");
-        assert_eq!(without_failure("/a?__path=x&__err=y"), "/a");
-        assert_eq!(without_failure("/a?b=1&__path=x&c=2&__err=y"), "/a?b=1&c=2");
+    fn what_became_of_a_form_is_taken_out_of_an_address() {
+        assert_eq!(without_outcome("/a"), "/a");
+        assert_eq!(without_outcome("/a?__path=x&__err=y"), "/a");
+        assert_eq!(without_outcome("/a?b=1&__path=x&c=2&__err=y"), "/a?b=1&c=2");
+        assert_eq!(without_outcome("/a?__done=/_fn/f&b=1"), "/a?b=1");
     }
 }

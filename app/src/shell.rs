@@ -1,5 +1,5 @@
-//! The document around the app, on the server only: head, theme, and the
-//! script that brings the page to life.
+//! The document around the app: head, theme, and the script that wakes the
+//! islands.
 
 use leptos::nonce::use_nonce;
 use leptos::prelude::*;
@@ -11,14 +11,17 @@ use crate::theme::Theme;
 
 /// Pages that show what arrives; without scripts they load themselves anew.
 const RELOADED: [&str; 2] = ["/start", "/live"];
+/// In the query while one row is being read, which nothing should interrupt.
+const ROW: &str = "row=";
 
 /// A complete page.
 pub fn shell() -> impl IntoView {
+    // What is outside of islands is for the server alone.
+    if let Some(shared) = Owner::current_shared_context() {
+        shared.set_is_hydrating(false);
+    }
     let theme = visit().map_or(Theme::System, |visit| visit.theme);
-    let path = use_context::<http::request::Parts>()
-        .map(|parts| parts.uri.path().to_owned())
-        .unwrap_or_default();
-    let reloaded = path.starts_with("/projects/") && RELOADED.iter().any(|end| path.ends_with(end));
+    let uri = use_context::<http::request::Parts>().map(|parts| parts.uri).unwrap_or_default();
     view! {
         <!DOCTYPE html>
         <html lang="en" data-theme=theme.word()>
@@ -28,7 +31,7 @@ pub fn shell() -> impl IntoView {
                 <meta name="color-scheme" content=color_scheme(theme) />
                 <link rel="icon" href="/mark.svg" type="image/svg+xml" />
                 {files()}
-                {reloaded.then(|| view! {
+                {is_reloaded(&uri).then(|| view! {
                     <noscript><meta http-equiv="refresh" content="5" /></noscript>
                 })}
                 <MetaTags />
@@ -38,6 +41,13 @@ pub fn shell() -> impl IntoView {
             </body>
         </html>
     }
+}
+
+fn is_reloaded(uri: &http::Uri) -> bool {
+    let shows_arrivals = uri.path().starts_with("/projects/")
+        && RELOADED.iter().any(|end| uri.path().ends_with(end));
+    let row = uri.query().is_some_and(|query| query.split('&').any(|pair| pair.starts_with(ROW)));
+    shows_arrivals && !row
 }
 
 fn color_scheme(theme: Theme) -> &'static str {
@@ -61,5 +71,23 @@ fn files() -> impl IntoView {
         {assets.css.map(|href| view! { <link rel="stylesheet" href=href /> })}
         {preload(assets.glue)}
         {assets.boot.map(|src| view! { <script type="module" src=src nonce=nonce.clone()></script> })}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_reloaded;
+
+    #[test]
+    fn pages_that_show_arrivals_load_anew_unless_a_row_is_read() {
+        for (address, expected) in [
+            ("/projects/1/start", true),
+            ("/projects/1/live?q=a", true),
+            ("/projects/1/live?q=a&row=b", false),
+            ("/projects/1/settings", false),
+            ("/start", false),
+        ] {
+            assert_eq!(is_reloaded(&address.parse().unwrap()), expected, "{address}");
+        }
     }
 }

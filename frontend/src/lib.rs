@@ -1,17 +1,19 @@
-//! Where the browser enters: takes over the page that the server rendered
-//! (`hydrate`), or draws it alone for designing pages (`csr`, see Trunk.toml).
-//! Nothing else belongs here; pages are in `weir-app`.
+//! Where the browser enters: wakes the islands of a page that the server drew
+//! (`hydrate`), or draws them without a server, for designing them (`csr`, see
+//! Trunk.toml). Nothing else belongs here; islands are in `weir-app`.
 
 #[cfg(any(feature = "hydrate", feature = "csr"))]
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Called by the page once this module is loaded.
+/// Called by the page once this module is loaded, before its islands are taken
+/// over one by one (`xtask/src/site.rs`).
 #[cfg(feature = "hydrate")]
 #[wasm_bindgen]
 pub fn hydrate() {
     #[cfg(debug_assertions)]
     tell_panics();
-    leptos::mount::hydrate_body(weir_app::App);
+    leptos::mount::hydrate_islands();
+    weir_app::start_behaviours();
 }
 
 /// Called by the loader as soon as this module is loaded.
@@ -20,7 +22,8 @@ pub fn hydrate() {
 pub fn start() {
     #[cfg(debug_assertions)]
     tell_panics();
-    leptos::mount::mount_to_body(weir_app::App);
+    weir_app::start_behaviours();
+    leptos::mount::mount_to_body(weir_app::Gallery);
 }
 
 /// Without this a panic is told as "unreachable executed".

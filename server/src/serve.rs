@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinHandle, JoinSet};
 use weir_ingest::Ingest;
 use weir_ingest::log::LogSettings;
-use weir_service::identity::HashParameters;
+use weir_service::identity::{HashParameters, SetupToken};
 use weir_service::{Clock, Services};
 use weir_store::{Location, Settings as StoreSettings, Store};
 
@@ -228,6 +228,9 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
         started = Server::start(config, Options::default()) => started?,
         () = told.stop() => return Ok(()),
     };
+    if server.app.config.public_url.origin().is_none() && !server.address.ip().is_loopback() {
+        tracing::warn!("public_url is not set: people can sign in on this machine only");
+    }
     say(&format!("Listening on http://{}", reachable(server.address)))?;
     let announcing = tokio::spawn(announce_setup(server.app.clone(), server.address));
     let failed = tokio::select! {
@@ -270,15 +273,17 @@ impl Told {
     }
 }
 
-/// Shows the set-up link while nobody has used it: a new one when the time of
-/// the last is over.
+/// Shows the set-up link while nobody has used it: the one that was handed out
+/// before this start while it works, then a new one whenever the time of the
+/// last is over.
 async fn announce_setup(app: App, address: SocketAddr) {
     let file = match app.config.store {
         StoreKind::RocksDb => Some(setup::link_file(&app.config)),
         StoreKind::Memory => None,
     };
+    let mut kept = file.as_deref().and_then(setup::kept_link);
     loop {
-        let expires_at = match app.services.identity.issue_setup_token().await {
+        let expires_at = match setup_token(&app, kept.take()).await {
             Ok(Some(token)) => {
                 let origin = setup::origin(&app.config, Some(address));
                 show_link(&setup::link(&origin, &token.token), file.as_ref());
@@ -300,6 +305,21 @@ async fn announce_setup(app: App, address: SocketAddr) {
     if let Some(file) = file {
         setup::forget_link(&file);
     }
+}
+
+/// The token of the kept link if it still works, else a new one; `None` when
+/// the instance is set up.
+async fn setup_token(
+    app: &App,
+    kept: Option<String>,
+) -> Result<Option<SetupToken>, weir_service::Error> {
+    let identity = &app.services.identity;
+    if let Some(token) = kept.as_deref().and_then(setup::token_of)
+        && let Some(token) = identity.resume_setup_token(token).await?
+    {
+        return Ok(Some(token));
+    }
+    identity.issue_setup_token().await
 }
 
 /// The file first: whoever reads the line finds it.

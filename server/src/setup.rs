@@ -1,5 +1,8 @@
 //! The set-up of an empty instance from the host: `weir setup` and
 //! `weir setup-link`. Both work on the data directory while no server runs.
+//!
+//! The link that was handed out last stands in a file of that directory. A
+//! server that starts goes on with it, so that nobody holds a dead link.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -10,15 +13,16 @@ use serde::Serialize;
 use weir_model::keys::PersonalKeyInput;
 use weir_model::scopes::Scope;
 use weir_model::{OrganizationId, ProjectId, UserId};
-use weir_service::identity::{Peer, SetupInput, SetupOutcome};
-use weir_service::{Actor, Ctx, Error as ServiceError, Services};
+use weir_service::identity::SetupInput;
+use weir_service::{Error as ServiceError, Services};
 
 use crate::config::{Config, StoreKind};
-use crate::http::request_id::RequestId;
 use crate::serve::{open_store, reachable};
 
 /// Label of the key that the set-up makes.
 const KEY_LABEL: &str = "setup";
+/// What stands before the token of a link.
+const TOKEN: &str = "/setup?token=";
 
 /// Why the set-up did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +32,21 @@ pub enum SetupError {
         "a store in memory cannot be set up from outside; use the link that `weir serve` prints"
     )]
     InMemory,
+    /// Another process has the data directory and offers no link.
+    #[error(
+        "the data directory `{0}` is in use by another process that keeps no set-up link: either \
+         this instance is set up already, or that process has only just begun"
+    )]
+    NoLink(PathBuf),
+    /// The link cannot be kept, so a server that starts would replace it.
+    #[error("cannot write the set-up link to `{file}`")]
+    Unkept {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// Somebody was faster.
     #[error("this instance has a user already; nothing was changed")]
     AlreadySetUp,
@@ -80,49 +99,29 @@ pub async fn set_up(config: &Config, input: SetupInput) -> Result<Summary, Setup
 }
 
 async fn create(services: &Services, input: SetupInput) -> Result<Summary, SetupError> {
-    let peer = Peer::default();
-    let outcome =
-        services.identity.setup(None, input, &peer).await.map_err(|error| match error {
-            ServiceError::NotFound(_) => SetupError::AlreadySetUp,
-            error => told(error),
-        })?;
-    let personal_api_key = first_key(services, &outcome).await.map_err(told)?;
+    let made = services.identity.setup_with_key(input, first_key()).await;
+    let (outcome, key) = made.map_err(|error| match error {
+        ServiceError::NotFound(_) => SetupError::AlreadySetUp,
+        error => told(error),
+    })?;
     Ok(Summary {
         organization_id: outcome.organization,
         project_id: outcome.project,
         project_api_key: outcome.project_api_key,
-        personal_api_key,
+        personal_api_key: key.value.unwrap_or_default(),
         user_uuid: outcome.user.uuid,
     })
 }
 
-/// A key with all scopes. The set-up itself was the proof of who asks.
-///
-/// # Errors
-/// Whatever the service says.
-pub async fn first_key(
-    services: &Services,
-    outcome: &SetupOutcome,
-) -> Result<String, ServiceError> {
-    let now = services.clock.now();
-    let ctx = Ctx {
-        actor: Actor::Session {
-            user: outcome.user.uuid,
-            session: String::new(),
-            signed_in_at: now,
-        },
-        now,
-        request_id: RequestId::at(now).to_string(),
-    };
-    let input = PersonalKeyInput {
+/// A key with all scopes.
+fn first_key() -> PersonalKeyInput {
+    PersonalKeyInput {
         label: KEY_LABEL.to_owned(),
         scopes: vec![Scope::All],
         scoped_teams: Vec::new(),
         scoped_organizations: Vec::new(),
         expires_at: None,
-    };
-    let key = services.keys.create(&ctx, input).await?;
-    key.value.ok_or_else(|| ServiceError::Internal("a new key came without its value".to_owned()))
+    }
 }
 
 fn told(error: ServiceError) -> SetupError {
@@ -135,8 +134,8 @@ fn told(error: ServiceError) -> SetupError {
     }
 }
 
-/// A link that sets up the instance once. While the server runs, the link that
-/// it keeps in the data directory.
+/// A link that sets up the instance once; the next start goes on with it. While
+/// the server runs, the link that it keeps in the data directory.
 ///
 /// # Errors
 /// [`SetupError`].
@@ -147,10 +146,8 @@ pub async fn new_link(config: &Config) -> Result<String, SetupError> {
     let file = link_file(config);
     let store = match open_store(config).await {
         Ok(store) => store,
-        Err(in_use @ weir_store::Error::InUse { .. }) => {
-            return std::fs::read_to_string(&file)
-                .map(|link| link.trim().to_owned())
-                .map_err(|_| in_use.into());
+        Err(weir_store::Error::InUse { .. }) => {
+            return kept_link(&file).ok_or_else(|| SetupError::NoLink(config.data.clone()));
         }
         Err(error) => return Err(error.into()),
     };
@@ -158,10 +155,12 @@ pub async fn new_link(config: &Config) -> Result<String, SetupError> {
     let issued = services.identity.issue_setup_token().await;
     store.close().await?;
     let token = issued.map_err(told)?.ok_or(SetupError::AlreadySetUp)?;
-    Ok(link(&origin(config, None), &token.token))
+    let link = link(&origin(config, None), &token.token);
+    keep_link(&file, &link).map_err(|source| SetupError::Unkept { file, source })?;
+    Ok(link)
 }
 
-/// Where the running server keeps its link.
+/// Where the link is kept that was handed out last.
 #[must_use]
 pub fn link_file(config: &Config) -> PathBuf {
     config.data.join("setup-link")
@@ -179,7 +178,20 @@ pub fn origin(config: &Config, address: Option<SocketAddr>) -> String {
 /// The link for a token.
 #[must_use]
 pub fn link(origin: &str, token: &str) -> String {
-    format!("{origin}/setup?token={token}")
+    format!("{origin}{TOKEN}{token}")
+}
+
+/// The link in this file.
+#[must_use]
+pub fn kept_link(file: &Path) -> Option<String> {
+    let link = std::fs::read_to_string(file).ok()?;
+    Some(link.trim().to_owned()).filter(|link| !link.is_empty())
+}
+
+/// The token of a link.
+#[must_use]
+pub fn token_of(link: &str) -> Option<&str> {
+    link.split_once(TOKEN).map(|(_, token)| token)
 }
 
 /// Writes the link for the owner of the directory only.

@@ -22,7 +22,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::sync::Semaphore;
-use weir_app::context::{Assets, WebContext};
+use weir_app::context::{Assets, ProjectsChanged, WebContext};
 
 use crate::app::App;
 
@@ -54,12 +54,13 @@ pub fn router(app: &App) -> Router {
     // Fails when another router of this process came first, which is as good.
     let _ = Executor::init_tokio();
     let assets = if cfg!(debug_assertions) { Assets::default() } else { assets::of_pages() };
+    let tokens = app.tokens.clone();
+    let projects_changed = ProjectsChanged(Arc::new(move || {
+        let tokens = tokens.clone();
+        Box::pin(async move { tokens.refresh().await })
+    }));
     let web = Web {
-        context: WebContext {
-            services: app.services.clone(),
-            cookies: cookies::of(&app.config),
-            assets,
-        },
+        context: WebContext { services: app.services.clone(), assets, projects_changed },
         streams: Arc::new(Semaphore::new(STREAMS)),
         app: app.clone(),
     };

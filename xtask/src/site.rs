@@ -48,20 +48,29 @@ fn add_glue(site: &mut Site, browser: wasm::Browser) -> Result<String> {
     site.add_hashed("weir", "js", js.as_bytes())
 }
 
-/// Loads the module and takes over the page: one `<script type="module" src>`
-/// is all that a page needs, and no inline script has to be allowed.
+/// Loads the module and takes over the islands of the page: one
+/// `<script type="module" src>` is all that a page needs, and no inline script
+/// has to be allowed.
 fn boot(js: &str, wasm: &str, mode: Mode) -> String {
-    let start = format!(
-        "await init({{ module_or_path: new URL(\"./{wasm}\", import.meta.url) }});\nhydrate();\n"
-    );
-    match mode {
-        Mode::Release => format!("import init, {{ hydrate }} from \"./{js}\";\n{start}"),
+    let import = match mode {
+        Mode::Release => format!("import * as app from \"./{js}\";\n"),
         // A late import, so that a page that cannot start is reloaded as well.
-        Mode::Dev => format!(
-            "{RELOAD}const {{ default: init, hydrate }} = await import(\"./{js}\");\n{start}"
-        ),
-    }
+        Mode::Dev => format!("{RELOAD}const app = await import(\"./{js}\");\n"),
+    };
+    let load = format!(
+        "await app.default({{ module_or_path: new URL(\"./{wasm}\", import.meta.url) }});\n"
+    );
+    format!("{import}{load}{WAKE}")
 }
+
+/// Leptos exports one function for each island, under the name that it writes
+/// into the page. The mark is for style and tests: from now on the page answers.
+const WAKE: &str = r#"app.hydrate();
+for (const island of document.querySelectorAll("leptos-island")) {
+  app[island.dataset.component](island);
+}
+document.documentElement.dataset.alive = "";
+"#;
 
 /// Asks for the mark that `xtask dev` changes after every build. No answer
 /// means that the server is being restarted.

@@ -18,10 +18,9 @@ struct Budget {
     fail: usize,
 }
 
-// The aim for the wasm file is 350, warning at 300. The first complete app
-// measured 711; its limit stands just above and only ever goes down.
+// They only ever go down.
 const BUDGETS: [Budget; 4] = [
-    Budget { logical: "weir.wasm", warn: 300, fail: 715 },
+    Budget { logical: "weir.wasm", warn: 280, fail: 300 },
     Budget { logical: "weir.js", warn: 15, fail: 20 },
     Budget { logical: "weir.css", warn: 18, fail: 25 },
     Budget { logical: "icons.svg", warn: 8, fail: 12 },

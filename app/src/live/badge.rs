@@ -7,11 +7,7 @@ use super::row::Row;
 use crate::ui::icon::Icon;
 
 /// The outcome of a row.
-#[component]
-pub(crate) fn OutcomeBadge<'a>(
-    /// The row.
-    row: &'a Row,
-) -> impl IntoView {
+pub(super) fn badge(row: &Row) -> AnyView {
     let (class, icon) = match (row.outcome, row.reasons.is_empty()) {
         (Outcome::Dropped, _) => ("badge badge-dropped", "drop"),
         (Outcome::Accepted, true) => ("badge badge-accepted", "check"),
@@ -23,4 +19,5 @@ pub(crate) fn OutcomeBadge<'a>(
             {row.word()}
         </span>
     }
+    .into_any()
 }

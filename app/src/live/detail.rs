@@ -1,32 +1,22 @@
 //! One event in full: what became of it and why, and its payload.
 
-use std::sync::Arc;
-
 use leptos::prelude::*;
 
-use super::badge::OutcomeBadge;
+use super::badge::badge;
+use super::list::Opening;
 use super::row::Row;
 use crate::ui::bytes;
 use crate::ui::copy::CopyButton;
 use crate::ui::icon::Icon;
 use crate::ui::json;
+use crate::ui::prose::prose;
 use crate::ui::time::Time;
 
+/// Id of the heading, which takes the focus when a row is opened.
+pub(super) const HEADING: &str = "detail-heading";
+
 /// The detail of a row.
-#[component]
-pub(crate) fn Detail(
-    /// The row.
-    row: Arc<Row>,
-    /// Where closing leads.
-    close: String,
-) -> impl IntoView {
-    let heading = NodeRef::new();
-    // The person asked for it: that is where they read on.
-    Effect::new(move |_| {
-        if crate::ui::page_head::has_navigated() {
-            crate::ui::focus(heading);
-        }
-    });
+pub(super) fn detail(row: &Row, opening: Opening) -> AnyView {
     let reasons = row
         .explained()
         .into_iter()
@@ -34,23 +24,26 @@ pub(crate) fn Detail(
             view! {
                 <div class="reason">
                     <p class="reason-what">{explained.sentence}</p>
-                    <p>{explained.fix}</p>
+                    <p>{prose(explained.fix)}</p>
                 </div>
             }
         })
         .collect_view();
-    let payload = json::pretty(&row.payload);
     let caption = if row.is_dropped() { "Payload as received" } else { "Event as stored" };
     view! {
-        <section class="detail" aria-labelledby="detail-heading">
+        <section class="detail" aria-labelledby=HEADING>
             <header class="detail-head">
-                <h2 id="detail-heading" tabindex="-1" node_ref=heading>{row.name()}</h2>
-                <a class="button button-quiet" href=close data-noscroll="">
+                <h2 id=HEADING tabindex="-1">{row.name()}</h2>
+                <a
+                    class="button button-quiet"
+                    href=opening.address.run(None)
+                    on:click=move |event| opening.go(&event, None)
+                >
                     <Icon name="close" />
                     "Close"
                 </a>
             </header>
-            <p class="detail-outcome"><OutcomeBadge row=&row /></p>
+            <p class="detail-outcome">{badge(row)}</p>
             {reasons}
             <dl class="facts">
                 <dt>"Received"</dt>
@@ -66,12 +59,12 @@ pub(crate) fn Detail(
                 <dt>"Size"</dt>
                 <dd>{bytes::text(row.size)}</dd>
             </dl>
-            <figure class="code">
+            <figure class="code" data-copyable="">
                 <figcaption>
                     <span>{caption}</span>
-                    <CopyButton text=payload.clone() what="payload" />
+                    <CopyButton what="payload" />
                 </figcaption>
-                <pre tabindex="0"><code>{payload}</code></pre>
+                <pre tabindex="0"><code>{json::pretty(&row.payload)}</code></pre>
             </figure>
         </section>
     }

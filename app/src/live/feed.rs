@@ -15,14 +15,15 @@ use leptos::task::spawn_local;
 use send_wrapper::SendWrapper;
 
 use super::row::Row;
+use crate::error::UiError;
 use crate::server_fns::events::list_live_rows;
 
 /// Rows that the page keeps.
-pub(crate) const KEPT: usize = 1000;
+pub(crate) const KEPT: u16 = 1000;
 /// Rows that a gap is filled with.
 const REFILL: u16 = 200;
 /// A connection that takes longer is given up, in seconds.
-const PATIENCE: u32 = 10;
+const PATIENCE: u32 = 5;
 /// Longest wait between two tries, in seconds.
 const LONGEST_WAIT: u32 = 30;
 /// Summaries are at least this far apart, in seconds.
@@ -30,29 +31,29 @@ const SUMMARY: u32 = 5;
 
 /// State of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Link {
-    /// No answer yet, for so many seconds.
-    Connecting(u32),
+pub(super) enum Link {
+    /// The first answer is awaited.
+    Connecting,
     /// Rows come as they arrive.
     Live,
-    /// Gone; the next try is in so many seconds.
+    /// Gone; the next try is in so many seconds, or under way.
     Lost(u32),
 }
 
 /// Rows of a project and what keeps them fresh. Everything in it is a handle.
 #[derive(Clone, Copy)]
-pub(crate) struct Feed {
+pub(super) struct Feed {
     project: i64,
     /// The rows, newest first.
-    pub(crate) rows: RwSignal<Vec<Arc<Row>>>,
+    pub(super) rows: RwSignal<Vec<Arc<Row>>>,
     /// The connection.
-    pub(crate) link: RwSignal<Link>,
+    pub(super) link: RwSignal<Link>,
     /// Whether new rows wait.
-    pub(crate) paused: RwSignal<bool>,
+    pub(super) paused: RwSignal<bool>,
     /// How many rows wait.
-    pub(crate) waiting: RwSignal<usize>,
+    pub(super) waiting: RwSignal<usize>,
     /// What came lately, in words, for people who do not see the list.
-    pub(crate) summary: RwSignal<String>,
+    pub(super) summary: RwSignal<String>,
     inner: StoredValue<Inner>,
 }
 
@@ -62,6 +63,9 @@ struct Inner {
     source: Option<SendWrapper<EventSource>>,
     /// Counts connections: answers of an earlier one are ignored.
     connection: u32,
+    /// Seconds without an answer.
+    silence: u32,
+    /// Seconds until the next try, should this one fail.
     wait: u32,
     seen: HashSet<String>,
     /// Rows that came since the last look, or since the list was paused.
@@ -73,7 +77,7 @@ struct Inner {
 
 impl Feed {
     /// A feed that begins with these rows and connects once the page is alive.
-    pub(crate) fn new(project: i64, first: Vec<Row>) -> Self {
+    pub(super) fn new(project: i64, first: Vec<Row>) -> Self {
         let rows: Vec<Arc<Row>> = first.into_iter().map(Arc::new).collect();
         let inner = Inner {
             seen: rows.iter().map(|row| row.key.clone()).collect(),
@@ -83,7 +87,7 @@ impl Feed {
         let feed = Self {
             project,
             rows: RwSignal::new(rows),
-            link: RwSignal::new(Link::Connecting(0)),
+            link: RwSignal::new(Link::Connecting),
             paused: RwSignal::new(false),
             waiting: RwSignal::new(0),
             summary: RwSignal::new(String::new()),
@@ -101,7 +105,7 @@ impl Feed {
     }
 
     /// Pauses, or goes on and shows what waited.
-    pub(crate) fn toggle_pause(self) {
+    pub(super) fn toggle_pause(self) {
         let paused = !self.paused.get_untracked();
         self.paused.set(paused);
         if !paused {
@@ -110,13 +114,16 @@ impl Feed {
     }
 
     /// Tries at once.
-    pub(crate) fn retry(self) {
+    pub(super) fn retry(self) {
         self.inner.try_update_value(|inner| inner.wait = 1);
         self.connect();
     }
 
     fn connect(self) {
-        let _ = self.link.try_set(Link::Connecting(0));
+        // Lost until there is an answer, so that its banner does not come and go.
+        let _ = self.link.try_update(|link| {
+            *link = if let Link::Lost(_) = link { Link::Lost(0) } else { Link::Connecting };
+        });
         let Ok(mut source) = EventSource::new(&format!("/_live/{}", self.project)) else {
             return self.lost();
         };
@@ -127,6 +134,7 @@ impl Feed {
         let Ok(streams) = subscribed else { return self.lost() };
         let connection = self.inner.try_update_value(|inner| {
             inner.connection += 1;
+            inner.silence = 0;
             // Dropping the one before ends its streams.
             inner.source = Some(SendWrapper::new(source));
             inner.connection
@@ -169,22 +177,25 @@ impl Feed {
         if let Some((wait, source)) = wait {
             drop(source);
             let _ = self.link.try_set(Link::Lost(wait));
+            spawn_local(leave_if_refused(self.project));
         }
     }
 
     /// Once a second: a browser that reconnects by itself says nothing, so the
     /// state of the connection is looked at.
     fn tick(self) {
-        let open = self.inner.try_with_value(|inner| {
-            inner.source.as_ref().is_some_and(|source| source.state() == State::Open)
+        let looked = self.inner.try_update_value(|inner| {
+            inner.silence += 1;
+            let source = inner.source.as_ref();
+            (source.is_some_and(|source| source.state() == State::Open), inner.silence)
         });
+        let Some((open, silence)) = looked else { return };
         match self.link.try_get_untracked() {
-            Some(Link::Live) if open == Some(false) => self.lost(),
-            Some(Link::Connecting(seconds)) if seconds >= PATIENCE => self.lost(),
-            Some(Link::Connecting(seconds)) => self.link.set(Link::Connecting(seconds + 1)),
-            Some(Link::Lost(0 | 1)) => self.connect(),
-            Some(Link::Lost(seconds)) => self.link.set(Link::Lost(seconds - 1)),
-            Some(Link::Live) | None => {}
+            Some(Link::Live) if !open => self.lost(),
+            Some(Link::Connecting | Link::Lost(0)) if silence > PATIENCE => self.lost(),
+            Some(Link::Lost(1)) => self.connect(),
+            Some(Link::Lost(seconds @ 2..)) => self.link.set(Link::Lost(seconds - 1)),
+            Some(Link::Connecting | Link::Live | Link::Lost(0)) | None => {}
         }
         self.summarize();
     }
@@ -230,9 +241,9 @@ impl Feed {
                     inner.held.push(Arc::new(row));
                 }
             }
-            if inner.held.len() > KEPT {
+            if inner.held.len() > usize::from(KEPT) {
                 newest_first(&mut inner.held);
-                inner.held.truncate(KEPT);
+                inner.held.truncate(KEPT.into());
             }
             !inner.held.is_empty() && !std::mem::replace(&mut inner.flush_planned, true)
         });
@@ -261,18 +272,26 @@ impl Feed {
         let kept = self.rows.try_update(|rows| {
             rows.extend(held);
             newest_first(rows);
-            rows.truncate(KEPT);
+            rows.truncate(KEPT.into());
             rows.iter().map(|row| row.key.clone()).collect::<HashSet<String>>()
         });
         if let Some(kept) = kept {
             // Only what is shown needs to be recognised again; older rows that a
             // refill brings are cut off in the same way.
             self.inner.try_update_value(|inner| {
-                if inner.seen.len() > 4 * KEPT {
+                if inner.seen.len() > 4 * usize::from(KEPT) {
                     inner.seen = kept;
                 }
             });
         }
+    }
+}
+
+/// Whoever may not see the project any more is led to where the page says why:
+/// the stream itself does not tell a refusal from a failure.
+async fn leave_if_refused(project: i64) {
+    if let Err(UiError::SignIn | UiError::NotFound) = list_live_rows(project, 1).await {
+        let _ = window().location().reload();
     }
 }
 

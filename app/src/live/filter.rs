@@ -1,10 +1,12 @@
 //! Which rows of the list are shown. Covers what is on screen already, with
 //! and without scripts.
 
+use serde::{Deserialize, Serialize};
+
 use super::row::Row;
 
 /// What is asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Filter {
     /// `accepted`, `altered`, `dropped`, or all.
     pub(crate) outcome: Option<String>,

@@ -3,24 +3,46 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
+use web_sys::MouseEvent;
 
-use super::badge::OutcomeBadge;
+use super::address;
+use super::badge::badge;
 use super::row::Row;
 use crate::ui::bytes;
 use crate::ui::time::Clock;
 
-/// Rows, newest first.
-#[component]
-pub(crate) fn RowList(
-    /// The rows.
-    #[prop(into)]
-    rows: Signal<Vec<Arc<Row>>>,
+/// Which row is open, and the address that says so.
+#[derive(Clone, Copy)]
+pub(super) struct Opening {
     /// The key of the row that is open.
-    #[prop(into)]
-    open: Signal<Option<String>>,
-    /// The address of a row's detail.
-    link: Callback<String, String>,
-) -> impl IntoView {
+    pub(super) open: RwSignal<Option<String>>,
+    /// The address with this row open.
+    pub(super) address: Callback<Option<String>, String>,
+}
+
+impl Opening {
+    /// Follows a link to a row, or back to none, without loading the page.
+    pub(super) fn go(self, click: &MouseEvent, key: Option<String>) {
+        if address::is_plain(click) {
+            click.prevent_default();
+            self.show(key);
+        }
+    }
+
+    /// Opens a row, or closes the one that is open.
+    pub(super) fn show(self, key: Option<String>) {
+        address::push(&self.address.run(key.clone()));
+        self.open.set(key);
+    }
+}
+
+/// Id of the link of a row.
+pub(super) fn id(key: &str) -> String {
+    format!("row-{key}")
+}
+
+/// Rows, newest first.
+pub(super) fn row_list(rows: Memo<Vec<Arc<Row>>>, opening: Opening) -> AnyView {
     view! {
         <div class="rows">
             <div class="rows-head" aria-hidden="true">
@@ -34,30 +56,35 @@ pub(crate) fn RowList(
             </div>
             <ol class="rows-list">
                 <For each=move || rows.get() key=|row| row.key.clone() let:row>
-                    {entry(&row, open, link)}
+                    {entry(&row, opening)}
                 </For>
             </ol>
         </div>
     }
+    .into_any()
 }
 
-fn entry(row: &Row, open: Signal<Option<String>>, link: Callback<String, String>) -> AnyView {
-    let key = row.key.clone();
-    let is_open = move || open.with(|open| open.as_deref() == Some(&key)).then_some("true");
+fn entry(row: &Row, opening: Opening) -> AnyView {
+    let (key, same_key) = (row.key.clone(), row.key.clone());
+    let is_open =
+        move || opening.open.with(|open| open.as_deref() == Some(&same_key)).then_some("true");
     let class = if row.is_dropped() { "row row-dropped" } else { "row" };
+    let name_class = if row.event.is_some() { "row-event" } else { "row-event faint" };
     let why = row.explained().into_iter().next().map(|explained| {
         view! { <span class="row-why">{explained.sentence}</span> }
     });
-    let cell = |class: &'static str, value: &Option<String>| {
-        let text = value.clone().unwrap_or_else(|| "-".to_owned());
-        view! { <span class=class title=text.clone()>{text.clone()}</span> }
-    };
     view! {
         <li>
-            <a class=class href=link.run(row.key.clone()) aria-current=is_open data-noscroll="">
+            <a
+                id=id(&row.key)
+                class=class
+                href=opening.address.run(Some(row.key.clone()))
+                aria-current=is_open
+                on:click=move |event| opening.go(&event, Some(key.clone()))
+            >
                 <span class="row-time"><Clock iso=row.received_at.clone() /></span>
-                <OutcomeBadge row=row />
-                <span class="row-event" class:faint=row.event.is_none()>{row.name()}</span>
+                {badge(row)}
+                <span class=name_class title=row.name()>{row.name()}</span>
                 {cell("row-id", &row.distinct_id)}
                 {cell("row-place", &row.place)}
                 {cell("row-library", &row.library)}
@@ -67,4 +94,9 @@ fn entry(row: &Row, open: Signal<Option<String>>, link: Callback<String, String>
         </li>
     }
     .into_any()
+}
+
+fn cell(class: &'static str, value: &Option<String>) -> AnyView {
+    let text = value.clone().unwrap_or_else(|| "-".to_owned());
+    view! { <span class=class title=text.clone()>{text.clone()}</span> }.into_any()
 }

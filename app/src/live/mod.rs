@@ -1,16 +1,18 @@
-//! What reaches a project, as it comes: the list of the start page and of the
-//! live page.
+//! What reaches a project, as it comes: the islands of the start page and of
+//! the live page. The server draws them complete, the browser goes on from there.
 
+mod address;
+mod arrivals;
 mod badge;
 mod detail;
 mod feed;
 mod filter;
 mod list;
 mod row;
+mod stream;
 
-pub(crate) use badge::OutcomeBadge;
-pub(crate) use detail::Detail;
-pub(crate) use feed::{Feed, Link};
-pub(crate) use filter::Filter;
-pub(crate) use list::RowList;
+#[cfg(any(feature = "ssr", feature = "csr"))]
+pub(crate) use self::{arrivals::Arrivals, filter::Filter, stream::Stream};
+#[cfg(feature = "ssr")]
+pub(crate) use feed::KEPT;
 pub(crate) use row::Row;

@@ -3,6 +3,7 @@
 
 use leptos::prelude::*;
 
+use crate::frame::Mark;
 use crate::ui::alert::Alert;
 
 /// A page with one form.
@@ -14,17 +15,12 @@ pub(crate) fn Entrance(
     view! {
         <div class="entrance">
             <main id="main" class="entrance-form" tabindex="-1">
-                <p class="brand">
-                    <svg class="mark" aria-hidden="true" focusable="false">
-                        <use_ href="/icons.svg#mark"></use_>
-                    </svg>
-                    "Weir"
-                </p>
+                <p class="brand"><Mark /> "Weir"</p>
                 {children()}
             </main>
             <div class="entrance-picture" aria-hidden="true">
                 <svg class="flow" viewBox="0 0 640 800" preserveAspectRatio="xMidYMid slice">
-                    <use_ href="/flow.svg#flow"></use_>
+                    <use href="/flow.svg#flow"></use>
                 </svg>
             </div>
         </div>

@@ -3,18 +3,18 @@
 use leptos::prelude::*;
 
 use crate::server_fns::account::find_home;
-use crate::ui::page_head::PageHead;
-use crate::ui::panel::Panel;
+use crate::ui::page::{PageHead, page};
 
 /// Leads on.
 #[component]
 pub(crate) fn Home() -> impl IntoView {
-    let data = Resource::new(|| (), |()| find_home());
-    view! {
-        <main id="main" class="alone" tabindex="-1">
-            <PageHead title=Signal::stored("Welcome back".to_owned()) />
-            <Panel data=data view=|()| view! { <a href="/organizations">"Go on"</a> }.into_any() />
-        </main>
-    }
-    .into_any()
+    let content = page("Welcome back", async {
+        find_home().await?;
+        Ok(view! {
+            <PageHead title="Welcome back" />
+            <p><a href="/organizations">"Go on"</a></p>
+        }
+        .into_any())
+    });
+    view! { <main id="main" class="alone" tabindex="-1">{content}</main> }.into_any()
 }

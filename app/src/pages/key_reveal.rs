@@ -2,24 +2,26 @@
 
 use leptos::prelude::*;
 
-use crate::server_fns::keys::{Revealed, reveal_key};
+use crate::server_fns::keys::reveal_key;
 use crate::ui::alert::Alert;
 use crate::ui::copy::{CopyButton, CopyValue};
-use crate::ui::page_head::PageHead;
-use crate::ui::panel::Panel;
+use crate::ui::page::{PageHead, page};
 
 /// The value, or that it was shown before.
 #[component]
 pub(crate) fn KeyReveal() -> impl IntoView {
-    let data = Resource::new(|| (), |()| reveal_key());
-    view! {
-        <PageHead title=Signal::stored("Your new key".to_owned()) />
-        <Panel data=data view=|found: Revealed| match found.value {
+    page("Your new key", async {
+        let found = reveal_key().await?;
+        let content = match found.value {
             Some(value) => shown(value, &found.host),
             None => gone(),
-        } />
-    }
-    .into_any()
+        };
+        Ok(view! {
+            <PageHead title="Your new key" />
+            {content}
+        }
+        .into_any())
+    })
 }
 
 fn shown(value: String, host: &str) -> AnyView {
@@ -31,10 +33,10 @@ fn shown(value: String, host: &str) -> AnyView {
                 <p>"Store it now. It is shown this once: Weir keeps only what is needed to recognise it."</p>
             </Alert>
             <p class="reveal-value"><CopyValue text=value what="key" /></p>
-            <figure class="code">
+            <figure class="code" data-copyable="">
                 <figcaption>
                     <span>"Try it"</span>
-                    <CopyButton text=try_it.clone() what="command" />
+                    <CopyButton what="command" />
                 </figcaption>
                 <pre tabindex="0"><code>{try_it}</code></pre>
             </figure>

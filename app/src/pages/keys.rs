@@ -3,10 +3,9 @@
 use leptos::prelude::*;
 
 use crate::server_fns::keys::{KeyView, RevokeKey, RollKey, list_keys};
-use crate::ui::form::{Back, FormFailure, Sent, sent};
+use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::icon::Icon;
-use crate::ui::page_head::PageHead;
-use crate::ui::panel::Panel;
+use crate::ui::page::{PageHead, page};
 use crate::ui::time::Time;
 
 /// The list.
@@ -15,29 +14,30 @@ pub(crate) fn Keys() -> impl IntoView {
     let revoke = ServerAction::<RevokeKey>::new();
     let roll = ServerAction::<RollKey>::new();
     let (revoked, rolled) = (sent(revoke), sent(roll));
-    let data = Resource::new(move || revoke.version().get(), |_| list_keys());
-    let content = move |found: Vec<KeyView>| {
-        if found.is_empty() {
-            return nothing();
+    page("API keys", async move {
+        let found = list_keys().await?;
+        let content = if found.is_empty() {
+            nothing()
+        } else {
+            let rows = found.into_iter().map(|key| entry(key, revoke, roll));
+            view! { <ul class="plain">{rows.collect_view()}</ul> }.into_any()
+        };
+        Ok(view! {
+            <PageHead title="API keys">
+                <a class="button button-primary" href="/account/keys/new">
+                    <Icon name="plus" />
+                    "New key"
+                </a>
+            </PageHead>
+            <p class="lead">
+                "Keys let scripts use the management API as you. To send events, use the project key instead."
+            </p>
+            <FormFailure sent=revoked />
+            <FormFailure sent=rolled />
+            {content}
         }
-        let rows = found.into_iter().map(|key| entry(key, revoke, revoked, roll, rolled));
-        view! { <ul class="plain">{rows.collect_view()}</ul> }.into_any()
-    };
-    view! {
-        <PageHead title=Signal::stored("API keys".to_owned())>
-            <a class="button button-primary" href="/account/keys/new">
-                <Icon name="plus" />
-                "New key"
-            </a>
-        </PageHead>
-        <p class="lead">
-            "Keys let scripts use the management API as you. To send events, use the project key instead."
-        </p>
-        <FormFailure sent=revoked />
-        <FormFailure sent=rolled />
-        <Panel data=data view=content />
-    }
-    .into_any()
+        .into_any())
+    })
 }
 
 fn nothing() -> AnyView {
@@ -51,13 +51,7 @@ fn nothing() -> AnyView {
     .into_any()
 }
 
-fn entry(
-    key: KeyView,
-    revoke: ServerAction<RevokeKey>,
-    revoked: Sent,
-    roll: ServerAction<RollKey>,
-    rolled: Sent,
-) -> AnyView {
+fn entry(key: KeyView, revoke: ServerAction<RevokeKey>, roll: ServerAction<RollKey>) -> AnyView {
     let scopes = key
         .scopes
         .into_iter()
@@ -77,12 +71,12 @@ fn entry(
         Some(iso) => view! { <Time iso=iso /> }.into_any(),
         None => "Never".into_any(),
     };
-    let (label, id, same_id) = (key.label.clone(), key.id.clone(), key.id);
-    let same_label = label.clone();
+    let (label, same_label) = (key.label.clone(), key.label.clone());
+    let (id, same_id) = (key.id.clone(), key.id);
     view! {
         <li class="card key">
             <div class="key-head">
-                <h2>{key.label.clone()}</h2>
+                <h2>{key.label}</h2>
                 <code class="faint">{key.mask}</code>
             </div>
             <ul class="chips" aria-label="Scopes">{scopes}</ul>
@@ -98,7 +92,9 @@ fn entry(
                         <p>"The key gets a new value, shown once. The old value stops working at once."</p>
                         <input type="hidden" name="id" value=id />
                         <Back />
-                        <button type="submit" class="button" disabled=move || rolled.pending.get()>"Replace value"</button>
+                        <button type="submit" class="button button-primary" data-busy="Replacing value...">
+                            "Replace value"
+                        </button>
                     </ActionForm>
                 </details>
                 <details class="confirm">
@@ -107,7 +103,7 @@ fn entry(
                         <p>"Scripts that use this key stop working at once. This cannot be undone."</p>
                         <input type="hidden" name="id" value=same_id />
                         <Back />
-                        <button type="submit" class="button button-danger" disabled=move || revoked.pending.get()>
+                        <button type="submit" class="button button-danger" data-busy="Revoking key...">
                             "Revoke key"
                         </button>
                     </ActionForm>

@@ -4,40 +4,42 @@ use leptos::prelude::*;
 
 use super::entrance::{Entrance, InsecureNote};
 use super::in_query;
-use crate::server_fns::identity::{Door, SignIn, open_door};
+use crate::server_fns::identity::{SignIn, open_door};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
-use crate::ui::page_head::PageHead;
-use crate::ui::panel::Panel;
+use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
 /// The sign-in.
 #[component]
 pub(crate) fn Login() -> impl IntoView {
     let next = in_query("next");
-    let data = Resource::new(move || next.get(), open_door);
+    let content = page("Sign in", async move {
+        let door = open_door(next.clone()).await?;
+        let content = if door.is_set_up {
+            view! { <LoginForm next=next insecure=door.insecure /> }.into_any()
+        } else {
+            nobody().into_any()
+        };
+        Ok(view! {
+            <PageHead title="Sign in" />
+            {content}
+        }
+        .into_any())
+    });
+    view! { <Entrance>{content}</Entrance> }.into_any()
+}
+
+fn nobody() -> impl IntoView {
     view! {
-        <Entrance>
-            <PageHead title=Signal::stored("Sign in".to_owned()) />
-            <Panel data=data view=move |door: Door| {
-                if door.is_set_up {
-                    view! { <LoginForm next=next.get_untracked() insecure=door.insecure /> }.into_any()
-                } else {
-                    view! {
-                        <Alert kind="note">
-                            <p>
-                                "Nobody has an account yet. Open the link that Weir printed when it started, or print a new one:"
-                            </p>
-                        </Alert>
-                        <pre class="block"><code>"weir setup-link"</code></pre>
-                    }
-                    .into_any()
-                }
-            } />
-        </Entrance>
+        <Alert kind="note">
+            <p>
+                "Nobody has an account yet. Open the link that Weir printed when it started, or print a new one:"
+            </p>
+        </Alert>
+        <pre class="block"><code>"weir setup-link"</code></pre>
     }
-    .into_any()
 }
 
 #[component]

@@ -8,24 +8,22 @@ use crate::local_path;
 use crate::server_fns::account::get_viewer;
 use crate::server_fns::identity::SignInAgain;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
-use crate::ui::page_head::PageHead;
-use crate::ui::panel::Panel;
+use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
 /// The sign-in of whoever is signed in already.
 #[component]
 pub(crate) fn LoginAgain() -> impl IntoView {
     let next = in_query("next");
-    let data = Resource::new(|| (), |()| get_viewer());
-    view! {
-        <Entrance>
-            <PageHead title=Signal::stored("Confirm your password".to_owned()) />
-            <Panel data=data view=move |viewer| {
-                view! { <AgainForm email=viewer.email next=next.get_untracked() /> }.into_any()
-            } />
-        </Entrance>
-    }
-    .into_any()
+    let content = page("Confirm your password", async move {
+        let viewer = get_viewer().await?;
+        Ok(view! {
+            <PageHead title="Confirm your password" />
+            <AgainForm email=viewer.email next=next />
+        }
+        .into_any())
+    });
+    view! { <Entrance>{content}</Entrance> }.into_any()
 }
 
 #[component]

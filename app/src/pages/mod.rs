@@ -1,5 +1,5 @@
-//! The pages: each one fetches, chooses among loading, empty, failure and data,
-//! and lays out. Parts that are used again are in `ui`.
+//! The pages: each one fetches what it shows, and lays it out. Parts that are
+//! used again are in `ui`.
 
 pub(crate) mod account;
 mod entrance;
@@ -23,21 +23,16 @@ use leptos_router::hooks::{use_params_map, use_query_map};
 
 /// The number of the project in the address; 0, which no project has, when it
 /// is none.
-fn project_in_path() -> Memo<i64> {
-    let params = use_params_map();
-    Memo::new(move |_| {
-        params.with(|params| params.get_str("id").and_then(|id| id.parse().ok()).unwrap_or(0))
-    })
+fn project_in_path() -> i64 {
+    id_in_path().parse().unwrap_or(0)
 }
 
 /// The id in the address.
-fn id_in_path() -> Memo<String> {
-    let params = use_params_map();
-    Memo::new(move |_| params.with(|params| params.get("id").unwrap_or_default()))
+fn id_in_path() -> String {
+    use_params_map().with_untracked(|params| params.get("id")).unwrap_or_default()
 }
 
 /// A value of the query.
-fn in_query(name: &'static str) -> Memo<String> {
-    let query = use_query_map();
-    Memo::new(move |_| query.with(|query| query.get(name).unwrap_or_default()))
+fn in_query(name: &'static str) -> String {
+    use_query_map().with_untracked(|query| query.get(name)).unwrap_or_default()
 }

@@ -4,7 +4,6 @@ use leptos::prelude::*;
 
 use super::id_in_path;
 use super::organizations::members;
-use crate::pages::account::refresh_frame;
 use crate::server_fns::organizations::{
     DeleteOrganization, OrganizationView, RenameOrganization, get_organization,
 };
@@ -12,24 +11,23 @@ use crate::ui::alert::Alert;
 use crate::ui::copy::CopyValue;
 use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
-use crate::ui::page_head::PageHead;
-use crate::ui::panel::Panel;
+use crate::ui::page::{PageHead, page};
 use crate::ui::time::Time;
+
+const TITLE: &str = "Organization settings";
 
 /// The settings.
 #[component]
 pub(crate) fn Organization() -> impl IntoView {
     let id = id_in_path();
-    let data = Resource::new(move || id.get(), get_organization);
-    let name = RwSignal::new(String::new());
-    view! {
-        <PageHead title=Signal::stored("Organization settings".to_owned()) within=name />
-        <Panel data=data view=move |found: OrganizationView| {
-            name.set(found.name.clone());
-            view! { <Settings organization=found /> }.into_any()
-        } />
-    }
-    .into_any()
+    page(TITLE, async move {
+        let found = get_organization(id).await?;
+        Ok(view! {
+            <PageHead title=TITLE within=found.name.clone() />
+            <Settings organization=found />
+        }
+        .into_any())
+    })
 }
 
 #[component]
@@ -68,7 +66,7 @@ fn Settings(organization: OrganizationView) -> impl IntoView {
         </section>
         <section class="card" aria-labelledby="projects">
             <h2 id="projects">"Projects"</h2>
-            <ul>{projects}</ul>
+            <ul class="links">{projects}</ul>
         </section>
         {match organization.may_delete {
             true => view! { <Ending organization=organization /> }.into_any(),
@@ -81,7 +79,6 @@ fn Settings(organization: OrganizationView) -> impl IntoView {
 fn RenameForm(id: String, name: String) -> impl IntoView {
     let rename = ServerAction::<RenameOrganization>::new();
     let sent = sent(rename);
-    refresh_frame(sent.done);
     view! {
         <ActionForm action=rename>
             <FormFailure sent=sent fields=&["name"] />
@@ -93,19 +90,12 @@ fn RenameForm(id: String, name: String) -> impl IntoView {
     }
 }
 
-/// Deleting: what goes, and the name to type.
+/// Deleting: what goes, and the name to type. The server checks the name;
+/// scripts hold the button back until it fits.
 #[component]
 fn Ending(organization: OrganizationView) -> impl IntoView {
     let delete = ServerAction::<DeleteOrganization>::new();
     let sent = sent(delete);
-    refresh_frame(sent.done);
-    let typed = RwSignal::new(String::new());
-    // Without scripts the button works and the server checks the name.
-    let alive = RwSignal::new(false);
-    Effect::new(move |_| alive.set(true));
-    let name = organization.name.clone();
-    let matches = Memo::new(move |_| typed.with(|typed| typed.trim() == name));
-    let blocked = Memo::new(move |_| alive.get() && !matches.get());
     let gone = organization
         .projects
         .iter()
@@ -115,6 +105,7 @@ fn Ending(organization: OrganizationView) -> impl IntoView {
             view! { <li>"The project " <strong>{name.clone()}</strong> " " {what}</li> }
         })
         .collect_view();
+    let name = organization.name;
     view! {
         <section class="card card-danger" aria-labelledby="ending">
             <h2 id="ending">"Delete organization"</h2>
@@ -130,21 +121,19 @@ fn Ending(organization: OrganizationView) -> impl IntoView {
                 <FormFailure sent=sent fields=&["typed_name"] />
                 <input type="hidden" name="id" value=organization.id />
                 <Back />
-                <p>"To delete it, type its name: " <strong class="typed-name">{organization.name}</strong></p>
-                <Field sent=sent name="typed_name" label="Name of the organization" max=64
-                    on_value=Callback::new(move |value| typed.set(value)) />
+                <p>"To delete it, type its name: " <strong class="typed-name">{name.clone()}</strong></p>
+                <Field sent=sent name="typed_name" label="Name of the organization" max=64 must_equal=name />
                 <div class="submit">
                     <button
                         type="submit"
                         class="button button-danger"
-                        disabled=move || blocked.get() || sent.pending.get()
                         aria-describedby="delete-why"
+                        data-busy="Deleting organization..."
+                        data-guarded=""
                     >
-                        {move || if sent.pending.get() { "Deleting organization..." } else { "Delete organization" }}
+                        "Delete organization"
                     </button>
-                    <span id="delete-why" class="hint">
-                        {move || blocked.get().then_some("Type the name to be able to delete.")}
-                    </span>
+                    <span id="delete-why" class="hint" data-guard-why=""></span>
                 </div>
             </ActionForm>
         </section>

@@ -2,20 +2,18 @@
 
 use leptos::prelude::*;
 
-use crate::pages::account::refresh_frame;
 use crate::server_fns::organizations::CreateOrganization;
 use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
-use crate::ui::page_head::PageHead;
+use crate::ui::page::PageHead;
 
 /// The form.
 #[component]
 pub(crate) fn OrganizationNew() -> impl IntoView {
     let action = ServerAction::<CreateOrganization>::new();
     let sent = sent(action);
-    refresh_frame(sent.done);
     view! {
-        <PageHead title=Signal::stored("New organization".to_owned()) />
+        <PageHead title="New organization" />
         <section class="card">
             <ActionForm action=action>
                 <FormFailure sent=sent fields=&["name"] />

@@ -4,27 +4,25 @@ use leptos::prelude::*;
 
 use crate::server_fns::organizations::{OrganizationView, list_organizations};
 use crate::ui::icon::Icon;
-use crate::ui::page_head::PageHead;
-use crate::ui::panel::Panel;
+use crate::ui::page::{PageHead, page};
 
 /// The list.
 #[component]
 pub(crate) fn Organizations() -> impl IntoView {
-    let data = Resource::new(|| (), |()| list_organizations());
-    view! {
-        <PageHead title=Signal::stored("Organizations".to_owned())>
-            <a class="button button-primary" href="/organizations/new">
-                <Icon name="plus" />
-                "New organization"
-            </a>
-        </PageHead>
-        <Panel data=data view=content />
-    }
-    .into_any()
-}
-
-fn content(found: Vec<OrganizationView>) -> AnyView {
-    if found.is_empty() { nothing() } else { list(found) }
+    page("Organizations", async {
+        let found = list_organizations().await?;
+        let content = if found.is_empty() { nothing() } else { list(found) };
+        Ok(view! {
+            <PageHead title="Organizations">
+                <a class="button button-primary" href="/organizations/new">
+                    <Icon name="plus" />
+                    "New organization"
+                </a>
+            </PageHead>
+            {content}
+        }
+        .into_any())
+    })
 }
 
 fn nothing() -> AnyView {
@@ -41,10 +39,14 @@ fn nothing() -> AnyView {
 fn list(found: Vec<OrganizationView>) -> AnyView {
     let rows = found.into_iter().map(|organization| {
         let projects = organization.projects.into_iter().map(|(id, name, has_events)| {
-            let state = if has_events { "receives events" } else { "no event yet" };
+            // The page where one goes on.
+            let (page, state) = match has_events {
+                true => ("live", "Receives events"),
+                false => ("start", "No event yet"),
+            };
             view! {
                 <li>
-                    <a href=format!("/projects/{id}/live")>{name}</a>
+                    <a href=format!("/projects/{id}/{page}")>{name}</a>
                     <span class="faint">{state}</span>
                 </li>
             }

@@ -3,13 +3,11 @@
 use leptos::prelude::*;
 
 use super::project_in_path;
-use crate::pages::account::refresh_frame;
 use crate::server_fns::projects::{ProjectView, UpdateProject, get_project};
 use crate::ui::copy::CopyValue;
-use crate::ui::field::Field;
+use crate::ui::field::{Field, initial};
 use crate::ui::form::{Back, FormFailure, Submit, sent};
-use crate::ui::page_head::PageHead;
-use crate::ui::panel::Panel;
+use crate::ui::page::{PageHead, page};
 use crate::ui::time::Time;
 
 /// Suggestions; any IANA name can be entered.
@@ -32,27 +30,31 @@ const ZONES: [&str; 16] = [
     "Europe/Paris",
 ];
 
+const TITLE: &str = "Project settings";
+
 /// The settings.
 #[component]
 pub(crate) fn ProjectSettings() -> impl IntoView {
     let id = project_in_path();
-    let data = Resource::new(move || id.get(), get_project);
-    let name = RwSignal::new(String::new());
-    view! {
-        <PageHead title=Signal::stored("Project settings".to_owned()) within=name />
-        <Panel data=data view=move |found: ProjectView| {
-            name.set(found.name.clone());
-            view! { <Settings project=found /> }.into_any()
-        } />
-    }
-    .into_any()
+    page(TITLE, async move {
+        let found = get_project(id).await?;
+        Ok(view! {
+            <PageHead title=TITLE within=found.name.clone() />
+            <Settings project=found />
+        }
+        .into_any())
+    })
 }
 
 #[component]
 fn Settings(project: ProjectView) -> impl IntoView {
     let update = ServerAction::<UpdateProject>::new();
     let sent = sent(update);
-    refresh_frame(sent.done);
+    // A box that is not ticked is not sent, so what was typed does not tell.
+    let anonymize = match initial("name", String::new()).is_empty() {
+        true => project.anonymize_ips,
+        false => initial("anonymize_ips", String::new()) == "true",
+    };
     let zones = ZONES.into_iter().map(|zone| view! { <option value=zone></option> }).collect_view();
     view! {
         <section class="card" aria-labelledby="sending">
@@ -82,7 +84,7 @@ fn Settings(project: ProjectView) -> impl IntoView {
                     hint="IANA name, such as UTC or Europe/Berlin. Days of charts and exports begin by it." />
                 <datalist id="zones">{zones}</datalist>
                 <label class="choice">
-                    <input type="checkbox" name="anonymize_ips" value="true" checked=project.anonymize_ips />
+                    <input type="checkbox" name="anonymize_ips" value="true" checked=anonymize />
                     <span>
                         "Leave client addresses out of events"
                         <span class="hint">"Applies to events from now on."</span>

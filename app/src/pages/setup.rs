@@ -9,33 +9,35 @@ use crate::server_fns::setup::{SetUp, SetupLink, check_setup_link};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
-use crate::ui::page_head::PageHead;
-use crate::ui::panel::Panel;
+use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
 /// Fields that show their own faults.
 const FIELDS: &[&str] = &["first_name", "email", "password", "organization", "project"];
 
+const TITLE: &str = "Set up Weir";
+
 /// The set-up.
 #[component]
 pub(crate) fn Setup() -> impl IntoView {
     let token = in_query("token");
-    let data = Resource::new(move || token.get(), check_setup_link);
-    view! {
-        <Entrance>
-            <PageHead title=Signal::stored("Set up Weir".to_owned()) />
-            <Panel data=data view=move |link| match link {
-                SetupLink::Valid { insecure } => {
-                    view! { <SetupForm token=token.get_untracked() insecure=insecure /> }.into_any()
-                }
-                SetupLink::Expired => void("This link has expired.").into_any(),
-                SetupLink::Unknown => {
-                    void("This link is not the one that was printed last.").into_any()
-                }
-            } />
-        </Entrance>
-    }
-    .into_any()
+    let content = page(TITLE, async move {
+        let content = match check_setup_link(token.clone()).await? {
+            SetupLink::Valid { insecure } => {
+                view! { <SetupForm token=token insecure=insecure /> }.into_any()
+            }
+            SetupLink::Expired => void("This link has expired.").into_any(),
+            SetupLink::Unknown => {
+                void("This link is not the one that was printed last.").into_any()
+            }
+        };
+        Ok(view! {
+            <PageHead title=TITLE />
+            {content}
+        }
+        .into_any())
+    });
+    view! { <Entrance>{content}</Entrance> }.into_any()
 }
 
 fn void(why: &'static str) -> impl IntoView {

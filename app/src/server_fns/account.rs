@@ -3,7 +3,6 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "ssr")]
 use crate::context::{enter, go, keep_theme, ui_error};
 use crate::error::UiError;
 use crate::theme::Theme;
@@ -93,7 +92,7 @@ pub(crate) async fn rename_account(first_name: String) -> Result<(), UiError> {
 
 /// Changes the theme, here and wherever else the person signs in.
 #[server(prefix = "/_fn", endpoint = "choose_theme")]
-pub(crate) async fn choose_theme(theme: String) -> Result<Theme, UiError> {
+pub(crate) async fn choose_theme(theme: String) -> Result<(), UiError> {
     use weir_model::Patch;
     use weir_service::users::MePatch;
 
@@ -102,5 +101,5 @@ pub(crate) async fn choose_theme(theme: String) -> Result<Theme, UiError> {
     let patch = MePatch { theme_mode: Patch::Set(theme.word().to_owned()), ..MePatch::default() };
     services.users.update_me(&ctx, patch).await.map_err(ui_error)?;
     keep_theme(theme);
-    Ok(theme)
+    Ok(())
 }

@@ -3,9 +3,11 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "ssr")]
-use crate::context::{anyone, enter, forget_session, go, keep_session, ui_error};
+use crate::context::{
+    anyone, enter, forget_session, go, keep_session, keep_theme, refuse_without_session, ui_error,
+};
 use crate::error::UiError;
+use crate::theme::Theme;
 
 /// What the sign-in page needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,9 +33,16 @@ pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
 #[server(prefix = "/_fn", endpoint = "sign_in")]
 pub(crate) async fn sign_in(email: String, password: String, next: String) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
+    refuse_without_session(&visit)?;
     let session =
         services.identity.sign_in(&email, &password, &visit.peer).await.map_err(ui_error)?;
     keep_session(&session);
+    let opened = services.identity.session(&session.token, visit.request_id);
+    if let Some(ctx) = opened.await.map_err(ui_error)? {
+        // The theme that was chosen on another device.
+        let me = services.users.me(&ctx).await.map_err(ui_error)?;
+        keep_theme(Theme::from_word(me.theme_mode.as_deref().unwrap_or_default()));
+    }
     go(&next);
     Ok(())
 }
@@ -43,6 +52,7 @@ pub(crate) async fn sign_in(email: String, password: String, next: String) -> Re
 pub(crate) async fn sign_in_again(password: String, next: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     let (_, visit) = anyone()?;
+    refuse_without_session(&visit)?;
     let session =
         services.identity.sign_in_again(&ctx, &password, &visit.peer).await.map_err(|error| {
             match error {

@@ -3,12 +3,10 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "ssr")]
 use crate::context::{anyone, enter, enter_with_token, go, ui_error};
 use crate::error::UiError;
 
 /// Under this name a new value waits for the page that shows it.
-#[cfg(feature = "ssr")]
 const FLASH: &str = "new key";
 
 /// A key as pages show it.
@@ -133,7 +131,6 @@ pub(crate) async fn revoke_key(id: String) -> Result<(), UiError> {
 }
 
 /// The scopes that a preset stands for; `custom` takes what was chosen.
-#[cfg(feature = "ssr")]
 fn of_preset(preset: &str, chosen: Vec<String>) -> Vec<String> {
     use weir_model::scopes::{Scope, ScopeObject};
 

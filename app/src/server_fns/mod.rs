@@ -1,13 +1,21 @@
-//! Server functions: what pages ask the server for. Each one enters, calls a
-//! service, and maps the answer to what the page shows; rules are elsewhere.
+//! Server functions: what pages and their forms ask the server for. Each one
+//! enters, calls a service, and maps the answer to what the page shows; rules
+//! are elsewhere.
 //!
 //! They are mounted under `/_fn` and are public: each one finds out by itself
-//! who is calling.
+//! who is calling. Pages call them while they are drawn, forms are sent to them.
 
+#[cfg(feature = "ssr")]
 pub(crate) mod account;
+// The only one that scripts call: islands fill gaps with it.
 pub(crate) mod events;
+#[cfg(feature = "ssr")]
 pub(crate) mod identity;
+#[cfg(feature = "ssr")]
 pub(crate) mod keys;
+#[cfg(feature = "ssr")]
 pub(crate) mod organizations;
+#[cfg(feature = "ssr")]
 pub(crate) mod projects;
+#[cfg(feature = "ssr")]
 pub(crate) mod setup;

@@ -3,8 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "ssr")]
-use crate::context::{enter, enter_organization, go, ui_error};
+use crate::context::{enter, enter_organization, go, projects_changed, ui_error};
 use crate::error::UiError;
 
 /// An organization as pages show it.
@@ -30,7 +29,6 @@ pub(crate) struct OrganizationView {
     pub(crate) projects: Vec<(i64, String, bool)>,
 }
 
-#[cfg(feature = "ssr")]
 impl From<weir_model::organizations::Organization> for OrganizationView {
     fn from(organization: weir_model::organizations::Organization) -> Self {
         use weir_service::policy::Action;
@@ -78,6 +76,7 @@ pub(crate) async fn create_organization(name: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     let input = OrganizationInput::named("name", &name).map_err(UiError::Field)?;
     let made = services.organizations.create(&ctx, input).await.map_err(ui_error)?;
+    projects_changed().await;
     match made.teams.first() {
         Some(project) => go(&format!("/projects/{}/start", project.id)),
         None => go(&format!("/organizations/{}", made.id)),
@@ -107,6 +106,7 @@ pub(crate) async fn delete_organization(id: String, typed_name: String) -> Resul
         return Err(UiError::field("typed_name", "mismatch", &detail));
     }
     services.organizations.delete(&org).await.map_err(ui_error)?;
+    projects_changed().await;
     go("/organizations");
     Ok(())
 }

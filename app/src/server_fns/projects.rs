@@ -3,8 +3,7 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "ssr")]
-use crate::context::{anyone, enter_project, ui_error};
+use crate::context::{anyone, enter_project, projects_changed, ui_error};
 use crate::error::UiError;
 
 /// A project as pages show it.
@@ -76,5 +75,6 @@ pub(crate) async fn update_project(
         ),
         other => other,
     })?;
+    projects_changed().await;
     Ok(())
 }

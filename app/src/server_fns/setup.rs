@@ -3,8 +3,9 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "ssr")]
-use crate::context::{add_header, anyone, go, keep_session, ui_error};
+use crate::context::{
+    add_header, anyone, go, keep_session, projects_changed, refuse_without_session, ui_error,
+};
 use crate::error::UiError;
 
 /// What a set-up link is worth.
@@ -53,6 +54,7 @@ pub(crate) async fn set_up(
     use weir_service::identity::SetupInput;
 
     let (services, visit) = anyone()?;
+    refuse_without_session(&visit)?;
     let input = SetupInput { first_name, email, password, organization, project };
     let made = services.identity.setup(Some(&token), input, &visit.peer).await.map_err(
         |error| match error {
@@ -63,6 +65,7 @@ pub(crate) async fn set_up(
             other => ui_error(other),
         },
     )?;
+    projects_changed().await;
     if let Some(session) = &made.session {
         keep_session(session);
     }

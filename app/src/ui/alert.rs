@@ -10,6 +10,9 @@ use crate::error::UiError;
 pub(crate) fn Alert(
     /// `error`, `warning` or `note`.
     kind: &'static str,
+    /// Whether the page begins here.
+    #[prop(optional)]
+    autofocus: bool,
     /// The message.
     children: Children,
 ) -> impl IntoView {
@@ -19,7 +22,12 @@ pub(crate) fn Alert(
         _ => ("alert alert-note", "info"),
     };
     view! {
-        <div class=class role=(kind == "error").then_some("alert")>
+        <div
+            class=class
+            role=(kind == "error").then_some("alert")
+            tabindex=autofocus.then_some("-1")
+            autofocus=autofocus
+        >
             <Icon name=icon />
             <div class="alert-body">{children()}</div>
         </div>
@@ -31,12 +39,15 @@ pub(crate) fn Alert(
 pub(crate) fn ErrorAlert(
     /// The error.
     error: UiError,
+    /// Whether the page begins here.
+    #[prop(optional)]
+    autofocus: bool,
 ) -> impl IntoView {
     let request_id = error.request_id().filter(|id| !id.is_empty()).map(|id| {
         view! { <p class="faint">"Request " <code>{id.to_owned()}</code></p> }
     });
     view! {
-        <Alert kind="error">
+        <Alert kind="error" autofocus=autofocus>
             <p>{error.sentence()}</p>
             {request_id}
         </Alert>

@@ -1,14 +1,12 @@
 //! Labelled fields: label above, hint below, fault below the hint, tied to the
 //! field for assistive technology.
 
-use leptos::html;
 use leptos::prelude::*;
 
 use super::form::Sent;
 use super::icon::Icon;
 
-/// What was typed into a form that failed without scripts. Only the server
-/// knows it; the browser leaves values of fields alone when it takes over.
+/// What was typed into a form that failed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Typed(pub(crate) Vec<(String, String)>);
 
@@ -22,31 +20,23 @@ pub(crate) fn initial(name: &str, otherwise: String) -> String {
 }
 
 /// Attributes of a field that tie it to its hint and fault.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Ties {
-    /// Name and id of the field.
-    pub(crate) name: &'static str,
-    /// Whether it has a hint.
-    pub(crate) hint: bool,
-    /// What is wrong with it.
-    pub(crate) fault: Memo<Option<String>>,
+    name: &'static str,
+    hint: &'static str,
+    fault: Option<String>,
 }
 
 impl Ties {
     /// Ties of the field `name` to what became of its form.
     pub(crate) fn new(name: &'static str, hint: &'static str, sent: Sent) -> Self {
-        let fault = Memo::new(move |_| {
-            sent.failure.with(|failure| {
-                failure.as_ref().and_then(|error| error.at(name)).map(str::to_owned)
-            })
-        });
-        Self { name, hint: !hint.is_empty(), fault }
+        Self { name, hint, fault: sent.fault(name) }
     }
 
     /// For `aria-describedby`.
-    pub(crate) fn described_by(self) -> Option<String> {
-        let hint = self.hint.then(|| format!("{}-hint", self.name));
-        let fault = self.fault.get().map(|_| format!("{}-fault", self.name));
+    pub(crate) fn described_by(&self) -> Option<String> {
+        let hint = (!self.hint.is_empty()).then(|| format!("{}-hint", self.name));
+        let fault = self.fault.as_ref().map(|_| format!("{}-fault", self.name));
         match (hint, fault) {
             (Some(hint), Some(fault)) => Some(format!("{hint} {fault}")),
             (hint, fault) => hint.or(fault),
@@ -54,17 +44,8 @@ impl Ties {
     }
 
     /// For `aria-invalid`.
-    pub(crate) fn invalid(self) -> Option<&'static str> {
-        self.fault.get().map(|_| "true")
-    }
-
-    /// Moves the focus to the field whenever a fault appears.
-    pub(crate) fn focus_when_at_fault(self, input: NodeRef<html::Input>) {
-        Effect::new(move |_| {
-            if self.fault.get().is_some() {
-                super::focus(input);
-            }
-        });
+    pub(crate) fn invalid(&self) -> Option<&'static str> {
+        self.fault.as_ref().map(|_| "true")
     }
 }
 
@@ -75,12 +56,10 @@ pub(crate) fn FieldFrame(
     ties: Ties,
     /// Label.
     label: &'static str,
-    /// Hint.
-    hint: &'static str,
     /// The control.
     children: Children,
 ) -> impl IntoView {
-    let name = ties.name;
+    let Ties { name, hint, fault } = ties;
     view! {
         <div class="field">
             <label for=name>{label}</label>
@@ -88,7 +67,7 @@ pub(crate) fn FieldFrame(
             {(!hint.is_empty()).then(|| view! {
                 <p class="hint" id=format!("{name}-hint")>{hint}</p>
             })}
-            {move || ties.fault.get().map(|fault| view! {
+            {fault.map(|fault| view! {
                 <p class="fault" id=format!("{name}-fault")>
                     <Icon name="alert" />
                     {fault}
@@ -129,35 +108,27 @@ pub(crate) fn Field(
     /// Id of a list of suggestions.
     #[prop(optional)]
     list: Option<&'static str>,
-    /// Called with every change.
-    #[prop(optional)]
-    on_value: Option<Callback<String>>,
+    /// What must be typed before the form's guarded button works.
+    #[prop(optional, into)]
+    must_equal: Option<String>,
 ) -> impl IntoView {
     let ties = Ties::new(name, hint, sent);
-    let input = NodeRef::new();
-    ties.focus_when_at_fault(input);
-    let value = initial(name, value);
     view! {
-        <FieldFrame ties=ties label=label hint=hint>
+        <FieldFrame ties=ties.clone() label=label>
             <input
-                node_ref=input
                 id=name
                 name=name
                 type=kind
-                value=value
+                value=initial(name, value)
                 required
                 maxlength=max.to_string()
                 autocomplete=autocomplete
-                autofocus=autofocus
+                autofocus=sent.begins_at(name, autofocus)
                 list=list
                 spellcheck="false"
-                aria-describedby=move || ties.described_by()
-                aria-invalid=move || ties.invalid()
-                on:input=move |event| {
-                    if let Some(on_value) = on_value {
-                        on_value.run(event_target_value(&event));
-                    }
-                }
+                aria-describedby=ties.described_by()
+                aria-invalid=ties.invalid()
+                data-must-equal=must_equal
             />
         </FieldFrame>
     }

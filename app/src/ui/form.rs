@@ -1,80 +1,63 @@
 //! What every form has in common: the failure of its action, told where it
 //! belongs; that it was saved; its submit button.
+//!
+//! A form is sent to its server function and answered with a redirect back to
+//! its page, whose address says how it went.
 
 use leptos::prelude::*;
 use leptos::server::ServerAction;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::{use_location, use_navigate, use_query_map};
+use leptos_router::hooks::{use_location, use_query_map};
 use server_fn::ServerFn;
 
-use super::alert::Alert;
+use super::alert::ErrorAlert;
 use super::icon::Icon;
 use crate::error::UiError;
 use crate::local_path;
 
-/// What a form is after being sent, whichever action it belongs to.
+/// What became of a form when it was sent, whichever action it belongs to.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
-    /// Why the last attempt failed.
-    pub(crate) failure: Signal<Option<UiError>>,
-    /// Whether the last attempt succeeded.
-    pub(crate) done: Signal<bool>,
-    /// Whether an answer is awaited.
-    pub(crate) pending: Signal<bool>,
+    failure: StoredValue<Option<UiError>>,
+    done: bool,
 }
 
-/// Follows an action.
+/// What became of the form of an action.
 pub(crate) fn sent<S>(action: ServerAction<S>) -> Sent
 where
     S: ServerFn<Error = UiError> + Clone + Send + Sync + 'static,
     S::Output: Send + Sync + 'static,
 {
-    let value = action.value();
-    let pending = action.pending();
-    let failure = Signal::derive(move || {
-        value.with(|value| value.as_ref().and_then(|result| result.as_ref().err().cloned()))
-    });
-    // Without scripts the answer is a redirect, which says so in the address.
-    let query = use_query_map();
-    let told = move || query.with(|query| query.get_str("__done") == Some(S::PATH));
-    let done = Signal::derive(move || {
-        value.with(|value| value.as_ref().map_or_else(told, Result::is_ok)) && !pending.get()
-    });
-    follow_failure(failure);
-    Sent { failure, done, pending: pending.into() }
+    let failure = action.value().with_untracked(|value| value.as_ref()?.as_ref().err().cloned());
+    let told = use_query_map().with_untracked(|query| query.get_str("__done") == Some(S::PATH));
+    Sent { done: told && failure.is_none(), failure: StoredValue::new(failure) }
 }
 
-/// Leads to the sign-in when that is what is missing.
-pub(crate) fn follow_failure(failure: Signal<Option<UiError>>) {
-    let navigate = use_navigate();
-    let location = use_location();
-    Effect::new(move |_| {
-        let sign_in = match failure.get() {
-            Some(UiError::SignIn) => "/login",
-            Some(UiError::SignInAgain) => "/login/again",
-            _ => return,
-        };
-        let here = here(&location.pathname.get_untracked(), &location.search.get_untracked());
-        let target = format!("{sign_in}?next={}", local_path::encode(&here));
-        navigate(&target, NavigateOptions::default());
-    });
+impl Sent {
+    /// What is wrong with the field of this name.
+    pub(crate) fn fault(self, name: &str) -> Option<String> {
+        self.failure.with_value(|failure| failure.as_ref()?.at(name).map(str::to_owned))
+    }
+
+    /// Whether the page begins at the field of this name: at the one at fault,
+    /// else where the form says.
+    pub(crate) fn begins_at(self, name: &str, otherwise: bool) -> bool {
+        self.failure.with_value(|failure| match failure {
+            Some(error) => error.attr() == Some(name),
+            None => otherwise && !self.done,
+        })
+    }
 }
 
-/// The address of the page without what a failed form added to it.
-fn here(path: &str, search: &str) -> String {
-    let full = if search.is_empty() { path.to_owned() } else { format!("{path}?{search}") };
-    local_path::without_failure(&full)
-}
-
-/// Where the form is, for the way back without scripts.
+/// Where the form is, for the way back.
 #[component]
 pub(crate) fn Back() -> impl IntoView {
     let location = use_location();
-    let here = here(&location.pathname.get_untracked(), &location.search.get_untracked());
-    view! { <input type="hidden" name="back" value=here /> }
+    let (path, search) = (location.pathname.get_untracked(), location.search.get_untracked());
+    let here = if search.is_empty() { path } else { format!("{path}?{search}") };
+    view! { <input type="hidden" name="back" value=local_path::without_outcome(&here) /> }
 }
 
-/// The failure of a form: the sentence, or a link to the field at fault.
+/// The failure of a form, unless a field shows it.
 #[component]
 pub(crate) fn FormFailure(
     /// What became of the form.
@@ -83,23 +66,10 @@ pub(crate) fn FormFailure(
     #[prop(optional)]
     fields: &'static [&'static str],
 ) -> impl IntoView {
-    move || {
-        sent.failure.get().map(|error| match error.attr() {
-            Some(attr) if fields.contains(&attr) => {
-                let href = format!("#{attr}");
-                view! {
-                    <Alert kind="error">
-                        <p>
-                            "This was not saved. "
-                            <a href=href rel="external">"Go to the field at fault"</a>
-                        </p>
-                    </Alert>
-                }
-                .into_any()
-            }
-            _ => view! { <super::alert::ErrorAlert error=error /> }.into_any(),
-        })
-    }
+    let error = sent.failure.get_value();
+    error
+        .filter(|error| error.attr().is_none_or(|attr| !fields.contains(&attr)))
+        .map(|error| view! { <ErrorAlert error=error autofocus=true /> })
 }
 
 /// The submit button, and that the form was saved.
@@ -114,21 +84,22 @@ pub(crate) fn Submit(
     /// What is shown afterwards.
     #[prop(optional)]
     saved: &'static str,
-    /// Class of the button.
-    #[prop(default = "button button-primary")]
-    class: &'static str,
 ) -> impl IntoView {
+    let saved = (sent.done && !saved.is_empty()).then(|| {
+        view! {
+            <span class="saved" role="status">
+                <Icon name="check" />
+                {saved}
+            </span>
+        }
+    });
     view! {
         <div class="submit">
-            <button type="submit" class=class disabled=move || sent.pending.get()>
-                {move || if sent.pending.get() { busy } else { label }}
+            // Where the form was sent from is where one goes on.
+            <button type="submit" class="button button-primary" data-busy=busy autofocus=saved.is_some()>
+                {label}
             </button>
-            <span class="saved" role="status">
-                {move || (sent.done.get() && !saved.is_empty()).then(|| view! {
-                    <Icon name="check" />
-                    {saved}
-                })}
-            </span>
+            {saved}
         </div>
     }
 }

@@ -11,7 +11,7 @@ pub(crate) fn Icon(
     let href = format!("/icons.svg#{name}");
     view! {
         <svg class="icon" aria-hidden="true" focusable="false">
-            <use_ href=href></use_>
+            <use href=href></use>
         </svg>
     }
 }

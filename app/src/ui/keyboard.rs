@@ -3,28 +3,29 @@
 use leptos::ev;
 use leptos::prelude::*;
 use leptos::wasm_bindgen::JsCast as _;
-use web_sys::{Element, HtmlElement};
+use web_sys::{Element, HtmlElement, KeyboardEvent};
 
-/// Calls `act` whenever the key is pressed outside of fields and, for the
-/// space bar, outside of anything that the space bar operates.
+/// Calls `act` whenever the key is pressed and nothing else takes it. To be
+/// called within an island.
 pub(crate) fn on_key(key: &'static str, act: impl Fn() + Clone + 'static) {
     // Runs in the browser only.
     Effect::new(move |_| {
         let act = act.clone();
         let listening = window_event_listener(ev::keydown, move |event| {
-            let modified = event.ctrl_key() || event.meta_key() || event.alt_key();
-            if event.key() != key || modified || event.default_prevented() {
-                return;
+            let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+            if target.is_some_and(|target| is_free(&event, &target, key)) {
+                event.prevent_default();
+                act();
             }
-            let target = event.target().and_then(|t| t.dyn_into::<Element>().ok());
-            if target.is_some_and(|element| takes_key(&element, key)) {
-                return;
-            }
-            event.prevent_default();
-            act();
         });
         on_cleanup(move || listening.remove());
     });
+}
+
+/// Whether the key was pressed, without a modifier, where nothing else takes it.
+pub(crate) fn is_free(event: &KeyboardEvent, target: &Element, key: &str) -> bool {
+    let modified = event.ctrl_key() || event.meta_key() || event.alt_key();
+    event.key() == key && !modified && !event.default_prevented() && !takes_key(target, key)
 }
 
 fn takes_key(element: &Element, key: &str) -> bool {

@@ -1,4 +1,5 @@
-//! A password field with a button that shows what is typed.
+//! A password field with a button that shows what is typed
+//! (`behaviours::password`).
 
 use leptos::prelude::*;
 
@@ -20,32 +21,28 @@ pub(crate) fn PasswordField(
     autofocus: bool,
 ) -> impl IntoView {
     let ties = Ties::new("password", hint, sent);
-    let input = NodeRef::new();
-    ties.focus_when_at_fault(input);
-    let shown = RwSignal::new(false);
     view! {
-        <FieldFrame ties=ties label="Password" hint=hint>
+        <FieldFrame ties=ties.clone() label="Password">
             <div class="with-button">
                 <input
-                    node_ref=input
                     id="password"
                     name="password"
-                    type=move || if shown.get() { "text" } else { "password" }
+                    type="password"
                     required
                     maxlength="256"
                     autocomplete=autocomplete
-                    autofocus=autofocus
+                    autofocus=sent.begins_at("password", autofocus)
                     spellcheck="false"
                     autocapitalize="off"
-                    aria-describedby=move || ties.described_by()
-                    aria-invalid=move || ties.invalid()
+                    aria-describedby=ties.described_by()
+                    aria-invalid=ties.invalid()
                 />
                 <button
                     type="button"
                     class="button needs-scripts"
-                    aria-pressed=move || shown.get().to_string()
+                    aria-pressed="false"
                     aria-controls="password"
-                    on:click=move |_| shown.update(|shown| *shown = !*shown)
+                    data-shows=""
                 >
                     "Show"
                     <span class="hidden">" password"</span>

@@ -3,6 +3,8 @@
 
 use leptos::prelude::*;
 
+use super::copy::CopyButton;
+
 /// Tabs with a text to copy on each.
 #[component]
 pub(crate) fn CodeTabs(
@@ -30,9 +32,9 @@ pub(crate) fn CodeTabs(
         .into_iter()
         .map(|(_, text)| {
             view! {
-                <div class="tab-panel">
-                    <pre tabindex="0"><code>{text.clone()}</code></pre>
-                    <super::copy::CopyButton text=text what="snippet" />
+                <div class="tab-panel" data-copyable="">
+                    <pre tabindex="0"><code>{text}</code></pre>
+                    <CopyButton what="snippet" />
                 </div>
             }
         })

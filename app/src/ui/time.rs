@@ -1,27 +1,39 @@
-//! Times. Server and first client render print UTC; then the viewer's zone
-//! takes its place. The key `u` switches between the two.
+//! Times. The server prints UTC; once scripts run, the viewer's zone takes its
+//! place, and the key `u` switches between the two (`behaviours::times`).
 
 use js_sys::Date;
 use leptos::prelude::*;
 use leptos::wasm_bindgen::JsValue;
 
-/// Whether times are shown in the viewer's zone.
-#[derive(Clone, Copy)]
-pub(crate) struct Zone(RwSignal<bool>);
+/// Attribute of the page while times are in the viewer's zone.
+pub(crate) const ZONE_MARK: &str = "data-zone-local";
+/// Event of the window when that changes.
+pub(crate) const ZONE_CHANGED: &str = "zonechanged";
 
-/// Makes times local once the page is alive.
+/// Whether an island shows times in the viewer's zone.
+#[derive(Clone, Copy)]
+struct Zone(RwSignal<bool>);
+
+/// Lets the times of an island follow the zone of the page.
 pub(crate) fn provide_zone() {
     let zone = Zone(RwSignal::new(false));
     provide_context(zone);
-    Effect::new(move |_| zone.0.set(true));
-    super::keyboard::on_key("u", move || zone.0.update(|local| *local = !*local));
+    let follow = move || {
+        let page = document().document_element();
+        zone.0.set(page.is_some_and(|page| page.has_attribute(ZONE_MARK)));
+    };
+    Effect::new(move |_| {
+        follow();
+        let listening = window_event_listener_untyped(ZONE_CHANGED, move |_| follow());
+        on_cleanup(move || listening.remove());
+    });
 }
 
 fn is_local() -> bool {
     use_context::<Zone>().is_some_and(|zone| zone.0.get())
 }
 
-/// The name of the zone in which times are shown.
+/// The name of the zone in which an island shows times.
 #[component]
 pub(crate) fn ZoneName() -> impl IntoView {
     move || if is_local() { "local time" } else { "UTC" }
@@ -34,13 +46,7 @@ pub(crate) fn Time(
     iso: String,
 ) -> impl IntoView {
     let shown = iso.clone();
-    let text = move || {
-        let moment = if is_local() { local(&shown) } else { None };
-        match moment {
-            Some(local) => format!("{} {}", &local[..10], &local[11..16]),
-            None => utc_minute(&shown),
-        }
-    };
+    let text = move || minute(&shown, is_local());
     let exact = exact(&iso);
     view! { <time class="time" datetime=iso title=exact>{text}</time> }
 }
@@ -58,6 +64,14 @@ pub(crate) fn Clock(
     };
     let exact = exact(&iso);
     view! { <time class="clock" datetime=iso title=exact>{text}</time> }
+}
+
+/// Date and time to the minute, in the viewer's zone or in UTC.
+pub(crate) fn minute(iso: &str, in_local: bool) -> String {
+    match if in_local { local(iso) } else { None } {
+        Some(local) => format!("{} {}", &local[..10], &local[11..16]),
+        None => utc_minute(iso),
+    }
 }
 
 fn exact(iso: &str) -> String {
@@ -90,15 +104,15 @@ fn local(iso: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{clock, exact, utc_minute};
+    use super::{clock, exact, minute};
 
     #[test]
     fn forms() {
         let iso = "2026-08-21T14:05:09.123456Z";
         assert_eq!(clock(iso), "14:05:09.123");
         assert_eq!(clock("2026-08-21T14:05:09Z"), "14:05:09.000");
-        assert_eq!(utc_minute(iso), "2026-08-21 14:05 UTC");
+        assert_eq!(minute(iso, false), "2026-08-21 14:05 UTC");
         assert_eq!(exact("2026-08-21T14:05:09Z"), "2026-08-21 14:05:09 UTC");
-        assert_eq!(utc_minute("?"), "?");
+        assert_eq!(minute("?", false), "?");
     }
 }

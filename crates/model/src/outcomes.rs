@@ -205,6 +205,31 @@ mod tests {
         }
     }
 
+    /// What the live list and the API link to. Also the texts are compared, so
+    /// that the guide cannot say something else than the product.
+    #[test]
+    fn the_guide_explains_every_row() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md");
+        let guide = std::fs::read_to_string(path).unwrap();
+        for [code, anchor, sentence, fix] in rows() {
+            let sections = guide.split("\n#").filter(|section| {
+                let heading = section.lines().next().unwrap_or_default();
+                anchor_of(heading.trim_start_matches('#')) == anchor
+            });
+            let [section] = sections.collect::<Vec<_>>()[..] else {
+                panic!("docs/guide.md has not one heading that makes `#{anchor}`");
+            };
+            let text = format!("`{code}`: {sentence}\n{fix}\n");
+            assert!(section.contains(&text), "below `#{anchor}` the guide does not say: {text}");
+        }
+    }
+
+    /// The anchor that readers of Markdown make of a heading.
+    fn anchor_of(heading: &str) -> String {
+        let kept = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == ' ';
+        heading.trim().to_lowercase().replace(|c: char| !kept(c), "").replace(' ', "-")
+    }
+
     #[test]
     fn codes_are_the_wire_form() {
         for reason in DropReason::ALL {

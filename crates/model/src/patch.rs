@@ -24,6 +24,18 @@ impl<T> Patch<T> {
         }
     }
 
+    /// The same with the value changed or checked.
+    ///
+    /// # Errors
+    /// What `change` says of the value.
+    pub fn try_map<U, E>(self, change: impl FnOnce(T) -> Result<U, E>) -> Result<Patch<U>, E> {
+        Ok(match self {
+            Self::Keep => Patch::Keep,
+            Self::Clear => Patch::Clear,
+            Self::Set(value) => Patch::Set(change(value)?),
+        })
+    }
+
     /// Whether the key was in the body.
     pub fn is_keep(&self) -> bool {
         matches!(self, Self::Keep)

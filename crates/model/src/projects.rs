@@ -11,6 +11,14 @@ use crate::time::Timestamp;
 
 /// Longest project name, in characters.
 pub const NAME_MAX: usize = 200;
+/// Longest description, in characters.
+pub const DESCRIPTION_MAX: usize = 1000;
+/// Most addresses of sites, and most properties shown as a name.
+pub const LIST_MAX: usize = 100;
+/// Longest item of a list, in characters.
+pub const ITEM_MAX: usize = 2000;
+/// First days of a week: Sunday or Monday.
+pub const WEEK_STARTS: [i64; 2] = [0, 1];
 /// Name of the project that comes with a new organization.
 pub const DEFAULT_NAME: &str = "Default project";
 
@@ -104,32 +112,24 @@ pub mod serde_object {
     pub struct Empty {}
 }
 
-/// A new project, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectInput {
-    /// Name, trimmed.
-    pub name: String,
-    /// IANA name of the time zone.
-    pub timezone: String,
-}
-
-/// Changes of a project.
+/// Settings of a project, to change it or to begin it with: then what is kept or
+/// cleared has its default. In the order in which the resource shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProjectPatch {
     /// New name.
     pub name: Patch<String>,
-    /// New time zone.
-    pub timezone: Patch<String>,
-    /// New value of `anonymize_ips`.
-    pub anonymize_ips: Patch<bool>,
-    /// New addresses of sites.
-    pub app_urls: Patch<Vec<String>>,
     /// New value of `completed_snippet_onboarding`.
     pub completed_snippet_onboarding: Patch<bool>,
+    /// New time zone.
+    pub timezone: Patch<String>,
+    /// New addresses of sites.
+    pub app_urls: Patch<Vec<String>>,
+    /// New value of `anonymize_ips`.
+    pub anonymize_ips: Patch<bool>,
+    /// New person properties shown as a name.
+    pub person_display_name_properties: Patch<Vec<String>>,
     /// New first day of the week.
     pub week_start_day: Patch<i64>,
     /// New description.
     pub product_description: Patch<String>,
-    /// New person properties shown as a name.
-    pub person_display_name_properties: Patch<Vec<String>>,
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Timelike, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike, Utc};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -41,6 +41,21 @@ impl Timestamp {
         DateTime::parse_from_rfc3339(text).ok().map(|t| Self::from(t.with_timezone(&Utc)))
     }
 
+    /// Reads what API clients write (management-api 1.3):
+    /// `YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]`, with a blank in place
+    /// of the `T`, and UTC where no zone is given. For what is stored
+    /// [`Timestamp::parse`] stays the one form.
+    #[must_use]
+    pub fn parse_lenient(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let (date, rest) = text.split_at_checked(10)?;
+        let rest = rest.strip_prefix(['T', 't', ' '])?;
+        let zone_at = rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len());
+        let (clock, zone) = rest.split_at_checked(zone_at)?;
+        let local = NaiveDateTime::new(date_of(date)?, time_of(clock.trim_end())?);
+        Some(Self::from(local.checked_sub_signed(offset_of(zone)?)?.and_utc()))
+    }
+
     /// This time moved by a number of seconds.
     #[must_use]
     pub fn plus_seconds(self, seconds: i64) -> Self {
@@ -58,6 +73,58 @@ impl Timestamp {
     pub fn clock_text(self) -> String {
         self.0.format("%H:%M:%S%.3f").to_string()
     }
+}
+
+/// `2026-06-01`
+fn date_of(text: &str) -> Option<NaiveDate> {
+    let mut parts = text.split('-');
+    let year = number(parts.next()?, 4)?;
+    let (month, day) = (number(parts.next()?, 2)?, number(parts.next()?, 2)?);
+    NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)
+}
+
+/// `10:00`, `10:00:05` or `10:00:05.25`; digits beyond the microsecond are cut.
+fn time_of(text: &str) -> Option<NaiveTime> {
+    let mut parts = text.splitn(3, ':');
+    let (hour, minute) = (number(parts.next()?, 2)?, number(parts.next()?, 2)?);
+    let Some(seconds) = parts.next() else { return NaiveTime::from_hms_opt(hour, minute, 0) };
+    let (second, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
+    if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let digits = format!("{fraction:0<6}");
+    let micros = number(digits.get(..6)?, 6)?;
+    NaiveTime::from_hms_micro_opt(hour, minute, number(second, 2)?, micros)
+}
+
+/// Nothing, `Z`, `+02:00`, `+0200` or `+02`.
+fn offset_of(text: &str) -> Option<TimeDelta> {
+    if matches!(text, "" | "Z" | "z") {
+        return Some(TimeDelta::zero());
+    }
+    let (sign, digits) = text.split_at_checked(1)?;
+    let (hours, minutes) = digits.split_at_checked(2)?;
+    let minutes = match minutes.strip_prefix(':').unwrap_or(minutes) {
+        "" if !minutes.is_empty() => return None,
+        "" => 0,
+        minutes => number(minutes, 2)?,
+    };
+    let hours = number(hours, 2)?;
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    let offset = TimeDelta::try_minutes(i64::from(hours * 60 + minutes))?;
+    match sign {
+        "+" => Some(offset),
+        "-" => Some(-offset),
+        _ => None,
+    }
+}
+
+/// A number of exactly so many digits.
+fn number(text: &str, digits: usize) -> Option<u32> {
+    let fits = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+    if fits { text.parse().ok() } else { None }
 }
 
 impl From<DateTime<Utc>> for Timestamp {
@@ -93,6 +160,57 @@ impl<'de> Deserialize<'de> for Timestamp {
 #[cfg(test)]
 mod tests {
     use super::Timestamp;
+
+    #[test]
+    fn reads_what_clients_write() {
+        for (text, expected) in [
+            ("2026-06-01T10:00", "2026-06-01T10:00:00Z"),
+            ("2026-06-01 10:00", "2026-06-01T10:00:00Z"),
+            ("2026-06-01T10:00:05", "2026-06-01T10:00:05Z"),
+            ("2026-06-01 10:00:05.25", "2026-06-01T10:00:05.250000Z"),
+            ("2026-06-01T10:00:05.123456789Z", "2026-06-01T10:00:05.123456Z"),
+            ("2026-06-01T10:00Z", "2026-06-01T10:00:00Z"),
+            ("2026-06-01t10:00:05z", "2026-06-01T10:00:05Z"),
+            ("2026-06-01T10:00+02:00", "2026-06-01T08:00:00Z"),
+            ("2026-06-01 10:00:05 -0330", "2026-06-01T13:30:05Z"),
+            ("2026-06-01T00:30:00.5+01", "2026-05-31T23:30:00.500000Z"),
+            (" 2024-02-29T23:59:59Z ", "2024-02-29T23:59:59Z"),
+        ] {
+            let read = Timestamp::parse_lenient(text).map(|time| time.to_string());
+            assert_eq!(read.as_deref(), Some(expected), "{text}");
+        }
+        for bad in [
+            "",
+            "x",
+            "2026-06-01",
+            "2026-06-01T",
+            "2026-06-01T10",
+            "2026-06-01T10:0",
+            "2026-6-01T10:00",
+            "2026-06-31T10:00",
+            "2026-02-29T10:00",
+            "2026-06-01T24:00",
+            "2026-06-01T10:60",
+            "2026-06-01T10:00:",
+            "2026-06-01T10:00:61",
+            "2026-06-01T10:00:05.",
+            "2026-06-01T10:00:05.x",
+            "2026-06-01T10:00:05:06",
+            "2026-06-01T10:00+2:00",
+            "2026-06-01T10:00+02:",
+            "2026-06-01T10:00+24:00",
+            "2026-06-01T10:00ZZ",
+            "2026-06-01  10:00",
+            "2026-06-01_10:00",
+            "+026-06-01T10:00",
+            "２０２6-06-01T10:00",
+            "2026-06-0ä",
+        ] {
+            assert_eq!(Timestamp::parse_lenient(bad), None, "{bad}");
+        }
+        // What is stored has a zone.
+        assert_eq!(Timestamp::parse("2026-06-01T10:00:05"), None);
+    }
 
     #[test]
     fn writes_six_decimals_or_none() {

@@ -38,6 +38,39 @@ pub fn optional_text(attr: &str, value: &str, max: usize) -> Result<String, Fiel
     Ok(trimmed.to_owned())
 }
 
+/// A list of at most `most` texts of 1 to `max` characters each.
+///
+/// # Errors
+/// `max_length` at `attr`, or what is wrong with an item, at `attr__index`.
+pub fn texts(
+    attr: &str,
+    items: &[String],
+    most: usize,
+    max: usize,
+) -> Result<Vec<String>, FieldError> {
+    list_length(attr, items.len(), most)?;
+    let items = items.iter().enumerate();
+    items.map(|(at, item)| text(&format!("{attr}__{at}"), item, max)).collect()
+}
+
+/// The length of a list.
+///
+/// # Errors
+/// `max_length` at `attr`.
+pub fn list_length(attr: &str, length: usize, most: usize) -> Result<(), FieldError> {
+    if length > most {
+        let detail = format!("Ensure this field has no more than {most} elements.");
+        return Err(FieldError::new(attr, "max_length", detail));
+    }
+    Ok(())
+}
+
+/// The fault of a value that is not among the choices.
+#[must_use]
+pub fn invalid_choice(attr: &str, value: &dyn std::fmt::Display) -> FieldError {
+    FieldError::new(attr, "invalid_choice", format!("\"{value}\" is not a valid choice."))
+}
+
 /// An e-mail address: one `@`, a local part of ASCII atoms, a domain with a dot.
 /// The domain part is lower-cased, the local part kept.
 ///
@@ -79,6 +112,19 @@ mod tests {
         assert_eq!(code("abcde").as_deref(), Some("max_length"));
         assert_eq!(code("äöüß"), None);
         assert_eq!(code("a\0").as_deref(), Some("null_characters_not_allowed"));
+    }
+
+    #[test]
+    fn lists() {
+        let list = |items: &[&str]| {
+            let items: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
+            super::texts("urls", &items, 2, 3).map_err(|error| (error.attr.unwrap(), error.code))
+        };
+        assert_eq!(list(&[" a ", "b"]), Ok(vec!["a".to_owned(), "b".to_owned()]));
+        let fault = |attr: &str, code: &str| Err((attr.to_owned(), code.to_owned()));
+        assert_eq!(list(&["a", " "]), fault("urls__1", "blank"));
+        assert_eq!(list(&["abcd"]), fault("urls__0", "max_length"));
+        assert_eq!(list(&["", "", ""]), fault("urls", "max_length"));
     }
 
     #[test]

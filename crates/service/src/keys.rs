@@ -4,6 +4,12 @@
 //! What belongs here: making, checking, replacing and deleting keys. What does
 //! not: where in a request a key is found (the server), what it may do
 //! (`policy`).
+//!
+//! Making a key and replacing its value need a recent sign-in: both hand out a
+//! secret that outlives the session. Deleting does not, on purpose. It hands out
+//! nothing, and a key that leaked must be dead before its owner has found the
+//! password again; the worst that a stolen session can do with it is to stop a
+//! script, which its owner sees and mends with a new key.
 
 use std::sync::Arc;
 
@@ -12,7 +18,8 @@ use weir_model::keys::{LABEL_MAX, PER_USER, PREFIX, PersonalKey, PersonalKeyInpu
 use weir_model::scopes::Scope;
 use weir_model::{KeyId, OrganizationId, ProjectId, Timestamp, UserId, validate};
 use weir_store::keys::{self as rows, Created, KeyRow};
-use weir_store::{organizations as organization_rows, projects as project_rows, users};
+use weir_store::users::{self, UserRow};
+use weir_store::{organizations as organization_rows, projects as project_rows};
 
 use crate::ctx::{Actor, Ctx};
 use crate::error::{Error, NO_KEYS, NOT_FOUND};
@@ -99,7 +106,8 @@ impl PersonalKeys {
         self.store_new(ctx, input).await
     }
 
-    /// Deletes a key of the caller: it stops working at once.
+    /// Deletes a key of the caller: it stops working at once. Any session will
+    /// do; the head of this module says why.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys, [`Error::NotFound`].
@@ -159,22 +167,7 @@ impl PersonalKeys {
     async fn store_new(&self, ctx: &Ctx, input: PersonalKeyInput) -> Result<PersonalKey> {
         let store = &self.core.store;
         let user = users::get(store, ctx.user()).await?.ok_or(Error::NotFound(NOT_FOUND))?;
-        let secret: Secret = secrets::personal_key()?;
-        let key = PersonalKey {
-            id: KeyId(secrets::name()?),
-            label: input.label,
-            value: None,
-            mask_value: Some(secret.mask()),
-            created_at: ctx.now,
-            last_used_at: None,
-            last_rolled_at: None,
-            user_id: user.number,
-            scopes: input.scopes,
-            scoped_teams: input.scoped_teams,
-            scoped_organizations: input.scoped_organizations,
-            expires_at: input.expires_at,
-        };
-        let row = KeyRow { hash: secret.hash(), user: user.id, key };
+        let (row, secret) = new_row(input, &user, ctx.now)?;
         match rows::create(store, &row, PER_USER).await? {
             Created::Yes => Ok(PersonalKey { value: Some(secret.reveal()), ..row.key }),
             Created::TooMany => Err(too_many().into()),
@@ -206,6 +199,30 @@ impl PersonalKeys {
     }
 }
 
+/// The record of a new key, and the value that is told once.
+pub(crate) fn new_row(
+    input: PersonalKeyInput,
+    owner: &UserRow,
+    now: Timestamp,
+) -> Result<(KeyRow, Secret)> {
+    let secret = secrets::personal_key()?;
+    let key = PersonalKey {
+        id: KeyId(secrets::name()?),
+        label: input.label,
+        value: None,
+        mask_value: Some(secret.mask()),
+        created_at: now,
+        last_used_at: None,
+        last_rolled_at: None,
+        user_id: owner.number,
+        scopes: input.scopes,
+        scoped_teams: input.scoped_teams,
+        scoped_organizations: input.scoped_organizations,
+        expires_at: input.expires_at,
+    };
+    Ok((KeyRow { hash: secret.hash(), user: owner.id, key }, secret))
+}
+
 /// Checks what was entered for a new key.
 ///
 /// # Errors
@@ -232,10 +249,7 @@ pub fn check_input(
     for (attr, length) in
         [("scoped_teams", scoped_teams.len()), ("scoped_organizations", scoped_organizations.len())]
     {
-        if length > LIMITS_MAX {
-            let detail = format!("Ensure this field has no more than {LIMITS_MAX} elements.");
-            return Err(FieldError::new(attr, "max_length", detail));
-        }
+        validate::list_length(attr, length, LIMITS_MAX)?;
     }
     let organizations = scoped_organizations.iter().map(|id| {
         id.parse().map_err(|_| invalid("scoped_organizations", "Invalid organization UUID"))

@@ -22,7 +22,7 @@ use weir_store::organizations::{
 use weir_store::projects::{self, ProjectRow};
 use weir_store::{events, ids};
 
-use crate::ctx::{Actor, Ctx, OrgCtx};
+use crate::ctx::{Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Core, Result, current, secrets};
@@ -94,11 +94,7 @@ impl Organizations {
     pub async fn create(&self, ctx: &Ctx, input: OrganizationInput) -> Result<Organization> {
         ctx.require(Scope::write(ScopeObject::Organization))?;
         policy::refuse_project_keys(ctx)?;
-        if let Actor::Key { key, .. } = &ctx.actor
-            && !key.scoped_organizations.is_empty()
-        {
-            return Err(Error::Forbidden(policy::ORGANIZATION_KEYS_ONLY.to_owned()));
-        }
+        policy::refuse_organization_keys(ctx)?;
         let store = &self.core.store;
         let suggested = slug(&input.name);
         let row = new_row(input, suggested.clone(), ctx.now);
@@ -187,7 +183,13 @@ impl Organizations {
                 Patch::Set(value) => Some(value),
             },
         };
-        let row = rows::update(&self.core.store, org.organization, change, org.ctx.now).await?;
+        let store = &self.core.store;
+        // A change that names nothing is no change, of `updated_at` neither.
+        let row = if change == OrganizationChange::default() {
+            rows::get(store, org.organization).await?
+        } else {
+            rows::update(store, org.organization, change, org.ctx.now).await?
+        };
         self.show(org, row).await
     }
 

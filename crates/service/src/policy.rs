@@ -126,6 +126,20 @@ pub fn refuse_project_keys(ctx: &Ctx) -> Result<(), Error> {
     }
 }
 
+/// Refuses keys that are limited to organizations: what they would create is
+/// beyond their limits.
+///
+/// # Errors
+/// [`Error::Forbidden`].
+pub fn refuse_organization_keys(ctx: &Ctx) -> Result<(), Error> {
+    match &ctx.actor {
+        Actor::Key { key, .. } if !key.scoped_organizations.is_empty() => {
+            Err(Error::Forbidden(ORGANIZATION_KEYS_ONLY.to_owned()))
+        }
+        Actor::Key { .. } | Actor::Session { .. } => Ok(()),
+    }
+}
+
 /// Whether the limits of the actor's key leave this organization visible.
 #[must_use]
 pub fn organization_in_limits(ctx: &Ctx, organization: OrganizationId) -> bool {

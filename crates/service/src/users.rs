@@ -16,12 +16,15 @@ use weir_store::projects as project_rows;
 use weir_store::users::{self as rows, UserChange, UserRow};
 
 use crate::ctx::Ctx;
-use crate::error::Error;
+use crate::error::{Error, NOT_FOUND};
 use crate::organizations::required;
 use crate::{Core, Result, current, organizations};
 
 /// Longest first or last name, in characters.
 pub const NAME_MAX: usize = 150;
+/// What callers hear who ask for anybody but themselves.
+pub const ONLY_ME: &str =
+    "As a non-staff user you're only allowed to access the `@me` user instance.";
 /// The choices of `theme_mode`.
 pub const THEMES: [&str; 3] = ["light", "dark", "system"];
 
@@ -45,6 +48,27 @@ pub struct Users {
 impl Users {
     pub(crate) fn new(core: Arc<Core>) -> Self {
         Self { core }
+    }
+
+    /// Proves that the user in a path is the caller: `@me`, or for staff their
+    /// own id as well. Nobody reaches anybody else.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for every other id, so that it reveals nobody; for
+    /// staff [`Error::NotFound`], likewise the same for all of them.
+    pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<()> {
+        if id == "@me" {
+            return Ok(());
+        }
+        let caller = rows::get(&self.core.store, ctx.user()).await?;
+        let caller = caller.ok_or(Error::NotAuthenticated)?;
+        if !caller.is_staff {
+            return Err(Error::Forbidden(ONLY_ME.to_owned()));
+        }
+        if id.eq_ignore_ascii_case(&caller.id.to_string()) {
+            return Ok(());
+        }
+        Err(Error::NotFound(NOT_FOUND))
     }
 
     /// The caller.
@@ -110,16 +134,18 @@ impl Users {
             },
             theme_mode: match patch.theme_mode {
                 Patch::Set(theme) if !THEMES.contains(&theme.as_str()) => {
-                    return Err(Error::Invalid(FieldError::new(
-                        "theme_mode",
-                        "invalid_choice",
-                        format!("\"{theme}\" is not a valid choice."),
-                    )));
+                    return Err(validate::invalid_choice("theme_mode", &theme).into());
                 }
                 known @ (Patch::Set(_) | Patch::Keep | Patch::Clear) => known,
             },
         };
-        let user = rows::update(&self.core.store, ctx.user(), change, ctx.now).await?;
+        let store = &self.core.store;
+        // A change that names nothing is no change, of `updated_at` neither.
+        let user = if change == UserChange::default() {
+            rows::get(store, ctx.user()).await?
+        } else {
+            rows::update(store, ctx.user(), change, ctx.now).await?
+        };
         self.show(user.ok_or(Error::NotAuthenticated)?).await
     }
 

@@ -11,6 +11,7 @@ use weir_model::{Timestamp, UserId};
 
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::keys::{self, KeyRow, write_key};
 use crate::organizations::{self, NewOrganization, write_organization};
 use crate::users::{self, UserRow};
 use crate::{Error, Result, Store, projects};
@@ -33,6 +34,9 @@ pub struct NewInstance {
     pub email_key: String,
     /// The first organization with its project; owned by `user`.
     pub organization: NewOrganization,
+    /// A first key of the user. Written with the rest: a set-up that was cut
+    /// short between the two would leave a user whose key nobody has seen.
+    pub key: Option<KeyRow>,
     /// SHA-256 of the token that must be valid; `None`: the caller has the host.
     pub token: Option<String>,
 }
@@ -102,13 +106,17 @@ const SET_UP: Statement = Statement::write(
          UPSERT type::record('user', $user) CONTENT $first_user RETURN NONE;
          UPSERT type::record('user_email', $email) CONTENT { user: $user } RETURN NONE;",
         write_organization!(),
-        "UPDATE instance:setup SET user = $user, token = NONE, token_expires_at = NONE
+        "IF $row != NONE {",
+        write_key!(),
+        "};
+         UPDATE instance:setup SET user = $user, token = NONE, token_expires_at = NONE
              RETURN NONE;
          COMMIT;"
     ),
 );
 
-/// Creates the first user, organization and project, or nothing.
+/// Creates the first user with organization, project and perhaps a key, or
+/// nothing.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -124,6 +132,7 @@ pub async fn set_up(store: &Store, new: &NewInstance, now: Timestamp) -> Result<
             now,
         ),
         project: projects::Stored::from(&new.organization.project),
+        row: new.key.as_ref().map(keys::Stored::from),
         token_hash: new.token.clone(),
         now: now.micros(),
     };

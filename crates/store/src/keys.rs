@@ -35,7 +35,7 @@ pub enum Created {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-struct Stored {
+pub(crate) struct Stored {
     hash: String,
     user: Uuid,
     user_number: i64,
@@ -151,19 +151,32 @@ pub async fn get(store: &Store, user: UserId, key: &KeyId) -> Result<Option<KeyR
     answer.row::<Stored>(0)?.map(KeyRow::try_from).transpose()
 }
 
+/// Writes a key and the entry in its owner's list. Part of the transactions that
+/// create one; binds `$row` (the record) and `$user` (the owner). Safe to run
+/// twice.
+macro_rules! write_key {
+    () => {
+        "UPSERT type::record('api_key', $row.hash) CONTENT $row RETURN NONE;
+         UPSERT type::record('user_key', [$user, $row.key])
+             CONTENT { hash: $row.hash } RETURN NONE;"
+    };
+}
+pub(crate) use write_key;
+
 // Two keys created at once would each see the other missing; writing the
 // owner's record makes them collide, so that the limit holds. It has to be a new
 // value: the engine does not write a record that stays the same.
 const CREATE: Statement = Statement::write(
     "keys create",
-    "BEGIN;
-     UPDATE type::record('user', $user) SET keys_made = (keys_made ?? 0) + 1 RETURN NONE;
-     LET $others = count(SELECT VALUE 1 FROM user_key:[$user]..=[$user, ..]
-                         WHERE record::id(id)[1] != $row.key);
-     IF $others >= $limit { THROW 'limit' };
-     UPSERT type::record('api_key', $row.hash) CONTENT $row RETURN NONE;
-     UPSERT type::record('user_key', [$user, $row.key]) CONTENT { hash: $row.hash } RETURN NONE;
-     COMMIT;",
+    concat!(
+        "BEGIN;
+         UPDATE type::record('user', $user) SET keys_made = (keys_made ?? 0) + 1 RETURN NONE;
+         LET $others = count(SELECT VALUE 1 FROM user_key:[$user]..=[$user, ..]
+                             WHERE record::id(id)[1] != $row.key);
+         IF $others >= $limit { THROW 'limit' };",
+        write_key!(),
+        "COMMIT;"
+    ),
 );
 
 /// Stores a new key, unless its owner has `limit` keys already.

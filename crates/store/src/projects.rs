@@ -98,6 +98,34 @@ pub struct ProjectChange {
     pub person_display_name_properties: Patch<Vec<String>>,
 }
 
+impl ProjectChange {
+    /// Makes the change on a row that is not stored yet.
+    pub fn apply_to(self, row: &mut ProjectRow) {
+        replace(&mut row.brief.name, self.name);
+        replace(&mut row.brief.timezone, self.timezone);
+        replace(&mut row.anonymize_ips, self.anonymize_ips);
+        replace(&mut row.app_urls, self.app_urls);
+        replace(&mut row.brief.completed_snippet_onboarding, self.completed_snippet_onboarding);
+        apply(&mut row.week_start_day, self.week_start_day);
+        apply(&mut row.product_description, self.product_description);
+        apply(&mut row.person_display_name_properties, self.person_display_name_properties);
+    }
+}
+
+fn replace<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
+fn apply<T>(field: &mut Option<T>, patch: Patch<T>) {
+    match patch {
+        Patch::Keep => {}
+        Patch::Clear => *field = None,
+        Patch::Set(value) => *field = Some(value),
+    }
+}
+
 /// The record. Its id is `project:<number>`, given as `number` too.
 #[derive(Debug, Clone, SurrealValue)]
 pub(crate) struct Stored {

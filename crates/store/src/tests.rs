@@ -204,12 +204,16 @@ async fn every_transaction_may_run_twice() {
         user: owner.clone(),
         email_key: "ada@mail.example".to_owned(),
         organization: organization(1, owner.id, "acme"),
+        key: Some(key(1, owner.id)),
         token: None,
     };
     assert_eq!(instance::set_up(&store, &new, NOW).await.unwrap(), SetUp::Done);
     let once = dump(&store).await;
     assert_eq!(instance::set_up(&store, &new, NOW).await.unwrap(), SetUp::Done);
     assert_eq!(dump(&store).await, once);
+    let first_key = keys::by_hash(&store, "hash1").await.unwrap();
+    assert_eq!(first_key.as_ref(), Some(&key(1, owner.id)));
+    assert_eq!(keys::of_user(&store, owner.id).await.unwrap(), [key(1, owner.id)]);
 
     let eve = user(2);
     let more = organization(2, owner.id, "zebra");

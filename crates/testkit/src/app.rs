@@ -7,6 +7,7 @@ use weir_server::App;
 use weir_server::config::{Config, Settings};
 use weir_server::limits::Limits;
 use weir_server::serve::{Options, Server};
+use weir_service::Clock;
 use weir_service::identity::{HashParameters, Peer, SetupInput};
 use weir_store::Store;
 
@@ -46,6 +47,19 @@ impl TestApp {
         settings: impl FnOnce(&mut Config),
         limits: impl FnOnce(&mut Limits),
     ) -> Self {
+        Self::launch(settings, limits, Clock::default()).await
+    }
+
+    /// An empty instance whose clock stands still until the test moves it.
+    pub async fn at(clock: Clock) -> Self {
+        Self::launch(|_| {}, |_| {}, clock).await
+    }
+
+    async fn launch(
+        settings: impl FnOnce(&mut Config),
+        limits: impl FnOnce(&mut Limits),
+        clock: Clock,
+    ) -> Self {
         let mut config = Settings {
             listen: Some("127.0.0.1:0".to_owned()),
             store: Some("mem://".parse().unwrap()),
@@ -56,11 +70,7 @@ impl TestApp {
         settings(&mut config);
         let mut chosen = Limits::from_config(&config);
         limits(&mut chosen);
-        let options = Options {
-            hashing: HashParameters::cheapest(),
-            limits: Some(chosen),
-            ..Options::default()
-        };
+        let options = Options { hashing: HashParameters::cheapest(), limits: Some(chosen), clock };
         let server = Server::start(config, options).await.expect("the server starts");
         Self { server, client: Client::new(), owned: None }
     }

@@ -106,8 +106,11 @@ fn time(text: Option<&str>, attr: &str) -> Result<Option<Timestamp>, FieldError>
     const WRONG: &str = "Datetime has wrong format. Use one of these formats instead: \
          YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
     let Some(text) = text else { return Ok(None) };
-    // An unescaped `+` of an offset arrives as a blank.
-    let parsed = Timestamp::parse(text).or_else(|| Timestamp::parse(&text.replace(' ', "+")));
+    let parsed = Timestamp::parse_lenient(text).or_else(|| {
+        // An unescaped `+` of an offset arrives as a blank.
+        let (time, offset) = text.rsplit_once(' ')?;
+        Timestamp::parse_lenient(&format!("{time}+{offset}"))
+    });
     parsed.map(Some).ok_or_else(|| FieldError::new(attr, "invalid_input", WRONG))
 }
 

@@ -12,14 +12,16 @@ use weir_service::policy::{self, Action};
 use crate::api::Created;
 use crate::app::App;
 use crate::http::error::ApiResult;
-use crate::http::extract::{ApiJson, Authorized, InOrganization};
+use crate::http::extract::{
+    ApiJson, AtOrganization, Authorized, ForOrganization, InAllOrganizations,
+};
 use crate::http::guards::{OrganizationRead, OrganizationWrite};
 use crate::http::input::{Fields, Input};
 use crate::http::pagination::Listing;
 
 /// The organizations that the caller belongs to.
 pub async fn list_organizations(
-    auth: Authorized<OrganizationRead>,
+    auth: Authorized<OrganizationRead, InAllOrganizations>,
     State(app): State<App>,
     listing: Listing,
 ) -> ApiResult<Json<Envelope<Organization>>> {
@@ -29,7 +31,7 @@ pub async fn list_organizations(
 
 /// Create an organization with a first project; the caller becomes its owner.
 pub async fn create_organization(
-    auth: Authorized<OrganizationWrite>,
+    auth: Authorized<OrganizationWrite, ForOrganization>,
     State(app): State<App>,
     body: ApiJson<OrganizationInput>,
 ) -> ApiResult<Created<Organization>> {
@@ -40,7 +42,7 @@ pub async fn create_organization(
 
 /// One organization.
 pub async fn get_organization(
-    auth: Authorized<OrganizationRead, InOrganization>,
+    auth: Authorized<OrganizationRead, AtOrganization>,
     State(app): State<App>,
 ) -> ApiResult<Json<Organization>> {
     Ok(Json(app.services.organizations.get(&auth.ctx).await?))
@@ -48,7 +50,7 @@ pub async fn get_organization(
 
 /// Change some fields.
 pub async fn update_organization(
-    auth: Authorized<OrganizationWrite, InOrganization>,
+    auth: Authorized<OrganizationWrite, AtOrganization>,
     State(app): State<App>,
     body: ApiJson<OrganizationPatch>,
 ) -> ApiResult<Json<Organization>> {
@@ -58,7 +60,7 @@ pub async fn update_organization(
 
 /// Change the fields that are sent; the name must be among them.
 pub async fn replace_organization(
-    auth: Authorized<OrganizationWrite, InOrganization>,
+    auth: Authorized<OrganizationWrite, AtOrganization>,
     State(app): State<App>,
     body: ApiJson<Replacement>,
 ) -> ApiResult<Json<Organization>> {
@@ -69,7 +71,7 @@ pub async fn replace_organization(
 
 /// Delete an organization with everything in it.
 pub async fn delete_organization(
-    auth: Authorized<OrganizationWrite, InOrganization>,
+    auth: Authorized<OrganizationWrite, AtOrganization>,
     State(app): State<App>,
 ) -> ApiResult<StatusCode> {
     app.services.organizations.delete(&auth.ctx).await?;

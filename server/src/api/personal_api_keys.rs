@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use weir_model::KeyId;
 use weir_model::keys::PersonalKey;
-use weir_service::{Ctx, policy};
 
+use crate::api::refuse_key;
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{Authorized, PathParams};
@@ -36,28 +36,20 @@ pub async fn list_personal_api_keys(
 
 /// Refused for keys.
 pub async fn create_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
-    refuse(&auth.ctx)
+    refuse_key(&auth.ctx)
 }
 
 /// Refused for keys.
 pub async fn update_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
-    refuse(&auth.ctx)
+    refuse_key(&auth.ctx)
 }
 
 /// Refused for keys.
 pub async fn delete_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
-    refuse(&auth.ctx)
+    refuse_key(&auth.ctx)
 }
 
 /// Refused for keys.
 pub async fn roll_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
-    refuse(&auth.ctx)
-}
-
-/// Nobody but a key can get here, because the API knows no other credential.
-fn refuse(ctx: &Ctx) -> ApiError {
-    match policy::person_only(ctx) {
-        Err(refusal) => refusal.into(),
-        Ok(()) => ApiError::UnknownPath,
-    }
+    refuse_key(&auth.ctx)
 }

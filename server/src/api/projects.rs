@@ -2,33 +2,32 @@
 
 use axum::Json;
 use axum::extract::State;
-use weir_model::Patch;
 use weir_model::errors::FieldError;
 use weir_model::pagination::Envelope;
 use weir_model::projects::{
-    DEFAULT_NAME, NAME_MAX, Project, ProjectBrief, ProjectInput, ProjectPatch,
+    DESCRIPTION_MAX, ITEM_MAX, LIST_MAX, NAME_MAX, Project, ProjectBrief, ProjectPatch, WEEK_STARTS,
 };
 use weir_service::policy::{self, Action};
+use weir_service::projects::timezone;
 use weir_service::{OrgCtx, ProjectCtx};
 
 use crate::api::Created;
 use crate::app::App;
 use crate::http::error::ApiResult;
-use crate::http::extract::{ApiJson, Authorized, InOrganization, InOrganizationProject, InProject};
+use crate::http::extract::{
+    ApiJson, AtOrganizationProject, AtProject, Authorized, ForProject, ForProjectOfCurrent,
+    InAllOrganizations, InOrganization,
+};
 use crate::http::guards::{ProjectRead, ProjectWrite};
 use crate::http::input::{Fields, Input};
 use crate::http::pagination::Listing;
 
 /// Longest time zone name, in characters.
 const TIMEZONE_MAX: usize = 64;
-/// Longest description, in characters.
-const DESCRIPTION_MAX: usize = 1000;
-/// Longest item of a list, in characters.
-const ITEM_MAX: usize = 2000;
 
 /// The projects of all organizations that the caller belongs to.
 pub async fn list_projects(
-    auth: Authorized<ProjectRead>,
+    auth: Authorized<ProjectRead, InAllOrganizations>,
     State(app): State<App>,
     listing: Listing,
 ) -> ApiResult<Json<Envelope<ProjectBrief>>> {
@@ -48,19 +47,18 @@ pub async fn list_organization_projects(
 
 /// Create a project in the caller's current organization.
 pub async fn create_project(
-    auth: Authorized<ProjectWrite>,
+    auth: Authorized<ProjectWrite, ForProjectOfCurrent>,
     State(app): State<App>,
-    body: ApiJson<ProjectInput>,
+    body: ApiJson<ProjectPatch>,
 ) -> ApiResult<Created<Project>> {
-    let current = app.services.organizations.enter(&auth.ctx, "@current").await?;
-    create(&app, &current, &body).await
+    create(&app, &auth.ctx, &body).await
 }
 
 /// Create a project in the organization of the path.
 pub async fn create_organization_project(
-    auth: Authorized<ProjectWrite, InOrganization>,
+    auth: Authorized<ProjectWrite, ForProject>,
     State(app): State<App>,
-    body: ApiJson<ProjectInput>,
+    body: ApiJson<ProjectPatch>,
 ) -> ApiResult<Created<Project>> {
     create(&app, &auth.ctx, &body).await
 }
@@ -68,9 +66,8 @@ pub async fn create_organization_project(
 async fn create(
     app: &App,
     organization: &OrgCtx,
-    body: &ApiJson<ProjectInput>,
+    body: &ApiJson<ProjectPatch>,
 ) -> ApiResult<Created<Project>> {
-    policy::check(organization, Action::CreateProject)?;
     let project = app.services.projects.create(organization, body.checked()?).await?;
     app.tokens.refresh().await;
     Ok(Created(project))
@@ -78,7 +75,7 @@ async fn create(
 
 /// One project.
 pub async fn get_project(
-    auth: Authorized<ProjectRead, InProject>,
+    auth: Authorized<ProjectRead, AtProject>,
     State(app): State<App>,
 ) -> ApiResult<Json<Project>> {
     Ok(Json(app.services.projects.get(&auth.ctx).await?))
@@ -86,7 +83,7 @@ pub async fn get_project(
 
 /// One project, by the path below its organization.
 pub async fn get_organization_project(
-    auth: Authorized<ProjectRead, InOrganizationProject>,
+    auth: Authorized<ProjectRead, AtOrganizationProject>,
     State(app): State<App>,
 ) -> ApiResult<Json<Project>> {
     Ok(Json(app.services.projects.get(&auth.ctx).await?))
@@ -94,7 +91,7 @@ pub async fn get_organization_project(
 
 /// Change some fields.
 pub async fn update_project(
-    auth: Authorized<ProjectWrite, InProject>,
+    auth: Authorized<ProjectWrite, AtProject>,
     State(app): State<App>,
     body: ApiJson<ProjectPatch>,
 ) -> ApiResult<Json<Project>> {
@@ -103,7 +100,7 @@ pub async fn update_project(
 
 /// Change some fields, by the path below the organization.
 pub async fn update_organization_project(
-    auth: Authorized<ProjectWrite, InOrganizationProject>,
+    auth: Authorized<ProjectWrite, AtOrganizationProject>,
     State(app): State<App>,
     body: ApiJson<ProjectPatch>,
 ) -> ApiResult<Json<Project>> {
@@ -121,31 +118,23 @@ async fn update(
     Ok(Json(updated))
 }
 
-impl Input for ProjectInput {
-    fn read(fields: &Fields) -> Result<Self, FieldError> {
-        let or = |patch: Patch<String>, default: &str| match patch {
-            Patch::Set(text) => text,
-            Patch::Keep | Patch::Clear => default.to_owned(),
-        };
-        Ok(Self {
-            name: or(fields.text("name", NAME_MAX)?, DEFAULT_NAME),
-            timezone: or(fields.text("timezone", TIMEZONE_MAX)?, "UTC"),
-        })
-    }
-}
-
+/// In the order in which the resource shows its fields; each is checked wholly
+/// before the next, so that the first at fault is the one that is told.
 impl Input for ProjectPatch {
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         Ok(Self {
             name: fields.text("name", NAME_MAX)?,
-            timezone: fields.text("timezone", TIMEZONE_MAX)?,
-            anonymize_ips: fields.boolean("anonymize_ips")?,
-            app_urls: fields.texts("app_urls", ITEM_MAX)?,
             completed_snippet_onboarding: fields.boolean("completed_snippet_onboarding")?,
-            week_start_day: fields.nullable_choice("week_start_day", &[0, 1])?,
+            timezone: fields.text("timezone", TIMEZONE_MAX)?.try_map(timezone)?,
+            app_urls: fields.texts("app_urls", LIST_MAX, ITEM_MAX)?,
+            anonymize_ips: fields.boolean("anonymize_ips")?,
+            person_display_name_properties: fields.nullable_texts(
+                "person_display_name_properties",
+                LIST_MAX,
+                ITEM_MAX,
+            )?,
+            week_start_day: fields.nullable_choice("week_start_day", &WEEK_STARTS)?,
             product_description: fields.nullable_text("product_description", DESCRIPTION_MAX)?,
-            person_display_name_properties: fields
-                .nullable_texts("person_display_name_properties", ITEM_MAX)?,
         })
     }
 }

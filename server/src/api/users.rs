@@ -5,18 +5,20 @@ use axum::extract::State;
 use weir_model::Patch;
 use weir_model::errors::FieldError;
 use weir_model::users::Me;
-use weir_model::{OrganizationId, ProjectId};
-use weir_service::Error as ServiceError;
+use weir_model::{OrganizationId, ProjectId, validate};
 use weir_service::users::{MePatch, NAME_MAX, THEMES};
 
+use crate::api::refuse_key;
 use crate::app::App;
 use crate::http::error::ApiResult;
 use crate::http::extract::{ApiJson, Authorized, PathParams};
 use crate::http::guards::{UserRead, UserWrite};
 use crate::http::input::{Fields, Input};
 
-/// What callers hear who ask for anybody else.
-const ONLY_ME: &str = "As a non-staff user you're only allowed to access the `@me` user instance.";
+/// Fields by which a person signs in. They are never changed by a key, which
+/// would outlive the change; to leave them out silently would let a script
+/// believe that the password is another now.
+const CREDENTIALS: [&str; 3] = ["email", "password", "current_password"];
 /// Longest text of a reference, in characters.
 const REFERENCE_MAX: usize = 64;
 
@@ -26,7 +28,7 @@ pub async fn get_user(
     path: PathParams,
     State(app): State<App>,
 ) -> ApiResult<Json<Me>> {
-    only_me(&path)?;
+    app.services.users.enter(&auth.ctx, path.get("user_id")?).await?;
     Ok(Json(app.services.users.me(&auth.ctx).await?))
 }
 
@@ -37,21 +39,15 @@ pub async fn update_user(
     State(app): State<App>,
     body: ApiJson<UserChange>,
 ) -> ApiResult<Json<Me>> {
-    only_me(&path)?;
-    let change = body.checked()?;
     let users = &app.services.users;
+    users.enter(&auth.ctx, path.get("user_id")?).await?;
+    if CREDENTIALS.iter().any(|name| body.has(name)) {
+        return Err(refuse_key(&auth.ctx));
+    }
+    let change = body.checked()?;
     // First what can still be refused: all other fields are checked already.
     users.set_current(&auth.ctx, change.organization, change.project).await?;
     Ok(Json(users.update_me(&auth.ctx, change.settings).await?))
-}
-
-/// The rule stands before the look-up, so that it reveals nobody.
-fn only_me(path: &PathParams) -> ApiResult<()> {
-    if path.get("user_id")? == "@me" {
-        Ok(())
-    } else {
-        Err(ServiceError::Forbidden(ONLY_ME.to_owned()).into())
-    }
 }
 
 /// The body of PATCH.
@@ -64,26 +60,32 @@ pub struct UserChange {
 
 impl Input for UserChange {
     fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let first_name = fields.text("first_name", NAME_MAX)?;
+        let last_name = fields.optional_text("last_name", NAME_MAX)?;
+        refuse_notifications(fields)?;
         Ok(Self {
-            settings: MePatch {
-                first_name: fields.text("first_name", NAME_MAX)?,
-                last_name: fields.optional_text("last_name", NAME_MAX)?,
-                theme_mode: theme(fields)?,
-            },
+            settings: MePatch { first_name, last_name, theme_mode: theme(fields)? },
             organization: reference(fields, "set_current_organization")?,
             project: reference(fields, "set_current_team")?,
         })
     }
 }
 
+/// There is no mail yet that anybody could turn off.
+fn refuse_notifications(fields: &Fields) -> Result<(), FieldError> {
+    if fields.has("notification_settings") {
+        let detail = "Notifications cannot be set: this instance sends none.";
+        return Err(FieldError::new("notification_settings", "invalid_input", detail));
+    }
+    Ok(())
+}
+
 fn theme(fields: &Fields) -> Result<Patch<String>, FieldError> {
     let theme = fields.nullable_text("theme_mode", REFERENCE_MAX)?;
     match &theme {
-        Patch::Set(word) if !THEMES.contains(&word.as_str()) => Err(FieldError::new(
-            "theme_mode",
-            "invalid_choice",
-            format!("\"{word}\" is not a valid choice."),
-        )),
+        Patch::Set(word) if !THEMES.contains(&word.as_str()) => {
+            Err(validate::invalid_choice("theme_mode", word))
+        }
         Patch::Set(_) | Patch::Clear | Patch::Keep => Ok(theme),
     }
 }

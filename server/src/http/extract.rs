@@ -1,7 +1,8 @@
 //! The extractors of the management API, cheap to dear: who calls and where
 //! ([`Authorized`]), then the body ([`ApiJson`]). They keep the order of checks
-//! of management-api 1.6: key, organization or project in the path, scope,
-//! throttle, body.
+//! of management-api 1.6: key, organization or project in the path, what the key
+//! is limited to, membership, scope, throttle, body. A level that the object of
+//! the path asks for is the handler's to check, once the body is known to be one.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -11,7 +12,8 @@ use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use http::header;
 use http::request::Parts;
 use weir_model::scopes::Scope;
-use weir_service::{Actor, Ctx, Error as ServiceError, OrgCtx, ProjectCtx, error};
+use weir_service::policy::{self, Action};
+use weir_service::{Actor, Ctx, Error as ServiceError, OrgCtx, ProjectCtx, error, organizations};
 
 use crate::app::App;
 use crate::http::body;
@@ -20,6 +22,11 @@ use crate::http::error::{ApiError, ApiResult};
 use crate::http::guards::Guard;
 use crate::http::input::{Fields, Input};
 use crate::http::request_id::RequestId;
+
+/// The sentence below an organization that is not there.
+const NO_ORGANIZATION: &str = "Organization not found.";
+/// The sentence below a project that is not there.
+const NO_PROJECT: &str = "Project not found.";
 
 /// A caller who may do what `S` guards, within the place `W` that the path names.
 #[derive(Debug)]
@@ -45,21 +52,45 @@ pub trait Within: Send + Sync + 'static {
     fn plain(context: &Self::Context) -> &Ctx;
 }
 
-/// The path names no organization and no project.
+/// The path names no organization and no project, and stands for none.
 #[derive(Debug)]
 pub struct Anywhere;
 
-/// The path names an organization.
+/// The path stands for all organizations of the caller.
+#[derive(Debug)]
+pub struct InAllOrganizations;
+
+/// What is asked for is a new organization.
+#[derive(Debug)]
+pub struct ForOrganization;
+
+/// The path names an organization and ends with it.
+#[derive(Debug)]
+pub struct AtOrganization;
+
+/// The path names something within an organization.
 #[derive(Debug)]
 pub struct InOrganization;
 
-/// The path names a project.
+/// What is asked for is a new project of the organization in the path.
+#[derive(Debug)]
+pub struct ForProject;
+
+/// What is asked for is a new project of the caller's current organization.
+#[derive(Debug)]
+pub struct ForProjectOfCurrent;
+
+/// The path names a project and ends with it.
+#[derive(Debug)]
+pub struct AtProject;
+
+/// The path names something within a project.
 #[derive(Debug)]
 pub struct InProject;
 
-/// The path names an organization and a project of it.
+/// The path names an organization and a project of it, and ends with that.
 #[derive(Debug)]
-pub struct InOrganizationProject;
+pub struct AtOrganizationProject;
 
 impl Within for Anywhere {
     type Context = Ctx;
@@ -73,7 +104,34 @@ impl Within for Anywhere {
     }
 }
 
-impl Within for InOrganization {
+impl Within for InAllOrganizations {
+    type Context = Ctx;
+
+    async fn enter(_app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<Ctx> {
+        policy::refuse_project_keys(&ctx)?;
+        Ok(ctx)
+    }
+
+    fn plain(context: &Ctx) -> &Ctx {
+        context
+    }
+}
+
+impl Within for ForOrganization {
+    type Context = Ctx;
+
+    async fn enter(_app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<Ctx> {
+        policy::refuse_project_keys(&ctx)?;
+        policy::refuse_organization_keys(&ctx)?;
+        Ok(ctx)
+    }
+
+    fn plain(context: &Ctx) -> &Ctx {
+        context
+    }
+}
+
+impl Within for AtOrganization {
     type Context = OrgCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<OrgCtx> {
@@ -85,7 +143,49 @@ impl Within for InOrganization {
     }
 }
 
-impl Within for InProject {
+impl Within for InOrganization {
+    type Context = OrgCtx;
+
+    async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<OrgCtx> {
+        let id = path.get("organization_id")?;
+        named(NO_ORGANIZATION, app.services.organizations.enter(&ctx, id).await)
+    }
+
+    fn plain(context: &OrgCtx) -> &Ctx {
+        &context.ctx
+    }
+}
+
+impl Within for ForProject {
+    type Context = OrgCtx;
+
+    async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<OrgCtx> {
+        let organization = InOrganization::enter(app, ctx, path).await?;
+        policy::check(&organization, Action::CreateProject)?;
+        Ok(organization)
+    }
+
+    fn plain(context: &OrgCtx) -> &Ctx {
+        &context.ctx
+    }
+}
+
+impl Within for ForProjectOfCurrent {
+    type Context = OrgCtx;
+
+    async fn enter(app: &App, ctx: Ctx, _path: &PathParams) -> ApiResult<OrgCtx> {
+        let entered = app.services.organizations.enter(&ctx, "@current").await;
+        let organization = named(organizations::NO_CURRENT, entered)?;
+        policy::check(&organization, Action::CreateProject)?;
+        Ok(organization)
+    }
+
+    fn plain(context: &OrgCtx) -> &Ctx {
+        &context.ctx
+    }
+}
+
+impl Within for AtProject {
     type Context = ProjectCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<ProjectCtx> {
@@ -97,12 +197,25 @@ impl Within for InProject {
     }
 }
 
-impl Within for InOrganizationProject {
+impl Within for InProject {
+    type Context = ProjectCtx;
+
+    async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<ProjectCtx> {
+        let id = path.get("project_id")?;
+        named(NO_PROJECT, app.services.projects.enter(&ctx, id).await)
+    }
+
+    fn plain(context: &ProjectCtx) -> &Ctx {
+        &context.org.ctx
+    }
+}
+
+impl Within for AtOrganizationProject {
     type Context = ProjectCtx;
 
     async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<ProjectCtx> {
         let organization = InOrganization::enter(app, ctx.clone(), path).await?;
-        let project = InProject::enter(app, ctx, path).await?;
+        let project = AtProject::enter(app, ctx, path).await?;
         if project.org.organization == organization.organization {
             Ok(project)
         } else {
@@ -113,6 +226,16 @@ impl Within for InOrganizationProject {
     fn plain(context: &ProjectCtx) -> &Ctx {
         &context.org.ctx
     }
+}
+
+/// Says by name what is not there (management-api 1.2): below a place that is
+/// missing the answer names the place, at the place itself it does not. Foreign
+/// and missing come here alike, so they are answered alike.
+fn named<T>(sentence: &'static str, entered: Result<T, ServiceError>) -> ApiResult<T> {
+    entered.map_err(|fault| match fault {
+        ServiceError::NotFound(error::NOT_FOUND) => ServiceError::NotFound(sentence).into(),
+        other => other.into(),
+    })
 }
 
 impl<S: Guard, W: Within> FromRequestParts<App> for Authorized<S, W> {
@@ -159,9 +282,13 @@ fn require_any(ctx: &Ctx, scopes: &[Scope]) -> Result<(), ServiceError> {
     outcome
 }
 
-/// The decoded parameters of the path.
+/// The decoded parameters of the path; `None` when they are not UTF-8.
 #[derive(Debug)]
-pub struct PathParams(Vec<(String, String)>);
+pub struct PathParams(Option<Vec<(String, String)>>);
+
+/// Stands for a parameter that is no text: nothing has such an id, so it is
+/// answered in its place like any other that names nothing.
+const NO_TEXT: &str = "\u{fffd}";
 
 impl PathParams {
     /// A parameter of the route.
@@ -169,7 +296,8 @@ impl PathParams {
     /// # Errors
     /// When the route has none of this name, which is a defect of ours.
     pub fn get(&self, name: &str) -> ApiResult<&str> {
-        let found = self.0.iter().find(|(given, _)| given == name);
+        let Some(params) = &self.0 else { return Ok(NO_TEXT) };
+        let found = params.iter().find(|(given, _)| given == name);
         found
             .map(|(_, value)| value.as_str())
             .ok_or_else(|| ApiError::internal("a handler reads a parameter that its route lacks"))
@@ -180,11 +308,12 @@ impl<S: Send + Sync> FromRequestParts<S> for PathParams {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
-        // The only fault is text that is not UTF-8, and nothing has such an id.
-        let params = RawPathParams::from_request_parts(parts, state)
-            .await
-            .map_err(|_| ServiceError::NotFound(error::NOT_FOUND))?;
-        Ok(Self(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
+        // The only fault is text that is not UTF-8.
+        let Ok(params) = RawPathParams::from_request_parts(parts, state).await else {
+            return Ok(Self(None));
+        };
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Ok(Self(Some(params.iter().map(owned).collect())))
     }
 }
 
@@ -197,6 +326,12 @@ pub struct ApiJson<T> {
 }
 
 impl<T: Input> ApiJson<T> {
+    /// Whether the body has a field of this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.has(name)
+    }
+
     /// The checked input.
     ///
     /// # Errors

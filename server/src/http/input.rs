@@ -92,6 +92,12 @@ impl Fields {
         }
     }
 
+    /// Whether there is a field of this name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// A text as it was sent, for keys that are looked for before the body is judged.
     #[must_use]
     pub fn raw_text(&self, name: &str) -> Option<&str> {
@@ -173,25 +179,27 @@ impl Fields {
             let chosen = text.as_deref().and_then(|text| text.parse().ok());
             chosen.filter(|number| choices.contains(number)).ok_or_else(|| {
                 let given = text.unwrap_or_else(|| value.to_string());
-                FieldError::new(
-                    name,
-                    "invalid_choice",
-                    format!("\"{given}\" is not a valid choice."),
-                )
+                validate::invalid_choice(name, &given)
             })
         })
     }
 
-    /// A list of texts of 1 to `max` characters.
+    /// A list of at most `most` texts of 1 to `max` characters.
     ///
     /// # Errors
     /// The fault, at `name` or at the item.
-    pub fn texts(&self, name: &str, max: usize) -> Result<Patch<Vec<String>>, FieldError> {
+    pub fn texts(
+        &self,
+        name: &str,
+        most: usize,
+        max: usize,
+    ) -> Result<Patch<Vec<String>>, FieldError> {
         self.present(name, |value| {
             let Value::Array(items) = value else {
                 let detail = format!("Expected a list of items but got type \"{}\".", kind(value));
                 return Err(FieldError::new(name, "not_a_list", detail));
             };
+            validate::list_length(name, items.len(), most)?;
             let item = |(index, item): (usize, &Value)| {
                 let attr = format!("{name}__{index}");
                 if item.is_null() {
@@ -207,11 +215,16 @@ impl Fields {
     ///
     /// # Errors
     /// The fault, at `name` or at the item.
-    pub fn nullable_texts(&self, name: &str, max: usize) -> Result<Patch<Vec<String>>, FieldError> {
+    pub fn nullable_texts(
+        &self,
+        name: &str,
+        most: usize,
+        max: usize,
+    ) -> Result<Patch<Vec<String>>, FieldError> {
         if self.0.get(name) == Some(&Value::Null) {
             return Ok(Patch::Clear);
         }
-        self.texts(name, max)
+        self.texts(name, most, max)
     }
 
     fn present<T>(
@@ -369,8 +382,9 @@ mod tests {
     #[test]
     fn lists_and_choices_name_the_item() {
         let fields = fields(&json!({"l": ["a", [], ""], "s": "x", "w": "1", "v": 2}));
-        assert_eq!(code(fields.texts("l", 9)), ("l__1".to_owned(), "invalid_input".to_owned()));
-        assert_eq!(code(fields.texts("s", 9)).1, "not_a_list");
+        assert_eq!(code(fields.texts("l", 3, 9)), ("l__1".to_owned(), "invalid_input".to_owned()));
+        assert_eq!(code(fields.texts("l", 2, 9)), ("l".to_owned(), "max_length".to_owned()));
+        assert_eq!(code(fields.texts("s", 3, 9)).1, "not_a_list");
         assert_eq!(fields.nullable_choice("w", &[0, 1]), Ok(Patch::Set(1)));
         let error = fields.nullable_choice("v", &[0, 1]).unwrap_err();
         assert_eq!(error.detail, "\"2\" is not a valid choice.");

@@ -5,14 +5,40 @@ use weir_app::context::Cookies;
 
 use crate::config::Config;
 
-/// Secure cookies, apart from http on this machine: there browsers would not
-/// all keep them.
-pub(super) fn of(config: &Config) -> Cookies {
+/// How the cookies of one answer are written, and what they are good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Manner {
+    pub(super) cookies: Cookies,
+    /// Whether a session can be opened.
+    pub(super) keeps_sessions: bool,
+}
+
+/// Secure cookies, apart from http on this machine: there browsers would not all
+/// keep them. Without a public URL the request must say that it is there:
+/// behind a proxy the same cookie would go through networks in the clear. A
+/// session is opened only where its cookie can be one of the two.
+pub(super) fn of(config: &Config, origin: &str, headers: &HeaderMap) -> Manner {
     let plain = match config.public_url.authority() {
         Some(authority) => !config.public_url.is_https() && is_this_machine(authority),
-        None => is_this_machine(&config.listen),
+        None => {
+            let host = origin.strip_prefix("http://");
+            host.is_some_and(is_this_machine) && !says_tls(headers)
+        }
     };
-    Cookies { secure: !plain }
+    Manner {
+        cookies: Cookies { secure: !plain },
+        keeps_sessions: plain || config.public_url.is_https(),
+    }
+}
+
+/// Whether a proxy says that the client came over TLS. Some put their own name
+/// for us into `Host`. Anybody may say it, because it only makes us stricter.
+fn says_tls(headers: &HeaderMap) -> bool {
+    let says = |name: &str, word: &str| {
+        let mut lines = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        lines.any(|line| line.to_ascii_lowercase().contains(word))
+    };
+    says("x-forwarded-proto", "https") || says("forwarded", "proto=https")
 }
 
 /// Whether an authority, with or without port, names this machine.
@@ -40,25 +66,56 @@ mod tests {
     use http::{HeaderMap, header};
 
     use super::{is_this_machine, of, read};
-    use crate::config::Settings;
+    use crate::config::{Config, Settings};
+
+    fn config(public: &str) -> Config {
+        let public_url = Some(public.parse().unwrap());
+        Settings { public_url, ..Settings::default() }.over(Settings::default())
+    }
 
     #[test]
     fn only_http_on_this_machine_goes_without_tls() {
-        for (listen, public, secure) in [
-            ("127.0.0.1:8000", "", false),
-            ("0.0.0.0:8000", "", true),
-            ("127.0.0.1:8000", "https://weir.example", true),
-            ("0.0.0.0:8000", "http://localhost:8000", false),
-            ("127.0.0.1:8000", "http://weir.example", true),
-            ("127.0.0.1:8000", "https://localhost", true),
+        // Public URL, address that was asked, whether cookies are secure,
+        // whether a session can be opened.
+        for (public, origin, secure, keeps) in [
+            ("", "http://127.0.0.1:8000", false, true),
+            ("", "http://localhost:8000", false, true),
+            ("", "http://[::1]:8000", false, true),
+            ("", "http://weir.example", true, false),
+            ("", "http://10.0.0.1:8000", true, false),
+            ("", "http://localhost.evil.example", true, false),
+            ("", "", true, false),
+            // A trusted proxy said so; links still need a name of ours.
+            ("", "https://weir.example", true, false),
+            ("", "https://localhost", true, false),
+            ("https://weir.example", "https://weir.example", true, true),
+            ("https://weir.example", "http://127.0.0.1:8000", true, true),
+            ("https://localhost", "https://localhost", true, true),
+            ("http://localhost:8000", "http://localhost:8000", false, true),
+            ("http://weir.example", "http://weir.example", true, false),
         ] {
-            let settings = Settings {
-                listen: Some(listen.to_owned()),
-                public_url: Some(public.parse().unwrap()),
-                ..Settings::default()
-            };
-            let cookies = of(&settings.over(Settings::default()));
-            assert_eq!(cookies.secure, secure, "{listen} {public}");
+            let manner = of(&config(public), origin, &HeaderMap::new());
+            assert_eq!(manner.cookies.secure, secure, "{public} {origin}");
+            assert_eq!(manner.keeps_sessions, keeps, "{public} {origin}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_that_speaks_tls_is_not_this_machine() {
+        for (name, value, keeps) in [
+            ("x-forwarded-proto", "https", false),
+            ("x-forwarded-proto", "HTTPS, http", false),
+            ("forwarded", "for=192.0.2.1;proto=https", false),
+            ("x-forwarded-proto", "http", true),
+            ("x-forwarded-for", "192.0.2.1", true),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            let manner = of(&config(""), "http://127.0.0.1:8000", &headers);
+            assert_eq!(manner.keeps_sessions, keeps, "{name}: {value}");
+            assert_eq!(manner.cookies.secure, !keeps, "{name}: {value}");
+            let manner = of(&config("https://weir.example"), "http://127.0.0.1:8000", &headers);
+            assert!(manner.keeps_sessions && manner.cookies.secure, "{name}: {value}");
         }
     }
 

@@ -1,8 +1,9 @@
-//! Server functions: called by scripts, or by forms where there are none.
+//! Server functions: called by forms, and by the scripts of islands.
 //!
 //! A form is answered with a redirect back to its page. Where that is comes in
-//! the form itself, because the set-up page keeps its address to itself; a
-//! failure travels in the address, and what was typed in a short-lived cookie.
+//! the form itself, because the set-up page keeps its address to itself. How it
+//! went travels in the address, and what was typed into a form that failed in a
+//! short-lived cookie.
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -55,12 +56,13 @@ async fn answer(web: &Web, request: Request) -> Response {
         return (StatusCode::NOT_FOUND, "Not found.\n").into_response();
     }
     let context = web.context();
+    let cookies = visit.cookies;
     let provide = move || context::provide(&context, &visit);
     let request = Request::from_parts(parts, Body::from(bytes));
     let mut response =
         leptos_axum::handle_server_fns_with_context(provide, request).await.into_response();
     if let Some(form) = &form {
-        form.lead_back(&path, web.context.cookies, &mut response);
+        form.lead_back(&path, cookies, &mut response);
     }
     response
 }
@@ -69,7 +71,7 @@ fn server_fn_exists(path: &str) -> bool {
     leptos::server_fn::axum::server_fn_paths().any(|(known, _)| known == path)
 }
 
-/// A form that was sent without scripts.
+/// A form that was sent.
 struct Form {
     /// The page it is on.
     back: String,
@@ -86,7 +88,7 @@ impl Form {
         for (name, value) in fields.iter().filter(|(name, _)| !NOT_KEPT.contains(&&**name)) {
             kept.append_pair(name, value);
         }
-        Self { back: local_path::without_failure(back), kept: kept.finish() }
+        Self { back: local_path::without_outcome(back), kept: kept.finish() }
     }
 
     /// Makes the redirect a path of this site, which says whether it worked.
@@ -96,7 +98,8 @@ impl Form {
         let Some(location) = location else { return };
         let location = match location.strip_prefix(HERE) {
             Some("") => "/",
-            Some(path) => path,
+            // Taking an old failure out of an address may leave its sign there.
+            Some(path) => path.strip_suffix('?').unwrap_or(path),
             None => location,
         };
         let failed = location.contains("__err=");
@@ -156,6 +159,11 @@ mod tests {
         form.lead_back("/_fn/f", COOKIES, &mut done);
         assert_eq!(location(&done), "/a?b=1&__done=/_fn/f");
         assert!(!done.headers().contains_key(header::SET_COOKIE));
+
+        let plain = Form { back: "/a".to_owned(), kept: String::new() };
+        let mut done = redirect("http://here.invalid/a?");
+        plain.lead_back("/_fn/f", COOKIES, &mut done);
+        assert_eq!(location(&done), "/a?__done=/_fn/f");
 
         let mut failed = redirect("http://here.invalid/a?b=1&__path=p&__err=e");
         form.lead_back("/_fn/f", COOKIES, &mut failed);

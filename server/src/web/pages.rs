@@ -45,7 +45,7 @@ async fn page(web: Web, request: Request) -> Response {
     };
     if visit.ctx.is_none() && is_private(parts.uri.path()) {
         let asked = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-        let next = local_path::encode(&local_path::without_failure(asked));
+        let next = local_path::encode(&local_path::without_outcome(asked));
         return Redirect::to(&format!("/login?next={next}")).into_response();
     }
     render(&web, visit, Request::from_parts(parts, body)).await

@@ -2,7 +2,7 @@
 
 use http::request::Parts;
 use http::{HeaderMap, header};
-use weir_app::context::Visit;
+use weir_app::context::{Cookies, Visit};
 use weir_app::theme::{self, Theme};
 use weir_service::identity::Peer;
 
@@ -16,14 +16,15 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     let headers = &parts.headers;
     let request_id = parts.extensions.get::<RequestId>().map(ToString::to_string);
     let request_id = request_id.unwrap_or_default();
-    let cookies = web.context.cookies;
+    let asked = parts.extensions.get::<Origin>().map(|origin| origin.0.clone());
+    let asked = asked.unwrap_or_default();
+    let manner = cookies::of(&web.app.config, &asked, headers);
+    let cookies = manner.cookies;
     let token = cookies::read(headers, cookies.session_name()).map(str::to_owned);
     let ctx = match &token {
         Some(token) => web.app.services.identity.session(token, request_id.clone()).await?,
         None => None,
     };
-    let asked = parts.extensions.get::<Origin>().map(|origin| origin.0.clone());
-    let asked = asked.unwrap_or_default();
     let host = asked.strip_prefix("http://");
     let is_call = parts.uri.path().starts_with("/_fn/");
     Ok(Visit {
@@ -34,17 +35,20 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
             agent: text(headers, header::USER_AGENT.as_str()).map(str::to_owned),
         },
         request_id,
+        cookies,
+        keeps_sessions: manner.keeps_sessions,
         theme: Theme::from_word(cookies::read(headers, theme::COOKIE).unwrap_or_default()),
-        insecure: cookies.secure && host.is_some_and(|host| !cookies::is_this_machine(host)),
+        insecure: !manner.keeps_sessions
+            || cookies.secure && host.is_some_and(|host| !cookies::is_this_machine(host)),
         origin: web.app.config.public_url.origin().unwrap_or(asked),
         wants_page: !is_call || wants_page(headers),
         is_call,
-        typed: typed(web, parts),
+        typed: typed(cookies, parts),
     })
 }
 
-/// Whether the answer is for a browser without scripts. Server functions decide
-/// by the same header.
+/// Whether the answer is for a form rather than a script. Server functions
+/// decide by the same header.
 pub(super) fn wants_page(headers: &HeaderMap) -> bool {
     text(headers, header::ACCEPT.as_str()).is_some_and(|accept| accept.contains("text/html"))
 }
@@ -54,11 +58,11 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 /// What was typed into the form whose failure this page shows.
-fn typed(web: &Web, parts: &Parts) -> Vec<(String, String)> {
+fn typed(cookies: Cookies, parts: &Parts) -> Vec<(String, String)> {
     let shows_failure = parts.uri.query().is_some_and(|query| query.contains("__err="));
     if !shows_failure {
         return Vec::new();
     }
-    let kept = cookies::read(&parts.headers, web.context.cookies.typed_name());
+    let kept = cookies::read(&parts.headers, cookies.typed_name());
     form_urlencoded::parse(kept.unwrap_or_default().as_bytes()).into_owned().collect()
 }

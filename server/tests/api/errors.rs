@@ -2,6 +2,7 @@
 
 use http::Method;
 use serde_json::json;
+use weir_model::organizations::Level;
 use weir_testkit::TestApp;
 
 const AUTH: &str = "authentication_error";
@@ -160,6 +161,80 @@ async fn bodies_that_cannot_be_read() {
     let call = app.anonymous().call(Method::POST, "/api/organizations/");
     let answer = call.header("content-type", "application/json").body("{").send().await;
     assert_eq!(answer.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_key_may_comes_before_the_body() {
+    let app = TestApp::with_owner().await;
+    let member = app.stranger("grace").await;
+    app.join(&member, Level::Member).await;
+    let of_projects = app.owner().limited_key(&["*"], &[], &[app.project()]).await;
+    let of_organizations = app.owner().limited_key(&["*"], &[app.organization()], &[]).await;
+    let member = member.key(&["*"]).await;
+    let own = format!("/api/organizations/{}/", app.organization());
+    let nested = format!("{own}projects/");
+    let only_projects =
+        "API keys with scoped projects are only supported on project-based endpoints.";
+    let no_new = "API keys with scoped organizations cannot create organizations.";
+    let level = "Your organization access level is insufficient.";
+    let post = Method::POST;
+    for (caller, method, path, detail) in [
+        (&of_projects, &post, "/api/organizations/", only_projects),
+        (&of_projects, &Method::PATCH, &own, only_projects),
+        (&of_projects, &Method::PUT, &own, only_projects),
+        (&of_projects, &post, &nested, only_projects),
+        (&of_projects, &post, "/api/projects/", only_projects),
+        (&of_organizations, &post, "/api/organizations/", no_new),
+        (&member, &post, &nested, level),
+        (&member, &post, "/api/projects/", level),
+    ] {
+        for (content_type, body) in [("text/plain", "x"), ("application/json", "{")] {
+            let call = caller.call(method.clone(), path).header("content-type", content_type);
+            let answer = call.body(body).send().await;
+            answer.assert_error(403, AUTH, "permission_denied", detail);
+        }
+    }
+    // The level that an object asks for is told once the body can be read.
+    let call = member.call(Method::PATCH, &own).header("content-type", "text/plain");
+    assert_eq!(call.body("x").send().await.status, 415);
+    let answer = member.patch(&own, &json!({"name": ""})).await;
+    answer.assert_error(403, AUTH, "permission_denied", level);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_named_below_it() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    let foreign = other["id"].as_str().unwrap();
+    let organizations = "/api/organizations/";
+    for id in [foreign, &uuid(7).to_string(), "junk"] {
+        let answer = caller.get(&format!("{organizations}{id}/")).await;
+        answer.assert_error(404, REQUEST, "not_found", "Not found.");
+        let below = format!("{organizations}{id}/projects/");
+        for answer in [
+            caller.get(&below).await,
+            caller.post(&below, &json!({"name": "x"})).await,
+            caller.get(&format!("{below}{}/", app.project())).await,
+        ] {
+            answer.assert_error(404, REQUEST, "not_found", "Organization not found.");
+        }
+    }
+    let foreign = other["teams"][0]["id"].to_string();
+    for id in [foreign.as_str(), "4711", "junk"] {
+        for path in [
+            format!("/api/projects/{id}/"),
+            format!("{organizations}{}/projects/{id}/", app.organization()),
+        ] {
+            let answer = caller.get(&path).await;
+            answer.assert_error(404, REQUEST, "not_found", "Not found.");
+        }
+        for below in ["events/", "ingestion_warnings/"] {
+            let answer = caller.get(&format!("/api/projects/{id}/{below}")).await;
+            answer.assert_error(404, REQUEST, "not_found", "Project not found.");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

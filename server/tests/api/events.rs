@@ -109,13 +109,25 @@ async fn filters() {
         ("?before=2026-06-01T10:00:03Z", vec!["b", "a"]),
         ("?after=2026-06-01T10:00:01Z&before=2026-06-01T10:00:03Z", vec!["b"]),
         ("?after=2026-06-01T12:00:01%2B02:00", vec!["a", "b"]),
+        ("?after=2026-06-01T12:00:01+02:00", vec!["a", "b"]),
+        ("?after=2026-06-01T10:00:01", vec!["a", "b"]),
+        ("?after=2026-06-01%2010:00:01.5", vec!["a", "b"]),
+        ("?after=2026-06-01+12:00:01+02:00", vec!["a", "b"]),
+        ("?after=2026-06-01T10:00", vec!["a", "b", "a"]),
+        ("?before=2026-06-01T10:01&after=2026-06-01T09:59Z", vec!["a", "b", "a"]),
         (&format!("?uuid={uuid}"), vec!["a"]),
         ("?event=none", vec![]),
         ("?limit=0", vec!["a", "b", "a"]),
     ] {
         assert_eq!(names(&list(&app, &caller, query).await), expected, "{query}");
     }
-    for (query, attr) in [("?after=x", "after"), ("?before=x", "before"), ("?uuid=x", "uuid")] {
+    for (query, attr) in [
+        ("?after=x", "after"),
+        ("?after=2026-06-01", "after"),
+        ("?before=x", "before"),
+        ("?before=2026-06-01T25:00", "before"),
+        ("?uuid=x", "uuid"),
+    ] {
         let answer = caller.get(&format!("/api/projects/{}/events/{query}", app.project())).await;
         assert_eq!((answer.status, &answer.json()["attr"]), (400, &json!(attr)));
     }

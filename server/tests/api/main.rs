@@ -18,3 +18,4 @@ mod samples;
 mod scopes;
 mod users;
 mod validation;
+mod web;

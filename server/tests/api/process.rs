@@ -192,6 +192,41 @@ async fn an_empty_instance_shows_a_link() {
     command.arg("setup-link");
     let fresh = run(command, "").await;
     assert!(fresh.ok && fresh.out.trim() != link, "{}", fresh.err);
+    let token = |link: &str| link.trim().split_once("?token=").unwrap().1.to_owned();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), fresh.out);
+
+    // The server that starts goes on with it, and so does the one after that.
+    for _ in 0..2 {
+        let mut serving = Serving::start(data).await;
+        let line = serving.line().await;
+        assert_eq!(token(&line), token(&fresh.out));
+        assert_eq!(token(&std::fs::read_to_string(&file).unwrap()), token(&fresh.out));
+        let page = serving.caller.get(&format!("/setup?token={}", token(&line))).await;
+        assert_eq!(page.status, 200);
+        serving.signal(Signal::TERM);
+        assert_eq!(serving.ended().await, Some(0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_that_is_set_up_offers_no_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let made = set_up(data, "plum-otter-violin-93").await;
+    assert!(made.ok, "{}", made.err);
+    let link = || async {
+        let mut command = weir(data);
+        command.arg("setup-link");
+        run(command, "").await
+    };
+    let refused = link().await;
+    assert!(!refused.ok && refused.err.contains("has a user already"), "{}", refused.err);
+    let serving = Serving::start(data).await;
+    let refused = link().await;
+    assert!(!refused.ok && refused.out.is_empty());
+    assert!(refused.err.contains("is set up already"), "{}", refused.err);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

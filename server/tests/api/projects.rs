@@ -70,13 +70,59 @@ async fn create_and_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_setting_can_be_given_at_the_beginning() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["project:write"]).await;
+    let settings = json!({
+        "name": "Blog",
+        "completed_snippet_onboarding": true,
+        "timezone": "Europe/Berlin",
+        "app_urls": ["https://blog.example"],
+        "anonymize_ips": "yes",
+        "person_display_name_properties": ["email", "name"],
+        "week_start_day": 1,
+        "product_description": "Words.",
+    });
+    let nested = format!("/api/organizations/{}/projects/", app.organization());
+    for path in ["/api/projects/", nested.as_str()] {
+        let made = caller.post(path, &settings).await;
+        assert_eq!(made.status, 201, "{:?}", made.body);
+        let made = made.json();
+        for (name, value) in settings.as_object().unwrap() {
+            let expected = if name == "anonymize_ips" { &json!(true) } else { value };
+            assert_eq!(&made[name], expected, "{name}");
+        }
+        let read = caller.get(&format!("/api/projects/{}/", made["id"])).await;
+        assert_eq!(read.json(), made);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_change_is_none() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    for path in [
+        format!("/api/projects/{}/", app.project()),
+        format!("/api/organizations/{}/", app.organization()),
+        "/api/users/@me/".to_owned(),
+    ] {
+        let before = caller.get(&path).await.json();
+        for body in [json!({}), json!({"id": 7, "nothing": 1})] {
+            let answer = caller.patch(&path, &body).await;
+            assert_eq!((answer.status, answer.json()), (200, before.clone()), "{path}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn ids_that_are_none_are_not_found() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;
     for id in ["abc", "0", "-1", "007", "99999", "%FF", "9223372036854775808"] {
         for tail in ["", "events/", "ingestion_warnings/"] {
             let answer = caller.get(&format!("/api/projects/{id}/{tail}")).await;
-            answer.assert_error(404, "invalid_request", "not_found", "Not found.");
+            let detail = if tail.is_empty() { "Not found." } else { "Project not found." };
+            answer.assert_error(404, "invalid_request", "not_found", detail);
         }
     }
 }

@@ -17,11 +17,65 @@ async fn me() {
     for key in ["password", "password_hash"] {
         assert!(me.get(key).is_none());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_reaches_anybody_else() {
+    let app = TestApp::with_owner().await;
+    // Who set the instance up is staff.
+    let staff = app.owner().key(&["*"]).await;
+    let stranger = app.stranger("grace").await;
+    let other = stranger.key(&["*"]).await;
+    let (own, theirs) = (app.owner().id().to_string(), stranger.id().to_string());
+    let missing = uuid::Uuid::from_u128(7).to_string();
+    let path = |id: &str| format!("/api/users/{id}/");
+
+    assert_eq!(staff.get(&path(&own)).await.json(), staff.get(&path("@me")).await.json());
+    for id in [theirs.as_str(), &missing, "1", "x"] {
+        for answer in
+            [staff.get(&path(id)).await, staff.patch(&path(id), &json!({"first_name": "M"})).await]
+        {
+            answer.assert_error(404, "invalid_request", "not_found", "Not found.");
+        }
+    }
     let detail = "As a non-staff user you're only allowed to access the `@me` user instance.";
-    for id in [app.owner().id().to_string(), "1".to_owned(), "x".to_owned()] {
-        let answer = caller.get(&format!("/api/users/{id}/")).await;
+    for id in [theirs.as_str(), &own, &missing, "1", "x"] {
+        for answer in
+            [other.get(&path(id)).await, other.patch(&path(id), &json!({"first_name": "M"})).await]
+        {
+            answer.assert_error(403, "authentication_error", "permission_denied", detail);
+        }
+    }
+    assert_eq!(other.get(&path("@me")).await.json()["first_name"], "grace");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_key_cannot_change_is_refused() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    let path = "/api/users/@me/";
+    let before = caller.get(path).await.json();
+    let detail = "This action does not support Personal API Key access";
+    for body in [
+        json!({"password": "kettle-harbour-lichen-7", "current_password": "plum-otter-violin-93"}),
+        json!({"password": null}),
+        json!({"current_password": "plum-otter-violin-93"}),
+        // Before the fields are judged, and all of it or nothing.
+        json!({"email": "eve@mail.example", "first_name": ""}),
+        json!({"email": "eve@mail.example", "first_name": "Eve"}),
+    ] {
+        let answer = caller.patch(path, &body).await;
         answer.assert_error(403, "authentication_error", "permission_denied", detail);
     }
+    let body = json!({"notification_settings": {"plugin_disabled": false}, "first_name": "Eve"});
+    caller.patch(path, &body).await.assert_field_error(
+        400,
+        "validation_error",
+        "invalid_input",
+        "Notifications cannot be set: this instance sends none.",
+        Some("notification_settings"),
+    );
+    assert_eq!(caller.get(path).await.json(), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -139,6 +139,12 @@ async fn fields_of_projects() {
             "invalid_choice",
             "\"nowhere\" is not a valid choice.",
         ),
+        (
+            json!({"timezone": "Mars/Phobos"}),
+            "timezone",
+            "invalid_choice",
+            "\"Mars/Phobos\" is not a valid choice.",
+        ),
         (json!({"anonymize_ips": null}), "anonymize_ips", "null", "This field may not be null."),
         (
             json!({"name": "x".repeat(201)}),
@@ -147,8 +153,35 @@ async fn fields_of_projects() {
             "Ensure this field has no more than 200 characters.",
         ),
     ] {
-        let answer = caller.patch(&path, &body).await;
-        answer.assert_field_error(400, "validation_error", code, detail, Some(attr));
+        for answer in [caller.patch(&path, &body).await, caller.post("/api/projects/", &body).await]
+        {
+            answer.assert_field_error(400, "validation_error", code, detail, Some(attr));
+        }
+    }
+    // The first in the order of the resource is told, whatever is wrong with it.
+    let mut body = json!({
+        "week_start_day": 2,
+        "person_display_name_properties": "x",
+        "anonymize_ips": "x",
+        "app_urls": vec!["x"; 101],
+        "timezone": "Mars/Phobos",
+        "completed_snippet_onboarding": "x",
+        "name": "",
+    });
+    for attr in [
+        "name",
+        "completed_snippet_onboarding",
+        "timezone",
+        "app_urls",
+        "anonymize_ips",
+        "person_display_name_properties",
+        "week_start_day",
+    ] {
+        for answer in [caller.patch(&path, &body).await, caller.post("/api/projects/", &body).await]
+        {
+            assert_eq!((answer.status, &answer.json()["attr"]), (400, &json!(attr)));
+        }
+        body.as_object_mut().unwrap().remove(attr);
     }
     let body = json!({"week_start_day": "1", "product_description": null, "name": " Shop 2 "});
     let answer = caller.patch(&path, &body).await;

@@ -12,13 +12,17 @@ pub(super) fn of(host: &str, key: &str, whole: bool) -> Vec<(&'static str, Strin
     ]
 }
 
-fn json(key: &str, event: &str, whole: bool) -> String {
-    let whom = if whole { r#", "distinct_id": "me""# } else { "" };
-    format!(r#"{{"api_key": "{key}", "event": "{event}"{whom}}}"#)
+/// The event as an object, which Python and JavaScript write alike; its lines
+/// but the first are set in by `margin`.
+fn json(key: &str, event: &str, whole: bool, margin: &str) -> String {
+    let whom = if whole { format!(",\n{margin}  \"distinct_id\": \"me\"") } else { String::new() };
+    format!(
+        "{{\n{margin}  \"api_key\": \"{key}\",\n{margin}  \"event\": \"{event}\"{whom}\n{margin}}}"
+    )
 }
 
 fn curl(host: &str, key: &str, event: &str, whole: bool) -> String {
-    let body = json(key, event, whole);
+    let body = json(key, event, whole, "  ");
     format!("curl -sS {host}/i/v0/e/ \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'")
 }
 
@@ -28,7 +32,7 @@ fn httpie(host: &str, key: &str, event: &str, whole: bool) -> String {
 }
 
 fn python(host: &str, key: &str, event: &str, whole: bool) -> String {
-    let body = json(key, event, whole);
+    let body = json(key, event, whole, "");
     format!(
         "import json, urllib.request\n\
          event = {body}\n\
@@ -42,7 +46,7 @@ fn python(host: &str, key: &str, event: &str, whole: bool) -> String {
 }
 
 fn javascript(host: &str, key: &str, event: &str, whole: bool) -> String {
-    let body = json(key, event, whole);
+    let body = json(key, event, whole, "  ");
     format!(
         "const answer = await fetch(\"{host}/i/v0/e/\", {{\n  \
            method: \"POST\",\n  \

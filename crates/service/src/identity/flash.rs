@@ -5,7 +5,7 @@
 //! stored: whoever reads the store cannot read the text.
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use sha2::{Digest as _, Sha256};
 use weir_store::sessions;
 
@@ -54,7 +54,7 @@ fn session_of<'a>(ctx: &'a Ctx, token: &str) -> Result<&'a str> {
 
 fn cipher(token: &str) -> XChaCha20Poly1305 {
     let key = Sha256::new().chain_update("weir flash").chain_update(token).finalize();
-    XChaCha20Poly1305::new(&key)
+    XChaCha20Poly1305::new(&Key::from(<[u8; 32]>::from(key)))
 }
 
 /// The name is sealed in: a text cannot be moved under another.
@@ -62,16 +62,16 @@ fn seal(token: &str, name: &str, text: &str) -> Result<String> {
     let nonce = secrets::random::<NONCE>()?;
     let payload = Payload { msg: text.as_bytes(), aad: name.as_bytes() };
     let sealed = cipher(token)
-        .encrypt(XNonce::from_slice(&nonce), payload)
+        .encrypt(&XNonce::from(nonce), payload)
         .map_err(|_| Error::Internal("sealing failed".to_owned()))?;
     Ok(format!("{}{}", secrets::hex(&nonce), secrets::hex(&sealed)))
 }
 
 fn open(token: &str, name: &str, sealed: &str) -> Option<String> {
     let bytes = secrets::unhex(sealed)?;
-    let (nonce, sealed) = bytes.split_at_checked(NONCE)?;
+    let (nonce, sealed) = bytes.split_first_chunk::<NONCE>()?;
     let payload = Payload { msg: sealed, aad: name.as_bytes() };
-    let text = cipher(token).decrypt(XNonce::from_slice(nonce), payload).ok()?;
+    let text = cipher(token).decrypt(&XNonce::from(*nonce), payload).ok()?;
     String::from_utf8(text).ok()
 }
 

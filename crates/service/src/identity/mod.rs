@@ -138,6 +138,6 @@ pub struct SetupOutcome {
     pub project: ProjectId,
     /// The project's key: public, write only.
     pub project_api_key: String,
-    /// A session, unless the set-up was made on the host.
+    /// A session, unless the caller had the host.
     pub session: Option<NewSession>,
 }

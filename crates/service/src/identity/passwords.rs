@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _, SaltString};
+use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use argon2::{Algorithm, Argon2, Params, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use unicode_normalization::UnicodeNormalization as _;
@@ -62,7 +62,7 @@ impl HashParameters {
     }
 
     /// Whether a stored hash is cheaper than these parameters.
-    fn exceed(self, hash: &argon2::PasswordHash<'_>) -> bool {
+    fn exceed(self, hash: &argon2::PasswordHash) -> bool {
         Params::try_from(hash).is_ok_and(|stored| {
             stored.m_cost() < self.memory_kib
                 || stored.t_cost() < self.passes
@@ -246,9 +246,9 @@ impl Turn {
 
 fn hash(parameters: HashParameters, password: &Password) -> Result<PasswordHash, Error> {
     let failed = |error| Error::Internal(format!("hashing: {error}"));
-    let salt = SaltString::encode_b64(&secrets::random::<16>()?).map_err(failed)?;
-    let hash = parameters.argon2()?.hash_password(password.0.as_bytes(), &salt).map_err(failed)?;
-    Ok(PasswordHash(hash.to_string()))
+    let salt = secrets::random::<16>()?;
+    let hash = parameters.argon2()?.hash_password_with_salt(password.0.as_bytes(), &salt);
+    Ok(PasswordHash(hash.map_err(failed)?.to_string()))
 }
 
 #[cfg(test)]
@@ -256,6 +256,8 @@ mod tests {
 
     use super::*;
 
+    const OF_REFERENCE: &str = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ\
+         $CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
     const ABOUT: About<'_> =
         About { email: "grace.h@mail.example", organization: "Acme Tea", first_name: "Grace" };
 
@@ -303,6 +305,20 @@ mod tests {
         let turn = Hasher::new(cheap).queue().unwrap();
         let verdict = turn.verify(Password::typed("fine words"), None).await.unwrap();
         assert_eq!(verdict.0, Verdict::Wrong);
+    }
+
+    /// A hash that another program made: what is stored outlives a change of the
+    /// library.
+    #[tokio::test]
+    async fn hashes_of_the_reference_implementation_are_read() {
+        let stored = PasswordHash(OF_REFERENCE.to_owned());
+        for (typed, expected) in
+            [("password", Verdict::Right { outdated: true }), ("Password", Verdict::Wrong)]
+        {
+            let turn = Hasher::new(HashParameters::default()).queue().unwrap();
+            let verdict = turn.verify(Password::typed(typed), Some(stored.clone())).await.unwrap();
+            assert_eq!(verdict.0, expected, "{typed}");
+        }
     }
 
     #[tokio::test]

@@ -1,8 +1,9 @@
 //! The set-up of an empty instance: the first user, organization and project.
 
+use weir_model::keys::{PersonalKey, PersonalKeyInput};
 use weir_model::organizations::OrganizationInput;
 use weir_model::projects::NAME_MAX as PROJECT_NAME_MAX;
-use weir_model::{MembershipId, UserId, validate};
+use weir_model::{MembershipId, Timestamp, UserId, validate};
 use weir_store::instance::{self, NewInstance, SetUp};
 use weir_store::organizations::NewOrganization;
 use weir_store::projects::{self, ProjectRow};
@@ -11,7 +12,7 @@ use weir_store::users::{self as user_rows, UserRow};
 use super::passwords::{About, Password};
 use super::{Identity, Peer, SetupInput, SetupOutcome, SetupToken, SetupTokenState, emails};
 use crate::error::{Error, NOT_FOUND};
-use crate::{Result, organizations, secrets, users};
+use crate::{Result, keys, organizations, secrets, users};
 
 /// A set-up token works for this many seconds.
 const TOKEN_SECONDS: i64 = 30 * 60;
@@ -44,23 +45,37 @@ impl Identity {
     /// # Errors
     /// Any failure of the store.
     pub async fn setup_token_state(&self, token: &str) -> Result<SetupTokenState> {
+        Ok(match self.setup_token_end(token).await? {
+            None => SetupTokenState::Unknown,
+            Some(end) if end <= self.core.clock.now() => SetupTokenState::Expired,
+            Some(_) => SetupTokenState::Valid,
+        })
+    }
+
+    /// A token that was issued before this process began, while it works: a
+    /// link that was handed out outlives a restart.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn resume_setup_token(&self, token: &str) -> Result<Option<SetupToken>> {
+        let end = self.setup_token_end(token).await?;
+        let valid = end.filter(|end| *end > self.core.clock.now());
+        Ok(valid.map(|expires_at| SetupToken { token: token.to_owned(), expires_at }))
+    }
+
+    /// When the token that was issued last stops working, if it is this one and
+    /// nobody has set the instance up.
+    async fn setup_token_end(&self, token: &str) -> Result<Option<Timestamp>> {
         let row = instance::get(&self.core.store).await?;
         let hash = secrets::sha256_hex(token);
         Ok(match row.token {
-            Some((stored, expires_at)) if row.first_user.is_none() && stored == hash => {
-                if expires_at <= self.core.clock.now() {
-                    SetupTokenState::Expired
-                } else {
-                    SetupTokenState::Valid
-                }
-            }
-            Some(_) | None => SetupTokenState::Unknown,
+            Some((stored, end)) if row.first_user.is_none() && stored == hash => Some(end),
+            Some(_) | None => None,
         })
     }
 
     /// Creates the first user, organization and project in one transaction.
-    /// Without a token the caller has the host (`weir setup`), and no session
-    /// is opened.
+    /// Without a token the caller has the host, and no session is opened.
     ///
     /// # Errors
     /// [`Error::Invalid`] at the first field that is wrong;
@@ -72,6 +87,34 @@ impl Identity {
         input: SetupInput,
         peer: &Peer,
     ) -> Result<SetupOutcome> {
+        let (mut outcome, _) = self.create_instance(token, input, None).await?;
+        if token.is_some() {
+            outcome.session = Some(self.open_session(outcome.user.uuid, peer, None).await?);
+        }
+        Ok(outcome)
+    }
+
+    /// The same for a caller who has the host (`weir setup`), with a key in the
+    /// same transaction. The key carries its value, here only.
+    ///
+    /// # Errors
+    /// As [`Identity::setup`].
+    pub async fn setup_with_key(
+        &self,
+        input: SetupInput,
+        key: PersonalKeyInput,
+    ) -> Result<(SetupOutcome, PersonalKey)> {
+        let (outcome, key) = self.create_instance(None, input, Some(key)).await?;
+        let missing = || Error::Internal("the set-up made no key".to_owned());
+        Ok((outcome, key.ok_or_else(missing)?))
+    }
+
+    async fn create_instance(
+        &self,
+        token: Option<&str>,
+        input: SetupInput,
+        key: Option<PersonalKeyInput>,
+    ) -> Result<(SetupOutcome, Option<PersonalKey>)> {
         self.refuse_setup(token).await?;
         let first_name = validate::text("first_name", &input.first_name, users::NAME_MAX)?;
         let email = validate::email("email", &input.email)?;
@@ -110,7 +153,10 @@ impl Identity {
             secrets::project_key()?,
             now,
         );
+        let key = key.map(|key| keys::new_row(key, &user, now)).transpose()?;
+        let (key, secret) = key.unzip();
         let new = NewInstance {
+            key,
             email_key: emails::normalise(&user.email),
             token: token.map(secrets::sha256_hex),
             organization: NewOrganization {
@@ -125,18 +171,17 @@ impl Identity {
             SetUp::Refused => return Err(Error::NotFound(NOT_FOUND)),
             SetUp::Done => tracing::info!(user.id = %new.user.id, "the instance is set up"),
         }
-        let session = match token {
-            Some(_) => Some(self.open_session(new.user.id, peer, None).await?),
-            None => None,
-        };
         let project = new.organization.project.brief;
-        Ok(SetupOutcome {
+        let outcome = SetupOutcome {
             user: users::shown(&new.user),
             organization: project.organization,
             project: project.id,
             project_api_key: project.api_token,
-            session,
-        })
+            session: None,
+        };
+        let key = new.key.zip(secret);
+        let key = key.map(|(row, secret)| PersonalKey { value: Some(secret.reveal()), ..row.key });
+        Ok((outcome, key))
     }
 
     /// Turns away early who would be refused in the transaction anyway, before

@@ -63,6 +63,42 @@ async fn set_up_once_with_a_token() {
     }
 }
 
+#[tokio::test]
+async fn a_link_outlives_a_restart_within_its_time() {
+    let services = test_support::empty().await;
+    let issued = services.identity.issue_setup_token().await.unwrap().unwrap();
+    services.clock.advance(10 * 60);
+    let identity = test_support::restarted(&services).identity;
+    assert_eq!(identity.resume_setup_token(&issued.token).await.unwrap(), Some(issued.clone()));
+    for other in ["", "other"] {
+        assert_eq!(identity.resume_setup_token(other).await.unwrap(), None, "{other}");
+    }
+    services.clock.advance(20 * 60);
+    assert_eq!(identity.resume_setup_token(&issued.token).await.unwrap(), None, "expired");
+    let next = identity.issue_setup_token().await.unwrap().unwrap();
+    identity.setup(Some(&next.token), setup_input(), &Peer::default()).await.unwrap();
+    assert_eq!(identity.resume_setup_token(&next.token).await.unwrap(), None, "used");
+}
+
+#[tokio::test]
+async fn a_set_up_on_the_host_brings_a_key() {
+    let services = test_support::empty().await;
+    let identity = &services.identity;
+    let key = test_support::key_input();
+    let (outcome, made) = identity.setup_with_key(setup_input(), key.clone()).await.unwrap();
+    assert_eq!(outcome.session, None);
+    let value = made.value.clone().unwrap();
+    let ctx = services.keys.authenticate(&value, "header", "request".to_owned()).await.unwrap();
+    assert_eq!(ctx.user(), outcome.user.uuid);
+    assert_eq!((made.user_id, made.label.as_str()), (1, "test"));
+    let ada = test_support::person(&services, outcome.user.uuid);
+    assert_eq!(services.keys.list(&ada).await.unwrap().len(), 1);
+    // A second one makes nothing, no key either.
+    let refused = identity.setup_with_key(setup_input(), key).await.unwrap_err();
+    assert!(matches!(refused, Error::NotFound(_)), "{refused}");
+    assert_eq!(services.keys.list(&ada).await.unwrap().len(), 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn parallel_set_ups_have_one_winner() {
     let services = test_support::empty().await;

@@ -166,7 +166,11 @@ async fn a_new_value_needs_a_recent_sign_in() {
     assert!(matches!(error, Error::SignInAgain));
     let error = services.keys.roll(&late, &made.id).await.unwrap_err();
     assert!(matches!(error, Error::SignInAgain));
+    // A key that leaked is dead without a password.
+    let value = made.value.unwrap();
+    assert!(works(&services, &value).await);
     services.keys.delete(&late, &made.id).await.unwrap();
+    assert!(!works(&services, &value).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -118,11 +118,8 @@ async fn levels() {
             let patch = OrganizationPatch::default();
             let updated = services.organizations.update(&org, patch).await.map(drop);
             check(may_update, updated, "update");
-            let input = weir_model::projects::ProjectInput {
-                name: "Shop".to_owned(),
-                timezone: "UTC".to_owned(),
-            };
-            let created = services.projects.create(&org, input).await.map(drop);
+            let settings = weir_model::projects::ProjectPatch::default();
+            let created = services.projects.create(&org, settings).await.map(drop);
             check(may_create, created, "create project");
             if !may_delete {
                 check(false, services.organizations.delete(&org).await, "delete");
@@ -245,6 +242,11 @@ async fn changing_settings() {
     assert_eq!((after.name.as_str(), after.slug.as_str()), ("Quagga", "zebra"));
     assert!(!after.is_member_join_email_enabled && after.enforce_2fa);
     assert_eq!((after.created_at, after.updated_at), (before.created_at, ctx.now));
+    services.clock.advance(9);
+    let later = ada(&services).await;
+    let org = services.organizations.enter(&later, "@current").await.unwrap();
+    let kept = services.organizations.update(&org, OrganizationPatch::default()).await.unwrap();
+    assert_eq!(kept, after, "nothing changed, the time of the last change neither");
     let patch = OrganizationPatch { enforce_2fa: Patch::Clear, ..OrganizationPatch::default() };
     let cleared = services.organizations.update(&org, patch).await.unwrap();
     assert!(!cleared.enforce_2fa && !cleared.is_member_join_email_enabled);

@@ -2,13 +2,46 @@
 
 use std::collections::HashSet;
 
+use weir_model::Patch;
 use weir_model::organizations::Level;
 
 use super::*;
 use crate::test_support::{self, ada, join, organization, stranger};
 
-fn input(name: &str, timezone: &str) -> ProjectInput {
-    ProjectInput { name: name.to_owned(), timezone: timezone.to_owned() }
+fn input(name: &str, timezone: &str) -> ProjectPatch {
+    ProjectPatch {
+        name: Patch::Set(name.to_owned()),
+        timezone: Patch::Set(timezone.to_owned()),
+        ..ProjectPatch::default()
+    }
+}
+
+/// A value for every setting.
+fn every_setting() -> ProjectPatch {
+    ProjectPatch {
+        name: Patch::Set("Shop 2".to_owned()),
+        completed_snippet_onboarding: Patch::Set(true),
+        timezone: Patch::Set("Asia/Tokyo".to_owned()),
+        app_urls: Patch::Set(vec!["https://shop.example".to_owned()]),
+        anonymize_ips: Patch::Set(true),
+        person_display_name_properties: Patch::Set(vec!["email".to_owned()]),
+        week_start_day: Patch::Set(1),
+        product_description: Patch::Set("Sells tea.".to_owned()),
+    }
+}
+
+fn has_every_setting(project: &Project) {
+    assert_eq!(
+        (project.brief.name.as_str(), project.brief.timezone.as_str()),
+        ("Shop 2", "Asia/Tokyo")
+    );
+    assert!(project.anonymize_ips && project.brief.completed_snippet_onboarding);
+    assert_eq!(project.app_urls, ["https://shop.example"]);
+    assert_eq!(
+        (project.week_start_day, project.product_description.as_deref()),
+        (Some(1), Some("Sells tea."))
+    );
+    assert_eq!(project.person_display_name_properties, Some(vec!["email".to_owned()]));
 }
 
 #[tokio::test]
@@ -30,16 +63,44 @@ async fn creating_and_entering() {
     {
         assert_eq!(services.projects.by_token(token).await.unwrap(), None);
     }
-    for (bad, attr) in [(input("", "UTC"), "name"), (input("a", "Mars"), "")] {
-        match services.projects.create(&org, bad).await {
-            Err(Error::Invalid(field)) => assert_eq!(field.attr.as_deref(), Some(attr)),
-            other => assert!(attr.is_empty() && other.is_ok()),
-        }
+    for (bad, attr) in [
+        (input("", "nowhere"), "name"),
+        (input("a", "Mars/Phobos"), "timezone"),
+        (ProjectPatch { name: Patch::Clear, ..Default::default() }, "name"),
+        (ProjectPatch { week_start_day: Patch::Set(7), ..Default::default() }, "week_start_day"),
+    ] {
+        let Err(Error::Invalid(field)) = services.projects.create(&org, bad).await else {
+            panic!("{attr}");
+        };
+        assert_eq!(field.attr.as_deref(), Some(attr));
     }
     for bad in ["", "0", "-2", "02", "2.0", "two", "3000000000", "99999999999999999999"] {
         let error = services.projects.enter(&ctx, bad).await.unwrap_err();
         assert!(matches!(error, Error::NotFound(NOT_FOUND)), "{bad}");
     }
+}
+
+#[tokio::test]
+async fn creating_with_settings() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let org = services.organizations.enter(&ctx, "@current").await.unwrap();
+    let made = services.projects.create(&org, every_setting()).await.unwrap();
+    has_every_setting(&made);
+    let entered = services.projects.enter(&ctx, &made.brief.id.to_string()).await.unwrap();
+    assert_eq!(services.projects.get(&entered).await.unwrap(), made);
+    let rules = services.projects.by_token(&made.brief.api_token).await.unwrap().unwrap();
+    assert!(rules.anonymize_ips, "capture knows at once");
+    // What is left out or cleared has its default.
+    let cleared = ProjectPatch {
+        week_start_day: Patch::Clear,
+        product_description: Patch::Clear,
+        ..ProjectPatch::default()
+    };
+    let made = services.projects.create(&org, cleared).await.unwrap();
+    assert_eq!((made.brief.name.as_str(), made.brief.timezone.as_str()), (DEFAULT_NAME, "UTC"));
+    assert_eq!((made.week_start_day, made.product_description), (None, None));
+    assert!(made.app_urls.is_empty() && !made.anonymize_ips);
 }
 
 #[tokio::test]
@@ -79,30 +140,13 @@ async fn changing_settings() {
     join(&services, org.organization, &member, Level::Member).await;
     let project = services.projects.enter(&member, "1").await.unwrap();
     services.clock.advance(9);
-    let patch = ProjectPatch {
-        name: Patch::Set("Shop 2".to_owned()),
-        timezone: Patch::Set("Asia/Tokyo".to_owned()),
-        anonymize_ips: Patch::Set(true),
-        app_urls: Patch::Set(vec!["https://shop.example".to_owned()]),
-        completed_snippet_onboarding: Patch::Set(true),
-        week_start_day: Patch::Set(1),
-        product_description: Patch::Set("Sells tea.".to_owned()),
-        person_display_name_properties: Patch::Set(vec!["email".to_owned()]),
-    };
-    let after = services.projects.update(&project, patch).await.unwrap();
-    assert_eq!(
-        (after.brief.name.as_str(), after.brief.timezone.as_str()),
-        ("Shop 2", "Asia/Tokyo")
-    );
-    assert!(after.anonymize_ips && after.brief.completed_snippet_onboarding);
-    assert_eq!(after.app_urls, ["https://shop.example"]);
-    assert_eq!(
-        (after.week_start_day, after.product_description.as_deref()),
-        (Some(1), Some("Sells tea."))
-    );
-    assert_eq!(after.person_display_name_properties, Some(vec!["email".to_owned()]));
+    let after = services.projects.update(&project, every_setting()).await.unwrap();
+    has_every_setting(&after);
+    services.clock.advance(9);
+    let later = Ctx { now: services.clock.now(), ..member.clone() };
+    let project = services.projects.enter(&later, "1").await.unwrap();
     let kept = services.projects.update(&project, ProjectPatch::default()).await.unwrap();
-    assert_eq!(kept, after);
+    assert_eq!(kept, after, "nothing changed, the time of the last change neither");
     let rules = services.projects.all_tokens().await.unwrap().remove(0).1;
     assert!(rules.anonymize_ips);
     let patch = ProjectPatch {
@@ -174,11 +218,32 @@ fn ids_have_one_form() {
 }
 
 #[test]
-fn time_zones_have_a_form() {
-    for good in ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+3"] {
+fn time_zones_have_an_iana_name() {
+    for good in [
+        "UTC",
+        "Europe/Berlin",
+        "America/Argentina/Buenos_Aires",
+        "Etc/GMT+3",
+        // Names from before, which libraries still send.
+        "Asia/Calcutta",
+        "US/Pacific",
+    ] {
         assert!(timezone(good.to_owned()).is_ok(), "{good}");
     }
-    for bad in ["", "utc", "Europe/", "Europe//Berlin", "../etc", "A b", "X<script>"] {
-        assert!(timezone(bad.to_owned()).is_err(), "{bad}");
+    for bad in [
+        "",
+        "utc",
+        "europe/berlin",
+        "Mars/Phobos",
+        "Europe/",
+        "Europe//Berlin",
+        "../etc",
+        "A b",
+        "UTC+1",
+        "X<script>",
+    ] {
+        let error = timezone(bad.to_owned()).unwrap_err();
+        assert_eq!(error.code, "invalid_choice");
+        assert_eq!(error.detail, format!("\"{bad}\" is not a valid choice."));
     }
 }

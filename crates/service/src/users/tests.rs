@@ -26,6 +26,28 @@ async fn me() {
 }
 
 #[tokio::test]
+async fn nobody_reaches_anybody_else() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    let eve = stranger(&services, "eve").await;
+    let (hers, mine) = (eve.user().to_string(), ada.user().to_string());
+    let missing = uuid::Uuid::from_u128(7).to_string();
+    let enter = async |ctx: &Ctx, id: &str| services.users.enter(ctx, id).await;
+    for id in ["@me", &mine, &mine.to_uppercase()] {
+        enter(&ada, id).await.unwrap();
+    }
+    for id in [hers.as_str(), &missing, "1", "@ME", ""] {
+        let error = enter(&ada, id).await.unwrap_err();
+        assert!(matches!(error, Error::NotFound(NOT_FOUND)), "{id}");
+    }
+    enter(&eve, "@me").await.unwrap();
+    for id in [hers.as_str(), &mine, &missing, "1"] {
+        let error = enter(&eve, id).await.unwrap_err();
+        assert!(matches!(error, Error::Forbidden(text) if text == ONLY_ME), "{id}");
+    }
+}
+
+#[tokio::test]
 async fn the_current_organization_and_project() {
     let services = test_support::set_up().await;
     let ctx = ada(&services).await;
@@ -73,6 +95,20 @@ async fn changing_oneself() {
     assert_eq!(me.theme_mode.as_deref(), Some("dark"));
     let me = services.users.update_me(&ctx, MePatch::default()).await.unwrap();
     assert_eq!((me.first_name.as_str(), me.theme_mode.as_deref()), ("Augusta", Some("dark")));
+    let changed_at = async || {
+        let store = services.organizations.store();
+        rows::get(store, ctx.user()).await.unwrap().unwrap().updated_at
+    };
+    let before = changed_at().await;
+    let later = Ctx { now: ctx.now.plus_seconds(9), ..ctx.clone() };
+    services.users.update_me(&later, MePatch::default()).await.unwrap();
+    assert_eq!(changed_at().await, before, "nothing changed");
+    services
+        .users
+        .update_me(&later, MePatch { last_name: set("K"), ..Default::default() })
+        .await
+        .unwrap();
+    assert_eq!(changed_at().await, later.now);
     let patch = MePatch { theme_mode: Patch::Clear, last_name: set(""), ..MePatch::default() };
     let me = services.users.update_me(&ctx, patch).await.unwrap();
     assert_eq!((me.theme_mode, me.last_name.as_str()), (None, ""));

@@ -1,0 +1,58 @@
+//! Manners that scripts add to what is in the page anyway. Each one listens for
+//! the whole page and acts on elements with its attribute, so parts that are
+//! drawn later have them too. Without scripts nothing is missing but comfort.
+
+mod busy;
+mod copy;
+mod guard;
+mod key_sentence;
+mod menu;
+mod outcome;
+mod password;
+mod times;
+
+use leptos::prelude::{document, window_event_listener_untyped};
+use leptos::wasm_bindgen::JsCast;
+use web_sys::{Element, Event};
+
+/// Begins to listen. Called once.
+pub fn start() {
+    busy::start();
+    copy::start();
+    guard::start();
+    key_sentence::start();
+    menu::start();
+    outcome::start();
+    password::start();
+    times::start();
+}
+
+/// Calls `act` for every such event within the page.
+fn on(event: &str, act: impl Fn(&Event, &Element) + 'static) {
+    // Listens for as long as the page is there.
+    let _forever = window_event_listener_untyped(event, move |event| {
+        if let Some(target) = event.target().and_then(|target| target.dyn_into().ok()) {
+            act(&event, &target);
+        }
+    });
+}
+
+/// Calls `act` with every element that fits.
+fn each<E: JsCast>(selector: &str, act: impl Fn(&E)) {
+    let Ok(found) = document().query_selector_all(selector) else { return };
+    for at in 0..found.length() {
+        if let Some(element) = found.get(at).and_then(|node| node.dyn_into::<E>().ok()) {
+            act(&element);
+        }
+    }
+}
+
+/// The element itself or the nearest around it that fits.
+fn closest(element: &Element, selector: &str) -> Option<Element> {
+    element.closest(selector).ok().flatten()
+}
+
+/// The first element within that fits.
+fn within<E: JsCast>(element: &Element, selector: &str) -> Option<E> {
+    element.query_selector(selector).ok().flatten()?.dyn_into().ok()
+}

@@ -1,0 +1,30 @@
+//! A button that works once the right name is typed.
+
+use leptos::wasm_bindgen::JsCast as _;
+use web_sys::{Element, HtmlButtonElement, HtmlInputElement};
+
+use super::{closest, each, on, within};
+
+/// `data-must-equal` on a field: what must be typed before the form's
+/// `data-guarded` button works; `data-guard-why` says so.
+pub(super) fn start() {
+    each::<HtmlInputElement>("[data-must-equal]", check);
+    on("input", |_, target| {
+        if let Some(input) = target.dyn_ref::<HtmlInputElement>() {
+            check(input);
+        }
+    });
+}
+
+fn check(input: &HtmlInputElement) {
+    let Some(wanted) = input.get_attribute("data-must-equal") else { return };
+    let Some(form) = closest(input, "form") else { return };
+    let blocked = input.value().trim() != wanted;
+    if let Some(button) = within::<HtmlButtonElement>(&form, "[data-guarded]") {
+        button.set_disabled(blocked);
+    }
+    if let Some(why) = within::<Element>(&form, "[data-guard-why]") {
+        let text = if blocked { "Type the name to be able to delete." } else { "" };
+        why.set_text_content(Some(text));
+    }
+}

@@ -1,0 +1,34 @@
+//! The sentence that says what a new key will be able to do.
+
+use leptos::wasm_bindgen::JsCast as _;
+use web_sys::{Element, HtmlInputElement, HtmlOptionElement};
+use weir_model::scopes::ScopeObject;
+
+use super::{closest, on, within};
+use crate::key_words::{Choice, choice, sentence};
+
+/// `data-sentence` within a form: written anew whenever the form changes.
+pub(super) fn start() {
+    on("change", |_, target| {
+        if let Some(form) = closest(target, "form")
+            && let Some(place) = within::<Element>(&form, "[data-sentence]")
+        {
+            place.set_text_content(Some(&of(&form)));
+        }
+    });
+}
+
+fn of(form: &Element) -> String {
+    let checked = |name: &str| {
+        within::<HtmlInputElement>(form, &format!("[name=\"{name}\"]:checked"))
+            .map(|input| input.value())
+            .unwrap_or_default()
+    };
+    let chosen: Vec<Choice> = (0..ScopeObject::OFFERED.len())
+        .map(|at| choice(&checked(&format!("scopes[{at}]"))))
+        .collect();
+    let until = within::<Element>(form, "option:checked")
+        .and_then(|option| option.dyn_into::<HtmlOptionElement>().ok())
+        .and_then(|option| option.get_attribute("data-until"));
+    sentence(&checked("preset"), &chosen, until.as_deref())
+}

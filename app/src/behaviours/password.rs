@@ -1,0 +1,19 @@
+//! Showing what is typed as a password.
+
+use web_sys::HtmlInputElement;
+
+use super::{closest, on, within};
+
+/// `data-shows` on a button: shows or hides the field beside it.
+pub(super) fn start() {
+    on("click", |_, target| {
+        let Some(button) = closest(target, "[data-shows]") else { return };
+        let input =
+            button.parent_element().and_then(|beside| within::<HtmlInputElement>(&beside, "input"));
+        if let Some(input) = input {
+            let show = input.type_() == "password";
+            input.set_type(if show { "text" } else { "password" });
+            let _ = button.set_attribute("aria-pressed", if show { "true" } else { "false" });
+        }
+    });
+}

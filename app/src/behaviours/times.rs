@@ -1,0 +1,37 @@
+//! Times of pages in the viewer's zone; the key `u` switches to UTC and back.
+//! Islands hear of it and redraw their own.
+
+use leptos::prelude::{document, window};
+use leptos::wasm_bindgen::JsCast as _;
+use web_sys::{Element, Event, KeyboardEvent};
+
+use super::{each, on};
+use crate::ui::keyboard::is_free;
+use crate::ui::time::{ZONE_CHANGED, ZONE_MARK, minute};
+
+/// `time.time` outside of islands.
+pub(super) fn start() {
+    show(true);
+    on("keydown", |event, target| {
+        let Some(event) = event.dyn_ref::<KeyboardEvent>() else { return };
+        if is_free(event, target, "u") {
+            let local =
+                document().document_element().is_some_and(|page| !page.has_attribute(ZONE_MARK));
+            show(local);
+        }
+    });
+}
+
+fn show(local: bool) {
+    if let Some(page) = document().document_element() {
+        let _ = page.toggle_attribute_with_force(ZONE_MARK, local);
+    }
+    each::<Element>("time.time:not(leptos-island *)", |time| {
+        if let Some(iso) = time.get_attribute("datetime") {
+            time.set_text_content(Some(&minute(&iso, local)));
+        }
+    });
+    if let Ok(event) = Event::new(ZONE_CHANGED) {
+        let _ = window().dispatch_event(&event);
+    }
+}

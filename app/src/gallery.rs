@@ -1,0 +1,46 @@
+//! Every island with made-up data, for designing it without a server.
+
+use leptos::prelude::*;
+use weir_model::live::Outcome;
+
+use crate::live::{Arrivals, Filter, Row, Stream};
+
+/// All of them, one below the other.
+#[component]
+pub fn Gallery() -> impl IntoView {
+    let host = "http://127.0.0.1:8000".to_owned();
+    view! {
+        <main>
+            <h2>"Start page, nothing yet"</h2>
+            <Arrivals project=0 rows=Vec::new() host=host.clone() />
+            <h2>"Start page"</h2>
+            <Arrivals project=0 rows=rows() host=host />
+            <h2>"Live page, nothing yet"</h2>
+            <Stream project=0 rows=Vec::new() filter=Filter::default() open=None />
+            <h2>"Live page"</h2>
+            <Stream project=0 rows=rows() filter=Filter::default() open=Some("b".to_owned()) />
+        </main>
+    }
+}
+
+fn rows() -> Vec<Row> {
+    let row = |key: &str, outcome, reason: Option<&str>| Row {
+        key: key.to_owned(),
+        received_at: "2026-08-21T14:05:09.123456Z".to_owned(),
+        outcome,
+        reasons: reason.into_iter().map(str::to_owned).collect(),
+        event: Some("page viewed".to_owned()),
+        distinct_id: Some("ada".to_owned()),
+        timestamp: Some("2026-08-21T14:05:08Z".to_owned()),
+        place: Some("https://weir.example/prices".to_owned()),
+        library: Some("web".to_owned()),
+        size: 1312,
+        payload: r#"{"event":"page viewed","properties":{"plan":"pro"}}"#.to_owned(),
+        person: None,
+    };
+    vec![
+        row("a", Outcome::Accepted, None),
+        Row { distinct_id: None, ..row("b", Outcome::Dropped, Some("missing_distinct_id")) },
+        row("c", Outcome::Accepted, Some("event_name_cut")),
+    ]
+}

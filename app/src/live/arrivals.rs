@@ -1,0 +1,126 @@
+//! The island of the start page: what arrived lately, or what is waited for.
+//! Ticks the steps of the page.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::address;
+use super::badge::badge;
+use super::feed::Feed;
+use super::filter::Filter;
+use super::row::Row;
+use crate::ui::prose::prose;
+use crate::ui::time::{Clock, provide_zone};
+
+/// Rows of the list.
+const ROWS: usize = 8;
+
+/// What arrived lately.
+#[island]
+pub(crate) fn Arrivals(
+    /// The project.
+    project: i64,
+    /// The latest rows, newest first.
+    rows: Vec<Row>,
+    /// Scheme and host that events are sent to.
+    host: String,
+) -> impl IntoView {
+    provide_zone();
+    let feed = Feed::new(project, rows);
+    let latest = Memo::new(move |_| {
+        feed.rows.with(|rows| rows.iter().take(ROWS).cloned().collect::<Vec<Arc<Row>>>())
+    });
+    let none = Memo::new(move |_| latest.with(Vec::is_empty));
+    tick_steps(feed);
+    let list = move || {
+        if none.get() {
+            return waiting(&host);
+        }
+        view! {
+            <ol class="arrivals">
+                <For each=move || latest.get() key=|row| row.key.clone() let:row>
+                    {arrival(project, &row)}
+                </For>
+            </ol>
+        }
+        .into_any()
+    };
+    view! {
+        <p class="hidden" role="status">{move || feed.summary.get()}</p>
+        {list}
+    }
+    .into_any()
+}
+
+/// Steps are ticked by fact; the focus stays where it is.
+fn tick_steps(feed: Feed) {
+    Effect::new(move |_| {
+        let (stored, dropped) = feed.rows.with(|rows| {
+            (rows.iter().any(|row| !row.is_dropped()), rows.iter().any(|row| row.is_dropped()))
+        });
+        for (step, done) in [
+            // What arrived was sent with the key.
+            ("key", stored || dropped),
+            ("send", stored),
+            ("see", stored || dropped),
+            ("broken", dropped),
+        ] {
+            if done {
+                tick(step);
+            }
+        }
+    });
+}
+
+fn tick(step: &str) {
+    let found = document().query_selector(&format!("[data-step=\"{step}\"]")).ok().flatten();
+    if let Some(step) = found {
+        let _ = step.class_list().add_1("step-done");
+        if let Some(word) = step.query_selector("[data-tick]").ok().flatten() {
+            let _ = word.remove_attribute("hidden");
+        }
+    }
+}
+
+fn waiting(host: &str) -> AnyView {
+    view! {
+        <div class="waiting">
+            <span class="pulse" aria-hidden="true"></span>
+            <div>
+                <p><strong>"Waiting for the first event"</strong></p>
+                <p class="hint">
+                    "Listening for anything sent with this key to " <code>{host.to_owned()}</code>
+                </p>
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+fn arrival(project: i64, row: &Row) -> AnyView {
+    let href = address::of(project, &Filter::default(), Some(&row.key));
+    let reasons = row
+        .explained()
+        .into_iter()
+        .map(|explained| {
+            view! {
+                <p class="arrival-why">
+                    <strong>{explained.sentence}</strong>
+                    " "
+                    {prose(explained.fix)}
+                </p>
+            }
+        })
+        .collect_view();
+    view! {
+        <li class="arrival">
+            {badge(row)}
+            <a class="arrival-name" href=href>{row.name()}</a>
+            <span class="arrival-id">{row.distinct_id.clone().unwrap_or_default()}</span>
+            <Clock iso=row.received_at.clone() />
+            {reasons}
+        </li>
+    }
+    .into_any()
+}

@@ -1,0 +1,312 @@
+//! The island of the live page: toolbar, list, and the row that is open.
+
+use std::sync::Arc;
+
+use leptos::html;
+use leptos::prelude::*;
+use leptos::wasm_bindgen::JsCast as _;
+use web_sys::HtmlElement;
+
+use super::address;
+use super::detail::{HEADING, detail};
+use super::feed::{Feed, Link};
+use super::filter::Filter;
+use super::list::{self, Opening, row_list};
+use super::row::Row;
+use crate::ui::icon::Icon;
+use crate::ui::keyboard::on_key;
+use crate::ui::time::{ZoneName, provide_zone};
+
+/// Choices of the outcome: word and label.
+const OUTCOMES: [(&str, &str); 4] = [
+    ("", "All outcomes"),
+    ("accepted", "Accepted"),
+    ("altered", "Altered"),
+    ("dropped", "Dropped"),
+];
+
+/// Everything that reaches a project, as it arrives.
+#[island]
+pub(crate) fn Stream(
+    /// The project.
+    project: i64,
+    /// The latest rows, newest first.
+    rows: Vec<Row>,
+    /// What the address asks for.
+    filter: Filter,
+    /// Key of the row that the address asks for.
+    open: Option<String>,
+) -> impl IntoView {
+    provide_zone();
+    let feed = Feed::new(project, rows);
+    let asked = filter;
+    let reloads = open.is_none();
+    let (filter, open) = (RwSignal::new(asked.clone()), RwSignal::new(open));
+    let address = Callback::new(move |key: Option<String>| {
+        filter.with_untracked(|filter| address::of(project, filter, key.as_deref()))
+    });
+    let opening = Opening { open, address };
+    follow_history(filter, open);
+    move_focus(open);
+    on_key("Escape", move || {
+        if open.with_untracked(Option::is_some) {
+            opening.show(None);
+        }
+    });
+
+    let shown = Memo::new(move |_| {
+        let filter = filter.get();
+        feed.rows.with(|rows| {
+            rows.iter().filter(|row| filter.admits(row)).cloned().collect::<Vec<Arc<Row>>>()
+        })
+    });
+    let opened = Memo::new(move |_| {
+        let key = open.get()?;
+        feed.rows.with(|rows| rows.iter().find(|row| row.key == key).cloned())
+    });
+    let is_empty = Memo::new(move |_| shown.with(Vec::is_empty));
+    let refine = Callback::new(move |(text, outcome)| {
+        filter.set(Filter { outcome, text });
+        address::replace(&address.run(open.get_untracked()));
+    });
+
+    let the_detail = move || opened.get().map(|row| detail(&row, opening));
+    let the_list = move || {
+        if is_empty.get() { nothing(project, filter, feed) } else { row_list(shown, opening) }
+    };
+    view! {
+        <div class="toolbar">
+            {filter_form(project, asked, filter, refine)}
+            {pause_button(feed)}
+            {status(feed, reloads)}
+        </div>
+        {lost(feed)}
+        {counts(feed, shown, filter)}
+        <p class="hidden" role="status">{move || feed.summary.get()}</p>
+        <div class=move || if opened.with(Option::is_some) { "live live-open" } else { "live" }>
+            {the_detail}
+            <div class="live-list">{the_list}</div>
+        </div>
+        <p class="hint keys needs-scripts">
+            <kbd>"Space"</kbd> " pauses, " <kbd>"/"</kbd> " filters, " <kbd>"u"</kbd>
+            " switches between UTC and your time zone."
+        </p>
+    }
+    .into_any()
+}
+
+/// The focus goes to the detail that was opened, and back to its row.
+fn move_focus(open: RwSignal<Option<String>>) {
+    Effect::new(move |before: Option<Option<String>>| {
+        let now = open.get();
+        // At first the browser decides.
+        let target = match (before, &now) {
+            (Some(before), Some(_)) if before != now => Some(HEADING.to_owned()),
+            (Some(Some(key)), None) => Some(list::id(&key)),
+            _ => None,
+        };
+        if let Some(id) = target {
+            request_animation_frame(move || focus(&id));
+        }
+        now
+    });
+}
+
+fn focus(id: &str) {
+    let found = document().get_element_by_id(id);
+    if let Some(element) = found.as_ref().and_then(|found| found.dyn_ref::<HtmlElement>()) {
+        let _ = element.focus();
+    }
+}
+
+/// Back and forward lead to the views that were there.
+fn follow_history(filter: RwSignal<Filter>, open: RwSignal<Option<String>>) {
+    Effect::new(move |_| {
+        let listening = window_event_listener_untyped("popstate", move |_| {
+            let (asked, row) = address::read();
+            filter.set(asked);
+            open.set(row);
+        });
+        on_cleanup(move || listening.remove());
+    });
+}
+
+/// A form for browsers without scripts, a filter while typing with them.
+fn filter_form(
+    project: i64,
+    asked: Filter,
+    filter: RwSignal<Filter>,
+    refine: Callback<(Option<String>, Option<String>)>,
+) -> AnyView {
+    let search = NodeRef::<html::Input>::new();
+    on_key("/", move || {
+        if let Some(search) = search.get_untracked() {
+            let _ = search.focus();
+        }
+    });
+    // Fields follow when the way back is taken.
+    let select = NodeRef::<html::Select>::new();
+    Effect::new(move |_| {
+        let now = filter.get();
+        if let Some(search) = search.get() {
+            let text = now.text.unwrap_or_default();
+            if search.value() != text {
+                search.set_value(&text);
+            }
+        }
+        if let Some(select) = select.get() {
+            select.set_value(&now.outcome.unwrap_or_default());
+        }
+    });
+    let filled = |value: String| Some(value).filter(|value| !value.trim().is_empty());
+    let chosen = asked.outcome.unwrap_or_default();
+    let options = OUTCOMES
+        .into_iter()
+        .map(|(word, label)| {
+            view! { <option value=word selected=chosen == word>{label}</option> }
+        })
+        .collect_view();
+    view! {
+        <form
+            method="get"
+            action=format!("/projects/{project}/live")
+            class="filter"
+            role="search"
+            on:submit=move |event| event.prevent_default()
+        >
+            <label class="hidden" for="q">"Filter rows"</label>
+            <input
+                node_ref=search
+                id="q"
+                name="q"
+                type="search"
+                autocomplete="off"
+                spellcheck="false"
+                placeholder="Event, distinct id, or property = value"
+                value=asked.text.unwrap_or_default()
+                on:input=move |event| {
+                    let outcome = filter.with_untracked(|filter| filter.outcome.clone());
+                    refine.run((filled(event_target_value(&event)), outcome));
+                }
+            />
+            <label class="hidden" for="outcome">"Outcome"</label>
+            <select
+                node_ref=select
+                id="outcome"
+                name="outcome"
+                on:change=move |event| {
+                    let text = filter.with_untracked(|filter| filter.text.clone());
+                    refine.run((text, filled(event_target_value(&event))));
+                }
+            >
+                {options}
+            </select>
+            <button type="submit" class="button needs-no-scripts">"Filter"</button>
+        </form>
+    }
+    .into_any()
+}
+
+fn pause_button(feed: Feed) -> AnyView {
+    on_key(" ", move || feed.toggle_pause());
+    let icon = move || {
+        let name = if feed.paused.get() { "play" } else { "pause" };
+        view! { <Icon name=name /> }
+    };
+    let label = move || match (feed.paused.get(), feed.waiting.get()) {
+        (false, _) => "Pause".to_owned(),
+        (true, 0) => "Resume".to_owned(),
+        (true, waiting) => format!("Resume ({waiting} new)"),
+    };
+    view! {
+        <button type="button" class="button needs-scripts" on:click=move |_| feed.toggle_pause()>
+            {icon}
+            {label}
+        </button>
+    }
+    .into_any()
+}
+
+/// The state of the connection, in a word.
+fn status(feed: Feed, reloads: bool) -> AnyView {
+    let state = move || match (feed.link.get(), feed.paused.get()) {
+        (Link::Live, false) => ("status status-live needs-scripts", "Live"),
+        (Link::Live, true) => ("status status-paused needs-scripts", "Paused"),
+        (Link::Connecting, _) => ("status needs-scripts", "Connecting"),
+        (Link::Lost(_), _) => ("status status-lost needs-scripts", "Not connected"),
+    };
+    view! {
+        <span class=move || state().0>{move || state().1}</span>
+        {reloads.then(|| view! {
+            <span class="status needs-no-scripts">"Loads itself anew every 5 seconds"</span>
+        })}
+    }
+    .into_any()
+}
+
+/// A banner while the stream is gone. Nothing is missing afterwards: the gap is
+/// filled from the store.
+fn lost(feed: Feed) -> AnyView {
+    let gone = Memo::new(move |_| matches!(feed.link.get(), Link::Lost(_)));
+    let wait = move || match feed.link.get() {
+        Link::Lost(seconds @ 1..) => format!("Next try in {seconds} s"),
+        Link::Lost(0) | Link::Connecting | Link::Live => "Trying now".to_owned(),
+    };
+    let banner = move || {
+        gone.get().then(|| {
+            view! {
+                <div class="alert alert-warning banner">
+                    <Icon name="alert" />
+                    <div class="alert-body">
+                        <p role="alert">
+                            "The connection is lost. Events still arrive; they appear here once it is back."
+                        </p>
+                        <p class="faint">{wait}</p>
+                    </div>
+                    <button type="button" class="button" on:click=move |_| feed.retry()>"Try now"</button>
+                </div>
+            }
+        })
+    };
+    banner.into_any()
+}
+
+/// How many rows are shown of how many, and in which zone their times are.
+fn counts(feed: Feed, shown: Memo<Vec<Arc<Row>>>, filter: RwSignal<Filter>) -> AnyView {
+    let text = move || {
+        let (all, some) = (feed.rows.with(Vec::len), shown.with(Vec::len));
+        match (filter.with(Filter::is_open), all) {
+            (true, 1) => "1 row. ".to_owned(),
+            (true, _) => format!("{all} rows, newest first. "),
+            (false, _) => format!("{some} of {all} rows on screen match. "),
+        }
+    };
+    view! { <p class="counts">{text} "Times in " <ZoneName /> "."</p> }.into_any()
+}
+
+/// Three different texts: nothing matches, paused, nothing yet.
+fn nothing(project: i64, filter: RwSignal<Filter>, feed: Feed) -> AnyView {
+    if !filter.with(Filter::is_open) {
+        return view! {
+            <div class="empty">
+                <p>"No row on screen matches. New rows are filtered as they arrive."</p>
+                <p><a class="button" href=format!("/projects/{project}/live")>"Clear filters"</a></p>
+            </div>
+        }
+        .into_any();
+    }
+    let paused = move || feed.paused.get().then_some("The list is paused.");
+    view! {
+        <div class="empty">
+            <h2>"Nothing has arrived yet"</h2>
+            <p>"Whatever is sent with this project's key appears here at once, stored or not."</p>
+            <p><strong>{paused}</strong></p>
+            <p>
+                <a class="button button-primary" href=format!("/projects/{project}/start")>
+                    "Send the first event"
+                </a>
+            </p>
+        </div>
+    }
+    .into_any()
+}

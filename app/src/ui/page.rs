@@ -1,0 +1,77 @@
+//! What every page has: its title and heading, and what is shown when its data
+//! cannot be.
+
+use leptos::prelude::*;
+use leptos_meta::Title;
+
+use super::alert::ErrorAlert;
+use crate::error::UiError;
+
+/// The product's name in titles.
+const PRODUCT: &str = "Weir";
+
+/// A page that waits for its data: as `drawn`, or with what failed in its place.
+pub(crate) fn page<F>(title: &'static str, drawn: F) -> AnyView
+where
+    F: Future<Output = Result<AnyView, UiError>> + Send + 'static,
+{
+    Suspend::new(async move {
+        match drawn.await {
+            Ok(view) => view,
+            Err(error) => view! {
+                <PageHead title=title />
+                {failed(error)}
+            }
+            .into_any(),
+        }
+    })
+    .into_any()
+}
+
+fn failed(error: UiError) -> AnyView {
+    match error {
+        UiError::NotFound => view! {
+            <div class="empty">
+                <p>"There is nothing at this address, or it is not for you."</p>
+                <p><a class="button" href="/">"Go to the start"</a></p>
+            </div>
+        }
+        .into_any(),
+        UiError::Forbidden(why) => view! { <div class="empty"><p>{why}</p></div> }.into_any(),
+        error => view! {
+            <div class="failed">
+                <ErrorAlert error=error />
+                <p><a class="button" href="">"Try again"</a></p>
+            </div>
+        }
+        .into_any(),
+    }
+}
+
+/// Heading and title of a page.
+#[component]
+pub(crate) fn PageHead(
+    /// The heading.
+    title: &'static str,
+    /// The organization or project that the page is about, for the title.
+    #[prop(into, optional)]
+    within: String,
+    /// What stands beside the heading.
+    #[prop(optional)]
+    children: Option<Children>,
+) -> impl IntoView {
+    let full = if within.is_empty() {
+        format!("{title} - {PRODUCT}")
+    } else {
+        format!("{title} - {within} - {PRODUCT}")
+    };
+    // leptos_meta writes the text as it is, and names come from people.
+    let escaped = full.replace('&', "&amp;").replace('<', "&lt;");
+    view! {
+        <Title text=escaped />
+        <header class="page-head">
+            <h1>{title}</h1>
+            {children.map(|children| view! { <div class="page-actions">{children()}</div> })}
+        </header>
+    }
+}

@@ -1,0 +1,146 @@
+// Pictures of every page and state, in both themes, wide and narrow, to be looked at:
+//
+//   WEIR_SCREENS=test-results/screens npx playwright test --project screens
+//
+// Not part of the checks: nothing is compared.
+
+import { type Page } from "@playwright/test";
+import { alive, enter, expect, projectKey, send, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+const directory = process.env.WEIR_SCREENS ?? "";
+
+async function shot(page: Page, name: string): Promise<void> {
+  for (const theme of ["light", "dark"] as const) {
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: width === 360 ? 780 : 900 });
+      await page.emulateMedia({ colorScheme: theme });
+      await page.screenshot({ path: `${directory}/${name}-${theme}-${width}.png`, fullPage: true });
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+async function visit(page: Page, path: string, name: string): Promise<void> {
+  await page.goto(path);
+  await alive(page, true);
+  await shot(page, name);
+}
+
+test("before the sign-in", async ({ page, server }) => {
+  test.setTimeout(180_000);
+  await visit(page, "/login", "login-nobody");
+  await visit(page, "/setup?token=x", "setup-void");
+  await visit(page, "/nowhere", "nothing");
+  await visit(page, server.setupLink, "setup");
+  await page.getByLabel("First name").fill("Ada");
+  await page.getByLabel("E-mail address").fill("ada@weir.example");
+  await page.getByLabel("Password", { exact: true }).fill("password1234");
+  await page.getByRole("button", { name: "Set up Weir" }).click();
+  await alive(page, true);
+  await shot(page, "setup-refused");
+});
+
+test("pages", async ({ page, server }) => {
+  test.setTimeout(300_000);
+  await enter(page, server, true);
+  await alive(page, true);
+  await shot(page, "start-empty");
+  const key = await projectKey(page);
+  await visit(page, "/projects/1/live", "live-empty");
+  await visit(page, "/account/keys", "keys-empty");
+
+  for (const [event, distinct_id, extra] of [
+    ["signed up", "ada", { $current_url: "https://shop.example/welcome", plan: "pro", $lib: "web" }],
+    ["page viewed", "ada", { $current_url: "https://shop.example/", $lib: "web" }],
+    ["page viewed", "018f2b7c-5a0e-7c1d-9a51-2f6c3f6d1b11", { $current_url: "https://shop.example/prices?from=letter", $lib: "web" }],
+    ["plan chosen", "ada", { $current_url: "https://shop.example/prices", plan: "pro", seats: 12, $lib: "web" }],
+    ["invoice sent", "acme-gmbh", { $lib: "posthog-python", amount: 120.5, currency: "EUR" }],
+    ["order placed", "grace", { $screen_name: "Checkout", $lib: "posthog-ios", items: 3 }],
+  ] as const) {
+    await send(server, key, { event, distinct_id, properties: extra });
+  }
+  await send(server, key, { event: "order placed", properties: { $lib: "posthog-ios" } });
+  await send(server, key, { event: "averylongnamewithoutanyspaceinit".repeat(4), distinct_id: "averylongnamewithoutanyspaceinit".repeat(4) });
+  await send(server, key, { distinct_id: "nameless" });
+  await send(server, key, { event: "newsletter opened", distinct_id: "ada", properties: { $lib: "node" } });
+
+  await visit(page, "/projects/1/start", "start");
+  await page.goto("/projects/1/live");
+  await alive(page, true);
+  await expect(page.locator(".status-live")).toBeVisible();
+  await shot(page, "live");
+  await page.locator(".rows-list a", { hasText: "order placed" }).first().click();
+  await shot(page, "live-dropped");
+  await page.keyboard.press("Escape");
+  await page.locator(".rows-list a", { hasText: "plan chosen" }).click();
+  await shot(page, "live-open");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Space");
+  await send(server, key, { event: "while paused", distinct_id: "ada" });
+  await expect(page.getByRole("button", { name: "Resume (1 new)" })).toBeVisible();
+  await shot(page, "live-paused");
+  await visit(page, "/projects/1/live?q=nothing", "live-no-match");
+  await visit(page, "/projects/1/live?row=gone", "live-too-old");
+  await page.route("**/_live/**", (route) => route.abort());
+  await page.goto("/projects/1/live");
+  await expect(page.getByText("The connection is lost.")).toBeVisible();
+  await shot(page, "live-lost");
+  await page.unroute("**/_live/**");
+
+  await visit(page, "/projects/1/settings", "project");
+  await page.getByLabel("Time zone").fill("nowhere");
+  await page.getByRole("button", { name: "Save settings" }).click();
+  await alive(page, true);
+  await shot(page, "project-refused");
+  await page.getByLabel("Time zone").fill("Europe/Berlin");
+  await page.getByRole("button", { name: "Save settings" }).click();
+  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  await shot(page, "project-saved");
+  await page.locator(".switch > summary").click();
+  await shot(page, "menu-projects");
+
+  await visit(page, "/organizations", "organizations");
+  await page.locator(".account > summary").click();
+  await shot(page, "menu-account");
+  await visit(page, "/organizations/new", "organization-new");
+  await page.getByLabel("Name").fill("  ");
+  await page.getByRole("button", { name: "Create organization" }).click();
+  await alive(page, true);
+  await shot(page, "organization-new-refused");
+  await page.goto("/organizations");
+  await page.locator(".organization-head a").first().click();
+  await alive(page, true);
+  await shot(page, "organization");
+
+  await visit(page, "/account", "account");
+  await visit(page, "/account/keys/new", "key-new");
+  await page.getByLabel("Custom").check();
+  await shot(page, "key-new-custom");
+  await page.getByLabel("Label").fill("Nothing");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await alive(page, true);
+  await shot(page, "key-new-refused");
+  await page.getByLabel("Read-only").check();
+  await page.getByLabel("Label").fill("Nightly report");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.waitForURL("**/reveal");
+  await alive(page, true);
+  await shot(page, "key-reveal");
+  await visit(page, "/account/keys/reveal", "key-reveal-gone");
+  await visit(page, "/account/keys", "keys");
+  await page.getByText("Revoke").first().click();
+  await shot(page, "keys-revoke");
+
+  await visit(page, "/login/again?next=/account", "login-again");
+  await visit(page, "/projects/999/live", "project-nothing");
+  await page.context().clearCookies();
+  await visit(page, "/login", "login");
+  await page.getByLabel("E-mail address").fill("ada@weir.example");
+  await page.getByLabel("Password", { exact: true }).fill("wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await alive(page, true);
+  await shot(page, "login-refused");
+});

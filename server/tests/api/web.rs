@@ -1,0 +1,197 @@
+//! The door of the web app: where a session is opened and kept, and what is
+//! refused without one, or when another site asks.
+
+use http::Method;
+use serde_json::json;
+use weir_model::Timestamp;
+use weir_service::Clock;
+use weir_testkit::{Answer, Call, TestApp};
+
+const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
+const HOURS: i64 = 60 * 60;
+
+/// A call of a server function by a script of our own page.
+fn function(app: &TestApp, name: &str, body: &str) -> Call {
+    let call = app.anonymous().call(Method::POST, &format!("/_fn/{name}"));
+    call.header("content-type", "application/x-www-form-urlencoded")
+        .header(OWN_PAGE.0, OWN_PAGE.1)
+        .body(body.to_owned())
+}
+
+fn sign_in(app: &TestApp) -> Call {
+    let body = "email=ada%40mail.example&password=plum-otter-violin-93&next=%2F";
+    function(app, "sign_in", body)
+}
+
+/// The cookie that an answer sets, as the browser sends it back.
+fn cookie(answer: &Answer) -> String {
+    let set = answer.header("set-cookie").expect("a cookie");
+    set.split(';').next().unwrap().to_owned()
+}
+
+/// The cookie of a new session of the owner.
+async fn session(app: &TestApp) -> String {
+    let answer = sign_in(app).send().await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    cookie(&answer)
+}
+
+async fn page(app: &TestApp, path: &str, cookie: &str) -> Answer {
+    app.anonymous().call(Method::GET, path).header("cookie", cookie).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_sites_change_nothing() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let own = format!("http://{}", app.address());
+    let own = own.as_str();
+    let sign_out = |headers: &[(&str, &str)]| {
+        let mut call =
+            app.anonymous().call(Method::POST, "/_fn/sign_out").header("cookie", &cookie);
+        for (name, value) in headers {
+            call = call.header(name, value);
+        }
+        call.send()
+    };
+    for headers in [
+        &[("sec-fetch-site", "cross-site")][..],
+        &[("sec-fetch-site", "same-site")],
+        &[("sec-fetch-site", "none")],
+        // What the browser says of the site decides, whatever the origin.
+        &[("sec-fetch-site", "cross-site"), ("origin", own)],
+        &[("origin", "null")],
+        &[("origin", "http://evil.example")],
+        &[],
+    ] {
+        let answer = sign_out(headers).await;
+        assert_eq!(answer.status, 403, "{headers:?}");
+        assert_eq!(answer.header("set-cookie"), None, "{headers:?}");
+    }
+    for method in [Method::GET, Method::HEAD] {
+        let call = app.anonymous().call(method, "/_fn/sign_out").header("cookie", &cookie);
+        let answer = call.header(OWN_PAGE.0, OWN_PAGE.1).send().await;
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
+    }
+    assert_eq!(page(&app, "/account", &cookie).await.status, 200, "the session is still there");
+    // Our own page does, and so does an old browser that only says the origin.
+    assert_eq!(sign_out(&[("origin", own)]).await.status, 200);
+    assert_eq!(page(&app, "/account", &cookie).await.status, 303);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_expired_opens_nothing() {
+    let clock = Clock::fixed(Timestamp::from_micros(1_780_000_000_000_000));
+    let app = TestApp::at(clock.clone()).await.set_up().await;
+    let cookie = session(&app).await;
+    let path = format!("/projects/{}/live?q=a", app.project());
+    let live = format!("/_live/{}", app.project());
+    let list = || function(&app, "list_organizations", "").header("cookie", &cookie).send();
+    // Seconds to go on, and whether the session has ended.
+    for (seconds, ended) in [(12 * HOURS, false), (12 * HOURS + 1, true)] {
+        clock.advance(seconds);
+        let shown = page(&app, &path, &cookie).await;
+        let called = list().await;
+        let stream = app.anonymous().call(Method::HEAD, &live).header("cookie", &cookie);
+        let stream = stream.send().await;
+        if !ended {
+            assert_eq!((shown.status, called.status, stream.status), (200, 200, 200));
+            continue;
+        }
+        assert_eq!(shown.status, 303);
+        let sign_in = format!("/login?next=/projects/{}/live%3Fq%3Da", app.project());
+        assert_eq!(shown.header("location"), Some(sign_in.as_str()));
+        assert_eq!(called.status, 401);
+        assert_eq!(called.header("location"), None, "a script goes by itself");
+        assert_eq!(stream.status, 401);
+        page(&app, &live, &cookie).await.assert_error(
+            401,
+            "authentication_error",
+            "not_authenticated",
+            "Authentication credentials were not provided.",
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn projects_of_others_are_not_there() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    let foreign = other["teams"][0]["id"].to_string();
+
+    let missing = page(&app, "/_live/4711", &cookie).await;
+    missing.assert_error(404, "invalid_request", "not_found", "Not found.");
+    for id in [foreign.as_str(), "0", "junk"] {
+        let answer = page(&app, &format!("/_live/{id}"), &cookie).await;
+        assert_eq!((answer.status, &answer.body), (404, &missing.body), "{id}");
+    }
+    let read = |id: &str| {
+        function(&app, "get_project", &format!("id={id}")).header("cookie", &cookie).send()
+    };
+    let missing = read("4711").await;
+    let hidden = read(&foreign).await;
+    assert_eq!((hidden.status, &hidden.body), (404, &missing.body));
+    assert_eq!(missing.status, 404);
+    // Nobody is told apart from a stranger without a session.
+    for id in [foreign.as_str(), "4711"] {
+        assert_eq!(app.anonymous().get(&format!("/_live/{id}")).await.status, 401, "{id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_stay_on_this_machine_or_on_tls() {
+    let app = TestApp::with_owner().await;
+    let port = app.address().port();
+    for host in [format!("127.0.0.1:{port}"), format!("localhost:{port}"), "[::1]".to_owned()] {
+        let answer = sign_in(&app).header("host", &host).send().await;
+        assert_eq!(answer.status, 200, "{host} {:?}", answer.body);
+        let set = answer.header("set-cookie").unwrap();
+        assert!(set.starts_with("session=") && !set.contains("Secure"), "{host} {set}");
+        assert!(set.contains("; HttpOnly; SameSite=Lax"), "{set}");
+    }
+    for (name, value) in [
+        ("host", "weir.example"),
+        ("host", "10.0.0.1:8000"),
+        // The proxy calls us by an address of its own.
+        ("x-forwarded-proto", "https"),
+        ("forwarded", "for=192.0.2.1;proto=https"),
+    ] {
+        let answer = sign_in(&app).header(name, value).send().await;
+        assert_eq!((answer.status, answer.header("set-cookie")), (403, None), "{name}: {value}");
+        let text = String::from_utf8(answer.body.to_vec()).unwrap();
+        assert!(text.contains("Set public_url"), "{text}");
+    }
+
+    let public = "https://weir.example";
+    let app = TestApp::start(|config| config.public_url = public.parse().unwrap(), |_| {}).await;
+    let app = app.set_up().await;
+    for host in ["weir.example", "127.0.0.1:8000"] {
+        let answer = sign_in(&app).header("host", host).send().await;
+        assert_eq!(answer.status, 200, "{host} {:?}", answer.body);
+        let set = answer.header("set-cookie").unwrap();
+        assert!(set.starts_with("__Host-session=") && set.ends_with("; Secure"), "{host} {set}");
+        let cookie = cookie(&answer);
+        assert_eq!(page(&app, "/account", &cookie).await.status, 200);
+        let plain = cookie.replace("__Host-session", "session");
+        assert_eq!(page(&app, "/account", &plain).await.status, 303, "only the bound name counts");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_set_up_that_could_keep_no_session_does_nothing() {
+    let app = TestApp::empty().await;
+    let identity = &app.app().services.identity;
+    let token = identity.issue_setup_token().await.unwrap().unwrap().token;
+    let body = format!(
+        "token={token}&first_name=Ada&email=ada%40mail.example&password=plum-otter-violin-93\
+         &organization=Acme+Tea&project=Shop"
+    );
+    let answer = function(&app, "set_up", &body).header("host", "weir.example").send().await;
+    assert_eq!((answer.status, answer.header("set-cookie")), (403, None));
+    assert!(!identity.is_set_up().await.unwrap());
+    let answer = function(&app, "set_up", &body).send().await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    assert_eq!(page(&app, "/account", &cookie(&answer)).await.status, 200);
+}
