@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { type Page } from "@playwright/test";
-import { alive, expect, look, setUp, shell, signIn, test } from "./helpers";
+import { alive, expect, look, setUp, shell, signIn, terminal, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -12,7 +12,7 @@ const run = promisify(execFile);
 /** How each snippet is run as it is printed. */
 const runners: Record<string, (snippet: string) => Promise<unknown>> = {
   curl: (snippet) => shell(snippet),
-  HTTPie: (snippet) => shell(snippet),
+  HTTPie: (snippet) => terminal(snippet),
   Python: (snippet) => run("python3", ["-c", snippet]),
   JavaScript: (snippet) => run(process.execPath, ["--input-type=module", "-e", snippet]),
 };
@@ -96,10 +96,6 @@ test("the detail of a dropped event shows reason, fix and payload", async ({ pag
 
 for (const label of Object.keys(runners)) {
   test(`the ${label} snippets work as printed`, async ({ page, scripts }) => {
-      if (label === "HTTPie") {
-      const found = await shell("command -v http || true");
-      test.skip(!found, "HTTPie is not installed here");
-    }
     await signIn(page, scripts);
     await alive(page, scripts);
     const dropped = page.getByText("The event does not say whom it is about.");

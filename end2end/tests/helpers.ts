@@ -112,6 +112,16 @@ export async function shell(command: string): Promise<string> {
   return (await run("bash", ["-c", command])).stdout;
 }
 
+/** Runs a command as if typed into a terminal, where HTTPie expects no input. */
+export async function terminal(command: string): Promise<void> {
+  const python = process.env.WEIR_PYTHON ?? "python3";
+  const spawn = `
+import os, pty, sys
+os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(["bash", "-c", sys.argv[1]])))`;
+  await run(python, ["-c", spawn, command]);
+}
+
 /** Looks again, as the page does by itself every few seconds without scripts. */
 export async function look(page: Page, scripts: boolean): Promise<void> {
   if (!scripts) await page.reload();
