@@ -156,6 +156,9 @@ impl Server {
         self.watching.shutdown().await;
         self.app.ingest.close(FLUSH).await;
         self.store.close().await?;
+        // When the last handle goes, the engine's task shuts it down once more and
+        // logs an error about that. The process is about to end: it keeps one.
+        std::mem::forget(self.store);
         tracing::info!("stopped");
         Ok(())
     }

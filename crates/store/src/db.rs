@@ -219,9 +219,6 @@ impl Db {
     /// Flushes and closes the engine; no statement runs afterwards.
     pub(crate) async fn close(&self) -> Result<(), Error> {
         self.shared.stopped.store(true, Ordering::Release);
-        // When the last handle goes, its task shuts the engine down once more and
-        // logs an error about that. The process is about to end: it keeps one.
-        std::mem::forget(self.handle.clone());
         self.shared
             .datastore
             .shutdown()
