@@ -16,18 +16,20 @@ AS_USER := env -u WEIR_PYTHON -u WEIR_SITE -u WEIR_TOOLS
 
 .PHONY: help
 help: ## This list
-	@sed -n 's/^\([a-z]*\): ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z]*\):[ a-z]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-.PHONY: serve
-serve: ## Build the release and run it at http://127.0.0.1:8000, data in ./data
+# What `serve` and `install` need.
+.PHONY: release
+release:
 	@scripts/setup build
 	@scripts/xtask build --release
+
+.PHONY: serve
+serve: release ## Build the release and run it at http://127.0.0.1:8000, data in ./data
 	@source scripts/env; exec $(AS_USER) "$$CARGO_TARGET_DIR/release/weir" serve $(ARGS)
 
 .PHONY: install
-install: ## Build the release and copy the program to PREFIX/bin (~/.local/bin)
-	@scripts/setup build
-	@scripts/xtask build --release
+install: release ## Build the release and copy the program to PREFIX/bin (~/.local/bin)
 	@source scripts/env; install -D -m 755 "$$CARGO_TARGET_DIR/release/weir" "$(PREFIX)/bin/weir"
 	@echo "installed $(PREFIX)/bin/weir"
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Parser as _;
 use weir_server::cli::Cli;
 
-/// Gives memory back after a burst, and allocates faster than the system's from
-/// many threads: a fifth of the work of storing events is allocating.
+/// Faster than the system's from many threads: a fifth of the work of storing
+/// events was allocating. It keeps more memory than the system's does.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -27,11 +27,11 @@ pub enum Probe {
 
 /// Parts that readiness asks for.
 const ALL: [&str; 4] = ["http", "ingest", "store", "disk"];
+/// Parts that capture alone needs: events are accepted without the store.
+const EVENTS: [&str; 3] = ["http", "ingest", "disk"];
 /// Acknowledged events that wait for so long, without any becoming readable,
 /// are a fault (ingestion 8).
 const STALL: Duration = Duration::from_secs(30);
-/// Parts that capture alone needs: events are accepted without the store.
-const EVENTS: [&str; 3] = ["http", "ingest", "disk"];
 
 impl Probe {
     /// The probe at a path without the slash at the end.

@@ -87,7 +87,7 @@ impl DiskState {
 }
 
 /// Name of the ballast file in the data directory.
-pub const BALLAST: &str = "ballast";
+const BALLAST: &str = "ballast";
 /// Its bytes.
 const BALLAST_BYTES: u64 = 64 << 20;
 
@@ -97,7 +97,7 @@ const BALLAST_BYTES: u64 = 64 << 20;
 ///
 /// # Errors
 /// When it cannot be written; the service works without it.
-pub fn keep_ballast(directory: &Path, marks: DiskMarks) -> std::io::Result<()> {
+pub(crate) fn keep_ballast(directory: &Path, marks: DiskMarks) -> std::io::Result<()> {
     let path = directory.join(BALLAST);
     if path.exists()
         || free_space(directory).is_none_or(|free| free < marks.high.saturating_add(BALLAST_BYTES))
