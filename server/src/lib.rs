@@ -8,6 +8,7 @@
 
 pub mod api;
 pub mod app;
+pub mod background;
 pub mod capture;
 pub mod cli;
 pub mod config;

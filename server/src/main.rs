@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser as _;
+use weir_server::background::STACK;
 use weir_server::cli::Cli;
 
 /// Faster than the system's from many threads: a fifth of the work of storing
@@ -14,8 +15,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Threads of the runtime, at least: some wait for the disk.
 const THREADS: usize = 4;
-/// Queries recurse deeply, most of all in builds without optimisation.
-const STACK: usize = 10 << 20;
 
 fn main() -> ExitCode {
     match run() {

@@ -7,7 +7,7 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
@@ -20,6 +20,7 @@ use weir_service::{Clock, Services};
 use weir_store::{Location, Settings as StoreSettings, Store};
 
 use crate::app::{App, AppBuilder};
+use crate::background::Background;
 use crate::config::{Config, StoreKind};
 use crate::front::Front;
 use crate::limits::Limits;
@@ -87,6 +88,8 @@ pub struct Server {
     pub store: Store,
     accepting: JoinHandle<()>,
     watching: JoinSet<()>,
+    /// Where ingestion applies events; ends when dropped.
+    _background: Background,
     /// Removed when dropped.
     _passing: Option<tempfile::TempDir>,
 }
@@ -113,7 +116,9 @@ impl Server {
                 (passing.path().to_owned(), Some(passing))
             }
         };
-        let ingest = open_ingest(&log, &store).await?;
+        let background = Background::start()?;
+        let settings = LogSettings::default();
+        let ingest = Ingest::start(&log, settings, store.clone(), background.handle()).await?;
         let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
         let app = AppBuilder { config, store: store.clone(), services, ingest, limits }.build();
         app.tokens.refresh().await;
@@ -130,7 +135,7 @@ impl Server {
         let front = Front::new(app.clone());
         let accepting = tokio::spawn(listener::serve(tcp, app.clone(), front));
         tracing::info!(%address, "serving");
-        Ok(Self { app, address, store, accepting, watching, _passing: passing })
+        Ok(Self { app, address, store, accepting, watching, _background: background, _passing: passing })
     }
 
     /// Returns when storage fails: the process must end then.
@@ -186,10 +191,6 @@ pub async fn open_store(config: &Config) -> Result<Store, weir_store::Error> {
         Location::Memory => tracing::warn!("the store is in memory: nothing survives the process"),
     }
     Store::open(&location, settings).await
-}
-
-async fn open_ingest(directory: &Path, store: &Store) -> Result<Ingest, ServeError> {
-    Ok(Ingest::start(directory, LogSettings::default(), store.clone()).await?)
 }
 
 /// The disk guard, the progress of ingestion, and the gauges that nobody else sets.

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use weir_model::ProjectId;
@@ -62,7 +63,8 @@ struct Stall {
 }
 
 impl Ingest {
-    /// Opens the log in `directory` and starts to apply what is in it.
+    /// Opens the log in `directory` and starts to apply what is in it, on the
+    /// runtime `applying`.
     ///
     /// # Errors
     /// When the log cannot be opened or the store cannot be read.
@@ -70,6 +72,7 @@ impl Ingest {
         directory: &Path,
         settings: LogSettings,
         store: Store,
+        applying: &Handle,
     ) -> Result<Self, StartError> {
         let mut positions = Vec::new();
         for partition in 0..events::PARTITIONS {
@@ -102,7 +105,7 @@ impl Ingest {
                 live: live.clone(),
                 progress: Arc::clone(&progress),
             };
-            consumers.spawn(consumer.run(stop.subscribe()));
+            consumers.spawn_on(consumer.run(stop.subscribe()), applying);
         }
         let consumers = Arc::new(tokio::sync::Mutex::new(consumers));
         Ok(Self { log, progress, live, stop, consumers, stall: Arc::default() })

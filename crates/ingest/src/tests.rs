@@ -21,7 +21,9 @@ async fn store() -> Store {
 }
 
 async fn start(directory: &Path, store: &Store) -> Ingest {
-    Ingest::start(directory, LogSettings::default(), store.clone()).await.unwrap()
+    Ingest::start(directory, LogSettings::default(), store.clone(), &Handle::current())
+        .await
+        .unwrap()
 }
 
 fn dropped(reason: DropReason) -> DroppedEvent {
