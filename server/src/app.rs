@@ -9,6 +9,7 @@ use weir_service::Services;
 use weir_store::Store;
 use weir_store::disk::DiskState;
 
+use crate::capture::BrowserLibrary;
 use crate::config::Config;
 use crate::limits::{Limits, Shares};
 use crate::metrics::Metrics;
@@ -34,6 +35,8 @@ pub struct App {
     pub metrics: Metrics,
     /// Free disk space.
     pub disk: Arc<DiskState>,
+    /// Files for web pages.
+    pub browser_library: BrowserLibrary,
     /// Whether the service is stopping.
     pub stopping: Stopping,
     /// The effective settings.
@@ -69,6 +72,7 @@ impl AppBuilder {
             limits: Arc::new(limits),
             metrics: Metrics::new(),
             disk: store.disk(),
+            browser_library: BrowserLibrary::at(&config.browser_library),
             stopping: Stopping::default(),
             config: Arc::new(config),
         }

@@ -4,9 +4,12 @@ use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use weir_import::ImportError;
+use weir_service::Clock;
 use weir_service::identity::SetupInput;
 
 use crate::config::{Config, ConfigError, Settings};
+use crate::log_tools::{self, LogCommand, LogToolError};
 use crate::logs::{self, BadFilter};
 use crate::serve::{self, ServeError};
 use crate::setup::{self, SetupError, Summary};
@@ -32,6 +35,11 @@ enum Command {
     Setup(SetupArguments),
     /// Print a link that sets up an empty instance in the browser
     SetupLink,
+    /// Bring history in: send files of events to a host
+    Import(weir_import::Arguments),
+    /// Look into the ingest log, or apply it once more
+    #[command(subcommand)]
+    Log(LogCommand),
     /// Print the effective settings, secrets hidden
     Config,
 }
@@ -73,6 +81,12 @@ pub enum CommandError {
     /// `setup` or `setup-link` failed.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// `import` failed.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A command on the ingest log failed.
+    #[error(transparent)]
+    LogTools(#[from] LogToolError),
     /// The settings cannot be written.
     #[error("the settings cannot be printed")]
     Unprintable(#[from] toml::ser::Error),
@@ -91,6 +105,10 @@ impl Cli {
         logs::start(&config)?;
         match self.command {
             Command::Serve => serve::run(config).await?,
+            Command::Import(arguments) => {
+                weir_import::run(&arguments, Clock::default().now()).await?;
+            }
+            Command::Log(command) => log_tools::run(&config, command).await?,
             Command::Config => print(config.to_toml()?.trim_end())?,
             Command::SetupLink => print(&setup::new_link(&config).await?)?,
             Command::Setup(arguments) => {

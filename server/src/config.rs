@@ -68,6 +68,10 @@ settings! {
     metrics_listen: OptionalAddress = OptionalAddress::METRICS, "WEIR_METRICS_LISTEN";
     /// Networks of proxies whose X-Forwarded headers are believed, separated by commas [default: none]
     trusted_proxies: Networks = Networks::default(), "WEIR_TRUSTED_PROXIES";
+    /// Browser library served at /static/: the `dist` folder of the npm package posthog-js, or one file [default: none]
+    browser_library: PathBuf = PathBuf::new(), "WEIR_BROWSER_LIBRARY";
+    /// MaxMind database file: events get the location of their address [default: none]
+    geoip_database: PathBuf = PathBuf::new(), "WEIR_GEOIP_DATABASE";
     /// Free disk space below which the service reports itself not ready [default: 1GiB]
     disk_high: ByteSize = ByteSize(DiskMarks::default().high), "WEIR_DISK_HIGH";
     /// Free disk space below which nothing is written [default: 256MiB]

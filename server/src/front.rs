@@ -16,22 +16,22 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt as _;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Method, StatusCode, Uri, header};
+use http::{Method, StatusCode, Uri};
 use tower::ServiceExt as _;
-use weir_ingest::capture::CapturePath;
 
 use crate::app::App;
+use crate::capture::{self, Endpoint};
 use crate::http::body;
-use crate::http::error::{ApiError, ApiResult, Failure};
+use crate::http::error::{ApiError, ApiResult, ErrorForm, Failure};
 use crate::http::headers::{self, CrossOrigin};
 use crate::http::peer::{self, RequestedUri};
 use crate::http::request_id::{self, RequestId};
-use crate::{capture, probes, router, web};
+use crate::{probes, router, web};
 
 /// A part of the service with its own limits and headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Surface {
-    /// Events from anywhere.
+    /// What client libraries send and ask for, from anywhere.
     Capture,
     /// The management API.
     Api,
@@ -68,7 +68,7 @@ pub struct Front {
 
 /// Where a request goes.
 enum Target {
-    Capture(CapturePath),
+    Capture(Endpoint),
     Probe(probes::Probe),
     Api,
     Web,
@@ -77,8 +77,8 @@ enum Target {
 impl Target {
     fn of(path: &str) -> Self {
         let name = path.strip_suffix('/').unwrap_or(path);
-        if let Some(path) = capture::path(name) {
-            Self::Capture(path)
+        if let Some(endpoint) = Endpoint::at(name) {
+            Self::Capture(endpoint)
         } else if let Some(probe) = probes::Probe::at(name) {
             Self::Probe(probe)
         } else if path.starts_with("/api/") {
@@ -94,6 +94,13 @@ impl Target {
             Self::Probe(_) => Surface::Probe,
             Self::Api => Surface::Api,
             Self::Web => Surface::Web,
+        }
+    }
+
+    fn error_form(&self) -> ErrorForm {
+        match self {
+            Self::Capture(endpoint) => endpoint.error_form(),
+            Self::Probe(_) | Self::Api | Self::Web => ErrorForm::Common,
         }
     }
 }
@@ -116,6 +123,7 @@ impl Front {
         let mut request = request.map(Body::new);
         let target = Target::of(request.uri().path());
         let surface = target.surface();
+        let error_form = target.error_form();
         let method = request.method().clone();
         let cross_origin = CrossOrigin::of(request.headers());
         self.describe(peer, request_id, &mut request);
@@ -131,7 +139,7 @@ impl Front {
             Surface::Web => headers::secure_web(response.headers_mut(), https),
         }
         response.headers_mut().insert(request_id::HEADER, request_id.header());
-        self.fill_in_failure(&mut response, request_id);
+        self.fill_in_failure(error_form, &mut response, request_id);
 
         let status = response.status().as_u16();
         let took = began.elapsed();
@@ -177,7 +185,7 @@ impl Front {
             return ApiError::UriTooLong.into_response();
         }
         match target {
-            Target::Capture(path) => capture::answer(app, path, request).await,
+            Target::Capture(endpoint) => capture::answer(app, endpoint, request).await,
             Target::Probe(probe) => {
                 let (parts, _body) = request.into_parts();
                 probes::answer(app, probe, &parts.method, &parts.uri).await
@@ -220,7 +228,7 @@ impl Front {
     }
 
     /// Writes the body of an error, and the one log line about its cause.
-    fn fill_in_failure(&self, response: &mut Response, request_id: RequestId) {
+    fn fill_in_failure(&self, form: ErrorForm, response: &mut Response, request_id: RequestId) {
         let Some(failure) = response.extensions_mut().remove::<Failure>() else { return };
         let status = response.status();
         if failure.store_failed {
@@ -233,12 +241,8 @@ impl Front {
                 tracing::warn!(cause, request.id = %request_id, "request not served");
             }
         }
-        let body = failure.body(status, request_id);
-        if let Ok(text) = serde_json::to_vec(&body) {
-            *response.body_mut() = Body::from(text);
-            let json = HeaderValue::from_static("application/json");
-            response.headers_mut().insert(header::CONTENT_TYPE, json);
-            response.headers_mut().remove(header::CONTENT_LENGTH);
+        if let Err(error) = failure.write(form, response, request_id) {
+            tracing::error!(%error, request.id = %request_id, "an error body could not be written");
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod front;
 pub mod http;
 pub mod limits;
 pub mod listener;
+pub mod log_tools;
 pub mod logs;
 pub mod metrics;
 pub mod probes;

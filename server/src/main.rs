@@ -9,9 +9,9 @@ use weir_server::background::STACK;
 use weir_server::cli::Cli;
 
 /// Faster than the system's from many threads: a fifth of the work of storing
-/// events was allocating. It keeps more memory than the system's does.
+/// events was allocating.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Threads of the runtime, at least: some wait for the disk.
 const THREADS: usize = 4;

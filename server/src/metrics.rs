@@ -19,7 +19,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use weir_model::outcomes::DropReason;
+use weir_ingest::Outcome;
+use weir_model::outcomes::{DropReason, Warning};
 
 use crate::front::Surface;
 use crate::listener::Answers;
@@ -38,6 +39,8 @@ pub struct Metrics {
     pub events_accepted: Counter,
     /// Events that were not stored although the request was answered with 200.
     pub events_dropped: Family<ReasonLabel, Counter>,
+    /// Events that were stored altered, or for which not all was done.
+    pub events_altered: Family<WarningLabel, Counter>,
     /// Time of the durable append of a request's events.
     pub append_seconds: Histogram,
     /// Bytes of accepted events that cannot be read back yet.
@@ -76,11 +79,28 @@ pub struct ReasonLabel {
     pub reason: Reason,
 }
 
+/// What was altered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct WarningLabel {
+    /// What.
+    pub warning: Altered,
+}
+
 /// A drop reason as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reason(pub DropReason);
 
 impl EncodeLabelValue for Reason {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        EncodeLabelValue::encode(&self.0.code(), encoder)
+    }
+}
+
+/// A warning as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Altered(pub Warning);
+
+impl EncodeLabelValue for Altered {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
         EncodeLabelValue::encode(&self.0.code(), encoder)
     }
@@ -100,6 +120,7 @@ impl Metrics {
         let request_seconds = Family::new_with_constructor(seconds as fn() -> Histogram);
         let events_accepted = Counter::default();
         let events_dropped = Family::default();
+        let events_altered = Family::default();
         let append_seconds = seconds();
         let apply_lag_bytes = Gauge::default();
         let store_errors = Counter::default();
@@ -119,6 +140,11 @@ impl Metrics {
             "capture_events_dropped",
             "Events not stored although the request was answered with 200",
             Family::clone(&events_dropped),
+        );
+        registry.register(
+            "ingest_events_altered",
+            "Events stored altered, or for which not all was done",
+            Family::clone(&events_altered),
         );
         registry.register(
             "ingest_append_seconds",
@@ -147,6 +173,7 @@ impl Metrics {
             request_seconds,
             events_accepted,
             events_dropped,
+            events_altered,
             append_seconds,
             apply_lag_bytes,
             store_errors,
@@ -166,6 +193,19 @@ impl Metrics {
     /// Counts a dropped event.
     pub fn count_drops(&self, reason: DropReason, count: u64) {
         self.events_dropped.get_or_create(&ReasonLabel { reason: Reason(reason) }).inc_by(count);
+    }
+
+    /// Counts what processing did beside storing events.
+    pub fn count_outcomes(&self, outcomes: impl IntoIterator<Item = (Outcome, u64)>) {
+        for (outcome, count) in outcomes {
+            match outcome {
+                Outcome::Dropped(reason) => self.count_drops(reason, count),
+                Outcome::Altered(warning) => {
+                    let label = WarningLabel { warning: Altered(warning) };
+                    self.events_altered.get_or_create(&label).inc_by(count);
+                }
+            }
+        }
     }
 
     /// The page that Prometheus reads.
@@ -211,7 +251,8 @@ mod tests {
 
     use std::time::Duration;
 
-    use weir_model::outcomes::DropReason;
+    use weir_ingest::Outcome;
+    use weir_model::outcomes::{DropReason, Warning};
 
     use super::Metrics;
     use crate::front::Surface;
@@ -221,10 +262,12 @@ mod tests {
         let metrics = Metrics::new();
         metrics.count_request(Surface::Capture, 200, Duration::from_millis(3));
         metrics.count_drops(DropReason::InvalidUuid, 1);
+        metrics.count_outcomes([(Outcome::Altered(Warning::MergeRefused), 2)]);
         let page = metrics.page().unwrap();
         for line in [
             "weir_http_requests_total{surface=\"capture\",status=\"200\"} 1",
             "weir_capture_events_dropped_total{reason=\"invalid_uuid\"} 1",
+            "weir_ingest_events_altered_total{warning=\"cannot_merge_already_identified\"} 2",
             "weir_http_connections 0",
         ] {
             assert!(page.contains(line), "{page}");

@@ -21,8 +21,10 @@ pub enum Probe {
     Live,
     /// `/_readyz`: everything that requests need is there.
     Ready,
-    /// `/_health`: the process answers, as plain text.
+    /// `/_health` and `/_liveness`: the process answers, as plain text.
     Health,
+    /// `/_readiness`: events are accepted, as plain text.
+    Readiness,
 }
 
 /// Parts that readiness asks for.
@@ -40,7 +42,9 @@ impl Probe {
         match path {
             "/_livez" => Some(Self::Live),
             "/_readyz" => Some(Self::Ready),
-            "/_health" => Some(Self::Health),
+            // The last two are the names of the hosted service (ingestion 1.1).
+            "/_health" | "/_liveness" => Some(Self::Health),
+            "/_readiness" => Some(Self::Readiness),
             _ => None,
         }
     }
@@ -50,6 +54,7 @@ impl Probe {
             Self::Live => "/_livez",
             Self::Ready => "/_readyz",
             Self::Health => "/_health",
+            Self::Readiness => "/_readiness",
         }
     }
 }
@@ -61,6 +66,11 @@ pub async fn answer(app: &App, probe: Probe, method: &Method, uri: &Uri) -> Resp
             Probe::Health => "ok".into_response(),
             Probe::Live => Json(json!({ "http": true })).into_response(),
             Probe::Ready => ready(app, uri.query()).await,
+            Probe::Readiness => {
+                let response = ready(app, Some("role=events")).await;
+                let word = if response.status().is_success() { "ok" } else { "not ready" };
+                (response.status(), word).into_response()
+            }
         },
         _ => {
             let mut refusal = ApiError::MethodNotAllowed(method.clone()).into_response();

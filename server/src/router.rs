@@ -23,15 +23,19 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, header};
 use weir_model::scopes::Scope;
 
-use crate::api::{events, organizations, personal_api_keys, projects, users, warnings};
+use crate::api::{
+    definitions, events, groups, organizations, personal_api_keys, persons, projects, users,
+    warnings,
+};
 use crate::app::App;
 use crate::front::RoutePattern;
 use crate::http::credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, Within};
 use crate::http::guards::{
-    AnyKey, EventsRead, Guard, OrganizationRead, OrganizationWrite, ProjectRead, ProjectWrite,
-    UserRead, UserWrite,
+    AnyKey, EventDefinitionsRead, EventsRead, GroupsRead, Guard, OrganizationRead,
+    OrganizationWrite, PersonsRead, ProjectRead, ProjectWrite, PropertyDefinitionsRead, UserRead,
+    UserWrite,
 };
 
 macro_rules! routes {
@@ -61,6 +65,12 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/"                             ProjectRead  projects::get_project;
         PATCH  "/api/projects/{project_id}/"                             ProjectWrite projects::update_project;
         GET    "/api/projects/{project_id}/events/"                      EventsRead   events::list_events;
+        GET    "/api/projects/{project_id}/persons/"                     PersonsRead  persons::list_persons;
+        GET    "/api/projects/{project_id}/persons/{person_id}/"         PersonsRead  persons::get_person;
+        GET    "/api/projects/{project_id}/groups/"                      GroupsRead   groups::list_groups;
+        GET    "/api/projects/{project_id}/groups_types/"                GroupsRead   groups::list_group_types;
+        GET    "/api/projects/{project_id}/event_definitions/"           EventDefinitionsRead    definitions::list_event_definitions;
+        GET    "/api/projects/{project_id}/property_definitions/"        PropertyDefinitionsRead definitions::list_property_definitions;
         GET    "/api/projects/{project_id}/ingestion_warnings/"          ProjectRead  warnings::list_ingestion_warnings;
 
         GET    "/api/users/{user_id}/"                                   UserRead  users::get_user;

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinHandle, JoinSet};
-use weir_ingest::Ingest;
+use weir_ingest::location::{LocationError, Locations};
 use weir_ingest::log::LogSettings;
+use weir_ingest::{Ingest, Surroundings};
 use weir_service::identity::{HashParameters, SetupToken};
 use weir_service::{Clock, Services};
 use weir_store::{Location, Settings as StoreSettings, Store};
@@ -56,6 +57,9 @@ pub enum ServeError {
     /// The ingest log cannot be used.
     #[error(transparent)]
     Ingest(#[from] weir_ingest::StartError),
+    /// The database of locations cannot be used.
+    #[error(transparent)]
+    Locations(#[from] LocationError),
     /// The state of the instance cannot be read.
     #[error("cannot read the state of the instance")]
     Instance(#[from] weir_service::Error),
@@ -118,7 +122,12 @@ impl Server {
         };
         let background = Background::start()?;
         let settings = LogSettings::default();
-        let ingest = Ingest::start(&log, settings, store.clone(), background.handle()).await?;
+        let surroundings = Surroundings {
+            store: store.clone(),
+            applying: background.handle().clone(),
+            locations: open_locations(&config)?,
+        };
+        let ingest = Ingest::start(&log, settings, surroundings).await?;
         let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
         let app = AppBuilder { config, store: store.clone(), services, ingest, limits }.build();
         app.tokens.refresh().await;
@@ -135,7 +144,15 @@ impl Server {
         let front = Front::new(app.clone());
         let accepting = tokio::spawn(listener::serve(tcp, app.clone(), front));
         tracing::info!(%address, "serving");
-        Ok(Self { app, address, store, accepting, watching, _background: background, _passing: passing })
+        Ok(Self {
+            app,
+            address,
+            store,
+            accepting,
+            watching,
+            _background: background,
+            _passing: passing,
+        })
     }
 
     /// Returns when storage fails: the process must end then.
@@ -160,10 +177,7 @@ impl Server {
         }
         self.watching.shutdown().await;
         self.app.ingest.close(FLUSH).await;
-        self.store.close().await?;
-        // When the last handle goes, the engine's task shuts it down once more and
-        // logs an error about that. The process is about to end: it keeps one.
-        std::mem::forget(self.store);
+        self.store.close_at_end().await?;
         tracing::info!("stopped");
         Ok(())
     }
@@ -193,6 +207,16 @@ pub async fn open_store(config: &Config) -> Result<Store, weir_store::Error> {
     Store::open(&location, settings).await
 }
 
+fn open_locations(config: &Config) -> Result<Option<Locations>, LocationError> {
+    let path = &config.geoip_database;
+    if path.as_os_str().is_empty() {
+        return Ok(None);
+    }
+    let locations = Locations::open(path)?;
+    tracing::info!(file = %path.display(), "events get the location of their address");
+    Ok(Some(locations))
+}
+
 /// The disk guard, the progress of ingestion, and the gauges that nobody else sets.
 async fn watch(app: App, store: Store) {
     let mut tick = tokio::time::interval(LOOK);
@@ -200,6 +224,7 @@ async fn watch(app: App, store: Store) {
         tick.tick().await;
         store.check_disk();
         app.ingest.look(Instant::now());
+        app.metrics.count_outcomes(app.ingest.take_outcomes());
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
         let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
         app.metrics.apply_lag_bytes.set(lag);

@@ -92,7 +92,7 @@ pub async fn set_up(config: &Config, input: SetupInput) -> Result<Summary, Setup
     let store = open_store(config).await?;
     let services = Services::new(store.clone(), weir_service::Clock::default());
     let outcome = create(&services, input).await;
-    store.close().await?;
+    store.close_at_end().await?;
     let summary = outcome?;
     forget_link(&link_file(config));
     Ok(summary)
@@ -153,7 +153,7 @@ pub async fn new_link(config: &Config) -> Result<String, SetupError> {
     };
     let services = Services::new(store.clone(), weir_service::Clock::default());
     let issued = services.identity.issue_setup_token().await;
-    store.close().await?;
+    store.close_at_end().await?;
     let token = issued.map_err(told)?.ok_or(SetupError::AlreadySetUp)?;
     let link = link(&origin(config, None), &token.token);
     keep_link(&file, &link).map_err(|source| SetupError::Unkept { file, source })?;

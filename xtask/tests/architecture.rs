@@ -58,6 +58,11 @@ const LAYERS: &[Layer] = &[
         why: "foreign code runs behind its own wall",
     },
     Layer {
+        of: "weir-import",
+        uses: &["weir-model"],
+        why: "an import knows a host by its address only",
+    },
+    Layer {
         of: "weir-app",
         uses: &["weir-model", "weir-service"],
         why: "a server function calls the service, so that pages and API cannot disagree",
@@ -73,6 +78,7 @@ const LAYERS: &[Layer] = &[
             "weir-app",
             "weir-egress",
             "weir-export",
+            "weir-import",
             "weir-ingest",
             "weir-model",
             "weir-plugins",
@@ -169,6 +175,7 @@ const NOT_IN_BROWSER: &[&str] = &[
     "leptos_axum",
     "surrealdb*",
     "tokio",
+    "weir-import",
     "weir-ingest",
     "weir-server",
     "weir-service",

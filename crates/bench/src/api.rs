@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -76,17 +77,46 @@ impl Api {
     /// # Errors
     /// When the answer is not a page.
     pub async fn events(&mut self, query: &str) -> Result<EventPage> {
+        self.of_project("events/", query).await
+    }
+
+    /// Everything in a list of the project, such as `persons/`, page by page.
+    ///
+    /// # Errors
+    /// When an answer is not a page.
+    pub async fn all<T: DeserializeOwned>(&mut self, list: &str) -> Result<Vec<T>> {
+        #[derive(Deserialize)]
+        struct Page<T> {
+            next: Option<String>,
+            results: Vec<T>,
+        }
+        let mut all = Vec::new();
+        let mut next = Some("?limit=1000".to_owned());
+        while let Some(query) = next {
+            let page: Page<T> = self.of_project(list, &query).await?;
+            all.extend(page.results);
+            next = page.next;
+        }
+        Ok(all)
+    }
+
+    /// What is at a path below the project; `query` may also be the address of a
+    /// next page.
+    ///
+    /// # Errors
+    /// When the answer is something else.
+    pub async fn of_project<T: DeserializeOwned>(&mut self, path: &str, query: &str) -> Result<T> {
         // `next` is absolute; the connection is known.
         let path = match query
             .strip_prefix("http://")
             .and_then(|rest| rest.find('/').map(|at| &rest[at..]))
         {
             Some(path) => path.to_owned(),
-            None => format!("{}{query}", events_path(&self.instance)),
+            None => format!("/api/projects/{}/{path}{query}", self.instance.project_id),
         };
         let (status, body) = self.call("GET", &path, "").await?;
         ensure!(status == 200, "{path} answered {status}: {}", String::from_utf8_lossy(&body));
-        serde_json::from_slice(&body).with_context(|| format!("{path} is not a page of events"))
+        serde_json::from_slice(&body).with_context(|| format!("{path} answered something else"))
     }
 
     /// Whether an event can be read.

@@ -165,14 +165,11 @@ impl Writer {
             close(block, &mut added_times, &mut blocks)?;
         }
         let write = ProjectWrite {
-            project: PROJECT,
             blocks,
             uuids,
             head: self.head.clone(),
             is_first,
-            persons: Vec::new(),
-            warnings: Vec::new(),
-            samples: Vec::new(),
+            ..ProjectWrite::new(PROJECT)
         };
         let to = self.position + new.len() as u64;
         let apply = Apply {

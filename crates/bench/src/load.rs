@@ -21,7 +21,7 @@ const AFTER_REFUSAL: Duration = Duration::from_millis(20);
 /// Requests made beforehand, for bodies that cannot be changed in place.
 #[derive(Debug)]
 pub struct Pool {
-    requests: Vec<Vec<u8>>,
+    requests: Arc<[Vec<u8>]>,
     events: usize,
     raw: usize,
     next: AtomicUsize,
@@ -31,7 +31,7 @@ impl Pool {
     /// These requests; answers count as one event each.
     #[must_use]
     pub fn of(requests: Vec<Vec<u8>>) -> Self {
-        Self { requests, events: 1, raw: 0, next: AtomicUsize::new(0) }
+        Self { requests: requests.into(), events: 1, raw: 0, next: AtomicUsize::new(0) }
     }
 
     /// Compressed requests from a template, each with new events.
@@ -45,7 +45,14 @@ impl Pool {
             made.push(template.gzip()?);
         }
         let (events, raw) = (template.count(), template.raw_bytes());
-        Ok(Self { requests: made, events, raw, next: AtomicUsize::new(0) })
+        Ok(Self { requests: made.into(), events, raw, next: AtomicUsize::new(0) })
+    }
+
+    /// The same requests, none of them taken.
+    #[must_use]
+    pub fn untouched(&self) -> Self {
+        let requests = Arc::clone(&self.requests);
+        Self { requests, events: self.events, raw: self.raw, next: AtomicUsize::new(0) }
     }
 
     fn take(&self, again: bool) -> Option<&[u8]> {

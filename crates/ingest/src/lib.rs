@@ -13,9 +13,12 @@
 pub mod batch;
 pub mod capture;
 pub mod live;
+pub mod location;
 pub mod log;
 mod pipeline;
+pub mod replay;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,8 +32,10 @@ use weir_store::{Store, events};
 
 use crate::batch::Sealed;
 use crate::live::LiveFeed;
+use crate::location::Locations;
 use crate::log::{AppendError, Applied, IngestLog, LocalLog, LogError, LogSettings, Offset};
-use crate::pipeline::{Consumer, Progress};
+pub use crate::pipeline::Outcome;
+use crate::pipeline::{Blocks, Care, Consumer, Progress, Spikes, Together};
 
 /// Why ingestion could not start.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +57,17 @@ pub struct Ingest {
     stop: watch::Sender<bool>,
     consumers: Arc<tokio::sync::Mutex<JoinSet<()>>>,
     stall: Arc<Mutex<Stall>>,
+    together: Arc<Together>,
+}
+
+/// What ingestion works with.
+pub struct Surroundings {
+    /// Where events are stored.
+    pub store: Store,
+    /// The runtime that applies them.
+    pub applying: Handle,
+    /// Where addresses are, if the operator has supplied a database.
+    pub locations: Option<Locations>,
 }
 
 /// The last look at the progress of the consumers.
@@ -63,35 +79,26 @@ struct Stall {
 }
 
 impl Ingest {
-    /// Opens the log in `directory` and starts to apply what is in it, on the
-    /// runtime `applying`.
+    /// Opens the log in `directory` and starts to apply what is in it.
     ///
     /// # Errors
     /// When the log cannot be opened or the store cannot be read.
     pub async fn start(
         directory: &Path,
         settings: LogSettings,
-        store: Store,
-        applying: &Handle,
+        surroundings: Surroundings,
     ) -> Result<Self, StartError> {
-        let mut positions = Vec::new();
-        for partition in 0..events::PARTITIONS {
-            positions.push(events::position(&store, partition).await?);
-        }
+        let Surroundings { store, applying, locations } = surroundings;
+        let positions = events::positions(&store).await?;
         let next_arrivals = events::next_arrivals(&store).await?;
         let offsets: Vec<u64> = positions.iter().map(|position| position.offset).collect();
-        let highest = positions.iter().map(|position| {
-            // Within a record: it must be there from its first byte on.
-            position.offset + u64::from(position.index > 0)
-        });
-        let highest = Offset(highest.max().unwrap_or(0));
         let progress = Arc::new(Progress::new(offsets));
-        let lowest = Offset(progress.lowest());
-        let applied = Applied { lowest, highest };
+        let applied = Applied::of(&positions);
         let disk = store.disk();
         let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, applied, disk)?);
-        log.retain(lowest);
+        log.retain(applied.lowest);
         let live = LiveFeed::default();
+        let together = Arc::new(Together::new(locations));
         let stop = watch::channel(false).0;
         let mut consumers = JoinSet::new();
         for (partition, position) in (0..events::PARTITIONS).zip(positions) {
@@ -104,11 +111,15 @@ impl Ingest {
                 store: store.clone(),
                 live: live.clone(),
                 progress: Arc::clone(&progress),
+                together: Arc::clone(&together),
+                blocks: Blocks::default(),
+                care: Care::default(),
+                spikes: Spikes::default(),
             };
-            consumers.spawn_on(consumer.run(stop.subscribe()), applying);
+            consumers.spawn_on(consumer.run(stop.subscribe()), &applying);
         }
         let consumers = Arc::new(tokio::sync::Mutex::new(consumers));
-        Ok(Self { log, progress, live, stop, consumers, stall: Arc::default() })
+        Ok(Self { log, progress, live, stop, consumers, stall: Arc::default(), together })
     }
 
     /// Appends a batch; resolves when it is on stable storage. A batch with
@@ -140,6 +151,12 @@ impl Ingest {
     #[must_use]
     pub fn recovery(&self) -> &log::Recovery {
         self.log.recovery()
+    }
+
+    /// What processing skipped and altered since this was asked last, counted.
+    #[must_use]
+    pub fn take_outcomes(&self) -> HashMap<Outcome, u64> {
+        self.together.take_outcomes()
     }
 
     /// Returns when everything acknowledged so far is readable.

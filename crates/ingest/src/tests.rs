@@ -16,14 +16,30 @@ use crate::capture::DroppedEvent;
 
 const PROJECT: ProjectId = ProjectId(1);
 
-async fn store() -> Store {
+/// Name of an event that processing falls over.
+pub(crate) const POISON: &str = "poison";
+
+/// Falls over the event of that name, as a defect would.
+pub(crate) fn stumble(event: &crate::capture::AcceptedEvent) {
+    assert_ne!(event.event, POISON, "a defect");
+}
+
+pub(crate) async fn store() -> Store {
     Store::open(&Location::Memory, Settings::default()).await.unwrap()
 }
 
-async fn start(directory: &Path, store: &Store) -> Ingest {
-    Ingest::start(directory, LogSettings::default(), store.clone(), &Handle::current())
-        .await
-        .unwrap()
+pub(crate) async fn start(directory: &Path, store: &Store) -> Ingest {
+    start_with(directory, store, None).await
+}
+
+pub(crate) async fn start_with(
+    directory: &Path,
+    store: &Store,
+    locations: Option<Locations>,
+) -> Ingest {
+    let (store, applying) = (store.clone(), Handle::current());
+    let surroundings = Surroundings { store, applying, locations };
+    Ingest::start(directory, LogSettings::default(), surroundings).await.unwrap()
 }
 
 fn dropped(reason: DropReason) -> DroppedEvent {
@@ -126,8 +142,8 @@ async fn a_person_beyond_its_size_is_kept_as_it_was_and_counted() {
     ingest.applied().await;
     assert_eq!(all(&store).await.len(), 3);
     let id = persons::first_id(PROJECT, "ada");
-    let ada = persons::by_ids(&store, PROJECT, &[id]).await.unwrap().remove(0);
-    let properties: serde_json::Value = serde_json::from_str(&ada.person.properties).unwrap();
+    let ada = persons::resolve(&store, PROJECT, [id]).await.unwrap().remove(&id).unwrap();
+    let properties: serde_json::Value = serde_json::from_str(&ada.properties).unwrap();
     assert_eq!(
         (&properties["a"], &properties["b"]),
         (&serde_json::Value::Null, &"xxxxxxxxxx".into())
@@ -165,10 +181,10 @@ async fn events_of_one_distinct_id_keep_their_order() {
     }
     ingest.applied().await;
     let id = persons::first_id(PROJECT, "ada");
-    let found = persons::by_ids(&store, PROJECT, &[id]).await.unwrap();
-    let properties: serde_json::Value = serde_json::from_str(&found[0].person.properties).unwrap();
+    let found = persons::resolve(&store, PROJECT, [id]).await.unwrap().remove(&id).unwrap();
+    let properties: serde_json::Value = serde_json::from_str(&found.properties).unwrap();
     assert_eq!((&properties["first"], &properties["last"]), (&0.into(), &29.into()));
-    assert_eq!(found[0].person.distinct_ids, ["ada"]);
+    assert_eq!(found.distinct_ids, ["ada"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,8 +5,10 @@
 //! What does not: I/O, the clock, randomness, frameworks. The crate builds for
 //! the browser, so it depends on `serde`, `uuid` and `chrono` only.
 
+pub mod definitions;
 pub mod errors;
 pub mod events;
+pub mod groups;
 pub mod ids;
 pub mod keys;
 pub mod live;

@@ -132,6 +132,30 @@ outcomes! {
     NotAnEvent = "not_an_event", "not-an-event",
         "Recordings and performance entries are not stored as events.",
         "Nothing is wrong; switch recording off in the library to save traffic.";
+    EventNameTooLong = "event_name_too_long", "event-name-too-long",
+        "The event name is longer than 200 characters, which the newer protocol does not cut.",
+        "Use short fixed names and put what varies into `properties`.";
+    DistinctIdTooLarge = "distinct_id_too_large", "distinct-id-too-large",
+        "The distinct id is longer than 200 characters, which the newer protocol does not cut.",
+        "Use an id of at most 200 characters.";
+    InvalidEventTimestamp = "invalid_event_timestamp", "invalid-event-timestamp",
+        "The time of the event is missing or cannot be read, and the newer protocol asks for one.",
+        "Send `timestamp` as ISO 8601 with a zone, such as 2026-06-01T10:00:00Z.";
+    ProfileSwitchedOff = "profile_switched_off", "profile-switched-off",
+        "The event is about a person or a group, but says that persons are not to be processed.",
+        "Leave `$process_person_profile` out of identify, alias, merge and group calls.";
+    InvalidGroupSet = "invalid_group_set", "invalid-group-set",
+        "The `$group_set` of a `$groupidentify` is not an object.",
+        "Send `$group_set` as an object of names and values, or leave it out.";
+    GroupKeyTooLong = "group_key_too_long", "group-key-too-long",
+        "The `$group_key` of a `$groupidentify` is longer than 400 characters.",
+        "Use a short fixed key for every group, such as its number.";
+    NotProcessed = "not_processed", "not-processed",
+        "Processing the event failed every time, so that it was left out to let the others go on.",
+        "This is a defect of Weir: report it with the sample and the message in the log.";
+    UnreadableRecord = "unreadable_record", "unreadable-record",
+        "Events of the ingest log could not be read by this version of the program.",
+        "A copy is in `log/quarantine` of the data directory: start the version that wrote it.";
     DuplicateUuid = "duplicate_uuid", "duplicate-uuid",
         "An event with the same uuid is already stored.",
         "Nothing is wrong after a retry; otherwise give every event a uuid of its own.";
@@ -163,9 +187,39 @@ outcomes! {
     CookielessModeNotBoolean = "cookieless_mode_not_boolean", "cookieless-mode-not-boolean",
         "`$cookieless_mode` was neither true nor false and has no effect.",
         "Send `$cookieless_mode` as true or false, or leave it out.";
+    InvalidOption = "invalid_option", "invalid-option",
+        "An option or a session of the newer protocol had the wrong type and was ignored.",
+        "Send the switches among the `options` as true or false, and ids as texts.";
     InvalidPersonUpdate = "invalid_person_update", "invalid-person-update",
         "A `$set`, `$set_once` or `$unset` beside the properties had the wrong type and was ignored.",
         "Send `$set` and `$set_once` as objects, and `$unset` as a list of names.";
+    InvalidProfileFlag = "invalid_process_person_profile", "invalid-process-person-profile",
+        "`$process_person_profile` was neither true nor false and has no effect.",
+        "Send `$process_person_profile` as true or false, or leave it out.";
+    MergeIdIllegal = "illegal_merge_id", "illegal-merge-id",
+        "Persons were not merged because an id stands for no single person, such as `null` or `anonymous`.",
+        "Identify people by an id that nobody else has.";
+    MergeRefused = "cannot_merge_already_identified", "cannot-merge-already-identified",
+        "Persons were not merged because they had been identified as different people before.",
+        "Call reset when somebody signs out; to join identified people use `$merge_dangerously`.";
+    TooManyGroupTypes = "too_many_group_types", "too-many-group-types",
+        "The project has five group types already, so that another one was ignored.",
+        "Use few group types; what distinguishes groups of one type belongs into their properties.";
+    InvalidGroups = "invalid_groups", "invalid-groups",
+        "`$groups` was not an object and was ignored.",
+        "Send `$groups` as an object of group types and keys.";
+    GroupTooLarge = "group_too_large", "group-too-large",
+        "The properties of the group would be larger than 512 KiB, so the group was not changed.",
+        "Keep few properties on groups and put the rest into events.";
+    TooManyNames = "too_many_names", "too-many-names",
+        "The project uses more than 10,000 names, so that a new one is not offered for choosing.",
+        "Use fixed names and put what varies into the values of `properties`.";
+    DistinctIdSpike = "spike_of_distinct_id", "spike-of-distinct-id",
+        "One distinct id sent more than 1,000 events a second for ten seconds; nothing was dropped.",
+        "Look whether many senders share one id, such as a constant in a server, or a loop.";
+    ProjectSpike = "spike_of_project", "spike-of-project",
+        "The project sent ten times as many events as usual; nothing was dropped.",
+        "Look at the live list: a release, a loop or a script may send more than is meant.";
     PersonTooLarge = "person_too_large", "person-too-large",
         "The properties of the person would be larger than 512 KiB, so the person was not changed.",
         "Keep few properties on persons: `$unset` what is not needed, and put the rest into events.";

@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 pub struct PersonRef {
     /// Id.
     pub id: PersonId,
-    /// Distinct ids that lead to this person.
+    /// Distinct ids that lead to this person, the main one first.
     pub distinct_ids: Vec<String>,
     /// JSON object text.
     pub properties: String,
@@ -16,4 +16,19 @@ pub struct PersonRef {
     pub created_at: Timestamp,
     /// Whether an identifying event named it.
     pub is_identified: bool,
+}
+
+/// Which persons are asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PersonQuery {
+    /// How many at most.
+    pub limit: u64,
+    /// How many to pass over.
+    pub offset: u64,
+    /// The first id to look at.
+    pub after: Option<PersonId>,
+    /// The person that this distinct id leads to.
+    pub distinct_id: Option<String>,
+    /// Text within a distinct id, a name or an e-mail address.
+    pub search: Option<String>,
 }

@@ -50,8 +50,17 @@ objects! {
 
 impl ScopeObject {
     /// The objects that guard something in Weir today: what the key form offers.
-    pub const OFFERED: &'static [Self] =
-        &[Self::Organization, Self::Project, Self::Event, Self::Query, Self::User];
+    pub const OFFERED: &'static [Self] = &[
+        Self::Organization,
+        Self::Project,
+        Self::Event,
+        Self::Query,
+        Self::Person,
+        Self::Group,
+        Self::EventDefinition,
+        Self::PropertyDefinition,
+        Self::User,
+    ];
 }
 
 /// Read or write. Writing includes reading.

@@ -92,9 +92,7 @@ impl Events {
     ) -> Result<HashMap<PersonId, PersonRef>> {
         let ids: HashSet<PersonId> =
             events.iter().map(|e| persons::first_id(project, &e.distinct_id)).collect();
-        let ids: Vec<PersonId> = ids.into_iter().collect();
-        let found = persons::by_ids(&self.core.store, project, &ids).await?;
-        Ok(found.into_iter().map(|found| (found.person.id, found.person)).collect())
+        Ok(persons::resolve(&self.core.store, project, ids).await?)
     }
 }
 

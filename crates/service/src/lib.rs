@@ -11,11 +11,14 @@
 pub mod clock;
 pub mod ctx;
 mod current;
+pub mod definitions;
 pub mod error;
 pub mod events;
+pub mod groups;
 pub mod identity;
 pub mod keys;
 pub mod organizations;
+pub mod persons;
 pub mod policy;
 pub mod projects;
 pub mod secrets;
@@ -49,6 +52,12 @@ pub struct Services {
     pub users: users::Users,
     /// Stored events, read back.
     pub events: events::Events,
+    /// Persons, read back.
+    pub persons: persons::Persons,
+    /// Groups, read back.
+    pub groups: groups::Groups,
+    /// Names in use, read back.
+    pub definitions: definitions::Definitions,
     /// The clock all of them read.
     pub clock: Clock,
 }
@@ -70,7 +79,10 @@ impl Services {
             organizations: organizations::Organizations::new(Arc::clone(&core)),
             projects: projects::Projects::new(Arc::clone(&core)),
             users: users::Users::new(Arc::clone(&core)),
-            events: events::Events::new(core),
+            events: events::Events::new(Arc::clone(&core)),
+            persons: persons::Persons::new(Arc::clone(&core)),
+            groups: groups::Groups::new(Arc::clone(&core)),
+            definitions: definitions::Definitions::new(core),
             clock,
         }
     }

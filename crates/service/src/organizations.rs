@@ -157,8 +157,9 @@ impl Organizations {
     /// [`Error::MissingScope`].
     pub async fn get(&self, org: &OrgCtx) -> Result<Organization> {
         policy::check(org, Action::ReadOrganization)?;
-        let row = rows::get(&self.core.store, org.organization).await?;
-        self.show(org, row).await
+        let found = rows::get_whole(&self.core.store, org.organization).await?;
+        let (row, contents) = found.ok_or(Error::NotFound(NOT_FOUND))?;
+        Ok(shown(row, org.level, contents))
     }
 
     /// Changes the organization's settings.

@@ -143,6 +143,18 @@ impl Store {
     pub async fn close(&self) -> Result<(), Error> {
         self.db.close().await
     }
+
+    /// The same where the process is about to end. When the last handle goes,
+    /// the engine's task shuts it down once more and logs errors about that: the
+    /// process keeps one.
+    ///
+    /// # Errors
+    /// As [`Store::close`].
+    pub async fn close_at_end(self) -> Result<(), Error> {
+        let closed = self.close().await;
+        std::mem::forget(self);
+        closed
+    }
 }
 
 /// What statements may do: built-in functions, nothing outside the engine.

@@ -18,8 +18,10 @@ mod migrations;
 #[cfg(test)]
 mod tests;
 
+pub mod definitions;
 pub mod disk;
 pub mod events;
+pub mod groups;
 pub mod ids;
 pub mod instance;
 pub mod keys;
@@ -31,6 +33,7 @@ pub mod organizations;
 pub mod persons;
 pub mod projects;
 pub mod sessions;
+mod spread;
 pub mod throttle;
 pub mod users;
 pub mod warnings;

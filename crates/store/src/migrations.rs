@@ -15,10 +15,19 @@ struct Migration {
 }
 
 /// All migrations, in order.
-const ALL: &[Migration] = &[Migration {
-    version: 1,
-    statement: Statement::write("migration 1", include_str!("migrations/0001_first.surql")),
-}];
+const ALL: &[Migration] = &[
+    Migration {
+        version: 1,
+        statement: Statement::write("migration 1", include_str!("migrations/0001_first.surql")),
+    },
+    Migration {
+        version: 2,
+        statement: Statement::write(
+            "migration 2",
+            include_str!("migrations/0002_processing.surql"),
+        ),
+    },
+];
 
 const APPLIED: Statement = Statement::read(
     "migrations applied",

@@ -167,6 +167,18 @@ macro_rules! write_organization {
 }
 pub(crate) use write_organization;
 
+/// What the organization `$organization` contains, as [`StoredContents`].
+macro_rules! contents_of {
+    () => {
+        "{
+            members: count(SELECT VALUE 1
+                           FROM membership:[$organization]..=[$organization, ..]),
+            projects: (SELECT * FROM (SELECT VALUE type::record('project', record::id(id)[1])
+                       FROM org_project:[$organization]..=[$organization, ..])),
+        }"
+    };
+}
+
 const GET: Statement = Statement::read(
     "organizations get",
     "SELECT * FROM type::record('organization', $organization);",
@@ -179,6 +191,34 @@ const GET: Statement = Statement::read(
 pub async fn get(store: &Store, id: OrganizationId) -> Result<Option<OrganizationRow>> {
     let mut answer = store.db.run(GET, bind! { organization: id.0 }).await?;
     Ok(answer.row::<Stored>(0)?.map(OrganizationRow::from))
+}
+
+#[derive(Debug, SurrealValue)]
+struct StoredWhole {
+    row: Stored,
+    contents: StoredContents,
+}
+
+const GET_WHOLE: Statement = Statement::read(
+    "organizations get whole",
+    concat!(
+        "SELECT VALUE { row: $this, contents: ",
+        contents_of!(),
+        " } FROM type::record('organization', $organization);"
+    ),
+);
+
+/// The organization with this id, and what it contains.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn get_whole(
+    store: &Store,
+    id: OrganizationId,
+) -> Result<Option<(OrganizationRow, Contents)>> {
+    let mut answer = store.db.run(GET_WHOLE, bind! { organization: id.0 }).await?;
+    let found = answer.row::<StoredWhole>(0)?;
+    Ok(found.map(|found| (found.row.into(), found.contents.into())))
 }
 
 const LEVEL: Statement = Statement::read(
@@ -239,14 +279,18 @@ struct StoredContents {
     projects: Vec<projects::Stored>,
 }
 
+impl From<StoredContents> for Contents {
+    fn from(stored: StoredContents) -> Self {
+        Self {
+            member_count: u64::try_from(stored.members).unwrap_or(0),
+            projects: stored.projects.into_iter().map(|p| ProjectRow::from(p).brief).collect(),
+        }
+    }
+}
+
 const CONTENTS: Statement = Statement::read(
     "organizations contents",
-    "RETURN $organizations.map(|$organization| {
-         members: count(SELECT VALUE 1
-                        FROM membership:[$organization]..=[$organization, ..]),
-         projects: (SELECT * FROM (SELECT VALUE type::record('project', record::id(id)[1])
-                    FROM org_project:[$organization]..=[$organization, ..])),
-     });",
+    concat!("RETURN $organizations.map(|$organization| ", contents_of!(), ");"),
 );
 
 /// What these organizations contain, in the order of `ids`.
@@ -257,11 +301,7 @@ pub async fn contents(store: &Store, ids: &[OrganizationId]) -> Result<Vec<Conte
     let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
     let mut answer = store.db.run(CONTENTS, bind! { organizations: ids }).await?;
     let found = answer.rows::<StoredContents>(0)?;
-    let shown = |stored: StoredContents| Contents {
-        member_count: u64::try_from(stored.members).unwrap_or(0),
-        projects: stored.projects.into_iter().map(|p| ProjectRow::from(p).brief).collect(),
-    };
-    Ok(found.into_iter().map(shown).collect())
+    Ok(found.into_iter().map(Contents::from).collect())
 }
 
 const CREATE: Statement =

@@ -2,47 +2,114 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `person` | `[project, uuid]` | distinct ids, properties as JSON text, version |
+//! | `person` | `[project, uuid]` | a person, or where that person went in a merge |
 //!
-//! A person's uuid follows from the distinct id it was first seen with
-//! ([`first_id`]), so the common look-up is one point get. Ids that lead
-//! elsewhere come with merges.
+//! Every distinct id has a uuid of its own ([`first_id`]), so the common
+//! look-up is one point get. The record there is the person, or, after a merge,
+//! a pointer to the person that the distinct id belongs to now. Pointers stay
+//! for ever: events that came before a merge follow them when they are read.
 
-use surrealdb::types::{RecordId, RecordIdKey, SurrealValue, Value};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use surrealdb::types::{Object, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::{Uuid, uuid};
 use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId, Timestamp};
 
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::events::PersonWrite;
-use crate::{Result, Store};
+use crate::spread::Spread;
+use crate::{Error, Result, Store};
 
 /// Namespace of person ids (ingestion 4.2). Never changes: stored ids follow from it.
 const NAMESPACE: Uuid = uuid!("932979b4-65c3-4424-8467-0b66ec27bc22");
 /// How many records are fetched with one statement.
 const FETCH: usize = 256;
+/// Pointers that are followed from one record to the next, as a guard against
+/// damage: every merge adds one at most.
+const HOPS: usize = 10_000;
 
 const BY_ID: Statement = Statement::read("persons by id", "SELECT * FROM $ids;");
+const PAGE: &str = "persons in order";
 
-/// A person as stored.
+/// What is stored at the id of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Person {
-    /// What events show of it.
-    pub person: PersonRef,
+pub struct Stored {
+    /// The id.
+    pub id: PersonId,
     /// Rises with every change.
     pub version: i64,
+    /// The person, or where it went.
+    pub state: PersonState,
+}
+
+/// A person, or where it went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PersonState {
+    /// A person.
+    Person(Facts),
+    /// Merged into another.
+    Merged(Merged),
+}
+
+/// What is known of a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// Distinct ids that lead to it, the main one first.
+    pub distinct_ids: Vec<String>,
+    /// JSON object text.
+    pub properties: String,
+    /// When it was first seen, microseconds.
+    pub created_at: i64,
+    /// Whether an identifying event named it.
+    pub is_identified: bool,
+}
+
+/// Where a person, or a distinct id that never had one, went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Merged {
+    /// The person it belongs to since.
+    pub into: PersonId,
+    /// Time of the event that joined them, microseconds.
+    pub at: i64,
+    /// That event.
+    pub by: Uuid,
+}
+
+/// A record to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonWrite {
+    /// The id.
+    pub id: PersonId,
+    /// What is to be there.
+    pub state: PersonState,
+    /// Version it was changed from; `None`: nothing was there.
+    pub expected: Option<i64>,
+    /// Version afterwards.
+    pub version: i64,
+}
+
+/// A page of persons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonPage {
+    /// The persons, in order of their ids.
+    pub persons: Vec<PersonRef>,
+    /// Where the next page begins; `None`: there is none.
+    pub next: Option<PersonId>,
 }
 
 #[derive(SurrealValue)]
 struct Row {
     id: RecordId,
-    distinct_ids: Vec<String>,
-    properties: String,
-    created_at: i64,
-    is_identified: bool,
     version: i64,
-    expected: Option<i64>,
+    distinct_ids: Option<Vec<String>>,
+    properties: Option<String>,
+    created_at: Option<i64>,
+    is_identified: Option<bool>,
+    merged_into: Option<Uuid>,
+    merged_at: Option<i64>,
+    merged_by: Option<Uuid>,
 }
 
 /// The id of the person that a distinct id creates.
@@ -51,49 +118,173 @@ pub fn first_id(project: ProjectId, distinct_id: &str) -> PersonId {
     PersonId(Uuid::new_v5(&NAMESPACE, format!("{project}:{distinct_id}").as_bytes()))
 }
 
-/// The persons among these ids, in no particular order.
+/// What is stored at these ids, in no particular order.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn by_ids(store: &Store, project: ProjectId, ids: &[PersonId]) -> Result<Vec<Person>> {
-    let mut persons = Vec::new();
+pub async fn by_ids(store: &Store, project: ProjectId, ids: &[PersonId]) -> Result<Vec<Stored>> {
+    let mut found = Vec::new();
     for chunk in ids.chunks(FETCH) {
         let ids: Vec<_> = chunk.iter().map(|id| key(project, *id)).collect();
         let rows: Vec<Row> = store.db.run(BY_ID, bind! { ids: ids }).await?.rows(0)?;
-        persons.extend(rows.into_iter().filter_map(|row| {
-            let RecordIdKey::Array(parts) = &row.id.key else { return None };
-            let Some(Value::Uuid(uuid)) = parts.get(1) else { return None };
-            Some(Person {
-                person: PersonRef {
-                    id: PersonId(Uuid::from_bytes(*uuid.as_bytes())),
-                    distinct_ids: row.distinct_ids,
-                    properties: row.properties,
-                    created_at: Timestamp::from_micros(row.created_at),
-                    is_identified: row.is_identified,
-                },
-                version: row.version,
-            })
-        }));
+        for row in rows {
+            found.push(stored(row, BY_ID.name)?);
+        }
     }
-    Ok(persons)
+    Ok(found)
 }
 
-/// A person's row as a change writes it.
-pub(crate) fn row(project: ProjectId, person: &PersonWrite) -> Value {
-    Row {
-        id: key(project, person.id),
-        distinct_ids: person.distinct_ids.clone(),
-        properties: person.properties.clone(),
-        created_at: person.created_at,
-        is_identified: person.is_identified,
-        version: person.version,
-        expected: person.expected,
+/// The persons that these ids lead to, by the id that was asked for. Ids of
+/// nobody are left out.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn resolve(
+    store: &Store,
+    project: ProjectId,
+    ids: impl IntoIterator<Item = PersonId>,
+) -> Result<HashMap<PersonId, PersonRef>> {
+    // Who asked, by the id that has to be looked at next.
+    let mut open: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
+    for id in ids {
+        let asked = open.entry(id).or_default();
+        if asked.is_empty() {
+            asked.push(id);
+        }
     }
-    .into_value()
+    let mut people = HashMap::new();
+    for _ in 0..HOPS {
+        if open.is_empty() {
+            break;
+        }
+        let wanted: Vec<PersonId> = open.keys().copied().collect();
+        let mut further: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
+        for record in by_ids(store, project, &wanted).await? {
+            let asked = open.remove(&record.id).unwrap_or_default();
+            match record.state {
+                PersonState::Person(facts) => {
+                    let person = shown(record.id, facts);
+                    people.extend(asked.into_iter().map(|id| (id, person.clone())));
+                }
+                PersonState::Merged(merged) => {
+                    further.entry(merged.into).or_default().extend(asked);
+                }
+            }
+        }
+        open = further;
+    }
+    Ok(people)
+}
+
+/// Persons in order of their ids from `from` on, at most `limit` of those that
+/// `wanted` takes. Looks at about `most` records at most: then the page is
+/// shorter, and the next one goes on behind them.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn page(
+    store: &Store,
+    project: ProjectId,
+    from: Option<PersonId>,
+    limit: usize,
+    most: usize,
+    mut wanted: impl FnMut(&PersonRef) -> bool,
+) -> Result<PersonPage> {
+    let mut persons = Vec::new();
+    let next = spread(project)
+        .walk(store, from.map(|id| id.0), most, |row| {
+            let row = Row::from_value(row).map_err(|e| wrong(PAGE, e.message()))?;
+            let record = stored(row, PAGE)?;
+            let PersonState::Person(facts) = record.state else {
+                return Ok(ControlFlow::Continue(()));
+            };
+            let person = shown(record.id, facts);
+            if wanted(&person) {
+                if persons.len() == limit {
+                    return Ok(ControlFlow::Break(person.id.0));
+                }
+                persons.push(person);
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+        .await?;
+    Ok(PersonPage { persons, next: next.map(PersonId) })
+}
+
+/// Removes all persons of a project, piece by piece.
+///
+/// # Errors
+/// When the store cannot be written; a further call goes on.
+pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
+    spread(project).purge(store).await
+}
+
+/// A record as a change writes it, without its id.
+pub(crate) fn content(write: &PersonWrite) -> Value {
+    let version = Value::Number(write.version.into());
+    let mut object = Object::new();
+    object.insert("version", version);
+    match &write.state {
+        PersonState::Person(facts) => {
+            object.insert("distinct_ids", facts.distinct_ids.clone());
+            object.insert("properties", facts.properties.clone());
+            object.insert("created_at", facts.created_at);
+            object.insert("is_identified", facts.is_identified);
+        }
+        PersonState::Merged(merged) => {
+            object.insert("merged_into", merged.into.0);
+            object.insert("merged_at", merged.at);
+            object.insert("merged_by", merged.by);
+        }
+    }
+    Value::Object(object)
+}
+
+fn spread(project: ProjectId) -> Spread {
+    Spread { table: "person", prefix: vec![project.0] }
 }
 
 /// `person:[project, uuid]`
 pub(crate) fn key(project: ProjectId, id: PersonId) -> RecordId {
-    let parts = vec![Value::Number(project.0.into()), Value::Uuid(id.0.into())];
-    RecordId::new("person", RecordIdKey::Array(parts.into()))
+    spread(project).key(id.0)
+}
+
+fn stored(row: Row, statement: &'static str) -> Result<Stored> {
+    let RecordIdKey::Array(parts) = &row.id.key else {
+        return Err(wrong(statement, "unexpected id"));
+    };
+    let Some(Value::Uuid(uuid)) = parts.get(1) else {
+        return Err(wrong(statement, "unexpected id"));
+    };
+    let state = match row.merged_into {
+        Some(into) => PersonState::Merged(Merged {
+            into: PersonId(into),
+            at: row.merged_at.unwrap_or_default(),
+            by: row.merged_by.unwrap_or_default(),
+        }),
+        None => PersonState::Person(Facts {
+            distinct_ids: row.distinct_ids.unwrap_or_default(),
+            properties: row
+                .properties
+                .ok_or_else(|| wrong(statement, "a person without properties"))?,
+            created_at: row.created_at.unwrap_or_default(),
+            is_identified: row.is_identified.unwrap_or_default(),
+        }),
+    };
+    let id = PersonId(Uuid::from_bytes(*uuid.as_bytes()));
+    Ok(Stored { id, version: row.version, state })
+}
+
+fn wrong(statement: &'static str, detail: &str) -> Error {
+    Error::Shape { statement, detail: detail.to_owned() }
+}
+
+fn shown(id: PersonId, facts: Facts) -> PersonRef {
+    PersonRef {
+        id,
+        distinct_ids: facts.distinct_ids,
+        properties: facts.properties,
+        created_at: Timestamp::from_micros(facts.created_at),
+        is_identified: facts.is_identified,
+    }
 }

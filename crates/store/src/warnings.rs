@@ -2,7 +2,7 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `ingestion_warning` | `[project, code, partition]` | count, first and last time |
+//! | `ingestion_warning` | `[project, code, partition]` | count, first and last time, the last few samples |
 //! | `ingestion_sample` | `[project, partition, slot]` | one skipped event; slots are used in turn, so storage is bounded |
 
 use surrealdb::types::{RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue, Value};
@@ -30,9 +30,11 @@ pub struct Counted {
     pub first_at: Timestamp,
     /// Last time.
     pub last_at: Timestamp,
+    /// Some of them, newest first.
+    pub samples: Vec<Skipped>,
 }
 
-/// One skipped event.
+/// One skipped or altered event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// Unique within the project.
@@ -55,6 +57,16 @@ struct CountRow {
     count: i64,
     first_at: i64,
     last_at: i64,
+    samples: Option<Vec<Kept>>,
+}
+
+/// A sample beside its count.
+#[derive(SurrealValue)]
+struct Kept {
+    received_at: i64,
+    event: Option<String>,
+    distinct_id: Option<String>,
+    payload: String,
 }
 
 #[derive(SurrealValue)]
@@ -80,22 +92,46 @@ pub async fn counts(store: &Store, project: ProjectId) -> Result<Vec<Counted>> {
     for row in rows {
         let RecordIdKey::Array(parts) = &row.id.key else { continue };
         let Some(Value::String(code)) = parts.get(1) else { continue };
+        let kept = row.samples.unwrap_or_default().into_iter();
         let seen = Counted {
             code: code.clone(),
             count: u64::try_from(row.count).unwrap_or(0),
             first_at: Timestamp::from_micros(row.first_at),
             last_at: Timestamp::from_micros(row.last_at),
+            samples: kept.map(|kept| skipped(code, kept)).collect(),
         };
         match counts.iter_mut().find(|c| c.code == seen.code) {
             Some(present) => {
                 present.count += seen.count;
                 present.first_at = present.first_at.min(seen.first_at);
                 present.last_at = present.last_at.max(seen.last_at);
+                present.samples.extend(seen.samples);
             }
             None => counts.push(seen),
         }
     }
+    for counted in &mut counts {
+        counted.samples.sort_by_key(|sample| std::cmp::Reverse(sample.received_at));
+    }
     Ok(counts)
+}
+
+impl From<Sample> for Kept {
+    fn from(sample: Sample) -> Self {
+        let Sample { code: _, received_at, event, distinct_id, payload } = sample;
+        Self { received_at, event, distinct_id, payload }
+    }
+}
+
+fn skipped(code: &str, kept: Kept) -> Skipped {
+    Skipped {
+        key: String::new(),
+        code: code.to_owned(),
+        received_at: Timestamp::from_micros(kept.received_at),
+        event: kept.event,
+        distinct_id: kept.distinct_id,
+        payload: kept.payload,
+    }
 }
 
 /// The kept samples of a project, newest first.
@@ -137,6 +173,7 @@ pub(crate) fn count_row(project: ProjectId, partition: u16, warning: WarningCoun
         count: warning.count,
         first_at: warning.seen.from,
         last_at: warning.seen.to,
+        samples: Some(warning.sample.into_iter().map(Kept::from).collect()),
     }
     .into_value()
 }

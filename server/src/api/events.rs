@@ -8,12 +8,12 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 use weir_model::errors::FieldError;
 use weir_model::events::{Event, EventQuery};
-use weir_model::ids::PersonId;
-use weir_model::persons::PersonRef;
 use weir_model::time::Timestamp;
 
+use super::persons::{self, PersonAnswer};
+use super::stored_object;
 use crate::app::App;
-use crate::http::error::{ApiError, ApiResult};
+use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject};
 use crate::http::guards::EventsRead;
 use crate::http::pagination::Listing;
@@ -50,23 +50,6 @@ pub struct EventAnswer {
     pub elements_chain: String,
     /// Whether it was imported.
     pub historical: bool,
-}
-
-/// The person of an event.
-#[derive(Debug, Serialize)]
-pub struct PersonAnswer {
-    /// Id.
-    pub id: PersonId,
-    /// The same.
-    pub uuid: PersonId,
-    /// Distinct ids that lead to this person.
-    pub distinct_ids: Vec<String>,
-    /// Properties.
-    pub properties: Box<RawValue>,
-    /// When it was first seen.
-    pub created_at: Timestamp,
-    /// Whether an identifying event named it.
-    pub is_identified: bool,
 }
 
 /// Stored events of a project.
@@ -128,25 +111,9 @@ fn answer(event: Event) -> ApiResult<EventAnswer> {
         event: event.event,
         timestamp: event.timestamp,
         created_at: event.created_at,
-        properties: object(event.properties)?,
-        person: event.person.map(person).transpose()?,
+        properties: stored_object(event.properties)?,
+        person: event.person.map(persons::answer).transpose()?,
         elements_chain: event.elements_chain,
         historical: event.historical,
     })
-}
-
-fn person(person: PersonRef) -> ApiResult<PersonAnswer> {
-    Ok(PersonAnswer {
-        id: person.id,
-        uuid: person.id,
-        distinct_ids: person.distinct_ids,
-        properties: object(person.properties)?,
-        created_at: person.created_at,
-        is_identified: person.is_identified,
-    })
-}
-
-fn object(text: String) -> ApiResult<Box<RawValue>> {
-    RawValue::from_string(text)
-        .map_err(|_| ApiError::internal("stored properties are not valid JSON"))
 }

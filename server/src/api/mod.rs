@@ -4,9 +4,12 @@
 //! handler enters (its extractors did), calls a service, and answers.
 //! What does not: rules (`weir-service`), paths and scopes (`router`).
 
+pub mod definitions;
 pub mod events;
+pub mod groups;
 pub mod organizations;
 pub mod personal_api_keys;
+pub mod persons;
 pub mod projects;
 pub mod users;
 pub mod warnings;
@@ -15,9 +18,10 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use weir_service::{Ctx, policy};
 
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, ApiResult};
 
 /// A new resource: 201 with the resource.
 #[derive(Debug)]
@@ -27,6 +31,15 @@ impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
         (StatusCode::CREATED, Json(self.0)).into_response()
     }
+}
+
+/// The text of a stored JSON object, as a part of an answer.
+///
+/// # Errors
+/// When it is damaged.
+fn stored_object(text: String) -> ApiResult<Box<RawValue>> {
+    RawValue::from_string(text)
+        .map_err(|_| ApiError::internal("stored properties are not valid JSON"))
 }
 
 /// The refusal of what only a person may do. Nobody but a key can get here,

@@ -40,11 +40,11 @@ pub struct WarningAnswer {
     pub first_at: Timestamp,
     /// Last time.
     pub last_at: Timestamp,
-    /// Some events that were dropped for it, newest first.
+    /// Some of the events, newest first.
     pub samples: Vec<SampleAnswer>,
 }
 
-/// One dropped event.
+/// One dropped or altered event.
 #[derive(Debug, Serialize)]
 pub struct SampleAnswer {
     /// When it reached us.
@@ -53,7 +53,7 @@ pub struct SampleAnswer {
     pub event: Option<String>,
     /// Whom it was about, if it said.
     pub distinct_id: Option<String>,
-    /// As received, cut when long.
+    /// As received (of a stored event: its properties), cut when long.
     pub payload: String,
 }
 
@@ -63,17 +63,15 @@ pub async fn list_ingestion_warnings(
     State(app): State<App>,
 ) -> ApiResult<Json<Warnings>> {
     let counts = app.services.events.warnings(&auth.ctx).await?;
-    let kept = app.services.events.samples(&auth.ctx).await?;
     let results = counts
         .into_iter()
         .map(|counted| {
             let (outcome, detail, fix) = meaning(&counted.code);
-            let samples = kept.iter().filter(|sample| sample.code == counted.code);
-            let samples = samples.take(SAMPLES).map(|sample| SampleAnswer {
+            let samples = counted.samples.into_iter().take(SAMPLES).map(|sample| SampleAnswer {
                 received_at: sample.received_at,
-                event: sample.event.clone(),
-                distinct_id: sample.distinct_id.clone(),
-                payload: sample.payload.clone(),
+                event: sample.event,
+                distinct_id: sample.distinct_id,
+                payload: sample.payload,
             });
             WarningAnswer {
                 outcome,

@@ -9,9 +9,11 @@ use std::borrow::Cow;
 use std::error::Error as _;
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
-use weir_ingest::capture::CaptureError;
+use serde::Serialize;
+use weir_ingest::capture::{CaptureError, v1};
 use weir_model::errors::{ErrorBody, ErrorExtra, FieldError};
 use weir_service::Error as ServiceError;
 
@@ -32,12 +34,21 @@ pub enum ApiError {
     /// A captured body is at fault.
     #[error("capture refused")]
     Capture(#[source] CaptureError),
+    /// A request of the newer capture protocol is at fault.
+    #[error("capture refused")]
+    CaptureV1(#[source] v1::Fault),
     /// Well formed, but no project has this key.
     #[error("unknown project key")]
     UnknownProjectKey,
     /// The events cannot be kept just now; says why, for the log.
     #[error("events not accepted: {0}")]
     NotAccepted(Cow<'static, str>),
+    /// Definitions of feature flags, which no key opens, because there are none.
+    #[error("no flag definitions")]
+    NoFlagDefinitions,
+    /// A file of the browser library, where none is set.
+    #[error("no browser library")]
+    NoBrowserLibrary,
     /// No such path.
     #[error("no such path")]
     UnknownPath,
@@ -95,6 +106,16 @@ impl ApiError {
                 kind: error.kind(),
                 ..Shape::new(error.code(), error.detail())
             },
+            Self::CaptureV1(fault) => Shape {
+                status: match fault {
+                    v1::Fault::UnsupportedContentType | v1::Fault::UnsupportedEncoding => {
+                        StatusCode::UNSUPPORTED_MEDIA_TYPE
+                    }
+                    _ => StatusCode::BAD_REQUEST,
+                },
+                kind: "validation_error",
+                ..Shape::new(fault.tag(), fault.detail())
+            },
             Self::UnknownProjectKey => Shape {
                 status: StatusCode::UNAUTHORIZED,
                 kind: "authentication_error",
@@ -105,6 +126,22 @@ impl ApiError {
                 kind: "server_error",
                 retry_after: Some(RETRY_SOON),
                 ..Shape::new("not_accepted", "The events were not stored. Send them again.")
+            },
+            Self::NoFlagDefinitions => Shape {
+                status: StatusCode::UNAUTHORIZED,
+                kind: "authentication_error",
+                ..Shape::new(
+                    "authentication_failed",
+                    "There are no feature flags here, so no key reads their definitions.",
+                )
+            },
+            Self::NoBrowserLibrary => Shape {
+                status: StatusCode::NOT_FOUND,
+                ..Shape::new(
+                    "not_found",
+                    "No browser library is set. Set `browser_library` to the `dist` folder of \
+                     the npm package posthog-js, or to a file that is its array.js.",
+                )
             },
             Self::UnknownPath => Shape {
                 status: StatusCode::NOT_FOUND,
@@ -281,6 +318,43 @@ impl From<CaptureError> for ApiError {
     }
 }
 
+impl From<v1::Fault> for ApiError {
+    fn from(fault: v1::Fault) -> Self {
+        match fault {
+            v1::Fault::Common(error) => Self::Capture(error),
+            fault => Self::CaptureV1(fault),
+        }
+    }
+}
+
+/// How the body of an error is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorForm {
+    /// Type, code, detail and attr (management-api 1.1).
+    Common,
+    /// Tag, sentence and address of the newer capture protocol (ingestion 2.6).
+    V1,
+}
+
+/// The error body of the newer capture protocol.
+#[derive(Serialize)]
+struct ErrorBodyV1<'a> {
+    error: &'a str,
+    error_description: &'a str,
+    /// Where people read about the interface.
+    error_uri: &'static str,
+}
+
+/// The words that the newer capture protocol has for what all paths share.
+fn v1_tag(code: &str) -> &str {
+    match code {
+        "missing_api_key" | "invalid_api_key" => "invalid_api_token",
+        "not_accepted" | "unavailable" | "timeout" => "service_unavailable",
+        "error" => "internal_error",
+        other => other,
+    }
+}
+
 /// An error on its way to the front.
 #[derive(Debug, Clone)]
 pub struct Failure {
@@ -292,12 +366,37 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The error body; a failure of ours names the request.
-    #[must_use]
-    pub fn body(&self, status: StatusCode, request_id: RequestId) -> ErrorBody {
-        let extra =
-            status.is_server_error().then(|| ErrorExtra { request_id: request_id.to_string() });
-        ErrorBody { extra, ..(*self.body).clone() }
+    /// Writes the error body. In the common form a failure of ours names the
+    /// request; in the other it says when to try again.
+    ///
+    /// # Errors
+    /// None that can happen: the body is texts.
+    pub fn write(
+        &self,
+        form: ErrorForm,
+        response: &mut Response,
+        request_id: RequestId,
+    ) -> Result<(), serde_json::Error> {
+        let ours = response.status().is_server_error();
+        let text = match form {
+            ErrorForm::Common => {
+                let extra = ours.then(|| ErrorExtra { request_id: request_id.to_string() });
+                serde_json::to_vec(&ErrorBody { extra, ..(*self.body).clone() })?
+            }
+            ErrorForm::V1 => serde_json::to_vec(&ErrorBodyV1 {
+                error: v1_tag(&self.body.code),
+                error_description: &self.body.detail,
+                error_uri: "/api/docs/",
+            })?,
+        };
+        *response.body_mut() = Body::from(text);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.remove(header::CONTENT_LENGTH);
+        if ours && form == ErrorForm::V1 {
+            headers.entry(header::RETRY_AFTER).or_insert(HeaderValue::from(RETRY_SOON));
+        }
+        Ok(())
     }
 }
 

@@ -39,4 +39,12 @@ guards! {
     UserWrite = [Scope::write(ScopeObject::User)];
     /// `query:read` or `event:read`
     EventsRead = [Scope::read(ScopeObject::Query), Scope::read(ScopeObject::Event)];
+    /// `person:read`
+    PersonsRead = [Scope::read(ScopeObject::Person)];
+    /// `group:read`
+    GroupsRead = [Scope::read(ScopeObject::Group)];
+    /// `event_definition:read`
+    EventDefinitionsRead = [Scope::read(ScopeObject::EventDefinition)];
+    /// `property_definition:read`
+    PropertyDefinitionsRead = [Scope::read(ScopeObject::PropertyDefinition)];
 }

@@ -88,6 +88,35 @@ impl CrossOrigin {
     }
 }
 
+/// Whether the client takes an encoding of bodies.
+#[must_use]
+pub fn accepts_encoding(request: &HeaderMap, encoding: &str) -> bool {
+    let lines =
+        request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|item| {
+        let (name, weight) = item.split_once(';').unwrap_or((item, ""));
+        let refused = matches!(weight.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
+        name.trim().eq_ignore_ascii_case(encoding) && !refused
+    })
+}
+
 fn default(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
     headers.entry(name).or_insert(HeaderValue::from_static(value));
+}
+
+#[cfg(test)]
+mod tests {
+
+    use http::{HeaderMap, header};
+
+    use super::accepts_encoding;
+
+    #[test]
+    fn encodings() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT_ENCODING, "gzip;q=0.5, BR".parse().unwrap());
+        assert!(accepts_encoding(&headers, "br") && accepts_encoding(&headers, "gzip"));
+        headers.insert(header::ACCEPT_ENCODING, "br;q=0, identity".parse().unwrap());
+        assert!(!accepts_encoding(&headers, "br") && !accepts_encoding(&headers, "gzip"));
+    }
 }

@@ -11,6 +11,8 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use rust_embed::{EmbeddedFile, RustEmbed};
 use weir_app::context::Assets;
 
+use crate::http::headers::accepts_encoding;
+
 /// The built browser side. In a debug build the files are read when asked for.
 #[derive(RustEmbed)]
 #[folder = "${WEIR_SITE:-../target/site}"]
@@ -41,7 +43,7 @@ pub(super) fn answer(name: &str, request: &HeaderMap) -> Option<Response> {
     let plain = Site::get(name)?;
     let packed = PACKED
         .iter()
-        .filter(|(encoding, _)| accepts(request, encoding))
+        .filter(|(encoding, _)| accepts_encoding(request, encoding))
         .find_map(|(encoding, ending)| Some((*encoding, Site::get(&format!("{name}{ending}"))?)));
     let (encoding, file) = match packed {
         Some((encoding, file)) => (Some(encoding), file),
@@ -63,16 +65,6 @@ pub(super) fn answer(name: &str, request: &HeaderMap) -> Option<Response> {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
     }
     Some(response)
-}
-
-fn accepts(request: &HeaderMap, encoding: &str) -> bool {
-    let lines =
-        request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).any(|item| {
-        let (name, weight) = item.split_once(';').unwrap_or((item, ""));
-        let refused = matches!(weight.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
-        name.trim().eq_ignore_ascii_case(encoding) && !refused
-    })
 }
 
 fn entity_tag(file: &EmbeddedFile) -> HeaderValue {
@@ -117,9 +109,7 @@ fn media_type(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
 
-    use http::{HeaderMap, header};
-
-    use super::{accepts, is_hashed};
+    use super::is_hashed;
 
     #[test]
     fn hashed_names() {
@@ -132,14 +122,5 @@ mod tests {
         ] {
             assert_eq!(is_hashed(name), expected, "{name}");
         }
-    }
-
-    #[test]
-    fn encodings() {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT_ENCODING, "gzip;q=0.5, BR".parse().unwrap());
-        assert!(accepts(&headers, "br") && accepts(&headers, "gzip"));
-        headers.insert(header::ACCEPT_ENCODING, "br;q=0, identity".parse().unwrap());
-        assert!(!accepts(&headers, "br") && !accepts(&headers, "gzip"));
     }
 }

@@ -9,7 +9,9 @@ use http::Method;
 use serde_json::{Value, json};
 use weir_testkit::{Answer, TestApp};
 
-const PATHS: [&str; 6] = ["/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage"];
+const PATHS: [&str; 7] =
+    ["/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage", "/i/v0/ai/batch"];
+const FORM: &str = "application/x-www-form-urlencoded";
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -69,6 +71,76 @@ async fn get_takes_data_from_the_query() {
     assert_refused(&nobody.get("/e/").await, 400, "validation_error", "invalid_payload");
 }
 
+/// How published libraries pack what they send (ingestion 2.1).
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_travels_in_many_ways() {
+    let app = TestApp::with_owner().await;
+    let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let form = |data: String| {
+        let fields = [("data", data)];
+        form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
+    };
+    let body = |name: &str| {
+        json!({"api_key": app.project_key(), "batch": [{"event": name, "distinct_id": "ñ"}]})
+            .to_string()
+            .into_bytes()
+    };
+    // lz-string of `{"event":"lz64", …}` cannot be packed here; the ingest crate
+    // has its cases.
+    let ways: [(&str, &str, &str, &str, Vec<u8>); 9] = [
+        ("plain", "/batch/", "application/json", "", body("plain")),
+        ("no type", "/batch/", "", "", body("no type")),
+        ("text", "/e/", "text/plain;charset=UTF-8", "", body("text")),
+        ("gzip", "/batch/", "application/json", "gzip", gzip(&body("gzip"))),
+        ("no hint", "/i/v0/e/", "text/plain", "", gzip(&body("no hint"))),
+        (
+            "query",
+            "/e/?compression=gzip-js&ip=1&_=1780308303000&ver=1.200.0",
+            "text/plain",
+            "",
+            gzip(&body("query")),
+        ),
+        ("go", "/batch/?compression=gzip", "application/json", "gzip", gzip(&body("go"))),
+        ("form", "/e/?compression=base64", FORM, "", form(base64(&body("form"))).into_bytes()),
+        ("bare form", "/e/", FORM, "", form(base64(&body("bare form"))).into_bytes()),
+    ];
+    let mut names = Vec::new();
+    for (name, path, content_type, encoding, body) in ways {
+        let call = app.anonymous().call(Method::POST, path).header("content-type", content_type);
+        let answer = call.header("content-encoding", encoding).body(body).send().await;
+        assert_eq!((answer.status, answer.json()), (200, json!({"status": 1})), "{name}");
+        names.push(name);
+    }
+    app.app().ingest.applied().await;
+    let reader = app.owner().key(&["query:read"]).await;
+    let path = format!("/api/projects/{}/events/?distinct_id=%C3%B1", app.project());
+    let list = reader.get(&path).await.json();
+    let mut found: Vec<_> = list["results"].as_array().unwrap().iter().collect();
+    found.sort_by_key(|event| event["event"].as_str().unwrap().to_owned());
+    names.sort_unstable();
+    let found: Vec<_> = found.into_iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(found, names);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clicked_elements_become_a_chain() {
+    let app = TestApp::with_owner().await;
+    let element = json!({"tag_name": "a", "$el_text": "Home", "attr__href": "/", "nth_child": 1});
+    let event = json!({
+        "api_key": app.project_key(), "event": "$autocapture", "distinct_id": "u",
+        "properties": {"$elements": [element], "$event_type": "click"},
+    });
+    assert_eq!(post(&app, "/e/", event.to_string()).await.status, 200);
+    app.app().ingest.applied().await;
+    let reader = app.owner().key(&["query:read"]).await;
+    let path = format!("/api/projects/{}/events/", app.project());
+    let event = &reader.get(&path).await.json()["results"][0];
+    let chain = r#"a:attr__href="/"href="/"nth-child="1"nth-of-type="0"text="Home""#;
+    assert_eq!(event["elements_chain"], chain);
+    assert_eq!(event["properties"]["$event_type"], "click");
+    assert_eq!(event["properties"].get("$elements"), None);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn beacons_get_204_when_all_is_well_only() {
     let app = TestApp::with_owner().await;
@@ -103,6 +175,24 @@ async fn bodies_at_fault() {
         let shown = String::from_utf8_lossy(&body).into_owned();
         let answer = post(&app, "/batch/", body).await;
         assert_eq!(answer.status, 400, "{shown}");
+        assert_refused(&answer, 400, "validation_error", "invalid_payload");
+    }
+    for (path, content_type, body) in [
+        // a form that is none, and one without payload
+        ("/e/", FORM, event(&app).to_string()),
+        ("/e/", FORM, "ip=1&_=1780308303000".to_owned()),
+        // announced as what it is not
+        ("/e/?compression=gzip-js", "text/plain", event(&app).to_string()),
+        ("/e/?compression=lz64", "text/plain", "AAAA!".to_owned()),
+        // base64 of no JSON, and what only looks like base64
+        ("/e/", "text/plain", "bm90IGpzb24=".to_owned()),
+        ("/e/", FORM, "data=%%%".to_owned()),
+        // nothing at all
+        ("/e/?data=", "text/plain", String::new()),
+    ] {
+        let call = app.anonymous().call(Method::POST, path).header("content-type", content_type);
+        let answer = call.body(body.clone()).send().await;
+        assert_eq!(answer.status, 400, "{path} {body}");
         assert_refused(&answer, 400, "validation_error", "invalid_payload");
     }
 }
@@ -158,6 +248,14 @@ async fn other_methods() {
         if method != Method::HEAD {
             assert_refused(&answer, 405, "invalid_request", "method_not_allowed");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_paths() {
+    let app = TestApp::with_owner().await;
+    for path in ["/capture/x", "/batches/", "/i/v0/", "/E/", "/i/v2/analytics/events"] {
+        assert_eq!(post(&app, path, event(&app).to_string()).await.status, 404, "{path}");
     }
 }
 

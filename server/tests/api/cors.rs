@@ -16,7 +16,20 @@ fn assert_allowed(answer: &Answer, origin: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn preflight() {
     let app = TestApp::empty().await;
-    for path in ["/e/", "/batch", "/capture/", "/i/v0/e/", "/track/", "/engage"] {
+    for path in [
+        "/e/",
+        "/batch",
+        "/capture/",
+        "/i/v0/e/",
+        "/track/",
+        "/engage",
+        "/s/",
+        "/i/v1/analytics/events",
+        "/flags/",
+        "/decide/?v=3",
+        "/array/phc_x/config",
+        "/static/array.js",
+    ] {
         let call = app.anonymous().call(Method::OPTIONS, path);
         let answer = call
             .header("origin", "https://shop.example")

@@ -15,6 +15,11 @@ async fn probes_answer() {
     assert_eq!(ready.status, 200);
     assert_eq!(ready.json(), json!({"http": true, "store": true, "ingest": true, "disk": true}));
     assert_eq!(nobody.call(Method::POST, "/_livez").send().await.status, 405);
+    // The names of the hosted service.
+    for path in ["/_liveness", "/_readiness", "/_readiness/"] {
+        let answer = nobody.get(path).await;
+        assert_eq!((answer.status, answer.body.as_ref()), (200, b"ok".as_slice()), "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

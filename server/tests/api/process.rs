@@ -12,10 +12,10 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdout, Command};
 use weir_testkit::Caller;
 
-struct Output {
-    ok: bool,
-    out: String,
-    err: String,
+pub(crate) struct Output {
+    pub(crate) ok: bool,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 fn weir(data: &Path) -> Command {
@@ -39,7 +39,7 @@ async fn run(mut command: Command, input: &str) -> Output {
     }
 }
 
-async fn set_up(data: &Path, password: &str) -> Output {
+pub(crate) async fn set_up(data: &Path, password: &str) -> Output {
     let mut command = weir(data);
     command.args(["setup", "--email", "ada@mail.example", "--name", "Ada"]);
     command.args(["--organization", "Acme", "--project", "Shop", "--password-stdin", "--json"]);
@@ -47,15 +47,15 @@ async fn set_up(data: &Path, password: &str) -> Output {
 }
 
 /// A running `weir serve`.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     address: SocketAddr,
-    caller: Caller,
+    pub(crate) caller: Caller,
 }
 
 impl Serving {
-    async fn start(data: &Path) -> Self {
+    pub(crate) async fn start(data: &Path) -> Self {
         let mut command = weir(data);
         command.arg("serve").stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
@@ -71,12 +71,12 @@ impl Serving {
         next.unwrap().unwrap().unwrap_or_default()
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id().unwrap()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    async fn ended(mut self) -> Option<i32> {
+    pub(crate) async fn ended(mut self) -> Option<i32> {
         let ended = tokio::time::timeout(Duration::from_secs(60), self.child.wait()).await;
         ended.unwrap().unwrap().code()
     }
@@ -240,6 +240,7 @@ async fn settings_come_from_flags_environment_and_file() {
     .unwrap();
     let mut command = weir(data);
     command.args(["config", "--rate-per-hour", "9"]).env("WEIR_LOG_FORMAT", "json");
+    command.env("WEIR_BROWSER_LIBRARY", "node_modules/posthog-js/dist");
     let shown = run(command, "").await;
     assert!(shown.ok, "{}", shown.err);
     for line in [
@@ -248,6 +249,7 @@ async fn settings_come_from_flags_environment_and_file() {
         "rate_per_minute = 3",
         "log_format = \"json\"",
         "metrics_listen = \"off\"",
+        "browser_library = \"node_modules/posthog-js/dist\"",
     ] {
         assert!(shown.out.lines().any(|shown| shown == line), "{line} in {}", shown.out);
     }
@@ -256,4 +258,104 @@ async fn settings_come_from_flags_environment_and_file() {
     command.arg("config");
     let refused = run(command, "").await;
     assert!(!refused.ok && refused.err.contains("ratelimit"), "{}", refused.err);
+}
+
+/// One call of `weir log`.
+async fn log(data: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut command = weir(data);
+    command.arg("log").args(arguments);
+    run(command, input).await
+}
+
+async fn inspected(data: &Path, arguments: &[&str]) -> Value {
+    let told = log(data, &[&["inspect", "--json"][..], arguments].concat(), "").await;
+    assert!(told.ok, "{}", told.err);
+    serde_json::from_str(&told.out).unwrap()
+}
+
+/// All events and persons, in a fixed order.
+async fn everything(caller: &Caller, made: &Value) -> (Vec<Value>, Vec<Value>) {
+    let caller = caller.with_key(made["personal_api_key"].as_str().unwrap());
+    let mut lists = Vec::new();
+    for (list, id) in [("events", "uuid"), ("persons", "id")] {
+        let path = format!("/api/projects/{}/{list}/?limit=1000", made["project_id"]);
+        let mut all = caller.get(&path).await.json()["results"].as_array().unwrap().clone();
+        all.sort_by_key(|row| row[id].as_str().unwrap().to_owned());
+        lists.push(all);
+    }
+    let persons = lists.pop().unwrap();
+    (lists.pop().unwrap(), persons)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_is_inspected_and_applied_once_more_without_a_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    // Without a data directory there is nothing to see, and none is made.
+    let empty = inspected(data, &[]).await;
+    assert_eq!((&empty["segments"], &empty["end"]), (&json!([]), &Value::Null));
+    let refused = log(data, &["replay", "--yes"], "").await;
+    assert!(!refused.ok && refused.err.contains("no store"), "{}", refused.err);
+    assert!(!data.join("data").exists());
+
+    let made = set_up(data, "plum-otter-violin-93").await;
+    let made: Value = serde_json::from_str(&made.out).unwrap();
+    let serving = Serving::start(data).await;
+    for request in 0..10 {
+        let batch: Vec<Value> = (0..10)
+            .map(|n| {
+                json!({"event": "told", "distinct_id": format!("user-{n}"),
+                       "properties": {"$set": {"last": request}}})
+            })
+            .collect();
+        let body = json!({"api_key": made["project_api_key"], "batch": batch,
+                          "historical_migration": request == 4});
+        assert_eq!(serving.caller.post("/batch/", &body).await.status, 200);
+    }
+    assert_eq!(events(&serving.caller, &made, 100).await.len(), 100);
+    let before = everything(&serving.caller, &made).await;
+    assert_eq!((before.0.len(), before.1.len()), (100, 10));
+
+    // While it runs: what is on disk, but not what waits; and no replay.
+    let seen = inspected(data, &["--records"]).await;
+    assert_eq!((&seen["in_use"], &seen["partitions"]), (&json!(true), &Value::Null));
+    assert_eq!(seen["records"].as_array().unwrap().len(), 10);
+    let refused = log(data, &["replay", "--yes"], "").await;
+    assert!(!refused.ok && refused.err.contains("in use by another process"), "{}", refused.err);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+
+    let seen = inspected(data, &["--records"]).await;
+    assert_eq!((&seen["in_use"], &seen["waiting"]["events"]), (&json!(false), &json!(0)));
+    let [segment] = seen["segments"].as_array().unwrap().as_slice() else {
+        unreachable!("one segment: {seen}")
+    };
+    assert_eq!((&segment["records"], &segment["events"]), (&json!(10), &json!(100)));
+    assert_eq!((&seen["broken"], &seen["quarantine"]), (&json!([]), &json!([])));
+    let records = seen["records"].as_array().unwrap();
+    assert_eq!((&records[4]["events"], &records[4]["historical"]), (&json!(10), &json!(true)));
+    let shown = log(data, &["inspect", "--records"], "").await;
+    assert!(shown.out.contains("historical") && shown.out.contains("Waiting: 0 events"));
+
+    let (end, second) = (&seen["end"], &records[1]["offset"]);
+    for (arguments, input, told) in [
+        (vec!["--from", "3"], "", "no sound record begins at offset 3"),
+        (vec!["--from", "999999999"], "", "the log ends at offset"),
+    ] {
+        let refused = log(data, &[&["replay"][..], arguments.as_slice()].concat(), input).await;
+        assert!(!refused.ok && refused.err.contains(told), "{}", refused.err);
+    }
+    let asked = log(data, &["replay"], "no\n").await;
+    assert!(asked.ok && asked.out.contains("10 records with 100 events, from offset 0"));
+    assert!(asked.out.contains("Nothing was changed."), "{}", asked.out);
+    let part = log(data, &["replay", "--from", &second.to_string()], "y\n").await;
+    assert!(part.out.contains("Stored already: 90"), "{}", part.out);
+    let whole = log(data, &["replay", "--yes"], "").await;
+    assert!(whole.out.contains("Stored already: 100\nAppended again: 0"), "{}", whole.out);
+    assert_eq!(&inspected(data, &[]).await["end"], end, "nothing was appended");
+
+    let serving = Serving::start(data).await;
+    assert_eq!(everything(&serving.caller, &made).await, before);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
 }

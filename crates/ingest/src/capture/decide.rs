@@ -5,7 +5,6 @@
 //! What does not: persons, groups and merges, which need what is stored; and
 //! counting, which follows from the decision elsewhere.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use chrono::{DateTime, Utc};
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use weir_model::outcomes::{DropReason, Warning};
 
+use super::elements;
 use super::identity::{self, Content};
 use super::json::{self, Cursor, Fault, Limits};
 use super::properties;
@@ -31,8 +31,12 @@ const SAMPLE_LIMIT: usize = 4096;
 /// Names of what libraries send on event paths although it is no event.
 const NOT_EVENTS: [&str; 3] = ["$performance_event", "$snapshot", "$snapshot_items"];
 
-/// The property that becomes a field of its own.
-const ELEMENTS_CHAIN: &str = "$elements_chain";
+/// Events that mean nothing without the processing of persons.
+const ABOUT_PERSONS: [&str; 4] =
+    ["$identify", "$create_alias", "$merge_dangerously", "$groupidentify"];
+
+/// Characters of the key of a group (ingestion 2.7).
+const GROUP_KEY_LIMIT: usize = 400;
 
 /// What an event is judged by besides itself.
 #[derive(Debug, Clone)]
@@ -78,8 +82,8 @@ pub struct AcceptedEvent {
     /// and `$unset` from beside the properties are merged in, and `$ip` is added
     /// if absent and to be kept.
     pub properties: String,
-    /// The chain of elements that was clicked, taken off the properties; mostly
-    /// empty (ingestion 2.4).
+    /// The chain of elements that was clicked, taken off the properties, where it
+    /// stands as a text or as a list; mostly empty (ingestion 2.4).
     pub elements_chain: String,
     /// What was altered or not understood; mostly empty.
     pub warnings: Vec<Warning>,
@@ -116,8 +120,15 @@ pub fn decide(event: &RawEvent<'_>, context: &Context) -> Decision {
     };
     match verdict {
         Ok(accepted) => Decision::Accept(accepted),
-        Err(reason) => Decision::Drop(dropped(event, reason, context)),
+        Err(reason) => Decision::Drop(dropped(event, reason, context.engage)),
     }
+}
+
+/// What is kept of an event that came by the path of recordings: whatever it is,
+/// it is not stored (ingestion 1.2).
+#[must_use]
+pub fn drop_recording(event: &RawEvent<'_>) -> DroppedEvent {
+    dropped(event, DropReason::NotAnEvent, false)
 }
 
 /// The rare case that a text of the event is not fit for storing.
@@ -142,6 +153,7 @@ fn accept(
     }
     let distinct_id = distinct_id(event, facts).ok_or(DropReason::MissingDistinctId)?;
     let distinct_id = cut(distinct_id, Warning::DistinctIdCut, &mut warnings);
+    refuse_for_persons(&name, facts)?;
     let sent_uuid = identity::sent(event)?;
     let sent_properties = match present(event.properties) {
         None => "{}",
@@ -159,6 +171,9 @@ fn accept(
         context.received_at,
         &mut warnings,
     );
+    if facts.profile == Switch::Odd {
+        warnings.push(Warning::InvalidProfileFlag);
+    }
     if facts.odd_cookieless_mode {
         warnings.push(Warning::CookielessModeNotBoolean);
     }
@@ -177,14 +192,7 @@ fn accept(
             None => identity::new(timestamp),
         },
     };
-    let chain = facts.has_elements_chain.then(|| json::take_member(&properties, ELEMENTS_CHAIN));
-    let (properties, elements_chain) = match chain {
-        Some(Ok((rest, chain))) => {
-            let chain = json::string(chain).unwrap_or_default().into_owned();
-            (Cow::Owned(rest), chain)
-        }
-        Some(Err(_)) | None => (properties, String::new()),
-    };
+    let (properties, elements_chain) = elements::take(properties, facts.elements);
     let properties = match &context.client_address {
         Some(address) if !facts.has_ip => {
             let mut value = String::with_capacity(address.len() + 2);
@@ -212,9 +220,13 @@ struct Facts {
     distinct_id: Option<Range<usize>>,
     ignore_sent_at: bool,
     odd_cookieless_mode: bool,
+    /// `$process_person_profile`.
+    profile: Switch,
+    /// `$group_set` is neither an object nor absent.
+    odd_group_set: bool,
+    long_group_key: bool,
     has_ip: bool,
-    /// Whether there is an element chain in text form.
-    has_elements_chain: bool,
+    elements: elements::Given,
 }
 
 impl Facts {
@@ -250,7 +262,13 @@ impl Facts {
             match key.text().as_ref() {
                 "distinct_id" => self.distinct_id = Some(range),
                 "$ip" => self.has_ip = true,
-                ELEMENTS_CHAIN => self.has_elements_chain = value().starts_with('"'),
+                elements::CHAIN => self.elements.chain = value().starts_with('"'),
+                elements::LIST => self.elements.list = value().starts_with('['),
+                "$process_person_profile" => self.profile = Switch::of(value()),
+                "$group_set" => {
+                    self.odd_group_set = !value().starts_with('{') && value() != "null";
+                }
+                "$group_key" => self.long_group_key = is_long_group_key(value()),
                 "$ignore_sent_at" => self.ignore_sent_at = value() == "true",
                 "$cookieless_mode" => {
                     self.odd_cookieless_mode = !matches!(value(), "true" | "false");
@@ -260,6 +278,53 @@ impl Facts {
             Ok(())
         })
     }
+}
+
+/// A property that is true, false, or nonsense.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Switch {
+    #[default]
+    Absent,
+    On,
+    Off,
+    Odd,
+}
+
+impl Switch {
+    fn of(value: &str) -> Self {
+        match value {
+            "true" => Self::On,
+            "false" => Self::Off,
+            _ => Self::Odd,
+        }
+    }
+}
+
+/// What an event that is about a person or a group cannot be without
+/// (ingestion 4.2, 4.6).
+fn refuse_for_persons(name: &str, facts: &Facts) -> Result<(), DropReason> {
+    if !ABOUT_PERSONS.contains(&name) {
+        return Ok(());
+    }
+    if facts.profile == Switch::Off {
+        return Err(DropReason::ProfileSwitchedOff);
+    }
+    if name == "$groupidentify" && facts.odd_group_set {
+        return Err(DropReason::InvalidGroupSet);
+    }
+    if name == "$groupidentify" && facts.long_group_key {
+        return Err(DropReason::GroupKeyTooLong);
+    }
+    Ok(())
+}
+
+fn is_long_group_key(value: &str) -> bool {
+    // No text has more characters than bytes.
+    value.len() > GROUP_KEY_LIMIT
+        && match json::string(value) {
+            Some(key) => key.chars().nth(GROUP_KEY_LIMIT).is_some(),
+            None => value.chars().nth(GROUP_KEY_LIMIT).is_some(),
+        }
 }
 
 fn event_name(
@@ -304,12 +369,12 @@ fn cut(mut text: String, warning: Warning, warnings: &mut Vec<Warning>) -> Strin
 }
 
 /// Gathers what can be shown of an event, however broken it is.
-fn dropped(event: &RawEvent<'_>, reason: DropReason, context: &Context) -> DroppedEvent {
+pub(super) fn dropped(event: &RawEvent<'_>, reason: DropReason, engage: bool) -> DroppedEvent {
     let mut ignored = Vec::new();
     let facts = Facts::read(event.raw).unwrap_or_default();
     DroppedEvent {
         reason,
-        event: event_name(event, context.engage, &mut ignored).ok(),
+        event: event_name(event, engage, &mut ignored).ok(),
         distinct_id: distinct_id(event, &facts)
             .map(|id| cut(id, Warning::DistinctIdCut, &mut ignored)),
         uuid: identity::sent(event).ok().flatten(),

@@ -6,7 +6,6 @@
 //! strings of [`CaptureRequest`].
 
 use std::borrow::Cow;
-use std::io::Read;
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -16,13 +15,13 @@ use chrono::{DateTime, Datelike, Utc};
 
 use super::error::CaptureError;
 use super::form::{Fields, looks_like_form};
-use super::lz64;
+use super::{lz64, unpack};
 
 /// Bytes of a body, both as sent and unpacked (ingestion 2.7).
 pub const BODY_LIMIT: usize = 20_971_520;
 
-/// Which event path a request came by (ingestion 1.1). All take all body shapes;
-/// two details differ.
+/// Which path a request came by (ingestion 1.1, 1.2). All take all body shapes;
+/// what differs are details, and what is done with the events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CapturePath {
     /// `/capture`
@@ -37,6 +36,10 @@ pub enum CapturePath {
     Track,
     /// `/engage`
     Engage,
+    /// `/s`: recordings, which are not stored.
+    Recordings,
+    /// `/flags` and `/decide`: a question with a project key, and no event.
+    Settings,
 }
 
 impl CapturePath {
@@ -45,7 +48,12 @@ impl CapturePath {
     #[must_use]
     pub const fn takes_inner_base64(self) -> bool {
         match self {
-            Self::Capture | Self::E | Self::Track | Self::Engage => true,
+            Self::Capture
+            | Self::E
+            | Self::Track
+            | Self::Engage
+            | Self::Recordings
+            | Self::Settings => true,
             Self::Batch | Self::I0E => false,
         }
     }
@@ -161,7 +169,7 @@ pub fn decode(request: CaptureRequest<'_>) -> Result<Payload, CaptureError> {
         }
         None => source,
     };
-    let bytes = unpack(packed, hint)?;
+    let bytes = unpacked(packed, hint)?;
     let bytes = if request.path.takes_inner_base64() || hint == Some(Hint::Base64) {
         without_base64(bytes, Alignment::Any)
     } else {
@@ -211,39 +219,26 @@ fn read_form(body: &[u8]) -> Result<Fields<'_>, CaptureError> {
     ))
 }
 
-fn is_gzip(bytes: &[u8]) -> bool {
+pub(super) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x1f, 0x8b])
 }
 
-fn unpack(bytes: Vec<u8>, hint: Option<Hint>) -> Result<Vec<u8>, CaptureError> {
+fn unpacked(bytes: Vec<u8>, hint: Option<Hint>) -> Result<Vec<u8>, CaptureError> {
+    const TOO_LARGE: CaptureError = CaptureError::PayloadTooLarge { limit: BODY_LIMIT };
     if is_gzip(&bytes) || hint == Some(Hint::Gzip) {
-        return gunzip(&bytes, BODY_LIMIT);
+        return unpack::gzip(&bytes, BODY_LIMIT).map_err(|fault| match fault {
+            unpack::Fault::TooLarge => TOO_LARGE,
+            unpack::Fault::Malformed => CaptureError::invalid("The payload is not valid gzip."),
+        });
     }
     if hint == Some(Hint::Lz64) {
         return match lz64::unpack(&bytes, BODY_LIMIT) {
             Ok(text) => Ok(text.into_bytes()),
-            Err(lz64::Fault::TooLarge) => Err(CaptureError::PayloadTooLarge { limit: BODY_LIMIT }),
+            Err(lz64::Fault::TooLarge) => Err(TOO_LARGE),
             Err(lz64::Fault::Malformed) => {
                 Err(CaptureError::invalid("The payload is announced as lz64, but is not."))
             }
         };
-    }
-    Ok(bytes)
-}
-
-/// Unpacks gzip, several members included, into at most `limit` bytes.
-#[expect(clippy::disallowed_methods, reason = "this is the capped decoder")]
-fn gunzip(packed: &[u8], limit: usize) -> Result<Vec<u8>, CaptureError> {
-    // JSON packs to an eighth or so; a good first guess saves copying. The size
-    // that gzip itself claims is the sender's word and not used.
-    let mut bytes = Vec::with_capacity(packed.len().saturating_mul(8).min(limit));
-    let one_more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    flate2::bufread::MultiGzDecoder::new(packed)
-        .take(one_more)
-        .read_to_end(&mut bytes)
-        .map_err(|_| CaptureError::invalid("The payload is not valid gzip."))?;
-    if bytes.len() > limit {
-        return Err(CaptureError::PayloadTooLarge { limit });
     }
     Ok(bytes)
 }

@@ -293,15 +293,34 @@ pub(crate) fn take_member<'a>(object: &'a str, name: &str) -> Result<(String, &'
             taken = value;
             return Ok(());
         }
-        out.push(if out.is_empty() { '{' } else { ',' });
-        out.push('"');
-        out.push_str(key.raw);
-        out.push_str("\":");
-        out.push_str(value);
+        push_member(&mut out, key, value);
         Ok(())
     })?;
     out.push_str(if out.is_empty() { "{}" } else { "}" });
     Ok((out, taken))
+}
+
+/// The object without the members of these names.
+pub(crate) fn without_members(object: &str, names: &[&str]) -> Result<String, Fault> {
+    let mut out = String::with_capacity(object.len());
+    Cursor::new(object, Limits::NONE).object(|key, cursor| {
+        let value = cursor.value()?;
+        if !names.contains(&key.text().as_ref()) {
+            push_member(&mut out, key, value);
+        }
+        Ok(())
+    })?;
+    out.push_str(if out.is_empty() { "{}" } else { "}" });
+    Ok(out)
+}
+
+/// Adds a member to an object whose end is open.
+fn push_member(out: &mut String, key: Key<'_>, value: &str) {
+    out.push(if out.is_empty() { '{' } else { ',' });
+    out.push('"');
+    out.push_str(key.raw);
+    out.push_str("\":");
+    out.push_str(value);
 }
 
 /// One text for all spellings of a value: no blanks, names in order, the last of

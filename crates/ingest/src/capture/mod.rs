@@ -16,6 +16,7 @@
 
 mod decide;
 mod decode;
+mod elements;
 mod error;
 mod form;
 mod identity;
@@ -24,11 +25,15 @@ mod lz64;
 mod properties;
 mod shape;
 mod time;
+mod unpack;
+pub mod v1;
 
-pub use decide::{AcceptedEvent, Context, Decision, DroppedEvent, EVENT_LIMIT, decide};
+pub use decide::{
+    AcceptedEvent, Context, Decision, DroppedEvent, EVENT_LIMIT, decide, drop_recording,
+};
 pub use decode::{BODY_LIMIT, CapturePath, CaptureRequest, Payload, decode};
 pub use error::CaptureError;
-pub use shape::{Batch, EventIter, Events, RawEvent, shape};
+pub use shape::{Batch, EventIter, Events, RawEvent, is_project_key, shape};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Bringing `$set`, `$set_once` and `$unset` from beside the properties into
 //! them (ingestion 2.4), as text: everything else stays byte for byte as sent.
 //!
-//! What belongs here: the union of the two places.
+//! What belongs here: the union of the two places, and of objects in general.
 //! What does not: what the three mean for a person.
 
 use std::borrow::Cow;
@@ -46,6 +46,12 @@ pub(super) fn lift<'a>(
         });
     }
     merged
+}
+
+/// An object with the members of another put over its own; `None` when it is no
+/// object.
+pub(super) fn overlay(object: &str, over: &str) -> Option<String> {
+    unite_objects(object, over).ok()
 }
 
 /// Where the value of the last member with this name stands.

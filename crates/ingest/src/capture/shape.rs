@@ -255,7 +255,7 @@ pub(super) fn present(field: Option<&RawValue>) -> Option<&str> {
 }
 
 /// Checks that a list, known to be JSON, holds objects only.
-fn list_of_events(text: &str) -> Result<Events<'_>, CaptureError> {
+pub(super) fn list_of_events(text: &str) -> Result<Events<'_>, CaptureError> {
     let mut count = 0;
     let mut stranger = None;
     let walked = Cursor::new(text, Limits::NONE).list(|cursor| {
@@ -289,18 +289,24 @@ fn shared_token(events: Events<'_>) -> Result<Option<Cow<'_, str>>, CaptureError
     Ok(shared)
 }
 
-fn valid_token(token: Cow<'_, str>) -> Result<Cow<'_, str>, CaptureError> {
+/// Whether a text has the form of a project key (ingestion 2.3). No project has
+/// to have it.
+#[must_use]
+pub fn is_project_key(text: &str) -> bool {
+    // `phx_` starts a personal key, which must never work as a project key.
+    !text.is_empty()
+        && text.len() <= TOKEN_LIMIT
+        && text.is_ascii()
+        && !text.contains('\0')
+        && !text.starts_with("phx_")
+}
+
+pub(super) fn valid_token(token: Cow<'_, str>) -> Result<Cow<'_, str>, CaptureError> {
     let token = match token {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
         Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
     };
-    // Reading the text has turned a NUL into U+FFFD, which is not ASCII either.
-    // `phx_` starts a personal key, which must never work as a project key.
-    let malformed = token.is_empty()
-        || token.len() > TOKEN_LIMIT
-        || !token.is_ascii()
-        || token.starts_with("phx_");
-    if malformed { Err(CaptureError::InvalidApiKey) } else { Ok(token) }
+    if is_project_key(&token) { Ok(token) } else { Err(CaptureError::InvalidApiKey) }
 }
 
 fn read_sent_at(value: &RawValue) -> Option<DateTime<Utc>> {

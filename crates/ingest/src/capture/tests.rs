@@ -3,6 +3,8 @@
 //! The bodies are shortened to what tells the libraries apart; data and keys are
 //! made up.
 
+mod corpus;
+
 use std::io::Write;
 
 use base64::prelude::{BASE64_STANDARD, Engine};

@@ -11,10 +11,11 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use weir_model::ProjectId;
 use weir_store::disk::DiskState;
+use weir_store::events::Position;
 
 use super::cache::Cache;
 use super::frame::{ALIGN, HEADER, Header};
-use super::recovery::{Recovery, cut_tail, scan};
+use super::recovery::{Recovery, cut_tail, quarantine, scan};
 use super::segment::Segment;
 use super::writer::{Pending, Writer};
 use super::{AppendError, Appended, IngestLog, LogError, Offset, Record};
@@ -122,8 +123,22 @@ pub struct Applied {
     pub highest: Offset,
 }
 
+impl Applied {
+    /// What the positions of all partitions say.
+    #[must_use]
+    pub fn of(positions: &[Position]) -> Self {
+        let lowest = positions.iter().map(|position| position.offset).min();
+        let highest = positions.iter().map(|position| {
+            // Within a record: it must be there from its first byte on.
+            position.offset + u64::from(position.index > 0)
+        });
+        Self { lowest: Offset(lowest.unwrap_or(0)), highest: Offset(highest.max().unwrap_or(0)) }
+    }
+}
+
 /// The log in segment files of one directory.
 pub struct LocalLog {
+    directory: PathBuf,
     settings: LogSettings,
     shared: Arc<Shared>,
     queue: Mutex<Option<mpsc::UnboundedSender<Pending>>>,
@@ -234,6 +249,7 @@ impl LocalLog {
                 source,
             })?;
         Ok(Self {
+            directory: directory.to_owned(),
             room: Arc::new(Semaphore::new(settings.pending / ROOM_UNIT)),
             settings,
             shared,
@@ -419,6 +435,10 @@ impl IngestLog for LocalLog {
     fn read(&self, from: Offset, max_bytes: usize) -> Result<Vec<Arc<Record>>, LogError> {
         let records = self.read_tail(from, max_bytes);
         if records.is_empty() { self.read_disk(from, max_bytes) } else { Ok(records) }
+    }
+
+    fn set_aside(&self, record: &Record) -> Result<(), LogError> {
+        quarantine(&self.directory, record.offset.0, &record.payload)
     }
 
     fn end(&self) -> watch::Receiver<Offset> {

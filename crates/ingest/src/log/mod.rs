@@ -9,6 +9,7 @@
 
 mod cache;
 mod frame;
+mod inspect;
 mod local;
 mod recovery;
 mod segment;
@@ -24,6 +25,9 @@ use weir_model::ProjectId;
 
 use crate::batch::{Batch, BatchError, Sealed};
 
+pub use inspect::{
+    Broken, Content, Fault, Inspection, RecordSeen, SegmentSeen, SetAside, Waiting, inspect,
+};
 pub use local::{Applied, LocalLog, LogSettings};
 pub use recovery::Recovery;
 
@@ -128,6 +132,12 @@ pub trait IngestLog: Send + Sync {
 
     /// The end of what is on stable storage, and every change of it.
     fn end(&self) -> watch::Receiver<Offset>;
+
+    /// Keeps a copy of a record that this program cannot read, for one that can.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn set_aside(&self, record: &Record) -> Result<(), LogError>;
 
     /// Says that nothing before `applied` is needed for applying any more.
     fn retain(&self, applied: Offset);

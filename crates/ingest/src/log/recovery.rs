@@ -27,6 +27,60 @@ pub struct Recovery {
     pub missing: Option<(u64, u64)>,
 }
 
+/// What the bytes of a segment are, offsets from its first byte.
+pub(super) struct Walked {
+    /// After its last sound record; of a complete segment, after all that was
+    /// written.
+    pub(super) end: usize,
+    /// What is broken before the end.
+    pub(super) broken: Vec<Range<usize>>,
+    /// Bytes behind the end up to the last one that is not zero: a torn tail.
+    pub(super) torn: usize,
+    /// Offset in the log up to which it was synced before the last sound record
+    /// was written.
+    synced: u64,
+}
+
+/// Looks at the bytes of one segment and changes nothing. Calls `each` with
+/// header and payload of every sound record.
+pub(super) fn walk(
+    bytes: &[u8],
+    base: u64,
+    is_last: bool,
+    each: &mut dyn FnMut(&Header, &[u8]),
+) -> Walked {
+    let last = written(bytes);
+    // A record begins with a magic number, so none begins in the zeroed rest;
+    // its own payload and padding may end with zeros.
+    let written = last.next_multiple_of(ALIGN as usize);
+    let mut at = 0_usize;
+    let mut walked = Walked { end: 0, broken: Vec::new(), torn: 0, synced: 0 };
+    let mut broken_from: Option<usize> = None;
+    while at < written && at + HEADER <= bytes.len() {
+        let Some((header, payload)) = sound(bytes, at, base) else {
+            broken_from.get_or_insert(at);
+            at += ALIGN as usize;
+            continue;
+        };
+        walked.broken.extend(broken_from.take().map(|from| from..at));
+        walked.synced = header.synced;
+        each(&header, payload);
+        at += usize::try_from(header.span()).unwrap_or(usize::MAX);
+        walked.end = at;
+    }
+    if is_last {
+        walked.torn = last.saturating_sub(walked.end);
+        return walked;
+    }
+    // The next segment was begun when this one was complete and synced.
+    walked.synced = u64::MAX;
+    if let Some(from) = broken_from {
+        walked.broken.push(from..written);
+        walked.end = written;
+    }
+    walked
+}
+
 /// Scans one segment. Calls `each` for every sound record; gives the end.
 pub(super) fn scan(
     segment: &Segment,
@@ -35,41 +89,15 @@ pub(super) fn scan(
     recovery: &mut Recovery,
     each: &mut dyn FnMut(&Header),
 ) -> Result<u64, LogError> {
-    let size = usize::try_from(segment.end - segment.base).unwrap_or(usize::MAX);
-    let bytes = segment.read_at(segment.base, size)?;
-    // A record begins with a magic number, so none begins in the zeroed rest;
-    // its own payload and padding may end with zeros.
-    let written = written(&bytes).next_multiple_of(ALIGN as usize);
-    let mut at = 0_usize;
-    let mut end = 0_usize;
-    let mut broken_from: Option<usize> = None;
-    let mut broken: Vec<Range<usize>> = Vec::new();
-    let mut synced = 0;
-    while at < written && at + HEADER <= bytes.len() {
-        let Some(header) = sound(&bytes, at, segment.base) else {
-            broken_from.get_or_insert(at);
-            at += ALIGN as usize;
-            continue;
-        };
-        broken.extend(broken_from.take().map(|from| from..at));
-        synced = header.synced;
-        each(&header);
+    let bytes = segment.read_all()?;
+    let walked = walk(&bytes, segment.base, is_last, &mut |header, _| {
+        each(header);
         recovery.records += 1;
-        at += usize::try_from(header.span()).unwrap_or(usize::MAX);
-        end = at;
+    });
+    for place in walked.broken {
+        report(segment, directory, place, &bytes, walked.synced, recovery)?;
     }
-    if !is_last {
-        // The next segment was begun when this one was complete and synced.
-        synced = u64::MAX;
-        if let Some(from) = broken_from {
-            broken.push(from..written);
-            end = written;
-        }
-    }
-    for place in broken {
-        report(segment, directory, place, &bytes, synced, recovery)?;
-    }
-    Ok(segment.base + end as u64)
+    Ok(segment.base + walked.end as u64)
 }
 
 /// Tells of a broken stretch and keeps it aside. `synced`: up to where the log
@@ -102,11 +130,11 @@ fn report(
     Ok(())
 }
 
-fn sound(bytes: &[u8], at: usize, base: u64) -> Option<Header> {
+fn sound(bytes: &[u8], at: usize, base: u64) -> Option<(Header, &[u8])> {
     let header = Header::read(bytes.get(at..at + HEADER)?, base + at as u64)?;
     let from = at + HEADER;
     let payload = bytes.get(from..from + header.length as usize)?;
-    (crc32c::crc32c(payload) == header.payload_crc).then_some(header)
+    (crc32c::crc32c(payload) == header.payload_crc).then_some((header, payload))
 }
 
 /// Zeroes what follows the last sound record, so that it can never be taken for
@@ -140,7 +168,8 @@ fn written(bytes: &[u8]) -> usize {
     0
 }
 
-fn quarantine(directory: &Path, offset: u64, bytes: &[u8]) -> Result<(), LogError> {
+/// Keeps a copy of what cannot be read.
+pub(super) fn quarantine(directory: &Path, offset: u64, bytes: &[u8]) -> Result<(), LogError> {
     let place = directory.join("quarantine");
     let path = place.join(format!("{offset:020}.bytes"));
     std::fs::create_dir_all(&place)

@@ -1,7 +1,7 @@
 //! Segment files: `<20 digits of the first offset>.log`, allocated in advance,
 //! zero after the last record.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,35 +53,44 @@ impl Segment {
 
     /// Opens the existing segments of `directory`, in order.
     pub(super) fn open_all(directory: &Path) -> Result<Vec<Self>, LogError> {
-        let failed = |action, path: &Path| {
-            let path = path.to_owned();
-            move |source| LogError::Io { action, path, source }
-        };
-        let mut segments = Vec::new();
-        for entry in std::fs::read_dir(directory).map_err(failed("list", directory))? {
-            let path = entry.map_err(failed("list", directory))?.path();
+        let mut options = File::options();
+        options.read(true).write(true);
+        let places = Self::places(directory)?;
+        places.into_iter().map(|(base, path)| Self::open(base, path, &options)).collect()
+    }
+
+    /// First offsets and paths of the existing segments, in order.
+    pub(super) fn places(directory: &Path) -> Result<Vec<(u64, PathBuf)>, LogError> {
+        let failed = |source| LogError::Io { action: "list", path: directory.to_owned(), source };
+        let mut places = Vec::new();
+        for entry in std::fs::read_dir(directory).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
             let base = path
                 .file_name()
                 .and_then(|name| name.to_str())
                 .and_then(|name| name.strip_suffix(".log"))
                 .and_then(|digits| digits.parse::<u64>().ok());
-            let Some(base) = base else { continue };
-            let file = File::options()
-                .read(true)
-                .write(true)
-                .open(&path)
-                .map_err(failed("open", &path))?;
-            let meta = file.metadata().map_err(failed("measure", &path))?;
-            segments.push(Self {
-                base,
-                end: base + meta.len(),
-                closed_at: meta.modified().ok(),
-                path,
-                file: Arc::new(file),
-            });
+            places.extend(base.map(|base| (base, path)));
         }
-        segments.sort_by_key(|segment| segment.base);
-        Ok(segments)
+        places.sort();
+        Ok(places)
+    }
+
+    /// Opens the segment that begins at `base`.
+    pub(super) fn open(base: u64, path: PathBuf, options: &OpenOptions) -> Result<Self, LogError> {
+        let failed = |action| {
+            let path = path.clone();
+            move |source| LogError::Io { action, path, source }
+        };
+        let file = options.open(&path).map_err(failed("open"))?;
+        let meta = file.metadata().map_err(failed("measure"))?;
+        let closed_at = meta.modified().ok();
+        Ok(Self { base, end: base + meta.len(), closed_at, path, file: Arc::new(file) })
+    }
+
+    /// Everything up to its end.
+    pub(super) fn read_all(&self) -> Result<Vec<u8>, LogError> {
+        self.read_at(self.base, usize::try_from(self.end - self.base).unwrap_or(usize::MAX))
     }
 
     /// Reads bytes at a log offset; shorter at the end of the file.

@@ -1,20 +1,31 @@
 //! The loop of one partition.
 
+use std::any::Any;
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use futures::FutureExt as _;
+use parking_lot::Mutex;
+use tokio::sync::{RwLock, watch};
 use tokio::time::Instant;
+use weir_model::outcomes::{DropReason, Warning};
 use weir_model::{ProjectId, Timestamp};
-use weir_store::events::{self, Apply, Position};
+use weir_store::events::{self, Apply, LIVE_PARTITIONS, Position, ProjectWrite, WarningCount};
 use weir_store::warnings::{Skipped, sample_key};
 use weir_store::{Error, Store, live};
 
-use super::stretch::{Memory, Stretch};
+use super::blocks::Blocks;
+use super::process::{Known, Processed};
+use super::spikes::Spikes;
+use super::stretch::{EVENTS, Stretch};
+use super::tally;
+use crate::batch::BatchError;
 use crate::live::LiveFeed;
-use crate::log::{IngestLog, LogError, Offset};
+use crate::location::Locations;
+use crate::log::{IngestLog, LogError, Offset, Record};
 
 /// Memory of the records that are read for a stretch.
 const STRETCH: usize = 8 << 20;
@@ -32,6 +43,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// How often a stretch is looked at again because something of it was stored
 /// meanwhile, before that counts as a failure.
 const LOOKS: u32 = 8;
+/// After so many looks the other consumers wait, so that the next one counts.
+const LOOKS_TOGETHER: u32 = 2;
+/// How often a single event is tried before it is given up.
+const TRIES: u32 = 3;
 
 /// How far the partitions are, as everybody may read it.
 #[derive(Debug)]
@@ -74,9 +89,66 @@ impl Progress {
     }
 }
 
-/// Number of the first sample that a stretch writes, by project: it names the
-/// rows of the live list as the store does.
-type SampleNumbers = HashMap<ProjectId, i64>;
+/// What the consumers of all partitions share.
+pub(crate) struct Together {
+    known: Known,
+    /// Held by all while they apply, and by one alone that was too late often.
+    turns: RwLock<()>,
+    outcomes: Mutex<HashMap<Outcome, u64>>,
+}
+
+impl Together {
+    pub(crate) fn new(locations: Option<Locations>) -> Self {
+        Self { known: Known::new(locations), turns: RwLock::default(), outcomes: Mutex::default() }
+    }
+
+    /// What processing skipped and altered since this was asked last.
+    pub(crate) fn take_outcomes(&self) -> HashMap<Outcome, u64> {
+        std::mem::take(&mut *self.outcomes.lock())
+    }
+
+    fn count(&self, warnings: &[WarningCount]) {
+        let mut outcomes = self.outcomes.lock();
+        for warning in warnings {
+            if let Some(outcome) = Outcome::of(&warning.code) {
+                let count = u64::try_from(warning.count).unwrap_or(0);
+                *outcomes.entry(outcome).or_default() += count;
+            }
+        }
+    }
+}
+
+/// What processing did with an event beside storing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It was skipped.
+    Dropped(DropReason),
+    /// It was stored altered, or not all of it was done.
+    Altered(Warning),
+}
+
+impl Outcome {
+    /// What a code stands for; `None` for what is counted where it was decided.
+    fn of(code: &str) -> Option<Self> {
+        match DropReason::from_code(code) {
+            Some(
+                reason @ (DropReason::DuplicateUuid
+                | DropReason::NotProcessed
+                | DropReason::UnreadableRecord),
+            ) => Some(Self::Dropped(reason)),
+            Some(_) => None,
+            None => Warning::from_code(code).map(Self::Altered),
+        }
+    }
+}
+
+/// What was written of a project, for those who watch it.
+struct Written {
+    events: Vec<events::StoredEvent>,
+    /// Number of the first sample: it names the rows of the live list as the
+    /// store does.
+    first_sample: i64,
+}
 
 /// The consumer of one partition.
 pub(crate) struct Consumer {
@@ -89,6 +161,38 @@ pub(crate) struct Consumer {
     pub(crate) store: Store,
     pub(crate) live: LiveFeed,
     pub(crate) progress: Arc<Progress>,
+    pub(crate) together: Arc<Together>,
+    pub(crate) blocks: Blocks,
+    pub(crate) care: Care,
+    pub(crate) spikes: Spikes,
+}
+
+/// How carefully a consumer goes on: with fewer events at a time after a
+/// failure that one of them may be to blame for, until it has found it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Care {
+    /// Events of the next stretch at most.
+    most: usize,
+    /// How often the only event of a stretch has failed.
+    tried: u32,
+}
+
+impl Default for Care {
+    fn default() -> Self {
+        Self { most: EVENTS, tried: 0 }
+    }
+}
+
+impl Care {
+    fn succeeded(&mut self) {
+        *self = Self { most: (self.most * 2).min(EVENTS), tried: 0 };
+    }
+
+    /// A stretch of `events` events failed because of one of them.
+    fn failed(&mut self, events: usize) {
+        self.most = (events / 2).max(1);
+        self.tried += u32::from(events <= 1);
+    }
 }
 
 /// Why a stretch was not applied.
@@ -98,8 +202,21 @@ enum Failure {
     Log(#[from] LogError),
     #[error(transparent)]
     Store(#[from] Error),
-    #[error(transparent)]
-    Record(#[from] crate::batch::BatchError),
+    #[error("processing panicked: {0}")]
+    Panicked(String),
+}
+
+impl Failure {
+    /// Whether an event may be to blame, and not the disk or the moment.
+    fn may_be_an_event(&self) -> bool {
+        match self {
+            Self::Panicked(_) => true,
+            Self::Store(error) => {
+                matches!(error, Error::Shape { .. } | Error::Exists { .. } | Error::Refused { .. })
+            }
+            Self::Log(_) => false,
+        }
+    }
 }
 
 impl Consumer {
@@ -107,7 +224,6 @@ impl Consumer {
     /// log's end is reached.
     pub(crate) async fn run(mut self, mut stop: watch::Receiver<bool>) {
         let mut end = self.log.end();
-        let mut memory = Memory::default();
         let mut last_commit = Instant::now() - PACE;
         let mut wait = FIRST_WAIT;
         loop {
@@ -127,11 +243,11 @@ impl Consumer {
                 tokio::time::sleep_until(last_commit + PACE).await;
             }
             last_commit = Instant::now();
-            match self.step(&mut memory, target).await {
+            match self.step(target).await {
                 Ok(()) => wait = FIRST_WAIT,
                 Err(Failure::Store(Error::Stopped)) => return,
                 Err(failure) => {
-                    memory.clear();
+                    self.blocks.clear();
                     tracing::error!(
                         partition = self.partition,
                         position = self.position.offset,
@@ -146,32 +262,70 @@ impl Consumer {
     }
 
     /// Applies the next stretch of what is in the log before `target`.
-    async fn step(&mut self, memory: &mut Memory, target: u64) -> Result<(), Failure> {
+    async fn step(&mut self, target: u64) -> Result<(), Failure> {
         let records = self.log.read(Offset(self.position.offset), STRETCH)?;
         if records.is_empty() {
             // Nothing sound is left up to there.
             self.reached(Position::at(target));
             return Ok(());
         }
-        let (mut stretch, next) = Stretch::collect(self.partition, self.position, &records)?;
+        let mut unreadable = Vec::new();
+        let aside = |record: &Record, error: BatchError| {
+            tracing::error!(offset = record.offset.0, %error, "a record of the log is set aside");
+            unreadable.push(self.log.set_aside(record));
+        };
+        let (mut stretch, next) =
+            Stretch::collect(self.partition, self.position, &records, self.care.most, aside);
+        unreadable.into_iter().collect::<Result<(), _>>()?;
+        if self.partition < LIVE_PARTITIONS {
+            for (project, part) in &mut stretch.parts {
+                self.spikes.note(*project, part);
+            }
+        }
+        if self.care.tried >= TRIES {
+            tracing::error!(
+                partition = self.partition,
+                position = self.position.offset,
+                index = self.position.index,
+                "an event could not be processed; it is skipped and shown as such"
+            );
+            stretch.give_up();
+        }
         if stretch.parts.is_empty() && next.offset - self.stored.offset < UNSTORED {
             self.reached(next);
             return Ok(());
         }
-        let mut looks = 0;
-        let numbers = loop {
-            match self.apply(memory, next, &stretch).await {
-                Ok(numbers) => break numbers,
-                // Something is stored already, or another partition was faster
-                // with the same uuid or person: look, and take what is stored
-                // as the truth.
-                Err(Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. })
-                    if looks < LOOKS =>
-                {
-                    looks += 1;
-                    memory.clear();
+        match self.settle(&mut stretch, next).await {
+            Ok(()) => {
+                self.care.succeeded();
+                Ok(())
+            }
+            Err(failure) => {
+                if failure.may_be_an_event() {
+                    self.care.failed(stretch.len());
                 }
-                Err(error) => return Err(error.into()),
+                Err(failure)
+            }
+        }
+    }
+
+    /// Applies a stretch, looking again as long as something of it was changed
+    /// meanwhile by others.
+    async fn settle(&mut self, stretch: &mut Stretch, next: Position) -> Result<(), Failure> {
+        let mut looks = 0;
+        let written = loop {
+            match self.take_turn(looks, next, stretch).await {
+                Ok(written) => break written,
+                // Something is stored already, or another partition was faster
+                // with the same uuid, person or group: look, and take what is
+                // stored as the truth.
+                Err(Failure::Store(
+                    Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. },
+                )) if looks < LOOKS => {
+                    looks += 1;
+                    self.blocks.clear();
+                }
+                Err(failure) => return Err(failure),
             }
             let stored = events::position(&self.store, self.partition).await?;
             if stored != self.stored {
@@ -185,9 +339,25 @@ impl Consumer {
             stretch.drop_duplicates(&known);
         };
         self.stored = next;
-        self.publish(&stretch, &numbers);
+        self.publish(stretch, written);
         self.reached(next);
         Ok(())
+    }
+
+    async fn take_turn(
+        &mut self,
+        looks: u32,
+        next: Position,
+        stretch: &Stretch,
+    ) -> Result<HashMap<ProjectId, Written>, Failure> {
+        let together = Arc::clone(&self.together);
+        if looks < LOOKS_TOGETHER {
+            let _turn = together.turns.read().await;
+            self.apply(&together.known, next, stretch).await
+        } else {
+            let _alone = together.turns.write().await;
+            self.apply(&together.known, next, stretch).await
+        }
     }
 
     /// Notes how far it came, so that the next start need not look again.
@@ -206,24 +376,44 @@ impl Consumer {
         }
     }
 
+    /// Works out what a stretch does and writes it.
     async fn apply(
-        &self,
-        memory: &mut Memory,
+        &mut self,
+        known: &Known,
         next: Position,
         stretch: &Stretch,
-    ) -> Result<SampleNumbers, Error> {
-        let effects =
-            memory.effects(&self.store, self.partition, self.stored, next, stretch).await?;
-        let numbers = effects
-            .projects
-            .iter()
-            .map(|write| {
-                let skips = stretch.parts.get(&write.project).map_or(0, |part| part.skips.len());
-                (write.project, write.head.first_sample(skips))
-            })
-            .collect();
-        events::apply(&self.store, effects).await?;
-        Ok(numbers)
+    ) -> Result<HashMap<ProjectId, Written>, Failure> {
+        let partition = self.partition;
+        let mut effects = Apply { partition, from: self.stored, to: next, projects: Vec::new() };
+        let mut written = HashMap::new();
+        let mut learned = Vec::new();
+        for (project, part) in &stretch.parts {
+            let mut write = ProjectWrite::new(*project);
+            let working = known.process(&self.store, *project, part, &mut write);
+            // A defect that one event brings to light must not stop the others.
+            let worked = AssertUnwindSafe(working).catch_unwind().await;
+            let Processed { events, learned: new } =
+                worked.map_err(|panic| Failure::Panicked(message(&*panic)))??;
+            let skips = part.skips.len();
+            self.blocks.add(&self.store, *project, partition, &events, skips, &mut write).await?;
+            write.samples = tally::samples(part);
+            write.warnings = tally::warnings(part, &events);
+            let first_sample = write.head.first_sample(skips);
+            effects.projects.push(write);
+            written.insert(*project, Written { events, first_sample });
+            learned.push(new);
+        }
+        let warnings: Vec<WarningCount> =
+            effects.projects.iter().flat_map(|write| write.warnings.clone()).collect();
+        match events::apply(&self.store, effects).await {
+            Ok(()) => learned.into_iter().for_each(|new| known.learn(new)),
+            Err(error) => {
+                learned.iter().for_each(|new| known.forget(new));
+                return Err(error.into());
+            }
+        }
+        self.together.count(&warnings);
+        Ok(written)
     }
 
     fn reached(&mut self, position: Position) {
@@ -232,18 +422,16 @@ impl Consumer {
         self.log.retain(Offset(self.progress.lowest()));
     }
 
-    fn publish(&self, stretch: &Stretch, numbers: &SampleNumbers) {
-        for (project, part) in &stretch.parts {
-            if !self.live.is_watched(*project) {
+    fn publish(&self, stretch: &Stretch, written: HashMap<ProjectId, Written>) {
+        for (project, Written { events, first_sample }) in written {
+            if !self.live.is_watched(project) {
                 continue;
             }
-            for item in &part.items {
-                if let Some(event) = item.event() {
-                    self.live.publish(*project, live::accepted(*project, &item.stored(event)));
-                }
+            for event in &events {
+                self.live.publish(project, live::accepted(project, event));
             }
-            let first = numbers.get(project).copied().unwrap_or(0);
-            for (number, skip) in (first..).zip(&part.skips) {
+            let skips = stretch.parts.get(&project).map(|part| part.skips.as_slice());
+            for (number, skip) in (first_sample..).zip(skips.unwrap_or_default()) {
                 let skipped = Skipped {
                     key: sample_key(self.partition.into(), number),
                     code: skip.dropped.reason.code().to_owned(),
@@ -252,8 +440,16 @@ impl Consumer {
                     distinct_id: skip.dropped.distinct_id.clone(),
                     payload: skip.dropped.sample.clone(),
                 };
-                self.live.publish(*project, live::dropped(skipped));
+                self.live.publish(project, live::dropped(skipped));
             }
         }
     }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default()
 }

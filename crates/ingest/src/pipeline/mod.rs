@@ -1,16 +1,33 @@
 //! From the log to the store: one consumer per partition.
 //!
-//! A consumer takes a stretch of the log, keeps the events of its partition,
-//! works out their effects ([`stretch`]: duplicates, persons, blocks, warnings)
-//! and writes them with its new position in one transaction. It can be stopped
-//! anywhere: the stretch is done or not done.
+//! A consumer takes a stretch of the log, keeps the events of its partition
+//! ([`stretch`]), removes duplicates, works out what the events do ([`process`]:
+//! persons, groups, names) and where they go ([`blocks`]), and writes all of it
+//! with its new position in one transaction. It can be stopped anywhere: the
+//! stretch is done or not done.
 //!
 //! Order is kept per distinct id, because all events of one go through one
-//! consumer. Effects of other events on the same person come with merges; the
-//! person's version guards against them already.
+//! consumer. A person or a group can be reached from several partitions: every
+//! change of one names the version it was made from, and a change that came too
+//! late is worked out anew.
 
+mod blocks;
+mod cache;
 mod consumer;
-mod persons;
+mod facts;
+mod groups;
+mod merge;
+mod names;
+mod people;
+mod process;
+mod spikes;
 mod stretch;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod updates;
 
-pub(crate) use consumer::{Consumer, Progress};
+pub(crate) use blocks::Blocks;
+pub use consumer::Outcome;
+pub(crate) use consumer::{Care, Consumer, Progress, Together};
+pub(crate) use spikes::Spikes;

@@ -1,4 +1,4 @@
-//! A stretch of the log for one partition, and its effects.
+//! A stretch of the log for one partition.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -6,22 +6,20 @@ use std::sync::Arc;
 use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_model::outcomes::{DropReason, Warning};
-use weir_store::events::{
-    Apply, BlockBuilder, Head, NewBlock, Position, ProjectWrite, Sample, Span, StoredEvent,
-    WarningCount, historical_partition, live_partition, open_block,
-};
-use weir_store::warnings::SLOTS;
-use weir_store::{Error, Store, events, persons};
+use weir_store::events::{Position, StoredEvent, historical_partition, live_partition};
+use weir_store::{Error, Store, events};
 
-use super::persons::{Changes, PersonCache, PersonChanges, Told};
+use super::tally::cut;
 use crate::batch::{Batch, BatchError};
 use crate::capture::{AcceptedEvent, DroppedEvent};
 use crate::log::Record;
 
 /// Events that one transaction carries at most.
-const EVENTS: usize = 4_000;
+pub(super) const EVENTS: usize = 4_000;
 /// Bytes of their properties beyond which none is added.
 const BYTES: usize = 6 << 20;
+/// Bytes of a skipped event that are kept to look at.
+const SAMPLE: usize = 4_096;
 
 /// One event of the stretch.
 #[derive(Debug, Clone)]
@@ -32,6 +30,10 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    pub(crate) fn new(batch: Arc<Batch>, index: usize, arrival: u64) -> Self {
+        Self { batch, index, arrival }
+    }
+
     pub(crate) fn event(&self) -> Option<&AcceptedEvent> {
         self.batch.accepted.get(self.index)
     }
@@ -63,6 +65,19 @@ pub(crate) struct Skip {
     pub(crate) dropped: DroppedEvent,
 }
 
+impl Skip {
+    fn of(event: &AcceptedEvent, received_at: i64, reason: DropReason) -> Self {
+        let dropped = DroppedEvent {
+            reason,
+            event: Some(event.event.clone()),
+            distinct_id: Some(event.distinct_id.clone()),
+            uuid: Some(event.uuid),
+            sample: cut(&event.properties, SAMPLE).to_owned(),
+        };
+        Self { received_at, dropped }
+    }
+}
+
 /// What one project contributes to a stretch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Part {
@@ -70,6 +85,18 @@ pub(crate) struct Part {
     pub(crate) skips: Vec<Skip>,
     /// Skipped events that are only counted.
     pub(crate) further: Vec<(DropReason, u64, i64)>,
+    /// Floods that the events are part of.
+    pub(crate) spikes: Vec<Spike>,
+}
+
+/// A flood of events that a stretch is part of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spike {
+    pub(crate) warning: Warning,
+    /// Events of the stretch that belong to it.
+    pub(crate) events: u64,
+    /// The distinct id, if it is one.
+    pub(crate) of: Option<String>,
 }
 
 /// The events of one partition in a stretch of the log.
@@ -80,39 +107,44 @@ pub(crate) struct Stretch {
 
 impl Stretch {
     /// Takes what belongs to `partition` from the records at `from` on, up to
-    /// what one transaction should carry: a record of many events is applied in
-    /// several steps. Gives the position behind it.
-    ///
-    /// # Errors
-    /// When a record cannot be read.
+    /// `most` events and what else one transaction should carry: a record of
+    /// many events is applied in several steps. Gives the position behind it.
+    /// A record that cannot be read is counted, and given to `aside`.
     pub(crate) fn collect(
         partition: u16,
         from: Position,
         records: &[Arc<Record>],
-    ) -> Result<(Self, Position), BatchError> {
+        most: usize,
+        mut aside: impl FnMut(&Record, BatchError),
+    ) -> (Self, Position) {
         let mut stretch = Self::default();
         let mut to = from;
         let (mut events, mut bytes) = (0, 0);
         for record in records {
-            let batch = record.batch()?;
             let project = record.project;
+            let batch = match record.batch() {
+                Ok(batch) => batch,
+                Err(error) => {
+                    stretch.collect_unreadable(partition, record);
+                    aside(record, error);
+                    to = Position::at(record.next.0);
+                    continue;
+                }
+            };
             let done = if record.offset.0 == from.offset { from.index } else { 0 };
             if done == 0 {
                 stretch.collect_dropped(partition, project, &batch);
             }
             let way = if batch.historical { historical_partition } else { live_partition };
             for index in done..u32::try_from(batch.accepted.len()).unwrap_or(u32::MAX) {
-                let item = Item {
-                    batch: Arc::clone(&batch),
-                    index: index as usize,
-                    arrival: record.first_arrival + u64::from(index),
-                };
+                let arrival = record.first_arrival + u64::from(index);
+                let item = Item::new(Arc::clone(&batch), index as usize, arrival);
                 let Some(event) = item.event() else { break };
                 if way(project, &event.distinct_id) != partition {
                     continue;
                 }
-                if events >= EVENTS || bytes >= BYTES {
-                    return Ok((stretch, Position { offset: record.offset.0, index }));
+                if events >= most || bytes >= BYTES {
+                    return (stretch, Position { offset: record.offset.0, index });
                 }
                 events += 1;
                 bytes += event.properties.len();
@@ -120,7 +152,33 @@ impl Stretch {
             }
             to = Position::at(record.next.0);
         }
-        Ok((stretch, to))
+        (stretch, to)
+    }
+
+    /// Its events cannot be told apart: one partition of the project counts
+    /// them.
+    fn collect_unreadable(&mut self, partition: u16, record: &Record) {
+        if live_partition(record.project, "") == partition {
+            let part = self.parts.entry(record.project).or_default();
+            #[expect(clippy::disallowed_methods, reason = "its own time cannot be read either")]
+            let now = chrono::Utc::now().timestamp_micros();
+            part.further.push((DropReason::UnreadableRecord, record.count.max(1).into(), now));
+        }
+    }
+
+    /// How many events there are to be stored.
+    pub(crate) fn len(&self) -> usize {
+        self.parts.values().map(|part| part.items.len()).sum()
+    }
+
+    /// Gives its events up: they become skips that say so.
+    pub(crate) fn give_up(&mut self) {
+        for part in self.parts.values_mut() {
+            for item in std::mem::take(&mut part.items) {
+                let Some(event) = item.event() else { continue };
+                part.skips.push(Skip::of(event, item.received_at(), DropReason::NotProcessed));
+            }
+        }
     }
 
     /// Skipped events have no person: one partition of the project counts them.
@@ -149,16 +207,7 @@ impl Stretch {
                 let Some(event) = item.event() else { return false };
                 let new = seen.insert(event.uuid);
                 if !new {
-                    skips.push(Skip {
-                        received_at: item.received_at(),
-                        dropped: DroppedEvent {
-                            reason: DropReason::DuplicateUuid,
-                            event: Some(event.event.clone()),
-                            distinct_id: Some(event.distinct_id.clone()),
-                            uuid: Some(event.uuid),
-                            sample: sample_of(event),
-                        },
-                    });
+                    skips.push(Skip::of(event, item.received_at(), DropReason::DuplicateUuid));
                 }
                 new
             });
@@ -182,210 +231,4 @@ impl Stretch {
         }
         Ok(stored)
     }
-}
-
-/// What is kept of a duplicate, to look at.
-fn sample_of(event: &AcceptedEvent) -> String {
-    let mut end = event.properties.len().min(4_096);
-    while !event.properties.is_char_boundary(end) {
-        end -= 1;
-    }
-    event.properties.get(..end).unwrap_or_default().to_owned()
-}
-
-/// What a consumer remembers between stretches; all of it can be read again.
-#[derive(Debug, Default)]
-pub(crate) struct Memory {
-    heads: HashMap<ProjectId, Writing>,
-    persons: PersonCache,
-}
-
-/// The end of a project's events in this partition.
-#[derive(Debug, Clone)]
-struct Writing {
-    head: Head,
-    open: Option<BlockBuilder>,
-}
-
-/// Open blocks kept in memory per consumer; a block is up to 1 MiB.
-const OPEN_BLOCKS: usize = 24;
-
-impl Memory {
-    /// Forgets everything: after a failed write, what is stored counts.
-    pub(crate) fn clear(&mut self) {
-        self.heads.clear();
-        self.persons.clear();
-    }
-
-    /// The effects of a stretch without duplicates.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub(crate) async fn effects(
-        &mut self,
-        store: &Store,
-        partition: u16,
-        from: Position,
-        to: Position,
-        stretch: &Stretch,
-    ) -> Result<Apply, Error> {
-        if self.heads.len() > OPEN_BLOCKS {
-            self.heads.clear();
-        }
-        let mut apply = Apply { partition, from, to, projects: Vec::new() };
-        for (project, part) in &stretch.parts {
-            let persons = self.persons_of(store, *project, part).await?;
-            let write = self.blocks_of(store, *project, partition, part).await?;
-            let warnings = warnings(part, &persons.too_large);
-            let persons = persons.into_writes();
-            apply.projects.push(ProjectWrite { persons, warnings, ..write });
-        }
-        Ok(apply)
-    }
-
-    async fn persons_of(
-        &mut self,
-        store: &Store,
-        project: ProjectId,
-        part: &Part,
-    ) -> Result<PersonChanges, Error> {
-        let mut all: Vec<Told<'_>> = Vec::new();
-        for item in &part.items {
-            let Some(event) = item.event() else { continue };
-            let changes = Changes::read(&event.properties);
-            if !changes.without_profile {
-                let id = persons::first_id(project, &event.distinct_id);
-                all.push(Told { id, event, received_at: item.received_at(), changes });
-            }
-        }
-        self.persons.load(store, project, all.iter().map(|told| told.id)).await?;
-        let mut writes = PersonChanges::default();
-        for told in &all {
-            self.persons.effect(project, told, &mut writes);
-        }
-        Ok(writes)
-    }
-
-    async fn blocks_of(
-        &mut self,
-        store: &Store,
-        project: ProjectId,
-        partition: u16,
-        part: &Part,
-    ) -> Result<ProjectWrite, Error> {
-        let writing = match self.heads.remove(&project) {
-            Some(writing) => writing,
-            None => read_writing(store, project, partition).await?,
-        };
-        let Writing { mut head, mut open } = writing;
-        let is_first = head.count == 0 && !part.items.is_empty();
-        let mut uuids = Vec::with_capacity(part.items.len());
-        let mut blocks = Vec::new();
-        let mut added_times = Vec::new();
-        for item in &part.items {
-            let Some(event) = item.event() else { continue };
-            let stored = item.stored(event);
-            if let Some(full) = open.take_if(|block| block.is_full()) {
-                close(&full, &mut added_times, &mut blocks)?;
-            }
-            let index = match &mut open {
-                Some(block) => block.push(&stored)?,
-                None => {
-                    open = Some(BlockBuilder::begin(project, &stored)?);
-                    0
-                }
-            };
-            let first = open.as_ref().map_or(item.arrival, |block| block.first);
-            uuids.push((event.uuid, first, index));
-            added_times.push(event.timestamp);
-            head.newest = i64::try_from(first).unwrap_or(i64::MAX);
-            head.last = i64::try_from(item.arrival).unwrap_or(i64::MAX);
-            head.count += 1;
-            head.from_time = head.from_time.min(event.timestamp);
-            head.to_time = head.to_time.max(event.timestamp);
-        }
-        if let Some(block) = &open {
-            close(block, &mut added_times, &mut blocks)?;
-        }
-        // Earlier ones would be overwritten by later ones.
-        let kept = usize::try_from(SLOTS).unwrap_or(0);
-        let samples =
-            part.skips.iter().skip(part.skips.len().saturating_sub(kept)).map(sample).collect();
-        head.samples += i64::try_from(part.skips.len()).unwrap_or(0);
-        self.heads.insert(project, Writing { head: head.clone(), open });
-        Ok(ProjectWrite {
-            project,
-            blocks,
-            uuids,
-            head,
-            is_first,
-            persons: Vec::new(),
-            warnings: Vec::new(),
-            samples,
-        })
-    }
-}
-
-async fn read_writing(store: &Store, project: ProjectId, partition: u16) -> Result<Writing, Error> {
-    match events::head(store, project, partition).await? {
-        Some(head) => {
-            let open = open_block(store, project, partition, &head).await?;
-            Ok(Writing { head, open })
-        }
-        None => Ok(Writing { head: Head::empty(), open: None }),
-    }
-}
-
-/// Writes a block with what was added to it. Without additions it is as stored.
-fn close(
-    block: &BlockBuilder,
-    added_times: &mut Vec<i64>,
-    blocks: &mut Vec<NewBlock>,
-) -> Result<(), Error> {
-    if added_times.is_empty() {
-        return Ok(());
-    }
-    let (data, summary) = block.finish()?;
-    let added_times = std::mem::take(added_times);
-    blocks.push(NewBlock { first: block.first, data, summary, added_times });
-    Ok(())
-}
-
-fn sample(skip: &Skip) -> Sample {
-    Sample {
-        code: skip.dropped.reason.code().to_owned(),
-        received_at: skip.received_at,
-        event: skip.dropped.event.clone(),
-        distinct_id: skip.dropped.distinct_id.clone(),
-        payload: skip.dropped.sample.clone(),
-    }
-}
-
-/// What was skipped or altered, and which persons became too large.
-fn warnings(part: &Part, persons_too_large: &[i64]) -> Vec<WarningCount> {
-    let mut counts: BTreeMap<&'static str, (i64, Span)> = BTreeMap::new();
-    let mut count = |code: &'static str, times: u64, at: i64| {
-        let (count, seen) = counts.entry(code).or_insert((0, Span { from: at, to: at }));
-        *count += i64::try_from(times).unwrap_or(i64::MAX);
-        *seen = seen.with(at);
-    };
-    for skip in &part.skips {
-        count(skip.dropped.reason.code(), 1, skip.received_at);
-    }
-    for (reason, times, at) in &part.further {
-        count(reason.code(), *times, *at);
-    }
-    for item in &part.items {
-        let Some(event) = item.event() else { continue };
-        for warning in &event.warnings {
-            count(warning.code(), 1, item.received_at());
-        }
-    }
-    for at in persons_too_large {
-        count(Warning::PersonTooLarge.code(), 1, *at);
-    }
-    counts
-        .into_iter()
-        .map(|(code, (count, seen))| WarningCount { code: code.to_owned(), count, seen })
-        .collect()
 }

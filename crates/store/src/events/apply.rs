@@ -1,17 +1,18 @@
-//! Applying a stretch of the log: events, persons, warnings and the new
-//! position in one transaction (store-notes 7).
+//! Applying a stretch of the log: events, persons, groups, names in use,
+//! warnings and the new position in one transaction (store-notes 7).
 
 use surrealdb::types::{Bytes, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::Uuid;
-use weir_model::{PersonId, ProjectId};
+use weir_model::ProjectId;
+use weir_model::definitions::{EventDefinition, PropertyDefinition};
 
 use super::block::{Span, Summary};
-use super::keys;
+use super::{PARTITIONS, keys};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::persons;
-use crate::warnings;
-use crate::{Result, Store};
+use crate::groups::{self, GroupWrite, TypesWrite};
+use crate::persons::{self, PersonWrite};
+use crate::{Result, Store, definitions, warnings};
 
 /// How far a partition has applied the log: everything before the record at
 /// `offset`, and of that record the first `index` events.
@@ -59,10 +60,39 @@ pub struct ProjectWrite {
     pub is_first: bool,
     /// Persons that are new or changed.
     pub persons: Vec<PersonWrite>,
+    /// Groups that are new or changed.
+    pub groups: Vec<GroupWrite>,
+    /// The group types, if there are new ones.
+    pub group_types: Option<TypesWrite>,
+    /// Event names that are new or were not seen for long.
+    pub event_names: Vec<EventDefinition>,
+    /// Property names that are new.
+    pub property_names: Vec<PropertyDefinition>,
     /// What was skipped or altered, counted.
     pub warnings: Vec<WarningCount>,
     /// Samples of what was skipped.
     pub samples: Vec<Sample>,
+}
+
+impl ProjectWrite {
+    /// No effects yet.
+    #[must_use]
+    pub fn new(project: ProjectId) -> Self {
+        Self {
+            project,
+            blocks: Vec::new(),
+            uuids: Vec::new(),
+            head: Head::empty(),
+            is_first: false,
+            persons: Vec::new(),
+            groups: Vec::new(),
+            group_types: None,
+            event_names: Vec::new(),
+            property_names: Vec::new(),
+            warnings: Vec::new(),
+            samples: Vec::new(),
+        }
+    }
 }
 
 /// A block to be written.
@@ -115,25 +145,6 @@ impl Head {
     }
 }
 
-/// A person to be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PersonWrite {
-    /// The person.
-    pub id: PersonId,
-    /// Its distinct ids.
-    pub distinct_ids: Vec<String>,
-    /// JSON object text.
-    pub properties: String,
-    /// When it was first seen, microseconds.
-    pub created_at: i64,
-    /// Whether an identifying event named it.
-    pub is_identified: bool,
-    /// Version it was changed from; `None`: it is new.
-    pub expected: Option<i64>,
-    /// Version afterwards.
-    pub version: i64,
-}
-
 /// How often something was skipped or altered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarningCount {
@@ -143,9 +154,11 @@ pub struct WarningCount {
     pub count: i64,
     /// When it first and last happened, microseconds.
     pub seen: Span,
+    /// One of them, to look at.
+    pub sample: Option<Sample>,
 }
 
-/// One skipped event, kept to be looked at.
+/// One skipped or altered event, kept to be looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Code of the reason.
@@ -175,12 +188,27 @@ const APPLY: Statement = Statement::write(
     INSERT INTO person $new_persons RETURN NONE;
     FOR $row IN $changed_persons {
         IF (SELECT VALUE version FROM ONLY $row.id) != $row.expected { THROW 'stale person' };
-        UPDATE $row.id SET distinct_ids = $row.distinct_ids, properties = $row.properties,
-            is_identified = $row.is_identified, version = $row.version RETURN NONE;
+        UPSERT $row.id CONTENT $row.content RETURN NONE;
     };
+    INSERT INTO event_group $new_groups RETURN NONE;
+    FOR $row IN $changed_groups {
+        IF (SELECT VALUE version FROM ONLY $row.id) != $row.expected { THROW 'stale group' };
+        UPSERT $row.id CONTENT $row.content RETURN NONE;
+    };
+    FOR $row IN $group_types {
+        LET $present = (SELECT VALUE names FROM ONLY $row.id) ?? [];
+        IF array::len($present) != $row.expected { THROW 'stale group types' };
+        UPSERT $row.id SET names = $row.names RETURN NONE;
+    };
+    FOR $row IN $event_names {
+        UPSERT $row.id SET first_at = first_at ?? $row.first_at, last_at = $row.last_at
+            RETURN NONE;
+    };
+    INSERT IGNORE INTO property_definition $property_names RETURN NONE;
     FOR $row IN $warnings {
         UPSERT $row.id SET count = (count ?? 0) + $row.count,
-            first_at = first_at ?? $row.first_at, last_at = $row.last_at RETURN NONE;
+            first_at = first_at ?? $row.first_at, last_at = $row.last_at,
+            samples = array::slice(array::concat($row.samples, samples ?? []), 0, 5) RETURN NONE;
     };
     FOR $row IN $samples { UPSERT $row.id CONTENT $row RETURN NONE };
     FOR $id IN $first { UPDATE $id SET ingested_event = true RETURN NONE };
@@ -221,13 +249,45 @@ struct IdRow {
     id: RecordId,
 }
 
+/// A record that is replaced if it is of the expected version.
+#[derive(SurrealValue)]
+struct Change {
+    id: RecordId,
+    expected: i64,
+    content: Value,
+}
+
+#[derive(SurrealValue)]
+struct TypesRow {
+    id: RecordId,
+    names: Vec<String>,
+    expected: i64,
+}
+
+/// Versioned records: new ones, and changes of present ones.
+#[derive(Default)]
+struct Versioned {
+    new: Vec<Value>,
+    changed: Vec<Change>,
+}
+
+impl Versioned {
+    fn push(&mut self, id: RecordId, expected: Option<i64>, content: Value) {
+        match expected {
+            None => self.new.push(with_id(id, content)),
+            Some(expected) => self.changed.push(Change { id, expected, content }),
+        }
+    }
+}
+
 /// Writes the effects of a stretch of the log, all or nothing.
 ///
 /// # Errors
-/// [`crate::Error::Exists`] when an event or a new person is already stored,
-/// [`crate::Error::Refused`] with `position` when the store is not at `from`
-/// (the stretch may have been applied already), or with `stale person` when a
-/// person was changed meanwhile. Nothing was written in these cases.
+/// [`crate::Error::Exists`] when an event, a new person or a new group is
+/// already stored, [`crate::Error::Refused`] with `position` when the store is
+/// not at `from` (the stretch may have been applied already), or with a word
+/// that begins with `stale` when a person, a group or the group types were
+/// changed meanwhile. Nothing was written in these cases.
 pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     let partition = apply.partition;
     let mut uuids = Vec::new();
@@ -235,8 +295,11 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     let mut summaries: Vec<Value> = Vec::new();
     let mut heads: Vec<Value> = Vec::new();
     let mut times = Vec::new();
-    let mut new_persons: Vec<Value> = Vec::new();
-    let mut changed_persons: Vec<Value> = Vec::new();
+    let mut people = Versioned::default();
+    let mut grouped = Versioned::default();
+    let mut group_types: Vec<TypesRow> = Vec::new();
+    let mut event_names: Vec<Value> = Vec::new();
+    let mut property_names: Vec<Value> = Vec::new();
     let mut warning_rows: Vec<Value> = Vec::new();
     let mut samples: Vec<Value> = Vec::new();
     let mut first: Vec<RecordId> = Vec::new();
@@ -266,13 +329,22 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
             samples.push(warnings::sample_row(project, partition, number, sample));
         }
         heads.push(with_id(keys::head(project, partition), write.head.into_value()));
-        for person in write.persons {
-            let row = persons::row(project, &person);
-            match person.expected {
-                None => new_persons.push(row),
-                Some(_) => changed_persons.push(row),
-            }
+        for person in &write.persons {
+            let id = persons::key(project, person.id);
+            people.push(id, person.expected, persons::content(person));
         }
+        for group in &write.groups {
+            let id = groups::key(project, group.index, &group.key);
+            grouped.push(id, group.expected, groups::content(group));
+        }
+        group_types.extend(write.group_types.map(|types| TypesRow {
+            id: groups::types_key(project),
+            names: types.names,
+            expected: int(types.expected as u64),
+        }));
+        event_names.extend(write.event_names.iter().map(|d| definitions::event_row(project, d)));
+        property_names
+            .extend(write.property_names.iter().map(|d| definitions::property_row(project, d)));
         warning_rows
             .extend(write.warnings.into_iter().map(|w| warnings::count_row(project, partition, w)));
     }
@@ -285,8 +357,13 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
         summaries: summaries,
         heads: heads,
         times: times,
-        new_persons: new_persons,
-        changed_persons: changed_persons,
+        new_persons: people.new,
+        changed_persons: people.changed,
+        new_groups: grouped.new,
+        changed_groups: grouped.changed,
+        group_types: group_types,
+        event_names: event_names,
+        property_names: property_names,
         warnings: warning_rows,
         samples: samples,
         first: first,
@@ -306,6 +383,18 @@ pub async fn position(store: &Store, partition: u16) -> Result<Position> {
         offset: u64::try_from(row.offset).unwrap_or(0),
         index: u32::try_from(row.index).unwrap_or(0),
     }))
+}
+
+/// How far the log is applied, by partition.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn positions(store: &Store) -> Result<Vec<Position>> {
+    let mut positions = Vec::new();
+    for partition in 0..PARTITIONS {
+        positions.push(position(store, partition).await?);
+    }
+    Ok(positions)
 }
 
 fn int(value: u64) -> i64 {

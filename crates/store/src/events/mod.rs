@@ -27,8 +27,7 @@ mod purge;
 mod read;
 
 pub use apply::{
-    Apply, Head, NewBlock, PersonWrite, Position, ProjectWrite, Sample, WarningCount, apply,
-    position,
+    Apply, Head, NewBlock, Position, ProjectWrite, Sample, WarningCount, apply, position, positions,
 };
 pub use block::{BlockBuilder, Span, StoredEvent, Summary};
 pub use purge::purge;

@@ -1,5 +1,5 @@
 //! Removing everything that is stored of a deleted project: events and all that
-//! leads to them, persons, warnings.
+//! leads to them, persons, groups, names in use, warnings.
 //!
 //! In small transactions, so that nothing else waits for long. What leads to a
 //! block goes before it and the heads go last: a purge that was interrupted
@@ -13,7 +13,7 @@ use super::keys;
 use super::read::{BLOCKS, BlockRow, firsts_between, heads};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Result, Store, persons, warnings};
+use crate::{Result, Store, definitions, groups, persons, warnings};
 
 /// Arrival numbers looked at with one statement.
 const WINDOW: u64 = 50_000;
@@ -50,6 +50,9 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
         samples: warnings::of_project("ingestion_sample", project),
     };
     store.db.run(DELETE_WARNINGS, vars).await?;
+    persons::purge(store, project).await?;
+    groups::purge(store, project).await?;
+    definitions::purge(store, project).await?;
     delete(store, heads.keys().map(|partition| keys::head(project, *partition)).collect()).await
 }
 
@@ -80,11 +83,6 @@ fn leading_to(
 ) -> Vec<RecordId> {
     let mut ids = Vec::with_capacity(2 * events.len());
     ids.extend(events.iter().map(|event| keys::uuid(project, event.uuid)));
-    let mut people: Vec<_> =
-        events.iter().map(|event| persons::first_id(project, &event.distinct_id)).collect();
-    people.sort_unstable();
-    people.dedup();
-    ids.extend(people.into_iter().map(|person| persons::key(project, person)));
     // Which of the widths a write chose is not known here; ids of records that
     // do not exist do no harm.
     for width in keys::WIDTHS {

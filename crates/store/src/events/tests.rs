@@ -2,6 +2,7 @@
 
 use surrealdb::types::RecordId;
 use uuid::Uuid;
+use weir_model::definitions::{EventDefinition, PropertyDefinition, PropertyKind, PropertyOwner};
 use weir_model::events::EventQuery;
 use weir_model::{PersonId, ProjectId, Timestamp};
 
@@ -9,6 +10,8 @@ use super::block::tests::event;
 use super::*;
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::groups::{GroupWrite, TypesWrite};
+use crate::persons::{PersonState, PersonWrite};
 use crate::{Error, Location, Settings, Store, persons, warnings};
 
 const PROJECT: ProjectId = ProjectId(7);
@@ -39,16 +42,22 @@ fn stretch(partition: u16, from: u64, to: u64, events: &[StoredEvent]) -> Apply 
     };
     let block = NewBlock { first: events[0].arrival, data, summary, added_times };
     let write = ProjectWrite {
-        project: PROJECT,
         blocks: vec![block],
         uuids,
         head,
         is_first: true,
-        persons: Vec::new(),
-        warnings: Vec::new(),
-        samples: Vec::new(),
+        ..ProjectWrite::new(PROJECT)
     };
     Apply { partition, from, to, projects: vec![write] }
+}
+
+fn ada(properties: &str) -> PersonState {
+    PersonState::Person(persons::Facts {
+        distinct_ids: vec!["a".to_owned()],
+        properties: properties.to_owned(),
+        created_at: 5,
+        is_identified: false,
+    })
 }
 
 /// Records of a table.
@@ -219,10 +228,7 @@ async fn persons_and_warnings_are_written_with_the_events() {
     let id = persons::first_id(PROJECT, "a");
     let person = |expected, version, properties: &str| PersonWrite {
         id,
-        distinct_ids: vec!["a".to_owned()],
-        properties: properties.to_owned(),
-        created_at: 5,
-        is_identified: false,
+        state: ada(properties),
         expected,
         version,
     };
@@ -231,7 +237,7 @@ async fn persons_and_warnings_are_written_with_the_events() {
     first.projects[0].head.samples = 2;
     let seen = Span { from: 3, to: 4 };
     first.projects[0].warnings =
-        vec![WarningCount { code: "missing_event_name".to_owned(), count: 2, seen }];
+        vec![WarningCount { code: "missing_event_name".to_owned(), count: 2, seen, sample: None }];
     first.projects[0].samples = (0..2)
         .map(|n| Sample {
             code: "missing_event_name".to_owned(),
@@ -253,7 +259,7 @@ async fn persons_and_warnings_are_written_with_the_events() {
 
     let found = persons::by_ids(&store, PROJECT, &[id, PersonId(Uuid::nil())]).await.unwrap();
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].version, found[0].person.properties.as_str()), (1, r#"{"a":1}"#));
+    assert_eq!((found[0].version, &found[0].state), (1, &ada(r#"{"a":1}"#)));
     let counts = warnings::counts(&store, PROJECT).await.unwrap();
     assert_eq!((counts[0].count, counts[0].first_at.micros()), (2, 3));
     let samples = warnings::samples(&store, PROJECT).await.unwrap();
@@ -265,13 +271,17 @@ async fn persons_and_warnings_are_written_with_the_events() {
 
 #[tokio::test]
 async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
-    const TABLES: [&str; 8] = [
+    const TABLES: [&str; 12] = [
         "event_block",
         "event_summary",
         "event_time",
         "event_uuid",
         "event_head",
         "person",
+        "event_group",
+        "group_types",
+        "event_definition",
+        "property_definition",
         "ingestion_warning",
         "ingestion_sample",
     ];
@@ -282,15 +292,30 @@ async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
         part.project = project;
         part.persons = vec![PersonWrite {
             id: persons::first_id(project, "a"),
-            distinct_ids: vec!["a".to_owned()],
-            properties: "{}".to_owned(),
-            created_at: 5,
-            is_identified: false,
+            state: ada("{}"),
             expected: None,
             version: 0,
         }];
         let seen = Span { from: 3, to: 4 };
-        part.warnings = vec![WarningCount { code: "too_deep".to_owned(), count: 1, seen }];
+        part.warnings =
+            vec![WarningCount { code: "too_deep".to_owned(), count: 1, seen, sample: None }];
+        part.groups = vec![GroupWrite {
+            index: 0,
+            key: "acme".to_owned(),
+            properties: "{}".to_owned(),
+            created_at: 5,
+            expected: None,
+            version: 0,
+        }];
+        part.group_types = Some(TypesWrite { names: vec!["company".to_owned()], expected: 0 });
+        let (first_at, last_at) = (Timestamp::from_micros(1), Timestamp::from_micros(2));
+        part.event_names = vec![EventDefinition { name: "buy".to_owned(), first_at, last_at }];
+        part.property_names = vec![PropertyDefinition {
+            owner: PropertyOwner::Event,
+            name: "price".to_owned(),
+            kind: PropertyKind::Number,
+            first_at,
+        }];
         part.head.samples = 1;
         part.samples = vec![Sample {
             code: "too_deep".to_owned(),

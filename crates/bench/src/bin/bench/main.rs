@@ -30,7 +30,7 @@ use crate::service::{MemoryWatch, Service};
 
 /// The floor allocates as Weir does.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Measures Weir beside the least that a server can do.
 #[derive(Debug, Parser)]

@@ -176,8 +176,8 @@ fn work(service: &Service, scenario: Scenario, effort: Effort) -> Result<(Work, 
     };
     if scenario.gzip {
         let requests = effort.pool / template.count();
-        let pool = Arc::new(Pool::gzip(template, &service.source, requests)?);
-        return Ok((Work::Again(Arc::clone(&pool)), Work::Once(pool)));
+        let pool = Pool::gzip(template, &service.source, requests)?;
+        return Ok((Work::Again(Arc::new(pool.untouched())), Work::Once(Arc::new(pool))));
     }
     let floor = Arc::new(Source::new(1, People::New));
     Ok((Work::Fresh(template.clone(), floor), Work::Fresh(template, Arc::clone(&service.source))))

@@ -9,7 +9,7 @@ fn properties_stay_as_sent() {
         "{}",
         r#"{"a":1}"#,
         r#"{ "big" : 12345678901234567890123, "e":1E400, "z":-0.0, "f":120.0 }"#,
-        r#"{"$elements":[{"tag_name":"a"}],"$elements_chain":7}"#,
+        r#"{"$elements":"a","$elements_chain":7}"#,
         r#"{"a":1,"a":2}"#,
         r#"{"$set":{"x":1},"$set_once":7}"#,
     ] {
@@ -94,6 +94,9 @@ fn the_address_is_added_where_none_is() {
         (r#"{"$ip":"198.51.100.1"}"#, r#"{"$ip":"198.51.100.1"}"#),
         (r#"{"\u0024ip":null}"#, r#"{"\u0024ip":null}"#),
         (r#"{"a":{"$ip":"x"}}"#, r#"{"a":{"$ip":"x"},"$ip":"2001:db8::7"}"#),
+        // Of no meaning here.
+        (r#"{"capture_internal":true}"#, r#"{"capture_internal":true,"$ip":"2001:db8::7"}"#),
+        (r#"{"$geoip_disable":true}"#, r#"{"$geoip_disable":true,"$ip":"2001:db8::7"}"#),
     ] {
         let raw = format!(r#"{{"event":"a","distinct_id":"d","properties":{properties}}}"#);
         assert_eq!(accepted_in(&raw, &context).properties, expected);

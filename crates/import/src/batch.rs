@@ -1,0 +1,120 @@
+//! Events put together for one request (ingestion 2.2, 2.7).
+//!
+//! What belongs here: how much goes into a request, its body, and halving it.
+//! What does not: sending.
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::error::ImportError;
+use crate::json;
+use crate::walk::{Found, Position, Walk};
+
+/// Events of a request, at most.
+const EVENTS: usize = 1000;
+/// Bytes of a request before packing, beyond which no event is added. With the
+/// largest event it stays below 5 MiB; capture takes 20.
+const BYTES: usize = 3 << 20;
+
+/// How large requests may be; shared by who fills them and who learns that they
+/// are too large.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    events: usize,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Limits {
+    /// The limits at a rate of events per second: a request per second, rather
+    /// than a large one now and then.
+    pub(crate) fn for_rate(rate: Option<u32>) -> Self {
+        let rate = rate.map_or(EVENTS, |rate| usize::try_from(rate).unwrap_or(EVENTS));
+        Self { events: rate.clamp(1, EVENTS), bytes: Arc::new(AtomicUsize::new(BYTES)) }
+    }
+
+    /// A body of this size was refused.
+    pub(crate) fn lower(&self, refused: usize) {
+        self.bytes.fetch_min(refused / 2, Ordering::Relaxed);
+    }
+}
+
+/// An event that waits to be sent.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    text: String,
+    /// Index of the file.
+    pub(crate) file: usize,
+    pub(crate) line: u64,
+    /// Whether it stands for a line, or was added to join two ids.
+    pub(crate) is_line: bool,
+}
+
+/// The events of one request.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) events: Vec<Queued>,
+    /// The body of the request with all of them.
+    pub(crate) body: Body,
+    /// The place behind the last event.
+    pub(crate) position: Position,
+}
+
+/// The body of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    /// As sent: gzip.
+    pub(crate) packed: Vec<u8>,
+    /// Bytes before packing.
+    pub(crate) size: usize,
+}
+
+/// Takes events from the walk until a request is full; `None` when there are no
+/// more.
+pub(crate) fn fill(
+    walk: &mut Walk,
+    limits: &Limits,
+    key: &str,
+) -> Result<Option<Batch>, ImportError> {
+    let most_bytes = limits.bytes.load(Ordering::Relaxed);
+    let mut events = Vec::new();
+    let mut bytes = 0;
+    while events.len() < limits.events && bytes < most_bytes {
+        let Some(Found { event, link, file, line }) = walk.next()? else { break };
+        let link = link.map(|link| Queued { text: link.to_json(), file, line, is_line: false });
+        let event = Queued { text: event.text, file, line, is_line: true };
+        for queued in link.into_iter().chain([event]) {
+            bytes += queued.text.len() + 1;
+            events.push(queued);
+        }
+    }
+    let Some(position) = walk.position().filter(|_| !events.is_empty()) else {
+        return Ok(None);
+    };
+    let body = body(&events, key).map_err(ImportError::Pack)?;
+    Ok(Some(Batch { events, body, position }))
+}
+
+/// The body of a request with these events.
+pub(crate) fn body(events: &[Queued], key: &str) -> io::Result<Body> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::fast());
+    let mut size = 0;
+    let mut put = |text: &str| {
+        size += text.len();
+        out.write_all(text.as_bytes())
+    };
+    put("{\"api_key\":")?;
+    put(&json::quoted(key))?;
+    put(",\"historical_migration\":true,\"batch\":[")?;
+    for (index, event) in events.iter().enumerate() {
+        if index > 0 {
+            put(",")?;
+        }
+        put(&event.text)?;
+    }
+    put("]}")?;
+    Ok(Body { packed: out.finish()?, size })
+}

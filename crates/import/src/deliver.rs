@@ -1,0 +1,236 @@
+//! Getting requests through: one at a time and in order, again and again, in
+//! halves when too large, not faster than asked for.
+//!
+//! What belongs here: patience, pace, and the cursor's progress.
+//! What does not: what an answer means ([`crate::host`]).
+
+use std::num::NonZeroU32;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::batch::{self, Batch, Body, Limits};
+use crate::cursor::Cursor;
+use crate::error::ImportError;
+use crate::host::{Host, Reply};
+use crate::progress::Progress;
+use crate::report::Place;
+use crate::stop::Stop;
+
+/// How long to wait between tries, and how often.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Before the second try; doubles from try to try.
+    pub first_wait: Duration,
+    /// Between two tries, at most, unless the host asks for more.
+    pub longest_wait: Duration,
+    /// Without progress, after which it gives up.
+    pub give_up_after: Duration,
+    /// The same for a host that has never answered: rather a wrong address.
+    pub give_up_unanswered_after: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            first_wait: Duration::from_secs(1),
+            longest_wait: Duration::from_secs(30),
+            give_up_after: Duration::from_secs(3600),
+            give_up_unanswered_after: Duration::from_secs(60),
+        }
+    }
+}
+
+/// How sending ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Everything is acknowledged.
+    Complete,
+    /// It was asked to stop.
+    Interrupted,
+    /// It could not go on.
+    Stopped(String),
+}
+
+/// Sends batches.
+pub(crate) struct Delivery<'a> {
+    pub(crate) host: Host,
+    pub(crate) key: &'a str,
+    /// Their names, to say where something is.
+    pub(crate) files: Vec<Arc<str>>,
+    pub(crate) cursor: &'a mut Cursor,
+    pub(crate) cursor_path: &'a Path,
+    pub(crate) limits: Limits,
+    pub(crate) patience: Patience,
+    pub(crate) pace: Pace,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) stop: Stop,
+    /// When the first request was sent.
+    pub(crate) began: Option<Instant>,
+    /// Requests sent, repeated ones included.
+    pub(crate) requests: u64,
+    /// Lines that the host finds too large.
+    pub(crate) refused: Vec<Place>,
+    /// Whether the host has ever answered.
+    pub(crate) answered: bool,
+}
+
+/// What became of a part of a batch.
+enum Part {
+    Accepted,
+    TooLarge,
+    Ended(Ended),
+}
+
+impl Delivery<'_> {
+    /// Sends what comes, until nothing comes any more.
+    ///
+    /// # Errors
+    /// [`ImportError::Cursor`] when progress cannot be noted: going on would
+    /// only make more of what has to be sent again.
+    pub(crate) async fn run(
+        &mut self,
+        mut batches: mpsc::Receiver<Batch>,
+    ) -> Result<Ended, ImportError> {
+        while let Some(batch) = batches.recv().await {
+            if self.stop.is_asked() {
+                return Ok(Ended::Interrupted);
+            }
+            if let Some(ended) = self.send_whole(&batch).await? {
+                return Ok(ended);
+            }
+            self.cursor.position = Some(batch.position);
+            self.cursor.save(self.cursor_path)?;
+            self.progress.reached(self.cursor.accepted + self.cursor.refused);
+        }
+        // Without batches left, nothing tells an interrupted walk from a complete one.
+        Ok(if self.stop.is_asked() { Ended::Interrupted } else { Ended::Complete })
+    }
+
+    /// Sends a batch, in halves where it is too large; something if it ended
+    /// before it was through. What was accepted of it then is sent again next time.
+    async fn send_whole(&mut self, batch: &Batch) -> Result<Option<Ended>, ImportError> {
+        let (mut lines, mut links, mut refused) = (0, 0, Vec::new());
+        let all = 0..batch.events.len();
+        let mut parts = Vec::from([all]);
+        while let Some(part) = parts.pop() {
+            let events = batch.events.get(part.clone()).unwrap_or_default();
+            let body = if events.len() == batch.events.len() {
+                batch.body.clone()
+            } else {
+                batch::body(events, self.key).map_err(ImportError::Pack)?
+            };
+            let size = body.size;
+            match self.send_part(body, events.len()).await {
+                Part::Accepted => {
+                    let of_lines = events.iter().filter(|event| event.is_line).count();
+                    lines += of_lines as u64;
+                    links += (events.len() - of_lines) as u64;
+                }
+                Part::TooLarge => match (halves(&part), events) {
+                    (Some([first, second]), _) => {
+                        self.limits.lower(size);
+                        parts.push(second);
+                        parts.push(first);
+                    }
+                    (None, [event]) => refused.push(self.place(event.file, event.line, size)),
+                    (None, _) => {}
+                },
+                Part::Ended(ended) => return Ok(Some(ended)),
+            }
+        }
+        self.cursor.accepted += lines;
+        self.cursor.links += links;
+        self.cursor.refused += refused.len() as u64;
+        self.refused.append(&mut refused);
+        Ok(None)
+    }
+
+    /// Sends a body until it is accepted or there is no point in it.
+    async fn send_part(&mut self, body: Body, events: usize) -> Part {
+        tokio::select! {
+            () = self.pace.wait(events) => {}
+            () = self.stop.asked() => return Part::Ended(Ended::Interrupted),
+        }
+        let began = Instant::now();
+        let mut wait = self.patience.first_wait;
+        loop {
+            self.began.get_or_insert_with(Instant::now);
+            self.requests += 1;
+            let reply = tokio::select! {
+                reply = self.host.send(body.packed.clone()) => reply,
+                () = self.stop.insisted() => return Part::Ended(Ended::Interrupted),
+            };
+            let (why, after) = match reply {
+                Reply::Accepted => {
+                    self.answered = true;
+                    self.progress.note(None);
+                    return Part::Accepted;
+                }
+                Reply::TooLarge => {
+                    self.answered = true;
+                    return Part::TooLarge;
+                }
+                Reply::Refused(why) => return Part::Ended(Ended::Stopped(why)),
+                Reply::Later { why, after, answered } => {
+                    self.answered |= answered;
+                    (why, after)
+                }
+            };
+            let patience = if self.answered {
+                self.patience.give_up_after
+            } else {
+                self.patience.give_up_unanswered_after
+            };
+            let pause = wait.max(after.unwrap_or_default());
+            if began.elapsed() + pause > patience {
+                let tried = began.elapsed().as_secs();
+                return Part::Ended(Ended::Stopped(format!("gave up after {tried} s: {why}")));
+            }
+            self.progress.note(Some(format!("{why}; next try in {} s", pause.as_secs())));
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = self.stop.asked() => return Part::Ended(Ended::Interrupted),
+            }
+            wait = (wait * 2).min(self.patience.longest_wait);
+        }
+    }
+
+    fn place(&self, file: usize, line: u64, size: usize) -> Place {
+        let file = self.files.get(file).cloned().unwrap_or_default();
+        Place { file, line, detail: Some(format!("a request of {size} bytes")) }
+    }
+}
+
+/// A range of more than one event in two.
+fn halves(part: &Range<usize>) -> Option<[Range<usize>; 2]> {
+    let middle = part.start + part.len() / 2;
+    (part.len() > 1).then_some([part.start..middle, middle..part.end])
+}
+
+/// Keeps to a number of events per second.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    rate: Option<NonZeroU32>,
+    next: Instant,
+}
+
+impl Pace {
+    /// At most so many events per second; as many as possible if `None`.
+    pub(crate) fn new(rate: Option<NonZeroU32>) -> Self {
+        Self { rate, next: Instant::now() }
+    }
+
+    /// Waits until so many events may be sent.
+    async fn wait(&mut self, events: usize) {
+        let Some(rate) = self.rate else { return };
+        sleep_until(self.next).await;
+        let share = f64::from(u32::try_from(events).unwrap_or(u32::MAX)) / f64::from(rate.get());
+        // From now and not from when it was due: what was missed is not made up for.
+        self.next = Instant::now() + Duration::from_secs_f64(share);
+    }
+}

@@ -1,0 +1,333 @@
+//! From what a line says to the event that is sent (ingestion 2.4, 2.5, 2.7).
+//!
+//! What belongs here: the rules that hold for the events of every format, and
+//! the text of the event.
+//! What does not: where a format keeps the fields ([`crate::format`]).
+
+use std::borrow::Cow;
+
+use uuid::Uuid;
+use weir_model::Timestamp;
+
+use crate::defect::{Defect, Effect, Flaw};
+use crate::identity;
+use crate::json::{self, Object};
+use crate::time;
+
+/// Bytes of one event's text: a capture host skips what is larger.
+const EVENT_LIMIT: usize = 1_048_576;
+/// Nested objects and lists of one event.
+const DEPTH_LIMIT: usize = 64;
+/// Members of one event over all levels.
+const KEY_LIMIT: usize = 10_000;
+/// Characters of an event name and of a distinct id.
+const NAME_LIMIT: usize = 200;
+/// How far ahead an event may be before a capture host takes its own time.
+const FUTURE_LIMIT_SECONDS: i64 = 23 * 3600;
+
+/// Names of what libraries send on event paths although it is no event.
+const NOT_EVENTS: [&str; 3] = ["$performance_event", "$snapshot", "$snapshot_items"];
+
+/// Events that mean nothing without the processing of persons.
+const ABOUT_PERSONS: [&str; 4] =
+    ["$identify", "$create_alias", "$merge_dangerously", "$groupidentify"];
+
+/// Characters of the key of a group.
+const GROUP_KEY_LIMIT: usize = 400;
+
+/// Ids that stand for nobody, in any case of letters (ingestion 4.4).
+const PLACEHOLDERS: [&str; 10] = [
+    "anonymous",
+    "guest",
+    "distinctid",
+    "distinct_id",
+    "id",
+    "not_authenticated",
+    "email",
+    "undefined",
+    "true",
+    "false",
+];
+/// Ids that stand for nobody in this spelling only.
+const EXACT_PLACEHOLDERS: [&str; 6] = ["[object Object]", "NaN", "None", "none", "null", "0"];
+
+/// By what the events of all formats are judged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// The time of the import.
+    pub(crate) now: Timestamp,
+    /// Whether an event without a time is sent all the same.
+    pub(crate) undated_as_now: bool,
+}
+
+/// What a line says, found where its format keeps it. Fields are JSON text;
+/// absent if `null`.
+#[derive(Debug, Default)]
+pub(crate) struct Draft<'a> {
+    pub(crate) name: Option<Cow<'a, str>>,
+    pub(crate) distinct_id: Option<Cow<'a, str>>,
+    pub(crate) time: Option<Cow<'a, str>>,
+    pub(crate) properties: Object<'a>,
+    /// Members beside the properties, such as `$set`.
+    pub(crate) beside: Object<'a>,
+    pub(crate) identity: Identity<'a>,
+    /// Another id of the same person, from before they were known.
+    pub(crate) known_before_as: Option<String>,
+    /// What the format found to be wrong.
+    pub(crate) flaws: Vec<Flaw>,
+}
+
+/// Where the uuid of an event comes from.
+#[derive(Debug, Default)]
+pub(crate) enum Identity<'a> {
+    /// The line's own `uuid`, as JSON text.
+    Given(Cow<'a, str>),
+    /// Follows from ids of the tool that the line comes from.
+    Derived(Uuid),
+    /// Follows from name, distinct id, time and properties.
+    #[default]
+    Content,
+}
+
+/// An event to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) uuid: Uuid,
+    /// JSON text.
+    pub(crate) text: String,
+    pub(crate) link: Option<Link>,
+}
+
+/// Two ids of one person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// The id from before the person was known.
+    pub(crate) before: String,
+    /// The id that stays.
+    pub(crate) distinct_id: String,
+    time: Option<Timestamp>,
+}
+
+impl Link {
+    /// Follows from the two ids alone.
+    pub(crate) fn uuid(&self) -> Uuid {
+        identity::of(&["link", &self.before, &self.distinct_id])
+    }
+
+    /// The event that says it, as JSON text.
+    pub(crate) fn to_json(&self) -> String {
+        let mut properties = Object::default();
+        properties.add("$anon_distinct_id", json::quoted(&self.before));
+        properties.add("$geoip_disable", "true");
+        write(
+            "$identify",
+            &self.distinct_id,
+            self.uuid(),
+            self.time,
+            &properties,
+            &Object::default(),
+        )
+    }
+}
+
+impl Draft<'_> {
+    /// The event, unless a flaw keeps it from being sent; and all flaws.
+    pub(crate) fn finish(mut self, rules: &Rules) -> (Option<Event>, Vec<Flaw>) {
+        let mut flaws = std::mem::take(&mut self.flaws);
+        let name = self.name(&mut flaws);
+        let distinct_id = self.distinct_id(&mut flaws);
+        let time = self.time(rules, &mut flaws);
+        let uuid = self.given_uuid(&mut flaws);
+        let stays = |flaw: &Flaw| flaw.defect.effect() == Effect::Altered;
+        // Nothing may recurse over what is deeper.
+        if (self.properties.depth() + 1).max(self.beside.depth()) > DEPTH_LIMIT {
+            flaws.push(Defect::TooDeep.into());
+        }
+        let (Some(name), Some(distinct_id)) = (name, distinct_id) else {
+            return (None, flaws);
+        };
+        self.judge_person_event(&name, &mut flaws);
+        if !flaws.iter().all(stays) {
+            return (None, flaws);
+        }
+        let uuid = uuid.unwrap_or_else(|| self.content_uuid(&name, &distinct_id, time));
+        let link = self.known_before_as.take().and_then(|before| {
+            let usable = before != distinct_id
+                && ![&before, &distinct_id].into_iter().any(|id| is_placeholder(id));
+            usable.then(|| Link { before, distinct_id: distinct_id.clone(), time })
+        });
+        self.keep_place_of_sender_out();
+        let text = write(&name, &distinct_id, uuid, time, &self.properties, &self.beside);
+        let keys = json::weigh(&text).keys;
+        if text.len() > EVENT_LIMIT {
+            flaws.push(Flaw::with(Defect::EventTooLarge, format_args!("{} bytes", text.len())));
+        }
+        if keys > KEY_LIMIT {
+            flaws.push(Flaw::with(Defect::TooManyKeys, format_args!("{keys} keys")));
+        }
+        let event = flaws.iter().all(stays).then_some(Event { uuid, text, link });
+        (event, flaws)
+    }
+
+    fn name(&self, flaws: &mut Vec<Flaw>) -> Option<String> {
+        let Some(value) = &self.name else {
+            flaws.push(Defect::MissingEventName.into());
+            return None;
+        };
+        let Some(name) = json::text(value) else {
+            flaws.push(Defect::EventNameNotText.into());
+            return None;
+        };
+        if name.is_empty() {
+            flaws.push(Defect::MissingEventName.into());
+            return None;
+        }
+        if NOT_EVENTS.contains(&&*name) {
+            flaws.push(Defect::NotAnEvent.into());
+            return None;
+        }
+        Some(cut(name, Defect::EventNameCut, flaws))
+    }
+
+    fn distinct_id(&self, flaws: &mut Vec<Flaw>) -> Option<String> {
+        let value = self.distinct_id.as_deref();
+        // Another type becomes its JSON text, as capture does it.
+        let text = value.map(|value| match json::text(value) {
+            Some(text) => text,
+            None if json::weigh(value).depth < DEPTH_LIMIT => json::canonical(value).into(),
+            None => value.into(),
+        });
+        let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+            flaws.push(Defect::MissingDistinctId.into());
+            return None;
+        };
+        if is_placeholder(&text) {
+            flaws.push(Flaw::with(Defect::PlaceholderDistinctId, &text));
+        }
+        Some(cut(text, Defect::DistinctIdCut, flaws))
+    }
+
+    fn time(&self, rules: &Rules, flaws: &mut Vec<Flaw>) -> Option<Timestamp> {
+        let Some(value) = self.time.as_deref().filter(|value| *value != "\"\"") else {
+            flaws.push(if rules.undated_as_now {
+                Defect::TimeOfImport.into()
+            } else {
+                Defect::MissingTimestamp.into()
+            });
+            return None;
+        };
+        let Some(time) = time::read(value) else {
+            let shown: String = value.chars().take(40).collect();
+            flaws.push(Flaw::with(Defect::InvalidTimestamp, shown));
+            return None;
+        };
+        if time > rules.now.plus_seconds(FUTURE_LIMIT_SECONDS) {
+            flaws.push(Flaw::with(Defect::FutureTimestamp, time));
+        }
+        Some(time)
+    }
+
+    fn given_uuid(&self, flaws: &mut Vec<Flaw>) -> Option<Uuid> {
+        let value = match &self.identity {
+            Identity::Given(value) => value,
+            Identity::Derived(uuid) => return Some(*uuid),
+            Identity::Content => return None,
+        };
+        let text = json::text(value);
+        if text.as_deref() == Some("") {
+            return None;
+        }
+        let uuid = text.and_then(|text| Uuid::parse_str(&text).ok());
+        if uuid.is_none() {
+            let shown: String = value.chars().take(60).collect();
+            flaws.push(Flaw::with(Defect::InvalidUuid, shown));
+        }
+        uuid
+    }
+
+    /// What capture refuses of events that change persons and groups.
+    fn judge_person_event(&self, name: &str, flaws: &mut Vec<Flaw>) {
+        if !ABOUT_PERSONS.contains(&name) {
+            return;
+        }
+        if self.properties.get("$process_person_profile") == Some("false") {
+            flaws.push(Defect::ProfileSwitchedOff.into());
+        }
+        if name != "$groupidentify" {
+            return;
+        }
+        if self.properties.get("$group_set").is_some_and(|set| !set.starts_with('{')) {
+            flaws.push(Defect::InvalidGroupSet.into());
+        }
+        let key = self.properties.text("$group_key");
+        if key.is_some_and(|key| key.chars().count() > GROUP_KEY_LIMIT) {
+            flaws.push(Defect::GroupKeyTooLong.into());
+        }
+    }
+
+    fn content_uuid(&self, name: &str, distinct_id: &str, time: Option<Timestamp>) -> Uuid {
+        let micros = time.map(|time| time.micros().to_string()).unwrap_or_default();
+        let properties = json::canonical(&self.properties.to_json());
+        let beside = json::canonical(&self.beside.to_json());
+        identity::of(&["content", name, distinct_id, &micros, &properties, &beside])
+    }
+
+    /// The place of the importing machine says nothing about the event: no
+    /// location is looked up without an address, nor over a known location.
+    fn keep_place_of_sender_out(&mut self) {
+        let placed = self.properties.names().any(|name| name.starts_with("$geoip_"));
+        if placed || self.properties.get("$ip").is_none() {
+            self.properties.add("$geoip_disable", "true");
+        }
+    }
+}
+
+/// Whether an id stands for nobody.
+fn is_placeholder(id: &str) -> bool {
+    let bare = |quote: char| id.strip_prefix(quote).and_then(|id| id.strip_suffix(quote));
+    let id = bare('"').or_else(|| bare('\'')).unwrap_or(id).trim();
+    EXACT_PLACEHOLDERS.contains(&id)
+        || PLACEHOLDERS.iter().any(|word| id.eq_ignore_ascii_case(word))
+}
+
+/// At most 200 characters of a text.
+fn cut(text: Cow<'_, str>, defect: Defect, flaws: &mut Vec<Flaw>) -> String {
+    let mut text = text.into_owned();
+    // No text has more characters than bytes.
+    if text.len() > NAME_LIMIT
+        && let Some((end, _)) = text.char_indices().nth(NAME_LIMIT)
+    {
+        text.truncate(end);
+        flaws.push(defect.into());
+    }
+    text
+}
+
+fn write(
+    name: &str,
+    distinct_id: &str,
+    uuid: Uuid,
+    time: Option<Timestamp>,
+    properties: &Object<'_>,
+    beside: &Object<'_>,
+) -> String {
+    let mut event = Object::default();
+    event.add("event", json::quoted(name));
+    event.add("distinct_id", json::quoted(distinct_id));
+    event.add("uuid", json::quoted(&uuid.to_string()));
+    if let Some(time) = time {
+        event.add("timestamp", json::quoted(&time.to_string()));
+    }
+    event.add("properties", properties.to_json());
+    let mut out = event.to_json();
+    if !beside.is_empty() {
+        out.pop();
+        out.push(',');
+        beside.write_members(&mut out);
+        out.push('}');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! Lines as capture takes them:
+//! `{"event", "distinct_id", "properties", "timestamp", "uuid"}` (ingestion 5).
+
+use crate::defect::Flaw;
+use crate::event::{Draft, Identity};
+use crate::json::Object;
+
+pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
+    let mut draft = Draft::default();
+    draft.properties = match line.take("properties") {
+        None => Object::default(),
+        Some(json) => super::object(json).unwrap_or_else(|defect| {
+            draft.flaws.push(Flaw::from(defect));
+            Object::default()
+        }),
+    };
+    draft.name = line.take("event");
+    let from_properties = draft.properties.get("distinct_id").map(|id| id.to_owned().into());
+    draft.distinct_id =
+        line.take("distinct_id").or_else(|| line.take("$distinct_id")).or(from_properties);
+    draft.time = line.take("timestamp");
+    draft.identity = line.take("uuid").map_or(Identity::Content, Identity::Given);
+    for name in ["$set", "$set_once", "$unset"] {
+        if let Some(value) = line.take(name) {
+            draft.beside.add(name, value);
+        }
+    }
+    draft
+}

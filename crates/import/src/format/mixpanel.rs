@@ -1,0 +1,114 @@
+//! Lines of Mixpanel's raw export:
+//! `{"event", "properties": {"time", "distinct_id", "$insert_id", …}}`.
+//!
+//! The exported `distinct_id` is the one that Mixpanel settled on for the
+//! person; `$distinct_id_before_identity` is the one that the event was sent with.
+
+use std::borrow::Cow;
+
+use crate::defect::Flaw;
+use crate::event::{Draft, Identity};
+use crate::identity;
+use crate::json::{self, Object};
+use crate::time;
+
+const BEFORE: &str = "$distinct_id_before_identity";
+
+/// Names of built-in events.
+const EVENTS: [(&str, &str); 7] = [
+    ("$mp_web_page_view", "$pageview"),
+    ("$mp_page_leave", "$pageleave"),
+    ("$mp_click", "$autocapture"),
+    ("$mp_input_change", "$autocapture"),
+    ("$mp_submit", "$autocapture"),
+    ("$mp_rage_click", "$rageclick"),
+    ("$mp_dead_click", "$dead_click"),
+];
+
+/// Names of built-in properties. What is not here keeps its name.
+const PROPERTIES: [(&str, &str); 12] = [
+    ("current_domain", "$host"),
+    ("current_url_path", "$pathname"),
+    ("current_page_title", "title"),
+    ("$city", "$geoip_city_name"),
+    ("$region", "$geoip_subdivision_1_name"),
+    ("mp_country_code", "$geoip_country_code"),
+    ("$app_version_string", "$app_version"),
+    ("$app_build_number", "$app_build"),
+    ("$model", "$device_model"),
+    ("$manufacturer", "$device_manufacturer"),
+    ("$carrier", "$network_carrier"),
+    ("mp_lib", "$lib"),
+];
+
+/// What Mixpanel notes about its own processing.
+const LEFT_OUT: [&str; 5] = [
+    "$insert_id",
+    "$geo_source",
+    "$mp_api_endpoint",
+    "$mp_api_timestamp_ms",
+    "mp_processing_time_ms",
+];
+
+pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
+    let mut draft = Draft::default();
+    let name = line.take("event");
+    let mut properties = match line.take("properties") {
+        None => Object::default(),
+        Some(json) => super::object(json).unwrap_or_else(|defect| {
+            draft.flaws.push(Flaw::from(defect));
+            Object::default()
+        }),
+    };
+    draft.time = properties.take("time");
+    draft.distinct_id = properties.take("distinct_id");
+    draft.known_before_as = properties.text(BEFORE).map(Cow::into_owned);
+    // Of these four Mixpanel itself knows an event by. The id as sent: the
+    // settled one can be another in the next export.
+    draft.identity = properties.get("$insert_id").map_or(Identity::Content, |insert_id| {
+        let whose = properties.get(BEFORE).or(draft.distinct_id.as_deref());
+        let name = name.as_deref().unwrap_or_default();
+        // Exports come with seconds or with milliseconds.
+        let time = draft.time.as_deref().and_then(time::read);
+        let seconds = time.map_or(0, |time| time.micros() / 1_000_000).to_string();
+        let parts = ["mixpanel", insert_id, name, whose.unwrap_or_default(), &seconds];
+        Identity::Derived(identity::of(&parts))
+    });
+    draft.name = name.map(|name| super::renamed(name, &EVENTS));
+    for name in LEFT_OUT {
+        properties.take(name);
+    }
+    match draft.name.as_deref() {
+        Some("\"$identify\"") => identify(&mut draft, &mut properties),
+        Some("\"$pageview\"" | "\"$pageleave\"") => add_address(&mut properties),
+        _ => {}
+    }
+    for (from, to) in PROPERTIES {
+        properties.rename(from, to);
+    }
+    draft.properties = properties;
+    draft
+}
+
+/// The event that joined two ids says so in its own words.
+fn identify<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
+    if let Some(known) = properties.take("$identified_id") {
+        draft.distinct_id = Some(known);
+    }
+    properties.rename("$anon_id", "$anon_distinct_id");
+}
+
+/// The address of the page, from its parts.
+fn add_address(properties: &mut Object<'_>) {
+    let part = |name| properties.text(name).unwrap_or_default();
+    let (domain, path) = (part("current_domain"), part("current_url_path"));
+    if domain.is_empty() {
+        return;
+    }
+    let protocol = match part("current_url_protocol") {
+        protocol if protocol.is_empty() => Cow::Borrowed("https:"),
+        protocol => protocol,
+    };
+    let address = format!("{protocol}//{domain}{path}{}", part("current_url_search"));
+    properties.add("$current_url", json::quoted(&address));
+}

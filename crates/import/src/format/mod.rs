@@ -1,0 +1,132 @@
+//! The formats that a file can have, and how to tell them apart.
+//!
+//! What belongs here: which format a line is in, and where that format keeps
+//! what an event says; one module per format.
+//! What does not: whether what it says is any good ([`crate::event`]).
+
+mod amplitude;
+mod jsonl;
+mod mixpanel;
+mod posthog;
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::defect::{Defect, Flaw};
+use crate::event::Draft;
+use crate::json::{self, Object};
+
+/// What wrote a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// Events as capture takes them
+    Jsonl,
+    /// PostHog's export of events
+    Posthog,
+    /// Mixpanel's raw export
+    Mixpanel,
+    /// Amplitude's raw export
+    Amplitude,
+}
+
+impl Format {
+    const ALL: [Self; 4] = [Self::Jsonl, Self::Posthog, Self::Mixpanel, Self::Amplitude];
+
+    /// The word for it on the command line.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Posthog => "posthog",
+            Self::Mixpanel => "mixpanel",
+            Self::Amplitude => "amplitude",
+        }
+    }
+
+    /// The format that most of these lines look like; JSON Lines if none does.
+    pub(crate) fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Self {
+        let mut votes = [0_usize; Self::ALL.len()];
+        for line in lines {
+            let found = std::str::from_utf8(line).ok().and_then(|line| Object::parse(line).ok());
+            let looks = found.as_ref().and_then(Self::of_line);
+            for (vote, format) in votes.iter_mut().zip(Self::ALL) {
+                *vote += usize::from(looks == Some(format));
+            }
+        }
+        let ranked = Self::ALL.into_iter().zip(votes).rev().max_by_key(|(_, votes)| *votes);
+        ranked.filter(|(_, votes)| *votes > 0).map_or(Self::Jsonl, |(format, _)| format)
+    }
+
+    fn of_line(line: &Object<'_>) -> Option<Self> {
+        const OF_EXPORTS: [&str; 8] = [
+            "elements_chain",
+            "person_id",
+            "person_properties",
+            "created_at",
+            "_inserted_at",
+            "inserted_at",
+            "team_id",
+            "site_url",
+        ];
+        if line.has("event_type") && !line.has("event") {
+            return Some(Self::Amplitude);
+        }
+        if !line.has("event") {
+            return None;
+        }
+        let properties = line.get("properties").unwrap_or_default();
+        let inside = Object::parse(properties).unwrap_or_default();
+        if inside.has("time") && !line.has("timestamp") && !line.has("distinct_id") {
+            return Some(Self::Mixpanel);
+        }
+        let is_row = properties.starts_with('"') || OF_EXPORTS.iter().any(|name| line.has(name));
+        Some(if line.has("uuid") && is_row { Self::Posthog } else { Self::Jsonl })
+    }
+
+    /// Finds what a line says.
+    pub(crate) fn draft(self, line: &str) -> Result<Draft<'_>, Flaw> {
+        let line = Object::parse(line).map_err(|error| not_an_object(line, &error))?;
+        Ok(match self {
+            Self::Jsonl => jsonl::draft(line),
+            Self::Posthog => posthog::draft(line),
+            Self::Mixpanel => mixpanel::draft(line),
+            Self::Amplitude => amplitude::draft(line),
+        })
+    }
+}
+
+fn not_an_object(line: &str, error: &serde_json::Error) -> Flaw {
+    match serde_json::from_str::<serde::de::IgnoredAny>(line) {
+        Ok(_) if !line.trim_start().starts_with('{') => Defect::NotAnObject.into(),
+        _ => {
+            Flaw::with(Defect::NotJson, error.to_string().replace("at line 1 column", "at column"))
+        }
+    }
+}
+
+/// An object, or the JSON text of one.
+fn object(json: Cow<'_, str>) -> Result<Object<'_>, Defect> {
+    if let Some(inner) = json::text(&json) {
+        let parsed = Object::parse(&inner).map(Object::into_owned);
+        return parsed.map_err(|_| Defect::InvalidProperties);
+    }
+    let parsed = match json {
+        Cow::Borrowed(json) => Object::parse(json),
+        Cow::Owned(json) => Object::parse(&json).map(Object::into_owned),
+    };
+    parsed.map_err(|_| Defect::InvalidProperties)
+}
+
+/// A name, as JSON text, by our word for it if there is one.
+fn renamed<'a>(name: Cow<'a, str>, names: &[(&str, &str)]) -> Cow<'a, str> {
+    let known = json::text(&name).and_then(|name| names.iter().find(|(from, _)| *from == name));
+    match known {
+        Some((_, to)) => Cow::Owned(json::quoted(to)),
+        None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! Rows of a PostHog events export: `uuid`, `event`, `timestamp`, `distinct_id`,
+//! `elements_chain`, and `properties` as object or as JSON text.
+//!
+//! Columns about the person as it was at the time of the export
+//! (`person_id`, `person_properties`) and about the export itself are left out:
+//! persons come about again from the events.
+
+use super::jsonl;
+use crate::event::Draft;
+use crate::json::Object;
+
+/// The property that carries the chain of elements that was clicked.
+const ELEMENTS_CHAIN: &str = "$elements_chain";
+
+pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
+    let chain = line.take("elements_chain").filter(|chain| chain != "\"\"");
+    let address = line.take("ip").filter(|address| address != "\"\"");
+    let people =
+        ["set", "set_once"].map(|name| line.take(name).filter(|value| value.starts_with('{')));
+    let mut draft = jsonl::draft(line);
+    if let Some(chain) = chain {
+        draft.properties.add(ELEMENTS_CHAIN, chain);
+    }
+    if let Some(address) = address {
+        draft.properties.add("$ip", address);
+    }
+    for (name, value) in ["$set", "$set_once"].into_iter().zip(people) {
+        if let Some(value) = value.filter(|value| value != "{}") {
+            draft.properties.add(name, value);
+        }
+    }
+    draft
+}

@@ -1,0 +1,195 @@
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use weir_model::Timestamp;
+
+use super::Format;
+use crate::event::{Event, Rules};
+
+fn lines(name: &str) -> Vec<String> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+    std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn event(format: Format, line: &str) -> Event {
+    let rules =
+        Rules { now: Timestamp::parse("2026-06-01T10:00:00Z").unwrap(), undated_as_now: false };
+    let (event, flaws) = format.draft(line).unwrap().finish(&rules);
+    assert!(flaws.is_empty(), "{flaws:?}");
+    event.unwrap()
+}
+
+fn events(format: Format, name: &str) -> Vec<(Event, Value)> {
+    let event = |line: &String| {
+        let event = event(format, line);
+        let sent = serde_json::from_str(&event.text).unwrap();
+        (event, sent)
+    };
+    lines(name).iter().map(event).collect()
+}
+
+/// Fails unless the members are there; `null` for none.
+#[track_caller]
+fn assert_has(found: &Value, expected: Value) {
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&found[name], value, "{name} in {found:#}");
+    }
+}
+
+#[test]
+fn the_format_is_found_from_the_content() {
+    for (name, expected) in [
+        ("events.jsonl", Format::Jsonl),
+        ("posthog.jsonl", Format::Posthog),
+        ("mixpanel.jsonl", Format::Mixpanel),
+        ("amplitude.jsonl", Format::Amplitude),
+    ] {
+        let lines = lines(name);
+        let found = Format::of(lines.iter().map(String::as_bytes));
+        assert_eq!(found, expected, "{name}");
+        let with_junk = [&b"\xff\xfe"[..], b"[1]", b"{"].into_iter();
+        let found = Format::of(with_junk.chain(lines.iter().map(String::as_bytes)));
+        assert_eq!(found, expected, "{name}");
+    }
+    assert_eq!(Format::of([&b"not json"[..]].into_iter()), Format::Jsonl);
+}
+
+#[test]
+fn posthog_rows() {
+    let found = events(Format::Posthog, "posthog.jsonl");
+    let (first, second) = (&found[0].1, &found[1].1);
+    assert_has(
+        first,
+        json!({
+            "event": "$autocapture", "distinct_id": "user-7",
+            "uuid": "018e0a7c-aaaa-7000-8000-000000000001",
+            "timestamp": "2024-03-04T10:11:12.345678Z",
+            "person_id": null, "person_properties": null,
+        }),
+    );
+    assert_has(
+        &first["properties"],
+        json!({
+            "$elements_chain": "button.primary:text=\"Pay\"",
+            "$current_url": "https://shop.example/cart",
+            "$ip": "203.0.113.9", "$geoip_disable": true,
+        }),
+    );
+    assert!(found[0].0.text.contains("\"count\":12345678901234567890"));
+    assert_has(
+        &second["properties"],
+        json!({
+            "$set": {"plan": "gold"}, "$set_once": {"first_seen": "2024-03-04"},
+            "$ip": "203.0.113.9", "$elements_chain": null, "$geoip_disable": null,
+        }),
+    );
+}
+
+#[test]
+fn mixpanel_lines() {
+    let found = events(Format::Mixpanel, "mixpanel.jsonl");
+    let (first, second, third) = (&found[0].1, &found[1].1, &found[2].1);
+    assert_has(
+        first,
+        json!({"event": "$pageview", "distinct_id": "user-3", "timestamp": "2024-03-04T10:00:00Z"}),
+    );
+    assert_eq!(
+        first["properties"],
+        json!({
+            "$current_url": "https://shop.example/shoes?size=42", "$host": "shop.example",
+            "$pathname": "/shoes", "title": "Shoes", "$browser": "Firefox",
+            "current_url_protocol": "https:", "current_url_search": "?size=42",
+            "$geoip_city_name": "Ulm", "$geoip_subdivision_1_name": "Baden-Württemberg",
+            "$geoip_country_code": "DE", "$lib": "web", "$geoip_disable": true,
+            "$distinct_id_before_identity": "$device:77aa",
+        })
+    );
+    let link = found[0].0.link.as_ref().unwrap();
+    assert_eq!((&*link.before, &*link.distinct_id), ("$device:77aa", "user-3"));
+    let said: Value = serde_json::from_str(&link.to_json()).unwrap();
+    assert_has(
+        &said,
+        json!({
+            "event": "$identify", "distinct_id": "user-3", "timestamp": "2024-03-04T10:00:00Z",
+            "properties": {"$anon_distinct_id": "$device:77aa", "$geoip_disable": true},
+        }),
+    );
+    assert_eq!(second["event"], "Added to cart");
+    assert!(found[1].0.text.contains("\"price\":49.90"));
+    assert_has(third, json!({"event": "$identify", "distinct_id": "user-3"}));
+    assert_eq!(third["properties"]["$anon_distinct_id"], "77aa");
+}
+
+#[test]
+fn mixpanel_knows_an_event_again() {
+    let [line, ..] = &lines("mixpanel.jsonl")[..] else { panic!("no lines") };
+    let uuid = |line: &str| event(Format::Mixpanel, line).uuid;
+    // Another export: milliseconds, another settled id, another processing time.
+    let again = line
+        .replace("1709546400,", "1709546400000,")
+        .replace("\"user-3\"", "\"user-4\"")
+        .replace("1709546401500", "1709546999999");
+    assert_eq!(uuid(line), uuid(&again));
+    assert_ne!(uuid(line), uuid(&line.replace("a1b2c3", "a1b2c9")));
+    assert_ne!(uuid(line), uuid(&line.replace("1709546400,", "1709546401,")));
+}
+
+#[test]
+fn amplitude_lines() {
+    let found = events(Format::Amplitude, "amplitude.jsonl");
+    let (first, second, third) = (&found[0].1, &found[1].1, &found[2].1);
+    assert_has(
+        first,
+        json!({
+            "event": "$pageview", "distinct_id": "dev-9",
+            "uuid": "5b6c7d8e-0001-11ee-8000-000000000001",
+            "timestamp": "2024-03-04T10:00:00.123000Z",
+        }),
+    );
+    assert_has(
+        &first["properties"],
+        json!({
+            "$current_url": "https://shop.example/shoes?size=42",
+            "[Amplitude] Page URL": "https://shop.example/shoes",
+            "$pathname": "/shoes", "$host": "shop.example", "$referrer": "https://search.example/",
+            "$browser": "Chrome", "$browser_version": "122", "$os": "Mac", "$device_type": "Desktop",
+            "$device_id": "dev-9", "$ip": "203.0.113.20", "$geoip_city_name": "Ulm",
+            "$geoip_country_name": "Germany", "$geoip_disable": true, "$locale": "German",
+            "$amplitude_session_id": 1_709_546_390_000_u64, "$amplitude_event_id": 11,
+            "$set_once": {"$initial_utm_source": "newsletter"}, "$set": null, "$groups": null,
+            "processed_time": null, "app": null,
+        }),
+    );
+    let session = first["properties"]["$session_id"].as_str().unwrap();
+    assert_eq!(session, second["properties"]["$session_id"]);
+    assert_eq!(session.split('-').nth(2).unwrap().chars().next(), Some('7'));
+    assert_eq!(found[0].0.link, None);
+
+    assert_has(second, json!({"event": "Log in", "distinct_id": "user-9"}));
+    assert_has(
+        &second["properties"],
+        json!({"$set": {"plan": "gold"}, "$groups": {"company": "acme", "team": "blue"}}),
+    );
+    let link = found[1].0.link.as_ref().unwrap();
+    assert_eq!((&*link.before, &*link.distinct_id), ("dev-9", "user-9"));
+
+    assert_has(third, json!({"event": "$screen", "distinct_id": "user-9"}));
+    assert_has(
+        &third["properties"],
+        json!({
+            "$screen_name": "Checkout", "$os": "ios", "$os_version": "17.3",
+            "$device_type": "Mobile", "$device_name": "Apple iPhone", "$app_version": "4.2.0",
+            "$session_id": null, "$browser": null,
+        }),
+    );
+}
+
+#[test]
+fn amplitude_knows_an_event_again() {
+    let lines = lines("amplitude.jsonl");
+    let uuid = |line: &str| event(Format::Amplitude, line).uuid;
+    let by_insert_id = lines[2].replace("\"version_name\":\"4.2.0\",", "");
+    assert_eq!(uuid(&lines[2]), uuid(&by_insert_id));
+    assert_ne!(uuid(&lines[2]), uuid(&lines[2].replace("i-3", "i-4")));
+    assert_ne!(uuid(&lines[2]), uuid(&lines[2].replace("phone-1", "phone-2")));
+}

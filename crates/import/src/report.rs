@@ -1,0 +1,92 @@
+//! What was found in the lines of an import: numbers, and where.
+//!
+//! What belongs here: counting, and keeping the first places of each kind.
+//! What does not: how a report is shown ([`crate::summary`]).
+
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use crate::defect::{Defect, Effect, Flaw};
+
+/// How many places of a kind are kept.
+const FIRST: usize = 10;
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The file as named on the command line.
+    #[serde(serialize_with = "as_text")]
+    pub file: Arc<str>,
+    /// Its number, from 1. Blank lines count.
+    pub line: u64,
+    /// What is to be said beyond the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
+/// How often a defect was found, and where first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The kind.
+    pub defect: Defect,
+    /// Lines that have it.
+    pub count: u64,
+    /// The first ten of them.
+    pub first: Vec<Place>,
+}
+
+/// What was found, over all files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Lines that are not blank.
+    pub lines: u64,
+    /// Lines that are events to send.
+    pub events: u64,
+    /// Lines that cannot be imported.
+    pub skipped: u64,
+    /// Lines that need not be imported.
+    pub left_out: u64,
+    /// The defects that occur, in the order of [`Defect::ALL`].
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Counts a line that is sent.
+    pub(crate) fn add_event(&mut self) {
+        self.events += 1;
+    }
+
+    /// Counts a line that is not sent, by the gravest of its flaws.
+    pub(crate) fn add_unsent(&mut self, flaws: &[Flaw]) {
+        if flaws.iter().any(|flaw| flaw.defect.effect() == Effect::Skipped) {
+            self.skipped += 1;
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// Notes the flaws of a line, sent or not.
+    pub(crate) fn note(&mut self, file: &Arc<str>, line: u64, flaws: Vec<Flaw>) {
+        for Flaw { defect, detail } in flaws {
+            let place = Place { file: file.clone(), line, detail };
+            match self.findings.binary_search_by_key(&defect, |finding| finding.defect) {
+                Ok(at) => {
+                    if let Some(finding) = self.findings.get_mut(at) {
+                        finding.count += 1;
+                        if finding.first.len() < FIRST {
+                            finding.first.push(place);
+                        }
+                    }
+                }
+                Err(at) => {
+                    self.findings.insert(at, Finding { defect, count: 1, first: vec![place] });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Being asked to stop: once to end in order, twice to end at once.
+
+use std::io;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// Tells whether a signal came.
+#[derive(Debug, Clone)]
+pub(crate) struct Stop(watch::Receiver<u32>);
+
+impl Stop {
+    /// Listens for SIGINT and SIGTERM from now on.
+    pub(crate) fn on_signals() -> io::Result<Self> {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let (asked, stop) = watch::channel(0);
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                    () = asked.closed() => return,
+                }
+                asked.send_modify(|count| *count += 1);
+            }
+        });
+        Ok(Self(stop))
+    }
+
+    /// Never asked.
+    #[cfg(test)]
+    pub(crate) fn never() -> Self {
+        Self(watch::channel(0).1)
+    }
+
+    /// Whether it was asked.
+    pub(crate) fn is_asked(&self) -> bool {
+        *self.0.borrow() > 0
+    }
+
+    /// Waits to be asked.
+    pub(crate) async fn asked(&self) {
+        self.times(1).await;
+    }
+
+    /// Waits to be asked a second time.
+    pub(crate) async fn insisted(&self) {
+        self.times(2).await;
+    }
+
+    async fn times(&self, count: u32) {
+        let mut stop = self.0.clone();
+        // Without a sender nobody can ask any more.
+        if stop.wait_for(|asked| *asked >= count).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

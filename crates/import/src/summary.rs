@@ -1,0 +1,207 @@
+//! What an import did, for people and for scripts.
+
+use std::fmt::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::defect::Effect;
+use crate::format::Format;
+use crate::progress::{duration, grouped, per_second};
+use crate::report::{Finding, Place, Report};
+
+/// How an import ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Checked only, and every line can be imported.
+    Checked,
+    /// There are lines that cannot be imported; nothing was sent.
+    Defects,
+    /// Every event is acknowledged.
+    Complete,
+    /// A signal ended it. The same call goes on.
+    Interrupted,
+    /// It could not go on. The same call does, once the reason is gone.
+    Stopped(String),
+}
+
+/// A file and what it was read as.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SummaryFile {
+    /// The file as named on the command line.
+    pub path: String,
+    /// Given, or found from the content.
+    pub format: Format,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Whereto; `None` for a dry run.
+    pub to: Option<String>,
+    /// The files, in order.
+    pub files: Vec<SummaryFile>,
+    /// What was found in them: in all lines, or in those that were reached.
+    pub report: Report,
+    /// Lines that the host has acknowledged, earlier runs included.
+    pub accepted: u64,
+    /// How many of them earlier runs had sent.
+    pub accepted_before: u64,
+    /// Events that were added to join two ids of a person.
+    pub links: u64,
+    /// Lines that the host finds too large, earlier runs included.
+    pub refused: u64,
+    /// Where they are, as far as this run has met them.
+    pub refused_at: Vec<Place>,
+    /// Requests of this run.
+    pub requests: u64,
+    /// How long this run took, from its first request.
+    pub took: Duration,
+    /// The cursor file, if there is one left.
+    pub cursor: Option<PathBuf>,
+}
+
+impl Summary {
+    /// Why this is not what was asked for; `None` if it is.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        match &self.outcome {
+            Outcome::Checked | Outcome::Complete => None,
+            Outcome::Defects if self.to.is_none() => {
+                Some(format!("{} cannot be imported", lines(self.report.skipped)))
+            }
+            Outcome::Defects => Some(format!(
+                "{} cannot be imported, so nothing was sent; mend the files, or pass `--skip-invalid` to \
+                 leave these lines out",
+                lines(self.report.skipped)
+            )),
+            Outcome::Interrupted => Some("interrupted; the same call goes on from here".to_owned()),
+            Outcome::Stopped(reason) => Some(format!("{reason}; the same call goes on from here")),
+        }
+    }
+
+    /// One JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let finding = |finding: &Finding| {
+            json!({
+                "code": finding.defect.code(),
+                "effect": finding.defect.effect().word().replace(' ', "_"),
+                "count": finding.count,
+                "first": finding.first,
+                "sentence": finding.defect.sentence(),
+                "fix": finding.defect.fix(),
+            })
+        };
+        let (outcome, reason) = match &self.outcome {
+            Outcome::Checked => ("checked", None),
+            Outcome::Defects => ("defects", None),
+            Outcome::Complete => ("complete", None),
+            Outcome::Interrupted => ("interrupted", None),
+            Outcome::Stopped(reason) => ("stopped", Some(reason)),
+        };
+        json!({
+            "outcome": outcome,
+            "reason": reason,
+            "to": self.to,
+            "files": self.files,
+            "lines": self.report.lines,
+            "events": self.report.events,
+            "skipped": self.report.skipped,
+            "left_out": self.report.left_out,
+            "accepted": self.accepted,
+            "accepted_before": self.accepted_before,
+            "links": self.links,
+            "refused_as_too_large": { "count": self.refused, "first": self.refused_at },
+            "requests": self.requests,
+            "seconds": self.took.as_secs_f64(),
+            "cursor": self.cursor,
+            "defects": self.report.findings.iter().map(finding).collect::<Vec<_>>(),
+        })
+    }
+
+    fn write_defects(&self, out: &mut String) -> fmt::Result {
+        for Finding { defect, count, first } in &self.report.findings {
+            let effect = defect.effect().word();
+            writeln!(out, "\n{defect}: {}, {effect}", lines(*count))?;
+            writeln!(out, "  {} {}", defect.sentence(), defect.fix())?;
+            write_places(out, first, *count)?;
+        }
+        if self.refused > 0 {
+            writeln!(out, "\nrefused by the host: {}, skipped", lines(self.refused))?;
+            writeln!(out, "  The event is larger than the host takes. Shorten long values.")?;
+            write_places(out, &self.refused_at, self.refused)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, out: &mut String) -> fmt::Result {
+        for SummaryFile { path, format } in &self.files {
+            writeln!(out, "{path}: read as {}", format.word())?;
+        }
+        let report = &self.report;
+        write!(out, "{}: {} to import", lines(report.lines), events(report.events))?;
+        for (count, effect) in
+            [(report.skipped, Effect::Skipped), (report.left_out, Effect::LeftOut)]
+        {
+            if count > 0 {
+                write!(out, ", {} {}", grouped(count), effect.word())?;
+            }
+        }
+        writeln!(out)?;
+        self.write_defects(out)?;
+        let Some(to) = self.to.as_ref().filter(|_| self.outcome != Outcome::Defects) else {
+            return Ok(());
+        };
+        let now = self.accepted - self.accepted_before;
+        write!(out, "\naccepted by {to}: {}", events(self.accepted))?;
+        if self.accepted_before > 0 {
+            write!(out, ", {} of them in earlier runs", grouped(self.accepted_before))?;
+        }
+        let rate = per_second(now, self.took);
+        writeln!(out, " ({} at {rate:.0}/s)", duration(self.took.as_secs_f64()))?;
+        if self.links > 0 {
+            writeln!(out, "ids joined to the person they became: {}", grouped(self.links))?;
+        }
+        if let Some(cursor) = &self.cursor {
+            writeln!(out, "how far it has come is noted in {}", cursor.display())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = String::new();
+        self.write(&mut out)?;
+        f.write_str(out.trim_end())
+    }
+}
+
+/// `file:line` of the first, and how many more there are.
+fn write_places(out: &mut String, places: &[Place], count: u64) -> fmt::Result {
+    for Place { file, line, detail } in places {
+        write!(out, "  {file}:{line}")?;
+        if let Some(detail) = detail {
+            write!(out, "  {detail}")?;
+        }
+        writeln!(out)?;
+    }
+    let more = count.saturating_sub(places.len() as u64);
+    if more > 0 {
+        writeln!(out, "  and {} more", grouped(more))?;
+    }
+    Ok(())
+}
+
+fn lines(count: u64) -> String {
+    format!("{} line{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+fn events(count: u64) -> String {
+    format!("{} event{}", grouped(count), if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,192 @@
+//! One way through all files: what comes out are the events to send, in order;
+//! everything else is in the report.
+//!
+//! The check and the sending walk the same way, so that both see the same.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use serde::{Deserialize, Serialize};
+
+use crate::defect::{Defect, Flaw};
+use crate::error::ImportError;
+use crate::event::{Event, Link, Rules};
+use crate::format::Format;
+use crate::json;
+use crate::recent::Recent;
+use crate::report::Report;
+use crate::source::{self, Input, Line, Lines};
+use crate::stop::Stop;
+
+/// Events among which equal ones are noticed: 35 to 70 MiB. A host tells them
+/// over any distance.
+const REMEMBERED_EVENTS: usize = 1 << 20;
+/// Pairs of ids that are not said again.
+const REMEMBERED_LINKS: usize = 1 << 16;
+/// Lines that are looked at to find a format.
+const LINES_TO_LOOK_AT: usize = 100;
+
+/// A place between two events.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Position {
+    /// Index of the file.
+    pub(crate) file: usize,
+    /// How far in it.
+    pub(crate) within: source::Mark,
+}
+
+/// What is sent for a line.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) event: Event,
+    /// To be said before the event.
+    pub(crate) link: Option<Link>,
+    /// Index of the file.
+    pub(crate) file: usize,
+    pub(crate) line: u64,
+}
+
+/// The walk.
+pub(crate) struct Walk {
+    ahead: VecDeque<(usize, Input, Format)>,
+    at: Option<At>,
+    rules: Rules,
+    seen: Recent,
+    linked: Recent,
+    report: Report,
+    read: Arc<AtomicU64>,
+    stop: Stop,
+}
+
+/// Where the walk is.
+struct At {
+    file: usize,
+    name: Arc<str>,
+    format: Format,
+    lines: Lines,
+}
+
+impl Walk {
+    /// Begins at the first line of the first file. Bytes read from disk are
+    /// added to `read`.
+    pub(crate) fn new(
+        inputs: &[(Input, Format)],
+        rules: Rules,
+        read: Arc<AtomicU64>,
+        stop: Stop,
+    ) -> Self {
+        let ahead = inputs.iter().cloned().enumerate();
+        Self {
+            ahead: ahead.map(|(file, (input, format))| (file, input, format)).collect(),
+            at: None,
+            rules,
+            seen: Recent::of_size(REMEMBERED_EVENTS),
+            linked: Recent::of_size(REMEMBERED_LINKS),
+            report: Report::default(),
+            read,
+            stop,
+        }
+    }
+
+    /// The next event; `None` at the end, or when it is to stop.
+    pub(crate) fn next(&mut self) -> Result<Option<Found>, ImportError> {
+        while !self.stop.is_asked() {
+            let at = match &mut self.at {
+                Some(at) => at,
+                None => {
+                    let Some((file, input, format)) = self.ahead.pop_front() else {
+                        return Ok(None);
+                    };
+                    let lines = input.lines(self.read.clone())?;
+                    self.at.insert(At { file, name: input.name, format, lines })
+                }
+            };
+            let Some(line) = at.lines.next()? else {
+                // The last place is kept: the position of the last event is asked for.
+                if self.ahead.is_empty() {
+                    return Ok(None);
+                }
+                self.at = None;
+                continue;
+            };
+            let (event, flaws) = match line {
+                Line::Text([]) => continue,
+                Line::Text(line) => judge(line, at.format, &self.rules),
+                Line::TooLong => (None, vec![Defect::LineTooLong.into()]),
+                Line::Damaged(detail) => (None, vec![Flaw::with(Defect::DamagedGzip, detail)]),
+            };
+            let number = at.lines.number();
+            self.report.lines += 1;
+            let (event, flaws) = match event {
+                Some(event) if !self.seen.insert(event.uuid) => {
+                    (None, vec![Flaw::with(Defect::DuplicateUuid, event.uuid)])
+                }
+                other => (other, flaws),
+            };
+            match &event {
+                Some(_) => self.report.add_event(),
+                None => self.report.add_unsent(&flaws),
+            }
+            self.report.note(&at.name, number, flaws);
+            if let Some(mut event) = event {
+                let link = event.link.take().filter(|link| self.linked.insert(link.uuid()));
+                return Ok(Some(Found { event, link, file: at.file, line: number }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Index of the file and number of the line that came last.
+    pub(crate) fn here(&self) -> Option<(usize, u64)> {
+        self.at.as_ref().map(|at| (at.file, at.lines.number()))
+    }
+
+    /// The place behind the event that came last.
+    pub(crate) fn position(&self) -> Option<Position> {
+        let at = self.at.as_ref()?;
+        Some(Position { file: at.file, within: at.lines.mark() })
+    }
+
+    /// Whether it ends because it was asked to.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_asked()
+    }
+
+    /// What has been found.
+    pub(crate) fn into_report(self) -> Report {
+        self.report
+    }
+}
+
+fn judge(line: &[u8], format: Format, rules: &Rules) -> (Option<Event>, Vec<Flaw>) {
+    let Ok(line) = std::str::from_utf8(line) else {
+        return (None, vec![Defect::NotUtf8.into()]);
+    };
+    let repaired = json::repair(line);
+    let (event, mut flaws) = match format.draft(repaired.as_deref().unwrap_or(line)) {
+        Ok(draft) => draft.finish(rules),
+        Err(flaw) => (None, vec![flaw]),
+    };
+    if repaired.is_some() {
+        flaws.push(Defect::TextRepaired.into());
+    }
+    (event, flaws)
+}
+
+/// Finds the format of a file by its first lines.
+pub(crate) fn find_format(input: &Input) -> Result<Format, ImportError> {
+    let mut lines = input.lines(Arc::default())?;
+    let mut first: Vec<Vec<u8>> = Vec::new();
+    while first.len() < LINES_TO_LOOK_AT {
+        match lines.next()? {
+            Some(Line::Text(line)) if !line.is_empty() => first.push(line.to_vec()),
+            Some(Line::Text(_) | Line::TooLong) => {}
+            Some(Line::Damaged(_)) | None => break,
+        }
+    }
+    Ok(Format::of(first.iter().map(Vec::as_slice)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Taking compression off, never into more than a limit (ingestion 2.1, 2.6,
+//! 2.7).
+//!
+//! What belongs here: one capped decoder per format. A small body can unpack to
+//! gigabytes, so all of them stop at the limit instead of looking afterwards.
+//! What does not: which format a body has.
+
+use std::io::Read;
+
+use brotli_decompressor::BrotliDecoderParameter;
+
+/// The window that a zstd frame may ask for, as a power of two: what every
+/// receiver of the web has to offer and none has to exceed (RFC 9659).
+const ZSTD_WINDOW: u32 = 23;
+
+/// Why a body was not unpacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It would be larger than the limit.
+    TooLarge,
+    /// It is not of the format, or ends too early.
+    Malformed,
+}
+
+/// Unpacks gzip, several members included, into at most `limit` bytes.
+#[expect(clippy::disallowed_methods, reason = "capped below")]
+pub(super) fn gzip(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
+    capped(flate2::bufread::MultiGzDecoder::new(packed), packed.len(), limit)
+}
+
+/// Unpacks zlib, which the web calls `deflate`.
+#[expect(clippy::disallowed_methods, reason = "capped below")]
+pub(super) fn zlib(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
+    capped(flate2::bufread::ZlibDecoder::new(packed), packed.len(), limit)
+}
+
+/// Unpacks brotli.
+pub(super) fn brotli(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
+    const BUFFER: usize = 16 << 10;
+    let mut decoder = brotli_decompressor::Decompressor::new(packed, BUFFER);
+    // An extension with windows of up to a gigabyte; the web does not have it.
+    decoder.set_parameter(BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
+    capped(decoder, packed.len(), limit)
+}
+
+/// Unpacks zstd, several frames included.
+pub(super) fn zstd(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
+    let mut decoder =
+        zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| Fault::Malformed)?;
+    decoder.window_log_max(ZSTD_WINDOW).map_err(|_| Fault::Malformed)?;
+    capped(decoder, packed.len(), limit)
+}
+
+fn capped(reader: impl Read, packed: usize, limit: usize) -> Result<Vec<u8>, Fault> {
+    // JSON packs to an eighth or so; a good first guess saves copying. The size
+    // that a format itself claims is the sender's word and not used.
+    let mut bytes = Vec::with_capacity(packed.saturating_mul(8).min(limit));
+    let one_more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    reader.take(one_more).read_to_end(&mut bytes).map_err(|_| Fault::Malformed)?;
+    if bytes.len() > limit { Err(Fault::TooLarge) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::{GzEncoder, ZlibEncoder};
+
+    use super::{Fault, brotli, gzip, zlib, zstd};
+
+    fn gzipped(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zlibbed(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn brotlied(bytes: &[u8], window: u32) -> Vec<u8> {
+        let mut packed = Vec::new();
+        let mut encoder = ::brotli::CompressorWriter::new(&mut packed, 4096, 5, window);
+        encoder.write_all(bytes).unwrap();
+        drop(encoder);
+        packed
+    }
+
+    type Unpack = fn(&[u8], usize) -> Result<Vec<u8>, Fault>;
+
+    /// A text in the four formats.
+    fn packed(bytes: &[u8]) -> [(Unpack, Vec<u8>); 4] {
+        [
+            (gzip, gzipped(bytes)),
+            (zlib, zlibbed(bytes)),
+            (brotli, brotlied(bytes, 22)),
+            (zstd, ::zstd::bulk::compress(bytes, 1).unwrap()),
+        ]
+    }
+
+    #[test]
+    fn what_was_packed_comes_out() {
+        for text in [&b""[..], b"{}", &b"kettle ".repeat(10_000)] {
+            for (unpack, body) in packed(text) {
+                assert_eq!(unpack(&body, 70_000).as_deref(), Ok(text));
+            }
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_malformed() {
+        for (unpack, body) in packed(&b"kettle ".repeat(10_000)) {
+            let half = &body[..body.len() / 2];
+            // zlib gives what there is; the text then breaks off.
+            let torn = unpack(half, 70_000);
+            assert!(torn.is_err() || torn.is_ok_and(|text| text.len() < 70_000));
+            assert_eq!(unpack(b"{\"event\":\"a\"}", 70_000), Err(Fault::Malformed));
+        }
+    }
+
+    #[test]
+    fn unpacking_stops_in_the_middle() {
+        // 64 KiB of zeros against 1 KiB, one below and exactly at.
+        for (unpack, bomb) in packed(&[0; 65_536]) {
+            assert_eq!(unpack(&bomb, 1024), Err(Fault::TooLarge));
+            assert_eq!(unpack(&bomb, 65_535), Err(Fault::TooLarge));
+            assert_eq!(unpack(&bomb, 65_536).map(|bytes| bytes.len()), Ok(65_536));
+        }
+        // A damaged end is never reached.
+        let bomb = gzipped(&[0; 65_536]);
+        assert_eq!(gzip(&bomb[..bomb.len() - 4], 1024), Err(Fault::TooLarge));
+    }
+
+    #[test]
+    fn memory_is_not_the_senders_to_choose() {
+        // A frame that asks for a window of 128 MiB.
+        let mut encoder = ::zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(27).unwrap();
+        encoder.write_all(b"{}").unwrap();
+        let frame = encoder.finish().unwrap();
+        assert_eq!(zstd(&frame, 70_000), Err(Fault::Malformed));
+    }
+}

@@ -1,0 +1,296 @@
+//! The newer protocol, `/i/v1/analytics/events`, which libraries use when told
+//! to (ingestion 2.6): the key in a header, and an answer for every event.
+//!
+//! ```text
+//! headers -Headers::read-> Headers
+//! body -unpack-> Payload -shape-> Batch -decide-> Decision, Results
+//! ```
+//!
+//! What belongs here: what differs from the other paths. Facts that stand in
+//! headers or beside the properties are put into the properties, and from there
+//! on an event is judged like any other by [`capture::decide`](super::decide).
+//! Two differences remain: what is too long or unreadable drops the event
+//! instead of being mended, and every event must have a uuid of its own.
+//! What does not: HTTP beyond the texts of headers, looking up the key.
+
+mod fault;
+mod headers;
+mod results;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use bytes::Bytes;
+use uuid::Uuid;
+use weir_model::outcomes::{DropReason, Warning};
+
+use super::decide::{Context, Decision, EVENT_LIMIT, decide as decide_common, dropped};
+use super::decode::{BODY_LIMIT, Payload, is_gzip};
+use super::json::{self, Cursor, Limits};
+use super::shape::{Events, RawEvent, list_of_events, present};
+use super::{identity, properties, time, unpack};
+
+pub use fault::Fault;
+pub use headers::{Encoding, Headers, Library};
+pub use results::Results;
+
+/// A request body taken apart. Borrows from the [`Payload`].
+#[derive(Debug, Clone)]
+pub struct Batch<'a> {
+    /// Whether the sender marked the batch as an import of old events.
+    pub historical_migration: bool,
+    /// The events in the order of the request, at least one, each with a uuid of
+    /// its own.
+    pub events: Events<'a>,
+}
+
+/// Unpacks a body to its text.
+///
+/// # Errors
+/// [`Fault::EmptyBody`], [`Fault::Undecodable`], and
+/// [`PayloadTooLarge`](super::CaptureError::PayloadTooLarge) above [`BODY_LIMIT`]
+/// before or after unpacking. Unpacking stops at the limit.
+pub fn unpack(encoding: Encoding, body: Bytes) -> Result<Payload, Fault> {
+    if body.is_empty() {
+        return Err(Fault::EmptyBody);
+    }
+    if body.len() > BODY_LIMIT {
+        return Err(Fault::too_large());
+    }
+    let unpacked = match encoding {
+        // Browsers do not let a page announce what it sends.
+        Encoding::Identity if is_gzip(&body) => unpack::gzip(&body, BODY_LIMIT),
+        Encoding::Identity => Ok(Vec::from(body)),
+        Encoding::Gzip => unpack::gzip(&body, BODY_LIMIT),
+        Encoding::Deflate => unpack::zlib(&body, BODY_LIMIT),
+        Encoding::Brotli => unpack::brotli(&body, BODY_LIMIT),
+        Encoding::Zstd => unpack::zstd(&body, BODY_LIMIT),
+    };
+    let bytes = unpacked.map_err(|fault| match fault {
+        unpack::Fault::TooLarge => Fault::too_large(),
+        unpack::Fault::Malformed => Fault::Undecodable,
+    })?;
+    String::from_utf8(bytes).map(Payload::from_text).map_err(|_| Fault::Undecodable)
+}
+
+/// Takes a payload apart.
+///
+/// # Errors
+/// Faults that concern the whole batch: what is no JSON object with a list of
+/// events, an unreadable `created_at`, and an event without a uuid, with one
+/// that is none, or with that of another event.
+pub fn shape(payload: &Payload) -> Result<Batch<'_>, Fault> {
+    let text = payload.text().trim();
+    serde_json::from_str::<serde::de::IgnoredAny>(text)
+        .map_err(|error| Fault::Unreadable(format!("The payload is not valid JSON: {error}.")))?;
+    let mut created_at = None;
+    let mut batch = None;
+    let mut historical_migration = false;
+    Cursor::new(text, Limits::NONE)
+        .object(|key, cursor| {
+            let value = cursor.value()?;
+            match key.text().as_ref() {
+                "created_at" => created_at = Some(value),
+                "batch" => batch = Some(value),
+                "historical_migration" => historical_migration = value == "true",
+                _ => {}
+            }
+            Ok(())
+        })
+        .map_err(|_| Fault::Unreadable("The payload is not a JSON object.".to_owned()))?;
+
+    let created_at = created_at.and_then(json::string);
+    if created_at.is_none_or(|text| time::parse_iso(&text).is_none()) {
+        return Err(Fault::InvalidCreatedAt);
+    }
+    let list = batch.filter(|list| list.starts_with('['));
+    let list = list.ok_or_else(|| Fault::Unreadable("`batch` is not a list.".to_owned()))?;
+    if Cursor::new(list, Limits::NONE).list(|_| Err(json::Fault::Malformed)).is_ok() {
+        return Err(Fault::EmptyBatch);
+    }
+    let events =
+        list_of_events(list).map_err(|error| Fault::Unreadable(error.detail().into_owned()))?;
+    check_uuids(events)?;
+    Ok(Batch { historical_migration, events })
+}
+
+/// Results are told by uuid, so every event needs one of its own.
+fn check_uuids(events: Events<'_>) -> Result<(), Fault> {
+    let mut seen: HashSet<Uuid> = HashSet::with_capacity(events.len());
+    for (index, event) in events.iter().enumerate() {
+        match identity::sent(&event) {
+            Ok(Some(uuid)) if seen.insert(uuid) => {}
+            Ok(Some(uuid)) => return Err(Fault::DuplicateUuid(uuid)),
+            Ok(None) => return Err(Fault::MissingUuid(index)),
+            Err(_) => return Err(Fault::InvalidUuid(index)),
+        }
+    }
+    Ok(())
+}
+
+/// Decides on one event: like [`capture::decide`](super::decide), after
+/// `library` and the options have been put into its properties.
+#[must_use]
+pub fn decide(event: &RawEvent<'_>, library: Option<Library<'_>>, context: &Context) -> Decision {
+    let drop = |reason| Decision::Drop(dropped(event, reason, context.engage));
+    if event.raw.len() > EVENT_LIMIT {
+        return drop(DropReason::EventTooLarge);
+    }
+    let beside = Beside::read(event.raw);
+    let text = beside.put_into_properties(event, library);
+    let Ok(common) = RawEvent::parse(&text) else {
+        return drop(DropReason::InvalidProperties);
+    };
+    match decide_common(&common, context) {
+        Decision::Accept(mut accepted) => {
+            if let Some(reason) = not_mended(event, &accepted.warnings) {
+                return drop(reason);
+            }
+            if beside.is_odd {
+                accepted.warnings.push(Warning::InvalidOption);
+            }
+            Decision::Accept(accepted)
+        }
+        // Shown as it was sent.
+        Decision::Drop(common) => drop(common.reason),
+    }
+}
+
+/// The other paths cut what is too long and take the time of receipt for one
+/// that cannot be read; this one has a way to tell the sender.
+fn not_mended(event: &RawEvent<'_>, warnings: &[Warning]) -> Option<DropReason> {
+    if present(event.timestamp).is_none() {
+        return Some(DropReason::InvalidEventTimestamp);
+    }
+    warnings.iter().find_map(|warning| match warning {
+        Warning::EventNameCut => Some(DropReason::EventNameTooLong),
+        Warning::DistinctIdCut => Some(DropReason::DistinctIdTooLarge),
+        Warning::InvalidTimestamp => Some(DropReason::InvalidEventTimestamp),
+        _ => None,
+    })
+}
+
+/// What an event says beside its properties.
+#[derive(Default)]
+struct Beside {
+    /// Where the properties stand in the text of the event.
+    properties: Option<Range<usize>>,
+    /// Members to be put into the properties: JSON without the braces.
+    members: String,
+    /// Whether something has the wrong type.
+    is_odd: bool,
+}
+
+impl Beside {
+    fn read(raw: &str) -> Self {
+        let mut beside = Self::default();
+        // The text has been parsed before, so the walk comes to its end.
+        let _ = Cursor::new(raw, Limits::NONE).object(|key, cursor| {
+            let range = cursor.range()?;
+            let value = raw.get(range.clone()).unwrap_or("null");
+            match key.text().as_ref() {
+                "properties" => beside.properties = Some(range),
+                "session_id" => beside.add("$session_id", value, text_option),
+                "window_id" => beside.add("$window_id", value, text_option),
+                "options" => beside.read_options(value),
+                _ => {}
+            }
+            Ok(())
+        });
+        beside
+    }
+
+    fn read_options(&mut self, options: &str) {
+        let walked = Cursor::new(options, Limits::NONE).object(|key, cursor| {
+            let value = cursor.value()?;
+            match key.text().as_ref() {
+                "process_person_profile" => self.add("$process_person_profile", value, switch),
+                "disable_skew_correction" => self.add("$ignore_sent_at", value, switch),
+                "cookieless_mode" => self.add("$cookieless_mode", value, switch),
+                "product_tour_id" => self.add("$product_tour_id", value, text_option),
+                _ => {}
+            }
+            Ok(())
+        });
+        self.is_odd |= walked.is_err() && options != "null";
+    }
+
+    /// Adds a member unless its value is `null`; `read` gives it as JSON.
+    fn add(&mut self, name: &str, value: &str, read: fn(&str) -> Option<Cow<'_, str>>) {
+        if value == "null" {
+            return;
+        }
+        match read(value) {
+            Some(json) => push_member(&mut self.members, name, &json),
+            None => self.is_odd = true,
+        }
+    }
+
+    /// The event with everything in its properties. What stands there already by
+    /// the same name gives way.
+    fn put_into_properties<'a>(
+        &self,
+        event: &RawEvent<'a>,
+        library: Option<Library<'_>>,
+    ) -> Cow<'a, str> {
+        let mut members = self.members.clone();
+        if let Some(library) = library {
+            for (name, text) in [("$lib", library.name), ("$lib_version", library.version)] {
+                let mut json = String::new();
+                json::push_string(&mut json, text);
+                push_member(&mut members, name, &json);
+            }
+        }
+        if members.is_empty() {
+            return Cow::Borrowed(event.raw);
+        }
+        let added = format!("{{{members}}}");
+        let Some(range) = &self.properties else {
+            return Cow::Owned(json::with_member(event.raw, "properties", &added));
+        };
+        let sent = event.raw.get(range.clone()).unwrap_or("null");
+        let united = if sent == "null" { Some(added) } else { properties::overlay(sent, &added) };
+        match united {
+            Some(united) => {
+                let mut text = event.raw.to_owned();
+                text.replace_range(range.clone(), &united);
+                Cow::Owned(text)
+            }
+            // No object: the decision deals with that.
+            None => Cow::Borrowed(event.raw),
+        }
+    }
+}
+
+fn push_member(members: &mut String, name: &str, json: &str) {
+    if !members.is_empty() {
+        members.push(',');
+    }
+    json::push_string(members, name);
+    members.push(':');
+    members.push_str(json);
+}
+
+/// A text, or a number as text.
+fn text_option(value: &str) -> Option<Cow<'_, str>> {
+    match value.as_bytes().first()? {
+        b'"' => Some(Cow::Borrowed(value)),
+        b'-' | b'0'..=b'9' => Some(Cow::Owned(format!("\"{value}\""))),
+        _ => None,
+    }
+}
+
+/// True or false, also in the spellings of senders that know texts or numbers
+/// only.
+fn switch(value: &str) -> Option<Cow<'_, str>> {
+    let word = json::string(value).unwrap_or(Cow::Borrowed(value)).trim().to_ascii_lowercase();
+    match word.as_str() {
+        "true" | "1" => Some(Cow::Borrowed("true")),
+        "false" | "0" => Some(Cow::Borrowed("false")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

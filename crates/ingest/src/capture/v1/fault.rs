@@ -1,0 +1,111 @@
+//! Why a whole request of the newer protocol is refused.
+//!
+//! What belongs here: tag and sentence of each refusal.
+//! What does not: HTTP status codes, which only the server names.
+
+use std::borrow::Cow;
+
+use uuid::Uuid;
+
+use crate::capture::CaptureError;
+use crate::capture::decode::BODY_LIMIT;
+
+/// A refusal of the whole request. Faults of single events are no errors: they
+/// become a [`Decision::Drop`](crate::capture::Decision::Drop).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The key is missing or malformed, or the body is too large: the same on
+    /// all paths.
+    #[error(transparent)]
+    Common(#[from] CaptureError),
+    /// Headers that every request must have.
+    #[error("missing headers: {}", .0.join(", "))]
+    MissingHeaders(Vec<&'static str>),
+    /// A header that cannot be understood.
+    #[error("unreadable header `{0}`")]
+    InvalidHeader(&'static str),
+    /// A body of another type than JSON.
+    #[error("unsupported content type")]
+    UnsupportedContentType,
+    /// A compression that is not known, or several.
+    #[error("unsupported content encoding")]
+    UnsupportedEncoding,
+    /// No body.
+    #[error("empty body")]
+    EmptyBody,
+    /// The body is not what its encoding says, or is not text.
+    #[error("undecodable body")]
+    Undecodable,
+    /// The text is not what the protocol says.
+    #[error("unreadable body: {0}")]
+    Unreadable(String),
+    /// `created_at` is missing or no time.
+    #[error("unreadable created_at")]
+    InvalidCreatedAt,
+    /// No events.
+    #[error("empty batch")]
+    EmptyBatch,
+    /// The event at this place has no uuid.
+    #[error("event {0} has no uuid")]
+    MissingUuid(usize),
+    /// The uuid of the event at this place is none.
+    #[error("the uuid of event {0} is none")]
+    InvalidUuid(usize),
+    /// Two events have this uuid.
+    #[error("two events have the uuid {0}")]
+    DuplicateUuid(Uuid),
+}
+
+impl Fault {
+    pub(super) const fn too_large() -> Self {
+        Self::Common(CaptureError::PayloadTooLarge { limit: BODY_LIMIT })
+    }
+
+    /// The machine word of the answer.
+    #[must_use]
+    pub const fn tag(&self) -> &'static str {
+        match self {
+            Self::Common(error) => error.code(),
+            Self::MissingHeaders(_) => "missing_required_headers",
+            Self::InvalidHeader(_) => "invalid_header_value",
+            Self::UnsupportedContentType => "unsupported_content_type",
+            Self::UnsupportedEncoding => "unsupported_encoding",
+            Self::EmptyBody => "empty_body",
+            Self::Undecodable => "request_decoding_error",
+            Self::Unreadable(_) => "request_parsing_error",
+            Self::InvalidCreatedAt => "invalid_batch",
+            Self::EmptyBatch => "empty_batch",
+            Self::MissingUuid(_) => "missing_event_uuid",
+            Self::InvalidUuid(_) => "invalid_event_uuid",
+            Self::DuplicateUuid(_) => "duplicate_event_uuid",
+        }
+    }
+
+    /// A sentence for the sender.
+    #[must_use]
+    pub fn detail(&self) -> Cow<'_, str> {
+        match self {
+            Self::Common(error) => error.detail(),
+            Self::MissingHeaders(names) => {
+                format!("The request lacks headers: {}.", names.join(", ")).into()
+            }
+            Self::InvalidHeader(name) => format!("The header {name} cannot be read.").into(),
+            Self::UnsupportedContentType => "Send the body as `application/json`.".into(),
+            Self::UnsupportedEncoding => {
+                "Send the body as it is, or packed with one of gzip, deflate, br and zstd.".into()
+            }
+            Self::EmptyBody => "The request has no body.".into(),
+            Self::Undecodable => {
+                "The body is not text, or is not packed as its Content-Encoding says.".into()
+            }
+            Self::Unreadable(detail) => Cow::Borrowed(detail),
+            Self::InvalidCreatedAt => {
+                "Send `created_at`, the time of the batch, as ISO 8601 with a zone.".into()
+            }
+            Self::EmptyBatch => "The batch holds no event.".into(),
+            Self::MissingUuid(index) => format!("Event {index} has no uuid.").into(),
+            Self::InvalidUuid(index) => format!("The uuid of event {index} is none.").into(),
+            Self::DuplicateUuid(uuid) => format!("Two events have the uuid {uuid}.").into(),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The answer of the newer protocol: what became of each event.
+
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use weir_model::outcomes::{DropReason, Warning};
+
+use crate::capture::Decision;
+use crate::capture::json;
+use crate::capture::shape::{RawEvent, present};
+
+/// What became of the events of a request, by uuid as sent. Serializes to the
+/// body of the answer.
+///
+/// There is no `retry`: a request is kept as a whole or refused as a whole.
+#[derive(Debug, Clone, Default)]
+pub struct Results(Vec<(String, Outcome)>);
+
+#[derive(Debug, Clone)]
+enum Outcome {
+    Kept(Vec<Warning>),
+    Dropped(DropReason),
+}
+
+impl Results {
+    /// Adds what was decided on an event.
+    pub fn push(&mut self, event: &RawEvent<'_>, decision: &Decision) {
+        let uuid = present(event.uuid).and_then(json::string).unwrap_or_default();
+        let outcome = match decision {
+            Decision::Accept(event) => Outcome::Kept(event.warnings.clone()),
+            Decision::Drop(event) => Outcome::Dropped(event.reason),
+        };
+        self.0.push((uuid.into_owned(), outcome));
+    }
+}
+
+/// The protocol has a word of its own for one of the reasons.
+const fn tag(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::InvalidProperties => "malformed_event_properties",
+        reason => reason.code(),
+    }
+}
+
+impl Serialize for Results {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut body = serializer.serialize_map(Some(1))?;
+        body.serialize_entry("results", &ByUuid(&self.0))?;
+        body.end()
+    }
+}
+
+struct ByUuid<'a>(&'a [(String, Outcome)]);
+
+impl Serialize for ByUuid<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(uuid, outcome)| (uuid, outcome)))
+    }
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    result: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a str>,
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let codes = match self {
+            Self::Kept(warnings) if warnings.is_empty() => None,
+            Self::Kept(warnings) => {
+                let codes: Vec<_> = warnings.iter().map(|warning| warning.code()).collect();
+                Some(codes.join(","))
+            }
+            Self::Dropped(reason) => Some(tag(*reason).to_owned()),
+        };
+        let result = match self {
+            Self::Kept(_) if codes.is_none() => "ok",
+            Self::Kept(_) => "warning",
+            Self::Dropped(_) => "drop",
+        };
+        Written { result, details: codes.as_deref() }.serialize(serializer)
+    }
+}

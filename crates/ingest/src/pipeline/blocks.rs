@@ -1,0 +1,108 @@
+//! Events into blocks: what a consumer remembers of the blocks that are being
+//! filled. All of it can be read again.
+
+use std::collections::HashMap;
+
+use weir_model::ProjectId;
+use weir_store::events::{BlockBuilder, Head, NewBlock, ProjectWrite, StoredEvent, open_block};
+use weir_store::{Error, Store, events};
+
+/// Open blocks kept in memory per consumer; a block is up to 1 MiB.
+const OPEN_BLOCKS: usize = 24;
+
+/// The ends of projects' events in one partition.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    heads: HashMap<ProjectId, Writing>,
+}
+
+/// The end of a project's events in this partition.
+#[derive(Debug, Clone)]
+struct Writing {
+    head: Head,
+    open: Option<BlockBuilder>,
+}
+
+impl Blocks {
+    /// Forgets everything: after a failed write, what is stored counts.
+    pub(super) fn clear(&mut self) {
+        self.heads.clear();
+    }
+
+    /// Puts a project's events into its blocks, and counts `samples` new ones.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or an event cannot be encoded.
+    pub(super) async fn add(
+        &mut self,
+        store: &Store,
+        project: ProjectId,
+        partition: u16,
+        events: &[StoredEvent],
+        samples: usize,
+        write: &mut ProjectWrite,
+    ) -> Result<(), Error> {
+        if self.heads.len() > OPEN_BLOCKS {
+            self.heads.clear();
+        }
+        let writing = match self.heads.remove(&project) {
+            Some(writing) => writing,
+            None => read_writing(store, project, partition).await?,
+        };
+        let Writing { mut head, mut open } = writing;
+        write.is_first = head.count == 0 && !events.is_empty();
+        let mut added_times = Vec::new();
+        for event in events {
+            if let Some(full) = open.take_if(|block| block.is_full()) {
+                close(&full, &mut added_times, &mut write.blocks)?;
+            }
+            let index = match &mut open {
+                Some(block) => block.push(event)?,
+                None => {
+                    open = Some(BlockBuilder::begin(project, event)?);
+                    0
+                }
+            };
+            let first = open.as_ref().map_or(event.arrival, |block| block.first);
+            write.uuids.push((event.uuid, first, index));
+            added_times.push(event.timestamp);
+            head.newest = i64::try_from(first).unwrap_or(i64::MAX);
+            head.last = i64::try_from(event.arrival).unwrap_or(i64::MAX);
+            head.count += 1;
+            head.from_time = head.from_time.min(event.timestamp);
+            head.to_time = head.to_time.max(event.timestamp);
+        }
+        if let Some(block) = &open {
+            close(block, &mut added_times, &mut write.blocks)?;
+        }
+        head.samples += i64::try_from(samples).unwrap_or(0);
+        write.head = head.clone();
+        self.heads.insert(project, Writing { head, open });
+        Ok(())
+    }
+}
+
+async fn read_writing(store: &Store, project: ProjectId, partition: u16) -> Result<Writing, Error> {
+    match events::head(store, project, partition).await? {
+        Some(head) => {
+            let open = open_block(store, project, partition, &head).await?;
+            Ok(Writing { head, open })
+        }
+        None => Ok(Writing { head: Head::empty(), open: None }),
+    }
+}
+
+/// Writes a block with what was added to it. Without additions it is as stored.
+fn close(
+    block: &BlockBuilder,
+    added_times: &mut Vec<i64>,
+    blocks: &mut Vec<NewBlock>,
+) -> Result<(), Error> {
+    if added_times.is_empty() {
+        return Ok(());
+    }
+    let (data, summary) = block.finish()?;
+    let added_times = std::mem::take(added_times);
+    blocks.push(NewBlock { first: block.first, data, summary, added_times });
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Persons seen lately, as they are in the store: one cache for all consumers.
+//!
+//! A person can have distinct ids in several partitions, so its consumers must
+//! see each other's changes. Whoever has committed a change posts it here; a
+//! change that was made from an older state is refused by the store, and then
+//! what is here is forgotten and read again.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use quick_cache::Weighter;
+use quick_cache::unsync::Cache;
+use weir_model::{PersonId, ProjectId};
+use weir_store::persons::{self, PersonState, Stored};
+use weir_store::{Error, Store};
+
+/// Persons that are kept, about: the cache sizes its tables by it.
+const PERSONS: usize = 50_000;
+/// Bytes of them.
+const BYTES: u64 = 32 << 20;
+/// What a record takes beside its texts.
+const OVERHEAD: usize = 200;
+
+type Key = (ProjectId, PersonId);
+
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl Weighter<Key, Arc<Stored>> for Weight {
+    fn weight(&self, _key: &Key, record: &Arc<Stored>) -> u64 {
+        let texts = match &record.state {
+            PersonState::Person(facts) => {
+                facts.properties.len() + facts.distinct_ids.iter().map(String::len).sum::<usize>()
+            }
+            PersonState::Merged(_) => 0,
+        };
+        (texts + OVERHEAD) as u64
+    }
+}
+
+/// Persons as they are in the store, as far as they were seen lately.
+pub(super) struct PersonCache {
+    records: Mutex<Cache<Key, Arc<Stored>, Weight>>,
+}
+
+impl Default for PersonCache {
+    fn default() -> Self {
+        Self { records: Mutex::new(Cache::with_weighter(PERSONS, BYTES, Weight)) }
+    }
+}
+
+impl PersonCache {
+    /// What is stored at these ids; ids of nobody are left out.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) async fn get(
+        &self,
+        store: &Store,
+        project: ProjectId,
+        ids: &[PersonId],
+    ) -> Result<Vec<Arc<Stored>>, Error> {
+        let mut found = Vec::with_capacity(ids.len());
+        let mut missing = Vec::new();
+        {
+            let records = self.records.lock();
+            for id in ids {
+                match records.get(&(project, *id)) {
+                    Some(record) => found.push(Arc::clone(record)),
+                    None => missing.push(*id),
+                }
+            }
+        }
+        let read = persons::by_ids(store, project, &missing).await?;
+        let read: Vec<_> = read.into_iter().map(Arc::new).collect();
+        self.post(project, &read);
+        found.extend(read);
+        Ok(found)
+    }
+
+    /// Takes over what was read or committed, unless something newer is here.
+    pub(super) fn post(&self, project: ProjectId, committed: &[Arc<Stored>]) {
+        let mut records = self.records.lock();
+        for record in committed {
+            let key = (project, record.id);
+            if records.peek(&key).is_none_or(|present| present.version < record.version) {
+                records.insert(key, Arc::clone(record));
+            }
+        }
+    }
+
+    /// Forgets these: what is stored counts.
+    pub(super) fn forget(&self, project: ProjectId, ids: impl IntoIterator<Item = PersonId>) {
+        let mut records = self.records.lock();
+        for id in ids {
+            records.remove(&(project, id));
+        }
+    }
+}

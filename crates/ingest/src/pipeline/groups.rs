@@ -1,0 +1,235 @@
+//! The groups of a stretch and what its events do to them (ingestion 4.6).
+//!
+//! What belongs here: group types, `$groups` on events, `$groupidentify`. What
+//! does not: which of those events are dropped (`capture::decide`).
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use parking_lot::Mutex;
+use weir_model::ProjectId;
+use weir_model::outcomes::Warning;
+use weir_store::groups::{self, GroupWrite, Stored, TYPES, TypesWrite};
+use weir_store::{Error, Store};
+
+use super::facts::Facts;
+use super::people::Cause;
+use super::updates::{self, Properties};
+use crate::capture::json;
+
+/// Projects whose group types are remembered.
+const PROJECTS: usize = 10_000;
+
+/// The group types of projects as they are in the store: one table for all
+/// consumers. Types are only ever added, so an old state is a beginning of the
+/// new one; the store refuses what is added to an old state.
+#[derive(Default)]
+pub(super) struct TypesCache {
+    names: Mutex<HashMap<ProjectId, Vec<String>>>,
+}
+
+impl TypesCache {
+    async fn get(&self, store: &Store, project: ProjectId) -> Result<Vec<String>, Error> {
+        if let Some(names) = self.names.lock().get(&project) {
+            return Ok(names.clone());
+        }
+        let names = groups::types(store, project).await?;
+        self.post(project, names.clone());
+        Ok(names)
+    }
+
+    /// Takes over what was read or committed.
+    pub(super) fn post(&self, project: ProjectId, names: Vec<String>) {
+        let mut all = self.names.lock();
+        if all.len() >= PROJECTS {
+            all.clear();
+        }
+        let present = all.entry(project).or_default();
+        if present.len() <= names.len() {
+            *present = names;
+        }
+    }
+
+    pub(super) fn forget(&self, project: ProjectId) {
+        self.names.lock().remove(&project);
+    }
+}
+
+/// A group that is worked on.
+#[derive(Debug)]
+struct Group {
+    properties: Properties,
+    created_at: i64,
+    stored: Option<i64>,
+    is_changed: bool,
+}
+
+/// The groups that a stretch is about, in one project.
+#[derive(Debug)]
+pub(super) struct Groups {
+    types: Vec<String>,
+    /// How many types there are in the store.
+    stored_types: usize,
+    groups: BTreeMap<(u8, String), Group>,
+}
+
+/// What an event says about itself: a group, made or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identified {
+    pub(super) kind: String,
+    pub(super) key: String,
+}
+
+impl Identified {
+    /// The group that a `$groupidentify` names; `None` without type or key.
+    pub(super) fn of(event: &str, facts: &Facts<'_>) -> Option<Self> {
+        if event != "$groupidentify" {
+            return None;
+        }
+        let kind = text(facts.group_type?)?;
+        let key = text(facts.group_key?)?;
+        Some(Self { kind: kind.into_owned(), key: key.into_owned() })
+    }
+}
+
+impl Groups {
+    /// Reads the group types, and the groups that the events make or change.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) async fn load(
+        cache: &TypesCache,
+        store: &Store,
+        project: ProjectId,
+        identified: &[Identified],
+    ) -> Result<Self, Error> {
+        let types = cache.get(store, project).await?;
+        let mut groups = Self { stored_types: types.len(), types, groups: BTreeMap::new() };
+        let mut keys: Vec<(u8, &str)> = identified
+            .iter()
+            .filter_map(|group| Some((groups.known_index(&group.kind)?, group.key.as_str())))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for found in groups::by_keys(store, project, &keys).await? {
+            groups.put(found);
+        }
+        Ok(groups)
+    }
+
+    fn put(&mut self, found: Stored) {
+        let Stored { group, version } = found;
+        let held = Group {
+            properties: updates::read(&group.properties),
+            created_at: group.created_at.micros(),
+            stored: Some(version),
+            is_changed: false,
+        };
+        self.groups.insert((group.index, group.key), held);
+    }
+
+    /// Makes or changes the group that an event names.
+    pub(super) fn identify(
+        &mut self,
+        group: &Identified,
+        set: Option<&str>,
+        cause: &Cause<'_>,
+    ) -> Option<Warning> {
+        let Some(index) = self.index(&group.kind) else { return Some(Warning::TooManyGroupTypes) };
+        let held = self.groups.entry((index, group.key.clone())).or_insert_with(|| Group {
+            properties: Properties::new(),
+            created_at: cause.timestamp,
+            stored: None,
+            is_changed: true,
+        });
+        if cause.timestamp < held.created_at {
+            held.created_at = cause.timestamp;
+            held.is_changed = true;
+        }
+        let members = updates::members(set);
+        let added: usize = members.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+        if added + updates::size(&held.properties) > updates::LIMIT {
+            return Some(Warning::GroupTooLarge);
+        }
+        for (name, value) in members {
+            let same = held.properties.get(name.as_ref()).is_some_and(|held| **held == *value);
+            if !same {
+                held.properties.insert(name.into_owned(), value.into());
+                held.is_changed = true;
+            }
+        }
+        None
+    }
+
+    /// The members that `$groups` adds to an event, `$group_0` to `$group_4`.
+    pub(super) fn members(&mut self, raw: &str) -> (Vec<(String, String)>, Option<Warning>) {
+        if !raw.starts_with('{') {
+            return (Vec::new(), (raw != "null").then_some(Warning::InvalidGroups));
+        }
+        let mut added = Vec::new();
+        let mut warning = None;
+        for (kind, value) in updates::members(Some(raw)) {
+            let Some(key) = text(value) else { continue };
+            if kind.trim().is_empty() {
+                continue;
+            }
+            match self.index(&kind) {
+                Some(index) => {
+                    let mut value = String::with_capacity(key.len() + 2);
+                    json::push_string(&mut value, &key);
+                    added.push((format!("$group_{index}"), value));
+                }
+                None => warning = Some(Warning::TooManyGroupTypes),
+            }
+        }
+        (added, warning)
+    }
+
+    fn known_index(&self, kind: &str) -> Option<u8> {
+        let place = self.types.iter().position(|name| name == kind)?;
+        u8::try_from(place).ok()
+    }
+
+    /// The index of a group type, which may be a new one.
+    fn index(&mut self, kind: &str) -> Option<u8> {
+        if let Some(index) = self.known_index(kind) {
+            return Some(index);
+        }
+        if self.types.len() >= TYPES {
+            return None;
+        }
+        self.types.push(kind.to_owned());
+        self.known_index(kind)
+    }
+
+    /// The records to write.
+    pub(super) fn into_writes(self) -> (Vec<GroupWrite>, Option<TypesWrite>) {
+        let changed = self.groups.into_iter().filter(|(_, group)| group.is_changed);
+        let groups = changed
+            .map(|((index, key), group)| GroupWrite {
+                index,
+                key,
+                properties: updates::write(&group.properties),
+                created_at: group.created_at,
+                expected: group.stored,
+                version: group.stored.map_or(0, |version| version + 1),
+            })
+            .collect();
+        let is_longer = self.types.len() > self.stored_types;
+        let types =
+            is_longer.then_some(TypesWrite { names: self.types, expected: self.stored_types });
+        (groups, types)
+    }
+}
+
+/// A name or key as text; `None` if it says nothing.
+fn text(value: &str) -> Option<Cow<'_, str>> {
+    if value == "null" {
+        return None;
+    }
+    let text = match json::string(value) {
+        Some(text) => text,
+        None => Cow::Owned(json::canonical(value).ok()?),
+    };
+    (!text.trim().is_empty()).then_some(text)
+}

@@ -1,0 +1,167 @@
+//! Which distinct ids an event joins (ingestion 4.4).
+//!
+//! What belongs here: the three events that join, in which direction, and the
+//! ids that never do. What does not: what is stored of the persons.
+
+use super::facts::Facts;
+use crate::capture::json;
+
+/// Characters of an id beyond which it joins nothing.
+const LONGEST: usize = 400;
+
+/// Ids that programs send for want of one, in any case of letters.
+const PLACEHOLDERS: [&str; 11] = [
+    "anonymous",
+    "guest",
+    "distinctid",
+    "distinct_id",
+    "id",
+    "not_authenticated",
+    "email",
+    "undefined",
+    "true",
+    "false",
+    "",
+];
+
+/// The same, exactly so.
+const EXACT_PLACEHOLDERS: [&str; 6] = ["[object Object]", "NaN", "None", "none", "null", "0"];
+
+/// When two persons stay apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// If the person that would go was identified before.
+    OtherIdentified,
+    /// If both were.
+    BothIdentified,
+    /// Never.
+    Never,
+}
+
+/// Two distinct ids that an event joins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Merge {
+    /// The one whose person stays.
+    pub(super) main: String,
+    /// The one whose person goes.
+    pub(super) other: String,
+    /// When they stay apart.
+    pub(super) refusal: Refusal,
+}
+
+/// What an event asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nothing is to be joined.
+    Nothing,
+    /// These two.
+    Join(Merge),
+    /// Something with an id that cannot mean one person.
+    Illegal,
+}
+
+/// What an event about `distinct_id` asks for.
+pub(super) fn asked(event: &str, distinct_id: &str, facts: &Facts<'_>) -> Asked {
+    let (second, refusal) = match event {
+        "$identify" => (facts.anonymous_id, Refusal::OtherIdentified),
+        "$create_alias" => (facts.alias, Refusal::BothIdentified),
+        "$merge_dangerously" => (facts.alias, Refusal::Never),
+        _ => return Asked::Nothing,
+    };
+    let Some(second) = second.filter(|value| *value != "null") else { return Asked::Nothing };
+    let second = match json::string(second) {
+        Some(text) => text.into_owned(),
+        None => json::canonical(second).unwrap_or_default(),
+    };
+    if second == distinct_id {
+        return Asked::Nothing;
+    }
+    if is_illegal(&second) || is_illegal(distinct_id) {
+        return Asked::Illegal;
+    }
+    let first = distinct_id.to_owned();
+    let (main, other) = if event == "$create_alias" { (second, first) } else { (first, second) };
+    Asked::Join(Merge { main, other, refusal })
+}
+
+fn is_illegal(id: &str) -> bool {
+    let bare = id.trim();
+    let bare = ['"', '\'']
+        .into_iter()
+        .find_map(|quote| bare.strip_prefix(quote)?.strip_suffix(quote))
+        .unwrap_or(bare)
+        .trim();
+    PLACEHOLDERS.iter().any(|placeholder| bare.eq_ignore_ascii_case(placeholder))
+        || EXACT_PLACEHOLDERS.contains(&bare)
+        || id.contains('\0')
+        || id.chars().nth(LONGEST).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::RandomState;
+
+    use super::*;
+
+    fn of(event: &str, properties: &str) -> Asked {
+        asked(event, "user", &Facts::read(properties, &RandomState::new()))
+    }
+
+    fn join(main: &str, other: &str, refusal: Refusal) -> Asked {
+        Asked::Join(Merge { main: main.to_owned(), other: other.to_owned(), refusal })
+    }
+
+    #[test]
+    fn each_event_joins_in_its_direction() {
+        for (event, properties, expected) in [
+            (
+                "$identify",
+                r#"{"$anon_distinct_id":"anon"}"#,
+                join("user", "anon", Refusal::OtherIdentified),
+            ),
+            ("$create_alias", r#"{"alias":"b"}"#, join("b", "user", Refusal::BothIdentified)),
+            ("$merge_dangerously", r#"{"alias":"b"}"#, join("user", "b", Refusal::Never)),
+            ("$create_alias", r#"{"alias":17.5}"#, join("17.5", "user", Refusal::BothIdentified)),
+            ("$identify", "{}", Asked::Nothing),
+            ("$identify", r#"{"$anon_distinct_id":null}"#, Asked::Nothing),
+            ("$identify", r#"{"$anon_distinct_id":"user"}"#, Asked::Nothing),
+            ("click", r#"{"$anon_distinct_id":"anon","alias":"b"}"#, Asked::Nothing),
+            ("$identify", r#"{"alias":"b"}"#, Asked::Nothing),
+        ] {
+            assert_eq!(of(event, properties), expected, "{event} {properties}");
+        }
+    }
+
+    #[test]
+    fn placeholders_join_nothing() {
+        let long = "x".repeat(401);
+        for id in [
+            "",
+            "  ",
+            "anonymous",
+            "Anonymous",
+            "'guest'",
+            "\\\"undefined\\\"",
+            "NULL",
+            "null",
+            "0",
+            "NaN",
+            "None",
+            "[object Object]",
+            "true",
+            "distinct_id",
+            long.as_str(),
+        ] {
+            // Upper case of the exact ones is an id like any other.
+            let expected = if id == "NULL" {
+                join("user", "NULL", Refusal::OtherIdentified)
+            } else {
+                Asked::Illegal
+            };
+            let properties = format!(r#"{{"$anon_distinct_id":"{id}"}}"#);
+            assert_eq!(of("$identify", &properties), expected, "{id}");
+        }
+        let facts = Facts::read(r#"{"alias":"b"}"#, &RandomState::new());
+        assert_eq!(asked("$create_alias", "guest", &facts), Asked::Illegal);
+    }
+}

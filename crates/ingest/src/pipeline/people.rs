@@ -1,0 +1,349 @@
+//! The persons of a stretch and what its events do to them (ingestion 4.2 to
+//! 4.4).
+//!
+//! What belongs here: following merges, creating, changing, joining. What does
+//! not: which changes an event asks for (`updates`), which ids it joins
+//! (`merge`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use uuid::Uuid;
+use weir_model::outcomes::Warning;
+use weir_model::{PersonId, ProjectId};
+use weir_store::persons::{self, Merged, PersonState, PersonWrite, Stored};
+use weir_store::{Error, Store};
+
+use super::cache::PersonCache;
+use super::merge::{Merge, Refusal};
+use super::updates::{self, Applied, Properties, Updates};
+
+/// The event that something is done for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cause<'a> {
+    pub(super) uuid: Uuid,
+    pub(super) distinct_id: &'a str,
+    /// Event time, microseconds.
+    pub(super) timestamp: i64,
+}
+
+/// A person that is worked on.
+#[derive(Debug, Clone)]
+struct Person {
+    distinct_ids: Vec<String>,
+    properties: Held,
+    created_at: i64,
+    is_identified: bool,
+}
+
+/// Properties as text until they are needed.
+#[derive(Debug, Clone, Default)]
+struct Held {
+    text: Option<String>,
+    /// Of no meaning while there is the text.
+    read: Properties,
+}
+
+impl Held {
+    fn read(&mut self) -> &mut Properties {
+        if let Some(text) = self.text.take() {
+            self.read = updates::read(&text);
+        }
+        &mut self.read
+    }
+
+    fn into_read(mut self) -> Properties {
+        std::mem::take(self.read())
+    }
+
+    fn into_text(self) -> String {
+        self.text.unwrap_or_else(|| updates::write(&self.read))
+    }
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    Nobody,
+    Person(Person),
+    Merged(Merged),
+}
+
+/// What is at an id, and what was there.
+#[derive(Debug, Clone)]
+struct Place {
+    state: State,
+    /// Version that is stored; `None`: nothing is.
+    stored: Option<i64>,
+    /// The version to write is above this one too: a survivor's is above the
+    /// one of the person that went.
+    above: i64,
+    is_changed: bool,
+}
+
+/// The persons that a stretch is about, in one project.
+#[derive(Debug, Default)]
+pub(super) struct People {
+    places: HashMap<PersonId, Place>,
+}
+
+impl People {
+    /// Reads the persons of these ids, and those they were merged into.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) async fn load(
+        cache: &PersonCache,
+        store: &Store,
+        project: ProjectId,
+        ids: impl IntoIterator<Item = PersonId>,
+    ) -> Result<Self, Error> {
+        let mut people = Self::default();
+        let mut wanted: Vec<PersonId> = ids.into_iter().collect();
+        while !wanted.is_empty() {
+            wanted.sort_unstable();
+            wanted.dedup();
+            wanted.retain(|id| !people.places.contains_key(id));
+            for id in &wanted {
+                people.places.insert(*id, Place::empty());
+            }
+            let found = cache.get(store, project, &wanted).await?;
+            wanted.clear();
+            for record in found {
+                if let PersonState::Merged(merged) = &record.state {
+                    wanted.push(merged.into);
+                }
+                people.places.insert(record.id, Place::of(&record));
+            }
+        }
+        Ok(people)
+    }
+
+    /// All ids that were looked at.
+    pub(super) fn ids(&self) -> impl Iterator<Item = PersonId> {
+        self.places.keys().copied()
+    }
+
+    /// Joins two distinct ids. Their persons must have been loaded.
+    pub(super) fn join(
+        &mut self,
+        project: ProjectId,
+        merge: &Merge,
+        cause: &Cause<'_>,
+    ) -> Option<Warning> {
+        let main = self.root(persons::first_id(project, &merge.main));
+        let other = self.root(persons::first_id(project, &merge.other));
+        let survivor = match (self.is_somebody(main), self.is_somebody(other)) {
+            (false, false) => {
+                self.create(main, &merge.main, cause);
+                self.add(main, other, &merge.other, cause);
+                main
+            }
+            (true, false) => {
+                self.add(main, other, &merge.other, cause);
+                main
+            }
+            (false, true) => {
+                self.add(other, main, &merge.main, cause);
+                other
+            }
+            (true, true) if main == other => return None,
+            (true, true) => {
+                let refused = match merge.refusal {
+                    Refusal::OtherIdentified => self.is_identified(other),
+                    Refusal::BothIdentified => {
+                        self.is_identified(other) && self.is_identified(main)
+                    }
+                    Refusal::Never => false,
+                };
+                if refused {
+                    let own = self.root(persons::first_id(project, cause.distinct_id));
+                    self.identify(own);
+                    return Some(Warning::MergeRefused);
+                }
+                self.unite(main, other, cause);
+                main
+            }
+        };
+        self.put_first(survivor, &merge.main);
+        None
+    }
+
+    /// What an event changes of its person, who is created if there is none.
+    /// The person must have been loaded.
+    pub(super) fn change(
+        &mut self,
+        project: ProjectId,
+        cause: &Cause<'_>,
+        updates: &Updates<'_>,
+    ) -> Option<Warning> {
+        let id = self.root(persons::first_id(project, cause.distinct_id));
+        if !self.is_somebody(id) {
+            self.create(id, cause.distinct_id, cause);
+        }
+        let (person, is_changed) = self.person_mut(id)?;
+        // Whatever the order of arrival: the earliest event is the first.
+        if cause.timestamp < person.created_at {
+            person.created_at = cause.timestamp;
+            *is_changed = true;
+        }
+        match updates.apply(person.properties.read()) {
+            Applied::Nothing => None,
+            Applied::Changed => {
+                *is_changed = true;
+                None
+            }
+            Applied::TooLarge => Some(Warning::PersonTooLarge),
+        }
+    }
+
+    /// The records to write.
+    pub(super) fn into_writes(self) -> Vec<PersonWrite> {
+        let changed = self.places.into_iter().filter(|(_, place)| place.is_changed);
+        let mut writes: Vec<PersonWrite> =
+            changed.filter_map(|(id, place)| place.into_write(id)).collect();
+        // The same order everywhere, so that what is written is the same.
+        writes.sort_by_key(|write| write.id);
+        writes
+    }
+
+    /// Where a merged person is now.
+    fn root(&self, mut id: PersonId) -> PersonId {
+        while let Some(Place { state: State::Merged(merged), .. }) = self.places.get(&id) {
+            id = merged.into;
+        }
+        id
+    }
+
+    fn is_somebody(&self, id: PersonId) -> bool {
+        matches!(self.places.get(&id), Some(Place { state: State::Person(_), .. }))
+    }
+
+    fn is_identified(&self, id: PersonId) -> bool {
+        matches!(
+            self.places.get(&id),
+            Some(Place { state: State::Person(Person { is_identified: true, .. }), .. })
+        )
+    }
+
+    fn person_mut(&mut self, id: PersonId) -> Option<(&mut Person, &mut bool)> {
+        let place = self.places.get_mut(&id)?;
+        match &mut place.state {
+            State::Person(person) => Some((person, &mut place.is_changed)),
+            State::Nobody | State::Merged(_) => None,
+        }
+    }
+
+    fn create(&mut self, id: PersonId, distinct_id: &str, cause: &Cause<'_>) {
+        let creator = format!("\"{}\"", cause.uuid).into();
+        let read = Properties::from([("$creator_event_uuid".to_owned(), creator)]);
+        let person = Person {
+            distinct_ids: vec![distinct_id.to_owned()],
+            properties: Held { text: None, read },
+            created_at: cause.timestamp,
+            is_identified: false,
+        };
+        let place = self.places.entry(id).or_insert_with(Place::empty);
+        place.state = State::Person(person);
+        place.is_changed = true;
+    }
+
+    /// Adds a distinct id that has nobody to a person, who is identified by it.
+    fn add(&mut self, person: PersonId, nobody: PersonId, distinct_id: &str, cause: &Cause<'_>) {
+        if let Some((person, is_changed)) = self.person_mut(person) {
+            person.distinct_ids.push(distinct_id.to_owned());
+            person.created_at = person.created_at.min(cause.timestamp);
+            person.is_identified = true;
+            *is_changed = true;
+        }
+        self.point(nobody, person, cause);
+    }
+
+    /// Makes a distinct id the main one: the first.
+    fn put_first(&mut self, id: PersonId, distinct_id: &str) {
+        if let Some((person, is_changed)) = self.person_mut(id)
+            && let Some(place) = person.distinct_ids.iter().position(|held| held == distinct_id)
+            && let Some(before) = person.distinct_ids.get_mut(..=place)
+            && place > 0
+        {
+            before.rotate_right(1);
+            *is_changed = true;
+        }
+    }
+
+    fn identify(&mut self, id: PersonId) {
+        if let Some((person, is_changed)) = self.person_mut(id)
+            && !person.is_identified
+        {
+            person.is_identified = true;
+            *is_changed = true;
+        }
+    }
+
+    /// Makes one person of two: `other` goes.
+    fn unite(&mut self, main: PersonId, other: PersonId, cause: &Cause<'_>) {
+        let Some(Place { state: State::Person(gone), stored, above, .. }) =
+            self.places.get(&other).cloned()
+        else {
+            return;
+        };
+        let gone_version = stored.unwrap_or(0).max(above);
+        if let Some(place) = self.places.get_mut(&main)
+            && let State::Person(person) = &mut place.state
+        {
+            let mut properties = gone.properties;
+            let own = std::mem::take(&mut person.properties);
+            properties.read().extend(own.into_read());
+            person.properties = properties;
+            person.distinct_ids.extend(gone.distinct_ids);
+            person.created_at = person.created_at.min(gone.created_at);
+            person.is_identified = true;
+            place.above = place.above.max(gone_version);
+            place.is_changed = true;
+        }
+        self.point(other, main, cause);
+    }
+
+    fn point(&mut self, from: PersonId, into: PersonId, cause: &Cause<'_>) {
+        let place = self.places.entry(from).or_insert_with(Place::empty);
+        place.state = State::Merged(Merged { into, at: cause.timestamp, by: cause.uuid });
+        place.is_changed = true;
+    }
+}
+
+impl Place {
+    fn empty() -> Self {
+        Self { state: State::Nobody, stored: None, above: 0, is_changed: false }
+    }
+
+    fn of(record: &Arc<Stored>) -> Self {
+        let state = match &record.state {
+            PersonState::Person(facts) => State::Person(Person {
+                distinct_ids: facts.distinct_ids.clone(),
+                properties: Held { text: Some(facts.properties.clone()), ..Held::default() },
+                created_at: facts.created_at,
+                is_identified: facts.is_identified,
+            }),
+            PersonState::Merged(merged) => State::Merged(*merged),
+        };
+        Self { state, stored: Some(record.version), above: 0, is_changed: false }
+    }
+
+    fn into_write(self, id: PersonId) -> Option<PersonWrite> {
+        let state = match self.state {
+            State::Nobody => return None,
+            State::Merged(merged) => PersonState::Merged(merged),
+            State::Person(person) => PersonState::Person(persons::Facts {
+                distinct_ids: person.distinct_ids,
+                properties: person.properties.into_text(),
+                created_at: person.created_at,
+                is_identified: person.is_identified,
+            }),
+        };
+        let version = match self.stored {
+            Some(stored) => stored.max(self.above) + 1,
+            None if self.above > 0 => self.above + 1,
+            None => 0,
+        };
+        Some(PersonWrite { id, state, expected: self.stored, version })
+    }
+}

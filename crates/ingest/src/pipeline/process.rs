@@ -1,0 +1,241 @@
+//! What is done with the events of a stretch, in this order (ingestion 4.1):
+//!
+//! 1. whether the event has a person ([`Facts::has_profile`]), and where its
+//!    address is ([`Locations`]);
+//! 2. what it says about the person and what the person takes over
+//!    ([`Updates`]);
+//! 3. merges ([`merge`], [`People::join`]);
+//! 4. the person is created or changed ([`People::change`]);
+//! 5. groups ([`Groups`]);
+//! 6. names in use ([`NewNames`]);
+//! 7. the form in which it is stored.
+//!
+//! Transformations by plugins have their place before the first step: they give
+//! another event.
+//!
+//! What belongs here: the order, and what is left to write. What does not: each
+//! step.
+
+use std::sync::Arc;
+
+use weir_model::outcomes::Warning;
+use weir_model::{PersonId, ProjectId};
+use weir_store::events::{ProjectWrite, StoredEvent};
+use weir_store::groups::TypesWrite;
+use weir_store::persons::{self, PersonWrite, Stored};
+use weir_store::{Error, Store};
+
+use super::cache::PersonCache;
+use super::facts::Facts;
+use super::groups::{Groups, Identified, TypesCache};
+use super::merge::{self, Asked};
+use super::names::{Named, NamesCache, NewNames};
+use super::people::{Cause, People};
+use super::stretch::{Item, Part};
+use super::updates::Updates;
+use crate::capture::{AcceptedEvent, json};
+use crate::location::{Located, Locations};
+
+/// What all consumers know of what is stored.
+#[derive(Default)]
+pub(crate) struct Known {
+    persons: PersonCache,
+    types: TypesCache,
+    names: NamesCache,
+    locations: Option<Locations>,
+}
+
+/// What a project's part of a stretch comes to.
+#[derive(Debug)]
+pub(super) struct Processed {
+    /// The events as they are stored.
+    pub(super) events: Vec<StoredEvent>,
+    /// What to know once it is committed, or to forget.
+    pub(super) learned: Learned,
+}
+
+/// What a commit makes known.
+#[derive(Debug)]
+pub(super) struct Learned {
+    project: ProjectId,
+    looked_at: Vec<PersonId>,
+    persons: Vec<Arc<Stored>>,
+    types: Option<TypesWrite>,
+    names: NewNames,
+}
+
+/// An event and what was found in it.
+struct Read<'a> {
+    item: &'a Item,
+    event: &'a AcceptedEvent,
+    facts: Facts<'a>,
+    /// Where its address is.
+    located: Vec<Located>,
+    asked: Asked,
+    identified: Option<Identified>,
+}
+
+impl Known {
+    pub(super) fn new(locations: Option<Locations>) -> Self {
+        Self { locations, ..Self::default() }
+    }
+
+    /// Works out what the events of a part do, and puts the records into
+    /// `write`.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(super) async fn process(
+        &self,
+        store: &Store,
+        project: ProjectId,
+        part: &Part,
+        write: &mut ProjectWrite,
+    ) -> Result<Processed, Error> {
+        let read: Vec<Read<'_>> = part.items.iter().filter_map(|item| self.read(item)).collect();
+        let ids = read.iter().flat_map(|read| read.person_ids(project));
+        let mut people = People::load(&self.persons, store, project, ids).await?;
+        let identified: Vec<Identified> =
+            read.iter().filter_map(|read| read.identified.clone()).collect();
+        let mut groups = Groups::load(&self.types, store, project, &identified).await?;
+        self.names.load(store, project).await?;
+        let mut names = NewNames::default();
+
+        let mut events = Vec::with_capacity(read.len());
+        for read in &read {
+            #[cfg(test)]
+            crate::tests::stumble(read.event);
+            events.push(self.work(project, read, &mut people, &mut groups, &mut names));
+        }
+
+        let looked_at = people.ids().collect();
+        write.persons = people.into_writes();
+        (write.groups, write.group_types) = groups.into_writes();
+        (write.event_names, write.property_names) = names.definitions();
+        let learned = Learned {
+            project,
+            looked_at,
+            persons: write.persons.iter().map(|write| Arc::new(as_stored(write))).collect(),
+            types: write.group_types.clone(),
+            names,
+        };
+        Ok(Processed { events, learned })
+    }
+
+    /// Takes over what was committed.
+    pub(super) fn learn(&self, learned: Learned) {
+        self.persons.post(learned.project, &learned.persons);
+        if let Some(types) = learned.types {
+            self.types.post(learned.project, types.names);
+        }
+        self.names.post(learned.project, learned.names);
+    }
+
+    /// Forgets what a refused write was made from: what is stored counts.
+    pub(super) fn forget(&self, learned: &Learned) {
+        self.persons.forget(learned.project, learned.looked_at.iter().copied());
+        self.types.forget(learned.project);
+    }
+
+    fn read<'a>(&self, item: &'a Item) -> Option<Read<'a>> {
+        let event = item.event()?;
+        let facts = Facts::read(&event.properties, self.names.hashing());
+        let asked = match facts.has_profile() {
+            true => merge::asked(&event.event, &event.distinct_id, &facts),
+            false => Asked::Nothing,
+        };
+        let located = match (&self.locations, facts.address()) {
+            (Some(locations), Some(address)) => locations.find(&address),
+            _ => Vec::new(),
+        };
+        let identified = Identified::of(&event.event, &facts);
+        Some(Read { item, event, facts, located, asked, identified })
+    }
+
+    fn work(
+        &self,
+        project: ProjectId,
+        read: &Read<'_>,
+        people: &mut People,
+        groups: &mut Groups,
+        names: &mut NewNames,
+    ) -> StoredEvent {
+        let Read { item, event, facts, located, asked, identified } = read;
+        let cause =
+            Cause { uuid: event.uuid, distinct_id: &event.distinct_id, timestamp: event.timestamp };
+        let mut warnings: Vec<Warning> = Vec::new();
+        let mut updates = Updates::default();
+        if facts.has_profile() {
+            updates = Updates::of(&event.event, facts, located);
+            match asked {
+                Asked::Nothing => {}
+                Asked::Join(merge) => warnings.extend(people.join(project, merge, &cause)),
+                Asked::Illegal => warnings.push(Warning::MergeIdIllegal),
+            }
+            warnings.extend(people.change(project, &cause, &updates));
+        }
+        if let Some(group) = identified {
+            warnings.extend(groups.identify(group, facts.group_set, &cause));
+        }
+        let place = located.iter().map(|found| (found.name.to_owned(), found.value.clone()));
+        let mut added: Vec<(String, String)> = place.collect();
+        if let Some(raw) = facts.groups {
+            let (members, warning) = groups.members(raw);
+            added.extend(members);
+            warnings.extend(warning);
+        }
+        let at = item.received_at();
+        if !self.names.note(project, names, read.named(&updates, &added), at) {
+            warnings.push(Warning::TooManyNames);
+        }
+        let mut stored = item.stored(event);
+        if let Some(properties) = rewritten(&event.properties, facts, &added) {
+            stored.properties = properties;
+        }
+        stored.warnings.extend(warnings.iter().map(|warning| warning.code().to_owned()));
+        stored
+    }
+}
+
+impl Read<'_> {
+    /// What is to be noted of the names that it uses.
+    fn named<'b>(&'b self, updates: &'b Updates<'b>, added: &'b [(String, String)]) -> Named<'b> {
+        Named { event: self.event, facts: &self.facts, updates, added }
+    }
+
+    /// The ids of the persons that it is about.
+    fn person_ids(&self, project: ProjectId) -> impl Iterator<Item = PersonId> + use<> {
+        let first = |id: &str| persons::first_id(project, id);
+        let own = self.facts.has_profile().then(|| first(&self.event.distinct_id));
+        let joined = match &self.asked {
+            Asked::Join(merge) => [Some(first(&merge.main)), Some(first(&merge.other))],
+            Asked::Nothing | Asked::Illegal => [None, None],
+        };
+        own.into_iter().chain(joined.into_iter().flatten())
+    }
+}
+
+/// The properties in the form in which they are stored, if it is another: what
+/// only spoke to processing goes, indexes of groups come.
+fn rewritten(properties: &str, facts: &Facts<'_>, added: &[(String, String)]) -> Option<String> {
+    let mut removed: Vec<&str> = added.iter().map(|(name, _)| name.as_str()).collect();
+    if !facts.has_profile() {
+        let spoken = [("$set", facts.set), ("$set_once", facts.set_once), ("$unset", facts.unset)];
+        removed.extend(spoken.into_iter().filter(|(_, value)| value.is_some()).map(|(n, _)| n));
+    } else if facts.profile.is_some() {
+        removed.push("$process_person_profile");
+    }
+    if removed.is_empty() {
+        return None;
+    }
+    // Capture has parsed the text: what cannot be rewritten stays as it is.
+    let mut out = json::without_members(properties, &removed).ok()?;
+    for (name, value) in added {
+        out = json::with_member(&out, name, value);
+    }
+    Some(out)
+}
+
+fn as_stored(write: &PersonWrite) -> Stored {
+    Stored { id: write.id, version: write.version, state: write.state.clone() }
+}

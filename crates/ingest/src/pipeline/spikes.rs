@@ -1,0 +1,183 @@
+//! Sudden floods of events (ingestion 4.9): noticed and shown, never dropped.
+//!
+//! What belongs here: when a distinct id or a project sends so much that
+//! somebody should look. What does not: doing less for them. A person is
+//! written once per stretch, however many of its events the stretch has, and
+//! partitions keep other people's events apart.
+//!
+//! Time is the time of receipt, so that a backlog that is worked off is no
+//! spike. Imports are none either.
+
+use std::collections::HashMap;
+
+use weir_model::ProjectId;
+use weir_model::outcomes::Warning;
+
+use super::stretch::{Part, Spike};
+
+/// Length of a window, microseconds.
+const WINDOW: i64 = 10_000_000;
+/// Events of one distinct id within a window that are a spike: a thousand a
+/// second, sustained.
+const OF_ID: u64 = 10_000;
+/// Events of a project in one partition within a window that can be a spike.
+const OF_PROJECT: u64 = 20_000;
+/// How many times as many as usual they must be.
+const TIMES_USUAL: f64 = 10.0;
+/// Weight of the last window in what is usual.
+const WEIGHT: f64 = 0.1;
+/// Events of one distinct id in a stretch that make it worth watching.
+const WORTH: u64 = 50;
+/// Distinct ids, and projects, that are watched at a time.
+const WATCHED: usize = 1_000;
+
+/// What one consumer sees.
+#[derive(Debug, Default)]
+pub(crate) struct Spikes {
+    ids: HashMap<(ProjectId, String), Window>,
+    projects: HashMap<ProjectId, (Window, Usual)>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Window {
+    number: i64,
+    events: u64,
+}
+
+/// Events of a window, on average.
+#[derive(Debug, Default, Clone, Copy)]
+struct Usual(f64);
+
+impl Window {
+    /// Counts events; gives those of the window so far, and the window before if
+    /// this is a new one.
+    fn count(&mut self, number: i64, events: u64) -> (u64, Option<Self>) {
+        // Receipt times of one stretch may lie in two windows: the later counts.
+        let before = (number > self.number).then_some(*self);
+        if before.is_some() {
+            *self = Self { number, events: 0 };
+        }
+        self.events += events;
+        (self.events, before)
+    }
+}
+
+impl Spikes {
+    /// Counts the events of a project's part of a stretch and adds to it what is
+    /// a spike.
+    pub(super) fn note(&mut self, project: ProjectId, part: &mut Part) {
+        let Some(last) = part.items.last() else { return };
+        let number = last.received_at() / WINDOW;
+        let spikes = [self.of_project(project, number, part), self.of_ids(project, number, part)];
+        part.spikes.extend(spikes.into_iter().flatten());
+    }
+
+    fn of_project(&mut self, project: ProjectId, number: i64, part: &Part) -> Option<Spike> {
+        if self.projects.len() >= WATCHED {
+            self.projects.clear();
+        }
+        let events = part.items.len() as u64;
+        let (window, usual) = self.projects.entry(project).or_default();
+        let (so_far, before) = window.count(number, events);
+        if let Some(before) = before.filter(|before| before.number > 0) {
+            // Windows without events count too.
+            let empty = i32::try_from(number - before.number - 1).unwrap_or(i32::MAX);
+            let last = before.events as f64;
+            usual.0 = (usual.0 * (1.0 - WEIGHT) + last * WEIGHT) * (1.0 - WEIGHT).powi(empty);
+        }
+        let is_spike =
+            so_far > OF_PROJECT && usual.0 > 0.0 && so_far as f64 > usual.0 * TIMES_USUAL;
+        is_spike.then_some(Spike { warning: Warning::ProjectSpike, events, of: None })
+    }
+
+    fn of_ids(&mut self, project: ProjectId, number: i64, part: &Part) -> Option<Spike> {
+        let mut counts: HashMap<&str, u64> = HashMap::new();
+        for event in part.items.iter().filter_map(|item| item.event()) {
+            *counts.entry(event.distinct_id.as_str()).or_default() += 1;
+        }
+        if self.ids.len() >= WATCHED {
+            self.ids.retain(|_, window| window.number == number);
+        }
+        let mut hottest: Option<Spike> = None;
+        for (id, events) in counts.into_iter().filter(|(_, events)| *events >= WORTH) {
+            if self.ids.len() >= WATCHED {
+                break;
+            }
+            let window = self.ids.entry((project, id.to_owned())).or_default();
+            let (so_far, _) = window.count(number, events);
+            if so_far > OF_ID && hottest.as_ref().is_none_or(|spike| events > spike.events) {
+                let of = Some(id.to_owned());
+                hottest = Some(Spike { warning: Warning::DistinctIdSpike, events, of });
+            }
+        }
+        hottest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::batch::Batch;
+    use crate::batch::tests::batch;
+    use crate::pipeline::stretch::Item;
+
+    const SECOND: i64 = 1_000_000;
+
+    /// So many events of one distinct id, received at this second.
+    fn part(distinct_id: &str, events: u32, second: i64) -> Part {
+        let received_at = 1_780_000_000 * SECOND + second * SECOND;
+        let batch = Arc::new(Batch { received_at, ..batch(distinct_id, events) });
+        let items = (0..events as usize)
+            .map(|index| Item::new(Arc::clone(&batch), index, index as u64))
+            .collect();
+        Part { items, ..Part::default() }
+    }
+
+    fn warned(spikes: &mut Spikes, mut part: Part) -> Vec<Warning> {
+        spikes.note(ProjectId(1), &mut part);
+        part.spikes.iter().map(|spike| spike.warning).collect()
+    }
+
+    #[test]
+    fn a_distinct_id_is_hot_from_a_thousand_events_a_second_on() {
+        let mut spikes = Spikes::default();
+        for second in 0..9 {
+            assert_eq!(warned(&mut spikes, part("hot", 1_050, second)), []);
+        }
+        assert_eq!(warned(&mut spikes, part("hot", 1_050, 9)), [Warning::DistinctIdSpike]);
+        assert_eq!(warned(&mut spikes, part("other", 1_050, 9)), []);
+        assert_eq!(warned(&mut spikes, part("hot", 1_050, 20)), [], "another window");
+    }
+
+    #[test]
+    fn a_project_spikes_when_it_sends_ten_times_its_usual() {
+        let mut spikes = Spikes::default();
+        for window in 0..40 {
+            for id in ["a", "b", "c"] {
+                assert_eq!(warned(&mut spikes, part(id, 600, window * 10)), []);
+            }
+        }
+        for id in 0..5 {
+            assert_eq!(warned(&mut spikes, part(&format!("u{id}"), 4_000, 400)), []);
+        }
+        assert_eq!(warned(&mut spikes, part("u9", 4_000, 401)), [Warning::ProjectSpike]);
+        // It goes on like that: usual after a while.
+        let mut last = Vec::new();
+        for window in 41..100 {
+            for id in 0..6 {
+                last = warned(&mut spikes, part(&format!("u{id}"), 4_000, window * 10));
+            }
+        }
+        assert_eq!(last, []);
+    }
+
+    #[test]
+    fn a_project_that_begins_is_no_spike() {
+        let mut spikes = Spikes::default();
+        for id in 0..10 {
+            assert_eq!(warned(&mut spikes, part(&format!("u{id}"), 4_000, 0)), []);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What was skipped or altered in a stretch: counts, and samples to look at.
+
+use std::collections::BTreeMap;
+
+use weir_store::events::{Sample, Span, StoredEvent, WarningCount};
+use weir_store::warnings::SLOTS;
+
+use super::stretch::{Part, Skip, Spike};
+
+/// Bytes of an altered event that are kept to look at.
+const SAMPLE: usize = 1_024;
+
+/// The samples of skipped events that are worth writing.
+pub(super) fn samples(part: &Part) -> Vec<Sample> {
+    // Earlier ones would be overwritten by later ones.
+    let kept = usize::try_from(SLOTS).unwrap_or(0);
+    part.skips.iter().skip(part.skips.len().saturating_sub(kept)).map(sample).collect()
+}
+
+/// What happened how often, with the last sample of each.
+pub(super) fn warnings(part: &Part, events: &[StoredEvent]) -> Vec<WarningCount> {
+    let mut tally = Tally::default();
+    for skip in &part.skips {
+        let code = skip.dropped.reason.code();
+        tally.count(code, 1, skip.received_at, || Some(sample(skip)));
+    }
+    for (reason, times, at) in &part.further {
+        tally.count(reason.code(), *times, *at, || None);
+    }
+    for event in events {
+        for code in &event.warnings {
+            tally.count(code, 1, event.received_at, || Some(altered(code, event)));
+        }
+    }
+    for spike in &part.spikes {
+        let code = spike.warning.code();
+        let at = events.last().map_or(0, |event| event.received_at);
+        tally.count(code, spike.events, at, || Some(flood(spike, at)));
+    }
+    tally.counts.into_values().collect()
+}
+
+#[derive(Default)]
+struct Tally {
+    counts: BTreeMap<String, WarningCount>,
+}
+
+impl Tally {
+    fn count(&mut self, code: &str, times: u64, at: i64, sample: impl FnOnce() -> Option<Sample>) {
+        let times = i64::try_from(times).unwrap_or(i64::MAX);
+        match self.counts.get_mut(code) {
+            Some(present) => {
+                present.count = present.count.saturating_add(times);
+                present.seen = present.seen.with(at);
+            }
+            None => {
+                let count = WarningCount {
+                    code: code.to_owned(),
+                    count: times,
+                    seen: Span { from: at, to: at },
+                    // One of a stretch is enough: stretches are many.
+                    sample: sample(),
+                };
+                self.counts.insert(code.to_owned(), count);
+            }
+        }
+    }
+}
+
+fn sample(skip: &Skip) -> Sample {
+    Sample {
+        code: skip.dropped.reason.code().to_owned(),
+        received_at: skip.received_at,
+        event: skip.dropped.event.clone(),
+        distinct_id: skip.dropped.distinct_id.clone(),
+        payload: skip.dropped.sample.clone(),
+    }
+}
+
+fn altered(code: &str, event: &StoredEvent) -> Sample {
+    Sample {
+        code: code.to_owned(),
+        received_at: event.received_at,
+        event: Some(event.event.clone()),
+        distinct_id: Some(event.distinct_id.clone()),
+        payload: cut(&event.properties, SAMPLE).to_owned(),
+    }
+}
+
+fn flood(spike: &Spike, at: i64) -> Sample {
+    Sample {
+        code: spike.warning.code().to_owned(),
+        received_at: at,
+        event: None,
+        distinct_id: spike.of.clone(),
+        payload: String::new(),
+    }
+}
+
+/// The beginning of a text, at most so many bytes.
+pub(super) fn cut(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
+}

@@ -1,0 +1,421 @@
+//! Stories of persons and groups, through the log into the store.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use uuid::Uuid;
+use weir_model::persons::PersonRef;
+use weir_model::{PersonId, ProjectId};
+use weir_store::{Store, definitions, events, groups, persons, warnings};
+
+use crate::Ingest;
+use crate::batch::Batch;
+use crate::capture::AcceptedEvent;
+use crate::location::Locations;
+use crate::location::tests::places;
+use crate::tests::{POISON, start, start_with, store};
+
+const NOON: i64 = 1_780_000_000_000_000;
+
+/// An event with a time of its own.
+fn event(name: &str, distinct_id: &str, at: i64, properties: &Value) -> AcceptedEvent {
+    AcceptedEvent {
+        uuid: Uuid::new_v4(),
+        event: name.to_owned(),
+        distinct_id: distinct_id.to_owned(),
+        timestamp: NOON + at,
+        properties: properties.to_string(),
+        elements_chain: String::new(),
+        warnings: Vec::new(),
+    }
+}
+
+async fn append(ingest: &Ingest, project: ProjectId, events: Vec<AcceptedEvent>) {
+    let batch = Batch { accepted: events, ..Batch::new(NOON, false) };
+    ingest.append(project, batch.seal()).await.unwrap();
+}
+
+/// One request per event, each applied before the next.
+async fn tell(ingest: &Ingest, project: ProjectId, story: &[AcceptedEvent]) {
+    for event in story {
+        append(ingest, project, vec![event.clone()]).await;
+        ingest.applied().await;
+    }
+}
+
+async fn person(store: &Store, project: ProjectId, distinct_id: &str) -> Option<PersonRef> {
+    let id = persons::first_id(project, distinct_id);
+    persons::resolve(store, project, [id]).await.unwrap().remove(&id)
+}
+
+async fn everybody(store: &Store, project: ProjectId) -> Vec<PersonRef> {
+    persons::page(store, project, None, 100, 1_000, |_| true).await.unwrap().persons
+}
+
+fn properties(person: &PersonRef) -> BTreeMap<String, Value> {
+    let mut properties: BTreeMap<String, Value> = serde_json::from_str(&person.properties).unwrap();
+    properties.remove("$creator_event_uuid");
+    properties
+}
+
+fn sorted_ids(person: &PersonRef) -> Vec<String> {
+    let mut ids = person.distinct_ids.clone();
+    ids.sort();
+    ids
+}
+
+async fn codes(store: &Store, project: ProjectId) -> Vec<(String, u64)> {
+    let counts = warnings::counts(store, project).await.unwrap();
+    counts.into_iter().map(|counted| (counted.code, counted.count)).collect()
+}
+
+/// Somebody looks around, signs in and goes on, as a browser tells it.
+fn identify_story() -> Vec<AcceptedEvent> {
+    let anonymous = json!({"$process_person_profile": false, "$current_url": "https://a/"});
+    vec![
+        event("$pageview", "anon", 0, &anonymous),
+        event("$pageview", "anon", 1_000, &json!({"$set": {"seen": true}})),
+        event(
+            "$identify",
+            "ada",
+            2_000,
+            &json!({"$anon_distinct_id": "anon", "$set": {"plan": "pro"}, "$set_once": {"from": "ad"}}),
+        ),
+        event("buy", "ada", 3_000, &json!({"$process_person_profile": true, "$set": {"paid": 7}})),
+        event("buy", "anon", 4_000, &json!({"late": true})),
+    ]
+}
+
+fn told_in_order(order: Vec<usize>) -> impl Strategy<Value = Vec<usize>> {
+    Just(order).prop_shuffle()
+}
+
+/// Rule 11 of the specification's section 0, and 4.8.
+#[test]
+fn rule_11_an_identify_story_ends_the_same_in_any_order() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(16 << 20)
+        .build()
+        .unwrap();
+    let (place, store, ingest) = runtime.block_on(async {
+        let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+        let ingest = start(place.path(), &store).await;
+        (place, store, ingest)
+    });
+    let next = std::cell::Cell::new(1);
+    let config = ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() };
+    proptest!(config, |(order in told_in_order(vec![0, 1, 2, 3, 4]), at_once in any::<bool>())| {
+        let project = ProjectId(next.replace(next.get() + 1));
+        let told = identify_story();
+        let story: Vec<AcceptedEvent> = order.iter().map(|index| told[*index].clone()).collect();
+        runtime.block_on(async {
+            if at_once {
+                append(&ingest, project, story).await;
+                ingest.applied().await;
+            } else {
+                tell(&ingest, project, &story).await;
+            }
+            let all = everybody(&store, project).await;
+            assert_eq!(all.len(), 1, "one person: {all:?}");
+            let ada = &all[0];
+            assert_eq!(sorted_ids(ada), ["ada", "anon"]);
+            assert!(ada.is_identified);
+            assert_eq!(ada.created_at.micros(), NOON + 1_000, "the first event with a profile");
+            let known = [
+                ("from".to_owned(), json!("ad")),
+                ("paid".to_owned(), json!(7)),
+                ("plan".to_owned(), json!("pro")),
+                ("seen".to_owned(), json!(true)),
+            ];
+            assert_eq!(properties(ada), BTreeMap::from(known));
+            for distinct_id in ["ada", "anon"] {
+                assert_eq!(person(&store, project, distinct_id).await.unwrap().id, ada.id);
+            }
+        });
+    });
+    runtime.block_on(ingest.close(Duration::from_secs(10)));
+    drop(place);
+}
+
+/// The rows of ingestion 4.4: what is known before, the event, who is left.
+#[tokio::test(flavor = "multi_thread")]
+async fn merges_follow_the_table() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let seen = |id: &str, n: i64| event("seen", id, n, &json!({"$set": {"from": id, id: true}}));
+    let identify = |id: &str, anon: &str, n| {
+        event("$identify", id, n, &json!({"$anon_distinct_id": anon, "$set": {"last": "identify"}}))
+    };
+    let alias = |id: &str, alias: &str, n| event("$create_alias", id, n, &json!({"alias": alias}));
+    let force =
+        |id: &str, alias: &str, n| event("$merge_dangerously", id, n, &json!({"alias": alias}));
+
+    // Events, then for every distinct id the one whose record its person is.
+    type Case = (&'static str, Vec<AcceptedEvent>, Vec<(&'static str, &'static str)>);
+    let cases: Vec<Case> = vec![
+        ("neither known", vec![identify("u", "a", 0)], vec![("u", "u"), ("a", "u")]),
+        ("main known", vec![seen("u", 0), identify("u", "a", 1)], vec![("u", "u"), ("a", "u")]),
+        ("other known", vec![seen("a", 0), identify("u", "a", 1)], vec![("u", "a"), ("a", "a")]),
+        (
+            "both known",
+            vec![seen("a", 0), seen("u", 1), identify("u", "a", 2)],
+            vec![("u", "u"), ("a", "u")],
+        ),
+        (
+            "same person",
+            vec![identify("u", "a", 0), identify("u", "a", 1)],
+            vec![("u", "u"), ("a", "u")],
+        ),
+        (
+            "the anonymous one is somebody else already",
+            vec![identify("v", "a", 0), seen("u", 1), identify("u", "a", 2)],
+            vec![("u", "u"), ("a", "v"), ("v", "v")],
+        ),
+        (
+            "alias: the alias is the main one",
+            vec![seen("u", 0), seen("b", 1), alias("u", "b", 2)],
+            vec![("u", "b"), ("b", "b")],
+        ),
+        (
+            "alias after sign-in",
+            vec![identify("u", "a", 0), alias("u", "b", 1)],
+            vec![("u", "u"), ("a", "u"), ("b", "u")],
+        ),
+        (
+            "alias of two who are identified",
+            vec![identify("u", "a", 0), identify("w", "b", 1), alias("u", "w", 2)],
+            vec![("u", "u"), ("w", "w")],
+        ),
+        (
+            "by force",
+            vec![identify("u", "a", 0), identify("w", "b", 1), force("u", "w", 2)],
+            vec![("u", "u"), ("a", "u"), ("w", "u"), ("b", "u")],
+        ),
+        (
+            "one after another",
+            vec![
+                seen("a", 0),
+                seen("b", 1),
+                seen("c", 2),
+                identify("b", "a", 3),
+                force("c", "b", 4),
+            ],
+            vec![("a", "c"), ("b", "c"), ("c", "c")],
+        ),
+    ];
+    for (number, (case, story, expected)) in (1..).zip(cases) {
+        let project = ProjectId(number);
+        tell(&ingest, project, &story).await;
+        for (distinct_id, holder) in expected {
+            let found = person(&store, project, distinct_id).await.expect(case);
+            assert_eq!(found.id, persons::first_id(project, holder), "{case}: {distinct_id}");
+        }
+        let refused =
+            ["the anonymous one is somebody else already", "alias of two who are identified"];
+        let expected =
+            refused.contains(&case).then(|| ("cannot_merge_already_identified".to_owned(), 1));
+        assert_eq!(codes(&store, project).await, Vec::from_iter(expected), "{case}");
+    }
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merge_unites_properties_ids_and_time() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let project = ProjectId(1);
+    let story = [
+        event("seen", "a", 0, &json!({"$set": {"both": "a", "only_a": 1}})),
+        event("seen", "u", 1_000, &json!({"$set": {"both": "u", "only_u": 2}})),
+        event(
+            "$identify",
+            "u",
+            2_000,
+            &json!({"$anon_distinct_id": "a", "$set_once": {"only_a": 9, "new": 3}}),
+        ),
+    ];
+    tell(&ingest, project, &story).await;
+    let united = person(&store, project, "a").await.unwrap();
+    assert_eq!(united.id, persons::first_id(project, "u"));
+    assert_eq!(sorted_ids(&united), ["a", "u"]);
+    assert_eq!(united.created_at.micros(), NOON);
+    assert!(united.is_identified);
+    let expected = json!({"both": "u", "only_a": 1, "only_u": 2, "new": 3});
+    assert_eq!(json!(properties(&united)), expected);
+    assert_eq!(everybody(&store, project).await.len(), 1);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+/// Many partitions change and merge the same few persons at the same time.
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_merges_lose_nothing() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let project = ProjectId(1);
+    let mut sent = Vec::new();
+    for n in 0..60_i64 {
+        let own = format!("device-{n}");
+        let mark = json!({"$set": {own.as_str(): n}});
+        sent.push(event("seen", &own, n, &mark));
+        sent.push(event("$identify", "ada", n, &json!({"$anon_distinct_id": own})));
+        sent.push(event("seen", &own, n, &json!({"$set": {format!("late-{n}"): n}})));
+    }
+    for events in sent.chunks(7) {
+        append(&ingest, project, events.to_vec()).await;
+    }
+    ingest.applied().await;
+    let all = everybody(&store, project).await;
+    assert_eq!(all.len(), 1, "all are one person");
+    assert_eq!(all[0].distinct_ids.len(), 61);
+    assert_eq!(properties(&all[0]).len(), 120, "no change was lost");
+    assert_eq!(codes(&store, project).await, []);
+    let heads = events::heads(&store, project).await.unwrap();
+    assert_eq!(heads.values().map(|head| head.count).sum::<i64>(), 180);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_are_made_by_groupidentify_alone() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let project = ProjectId(1);
+    let identify = |kind: &str, key: Value, set: Value, at| {
+        let told = json!({"$group_type": kind, "$group_key": key, "$group_set": set});
+        event("$groupidentify", "sender", at, &told)
+    };
+    let mut story = vec![
+        event("buy", "ada", 0, &json!({"$groups": {"company": "acme", "team": 7}})),
+        identify("company", json!("acme"), json!({"name": "Acme", "size": 10}), 1_000),
+        identify("company", json!("acme"), json!({"size": 11}), 500),
+        identify("team", json!(7), json!(null), 2_000),
+        event("buy", "ada", 3_000, &json!({"$groups": "acme"})),
+    ];
+    for kind in ["c", "d", "e", "f"] {
+        story.push(identify(kind, json!("x"), json!({}), 4_000));
+    }
+    tell(&ingest, project, &story).await;
+
+    assert_eq!(groups::types(&store, project).await.unwrap(), ["company", "team", "c", "d", "e"]);
+    let acme = groups::by_keys(&store, project, &[(0, "acme")]).await.unwrap().remove(0).group;
+    let held: Value = serde_json::from_str(&acme.properties).unwrap();
+    assert_eq!(held, json!({"name": "Acme", "size": 11}));
+    assert_eq!(acme.created_at.micros(), NOON + 500);
+    let teams = groups::page(&store, project, 1, None, 10, 100, |_| true).await.unwrap().groups;
+    assert_eq!(teams.iter().map(|team| team.key.as_str()).collect::<Vec<_>>(), ["7"]);
+    assert_eq!(
+        codes(&store, project).await,
+        [("invalid_groups".to_owned(), 1), ("too_many_group_types".to_owned(), 1)]
+    );
+    let bought = events::arrivals(&store, project, None, 100).await.unwrap().events;
+    let first = bought.iter().find(|event| event.arrival == 1).unwrap();
+    let held: Value = serde_json::from_str(&first.properties).unwrap();
+    assert_eq!((&held["$group_0"], &held["$group_1"]), (&json!("acme"), &json!("7")));
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_spoke_to_processing_is_not_stored() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let project = ProjectId(1);
+    let story = [
+        event("a", "ada", 0, &json!({"$process_person_profile": true, "$set": {"x": 1}, "n": 1})),
+        event("b", "eve", 1, &json!({"$process_person_profile": false, "$set": {"x": 1}, "n": 2})),
+    ];
+    tell(&ingest, project, &story).await;
+    let stored = events::arrivals(&store, project, None, 10).await.unwrap().events;
+    let held: BTreeMap<&str, Value> = stored
+        .iter()
+        .map(|event| (event.event.as_str(), serde_json::from_str(&event.properties).unwrap()))
+        .collect();
+    assert_eq!(held["a"], json!({"$set": {"x": 1}, "n": 1}));
+    assert_eq!(held["b"], json!({"$process_person_profile": false, "n": 2}));
+    assert!(person(&store, project, "eve").await.is_none());
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_in_use_are_noted_once() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let project = ProjectId(1);
+    let told = json!({"price": 2.5, "when": "2026-06-01", "none": null, "$set": {"plan": "pro"}});
+    for n in 0..3 {
+        tell(&ingest, project, &[event("buy", "ada", n, &told)]).await;
+    }
+    let names: Vec<_> = definitions::events(&store, project).await.unwrap();
+    assert_eq!(names.iter().map(|seen| seen.name.as_str()).collect::<Vec<_>>(), ["buy"]);
+    let found = definitions::properties(&store, project).await.unwrap();
+    let found: Vec<_> = found
+        .iter()
+        .map(|seen| (seen.owner.text(), seen.name.as_str(), seen.kind.text()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("event", "price", "Numeric"),
+            ("event", "when", "DateTime"),
+            ("person", "plan", "String")
+        ]
+    );
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+/// An event that processing cannot get past must not stop those behind it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_poison_event_is_skipped_and_shown() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let project = ProjectId(1);
+    let mut events: Vec<_> = (0..40).map(|n| event("buy", "ada", n, &json!({"n": n}))).collect();
+    events.insert(17, event(POISON, "ada", 0, &json!({"bad": true})));
+    append(&ingest, project, events).await;
+    append(&ingest, project, vec![event("buy", "ada", 99, &json!({}))]).await;
+    ingest.applied().await;
+    let stored = events::arrivals(&store, project, None, 100).await.unwrap().events;
+    assert_eq!(stored.len(), 41);
+    assert!(stored.iter().all(|event| event.event == "buy"));
+    let counts = warnings::counts(&store, project).await.unwrap();
+    assert_eq!((counts[0].code.as_str(), counts[0].count), ("not_processed", 1));
+    assert_eq!(counts[0].samples[0].payload, r#"{"bad":true}"#);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_and_persons_get_the_location_of_the_address() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let locations = Locations::open(&places()).unwrap();
+    let ingest = start_with(place.path(), &store, Some(locations)).await;
+    let project = ProjectId(1);
+    let address = "203.0.113.7";
+    let story = [
+        event("a", "ada", 0, &json!({"$ip": address})),
+        event("b", "eve", 1, &json!({"$ip": address, "$geoip_disable": true})),
+        event("c", "kim", 2, &json!({"$ip": "198.51.100.1"})),
+    ];
+    tell(&ingest, project, &story).await;
+    let stored = events::arrivals(&store, project, None, 10).await.unwrap().events;
+    let country = |text: &str| {
+        let held: Value = serde_json::from_str(text).unwrap();
+        held.get("$geoip_country_code").cloned()
+    };
+    for event in &stored {
+        let expected = (event.event == "a").then(|| json!("WR"));
+        assert_eq!(country(&event.properties), expected, "{}", event.event);
+    }
+    let ada = properties(&person(&store, project, "ada").await.unwrap());
+    assert_eq!(ada["$geoip_city_name"], "Weirhaven");
+    assert_eq!(ada["$initial_geoip_city_name"], "Weirhaven");
+    assert!(properties(&person(&store, project, "eve").await.unwrap()).is_empty());
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[test]
+fn persons_of_different_projects_differ() {
+    let ids: Vec<PersonId> =
+        [1, 2].into_iter().map(|n| persons::first_id(ProjectId(n), "ada")).collect();
+    assert_ne!(ids[0], ids[1]);
+}

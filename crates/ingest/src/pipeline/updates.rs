@@ -1,0 +1,392 @@
+//! What an event changes in the properties of its person (ingestion 4.3).
+//!
+//! What belongs here: `$set`, `$set_once`, `$unset`, the properties that persons
+//! take over from events, and which changes are worth a write. What does not:
+//! which person it is.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::facts::Facts;
+use crate::capture::json::{self, Cursor, Limits};
+use crate::location::Located;
+
+/// Bytes of a person's properties beyond which changes are not taken
+/// (ingestion 2.7).
+pub(super) const LIMIT: usize = 524_288;
+
+/// Names of properties and the text of their values.
+pub(super) type Properties = BTreeMap<String, Box<str>>;
+
+/// Properties that persons take over from events, each with the name under
+/// which the first value is kept. Sorted by name.
+const LIFTED: [(&str, &str); 44] = [
+    ("$app_build", "$initial_app_build"),
+    ("$app_name", "$initial_app_name"),
+    ("$app_namespace", "$initial_app_namespace"),
+    ("$app_version", "$initial_app_version"),
+    ("$browser", "$initial_browser"),
+    ("$browser_version", "$initial_browser_version"),
+    ("$current_url", "$initial_current_url"),
+    ("$device_type", "$initial_device_type"),
+    ("$os", "$initial_os"),
+    ("$os_name", "$initial_os"),
+    ("$os_version", "$initial_os_version"),
+    ("$pathname", "$initial_pathname"),
+    ("$raw_user_agent", "$initial_raw_user_agent"),
+    ("$referrer", "$initial_referrer"),
+    ("$referring_domain", "$initial_referring_domain"),
+    ("$screen_height", "$initial_screen_height"),
+    ("$screen_width", "$initial_screen_width"),
+    ("$viewport_height", "$initial_viewport_height"),
+    ("$viewport_width", "$initial_viewport_width"),
+    ("_kx", "$initial__kx"),
+    ("dclid", "$initial_dclid"),
+    ("epik", "$initial_epik"),
+    ("fbclid", "$initial_fbclid"),
+    ("gad_source", "$initial_gad_source"),
+    ("gbraid", "$initial_gbraid"),
+    ("gclid", "$initial_gclid"),
+    ("gclsrc", "$initial_gclsrc"),
+    ("igshid", "$initial_igshid"),
+    ("irclid", "$initial_irclid"),
+    ("li_fat_id", "$initial_li_fat_id"),
+    ("mc_cid", "$initial_mc_cid"),
+    ("msclkid", "$initial_msclkid"),
+    ("qclid", "$initial_qclid"),
+    ("rdt_cid", "$initial_rdt_cid"),
+    ("sccid", "$initial_sccid"),
+    ("ttclid", "$initial_ttclid"),
+    ("twclid", "$initial_twclid"),
+    ("utm_campaign", "$initial_utm_campaign"),
+    ("utm_content", "$initial_utm_content"),
+    ("utm_medium", "$initial_utm_medium"),
+    ("utm_name", "$initial_utm_name"),
+    ("utm_source", "$initial_utm_source"),
+    ("utm_term", "$initial_utm_term"),
+    ("wbraid", "$initial_wbraid"),
+];
+
+/// Properties that change with nearly every event of a person. On an ordinary
+/// event, changes of these alone are not worth a write.
+const PASSING: [&str; 24] = [
+    "$browser",
+    "$browser_version",
+    "$current_url",
+    "$geoip_accuracy_radius",
+    "$geoip_city_confidence",
+    "$geoip_city_name",
+    "$geoip_latitude",
+    "$geoip_longitude",
+    "$geoip_postal_code",
+    "$geoip_subdivision_1_code",
+    "$geoip_subdivision_1_name",
+    "$geoip_subdivision_2_code",
+    "$geoip_subdivision_2_name",
+    "$geoip_time_zone",
+    "$os",
+    "$os_name",
+    "$os_version",
+    "$pathname",
+    "$referrer",
+    "$referring_domain",
+    "$screen_height",
+    "$screen_width",
+    "$viewport_height",
+    "$viewport_width",
+];
+
+/// Events whose properties say nothing about the person, whatever they carry.
+const SILENT: [&str; 2] = ["$exception", "$$heatmap"];
+
+/// Events that are about the person: every change of theirs is written.
+const ABOUT_PERSONS: [&str; 4] = ["$identify", "$create_alias", "$merge_dangerously", "$set"];
+
+/// The place of a property in the list of those that persons take over.
+pub(super) fn lifted(name: &str) -> Option<usize> {
+    LIFTED.binary_search_by(|(listed, _)| (*listed).cmp(name)).ok()
+}
+
+/// The changes that an event asks for.
+#[derive(Debug, Default)]
+pub(super) struct Updates<'a> {
+    set: BTreeMap<Cow<'a, str>, &'a str>,
+    set_once: BTreeMap<Cow<'a, str>, &'a str>,
+    unset: Vec<Cow<'a, str>>,
+    /// Whether passing changes alone are not worth a write.
+    is_ordinary: bool,
+}
+
+/// What became of the changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Applied {
+    /// Nothing is different, or nothing that is worth a write.
+    Nothing,
+    /// They are in.
+    Changed,
+    /// The properties would be too large: nothing was changed.
+    TooLarge,
+}
+
+impl<'a> Updates<'a> {
+    /// The changes that an event of this name asks for, sent from this place.
+    pub(super) fn of(event: &str, facts: &Facts<'a>, located: &'a [Located]) -> Self {
+        if SILENT.contains(&event) {
+            return Self::default();
+        }
+        let mut updates = Self {
+            is_ordinary: !ABOUT_PERSONS.contains(&event),
+            set: BTreeMap::new(),
+            set_once: members(facts.set_once),
+            unset: names(facts.unset),
+        };
+        // The one of a group says nothing about the person that sent it.
+        if event != "$groupidentify" {
+            updates.set = members(facts.set);
+        }
+        updates.lift(facts);
+        for Located { name, initial, value } in located {
+            updates.set.entry(Cow::Borrowed(name)).or_insert(value);
+            updates.set_once.entry(Cow::Borrowed(initial)).or_insert(value);
+        }
+        updates
+    }
+
+    fn lift(&mut self, facts: &Facts<'a>) {
+        let has_os = facts.lifted.iter().any(|(place, _)| name_at(*place) == "$os");
+        for (place, value) in &facts.lifted {
+            let Some((name, initial)) = LIFTED.get(*place) else { continue };
+            let name = match *name {
+                "$os" | "$os_version" | "$os_name" if facts.is_server => continue,
+                "$os_name" if has_os => continue,
+                "$os_name" => "$os",
+                name => name,
+            };
+            self.set.entry(Cow::Borrowed(name)).or_insert(value);
+            if *value != "null" {
+                self.set_once.entry(Cow::Borrowed(initial)).or_insert(value);
+            }
+        }
+    }
+
+    /// The names that it gives values to.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        let both = self.set.iter().chain(&self.set_once);
+        both.map(|(name, value)| (name.as_ref(), *value))
+    }
+
+    /// Applies them: `$set_once`, then `$set`, then `$unset`.
+    pub(super) fn apply(&self, properties: &mut Properties) -> Applied {
+        if !self.is_worth_a_write(properties) {
+            return Applied::Nothing;
+        }
+        if size(properties) + self.room() <= LIMIT {
+            self.write(properties);
+            return Applied::Changed;
+        }
+        // Replacing and removing may make it smaller all the same.
+        let mut after = properties.clone();
+        self.write(&mut after);
+        if size(&after) > LIMIT {
+            return Applied::TooLarge;
+        }
+        *properties = after;
+        Applied::Changed
+    }
+
+    fn is_worth_a_write(&self, properties: &Properties) -> bool {
+        let counts = |name: &str| !self.is_ordinary || PASSING.binary_search(&name).is_err();
+        self.set_once.iter().any(|(name, value)| is_missing(properties, name, value))
+            || self.set.iter().any(|(name, value)| match properties.get(name.as_ref()) {
+                None => true,
+                Some(present) => **present != **value && counts(name),
+            })
+            || self.unset.iter().any(|name| properties.contains_key(name.as_ref()))
+    }
+
+    fn write(&self, properties: &mut Properties) {
+        for (name, value) in &self.set_once {
+            if is_missing(properties, name, value) {
+                properties.insert(name.as_ref().to_owned(), (*value).into());
+            }
+        }
+        for (name, value) in &self.set {
+            properties.insert(name.as_ref().to_owned(), (*value).into());
+        }
+        for name in &self.unset {
+            properties.remove(name.as_ref());
+        }
+    }
+
+    /// Bytes that they can add at most.
+    fn room(&self) -> usize {
+        self.named().map(|(name, value)| member_size(name, value)).sum()
+    }
+}
+
+/// Also a `null` can be set once, by something that is none.
+fn is_missing(properties: &Properties, name: &str, value: &str) -> bool {
+    properties.get(name).is_none_or(|present| &**present == "null" && value != "null")
+}
+
+fn name_at(place: usize) -> &'static str {
+    LIFTED.get(place).map_or("", |(name, _)| name)
+}
+
+fn member_size(name: &str, value: &str) -> usize {
+    name.len() + value.len() + 4
+}
+
+/// Bytes of the properties as text, about.
+pub(super) fn size(properties: &Properties) -> usize {
+    properties.iter().map(|(name, value)| member_size(name, value)).sum()
+}
+
+/// Reads the text of a JSON object; what is none has no members.
+pub(super) fn read(object: &str) -> Properties {
+    members(Some(object))
+        .into_iter()
+        .map(|(name, value)| (name.into_owned(), Box::from(value)))
+        .collect()
+}
+
+/// Writes a JSON object.
+pub(super) fn write(properties: &Properties) -> String {
+    let mut out = String::with_capacity(size(properties) + 2);
+    out.push('{');
+    for (name, value) in properties {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        json::push_string(&mut out, name);
+        out.push(':');
+        out.push_str(value);
+    }
+    out.push('}');
+    out
+}
+
+/// The members of an object; the last of equal names counts.
+pub(super) fn members(raw: Option<&str>) -> BTreeMap<Cow<'_, str>, &str> {
+    let mut members = BTreeMap::new();
+    if let Some(raw) = raw.filter(|raw| raw.starts_with('{')) {
+        let walked = Cursor::new(raw, Limits::NONE).object(|key, cursor| {
+            members.insert(key.text(), cursor.value()?);
+            Ok(())
+        });
+        // Capture has parsed the text that it is part of.
+        debug_assert!(walked.is_ok(), "an object that is none");
+    }
+    members
+}
+
+/// `$unset` names properties in a list, or as the names of an object.
+fn names(raw: Option<&str>) -> Vec<Cow<'_, str>> {
+    let Some(raw) = raw else { return Vec::new() };
+    if !raw.starts_with('[') {
+        return members(Some(raw)).into_keys().collect();
+    }
+    let mut names = Vec::new();
+    let walked = Cursor::new(raw, Limits::NONE).list(|cursor| {
+        names.extend(json::string(cursor.value()?));
+        Ok(())
+    });
+    debug_assert!(walked.is_ok(), "a list that is none");
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::RandomState;
+
+    use super::*;
+
+    fn apply(event: &str, before: &str, properties: &str) -> (String, Applied) {
+        let mut person = read(before);
+        let facts = Facts::read(properties, &RandomState::new());
+        let applied = Updates::of(event, &facts, &[]).apply(&mut person);
+        (write(&person), applied)
+    }
+
+    #[test]
+    fn the_lists_are_sorted() {
+        assert!(LIFTED.is_sorted());
+        assert!(PASSING.is_sorted());
+    }
+
+    #[test]
+    fn properties_change_in_order() {
+        let cases = [
+            ("{}", r#"{"$set":{"a":1}}"#, r#"{"a":1}"#),
+            (r#"{"a":1}"#, r#"{"$set_once":{"a":2,"b":3}}"#, r#"{"a":1,"b":3}"#),
+            (r#"{"a":null}"#, r#"{"$set_once":{"a":2}}"#, r#"{"a":2}"#),
+            (r#"{"a":null}"#, r#"{"$set_once":{"a":null}}"#, r#"{"a":null}"#),
+            ("{}", r#"{"$set_once":{"a":1},"$set":{"a":2},"$unset":["b"]}"#, r#"{"a":2}"#),
+            (r#"{"a":1,"b":2}"#, r#"{"$unset":["a"]}"#, r#"{"b":2}"#),
+            (r#"{"a":1,"b":2}"#, r#"{"$unset":{"b":""}}"#, r#"{"a":1}"#),
+            (r#"{"a":1}"#, r#"{"$set":{"a":2},"$unset":["a"]}"#, "{}"),
+            (r#"{"a":1}"#, r#"{"$set":"text","$unset":7}"#, r#"{"a":1}"#),
+            (
+                "{}",
+                r#"{"$set":{"n":12345678901234567890.123}}"#,
+                r#"{"n":12345678901234567890.123}"#,
+            ),
+        ];
+        for (before, event, after) in cases {
+            assert_eq!(apply("$set", before, event).0, after, "{before} {event}");
+        }
+    }
+
+    #[test]
+    fn persons_take_properties_over_from_events() {
+        let both = r#"{"$browser":"Firefox","$initial_browser":"Firefox"}"#;
+        let cases = [
+            (r#"{"$browser":"Firefox"}"#, both),
+            (
+                r#"{"$browser":"Firefox","$set":{"$browser":"x"}}"#,
+                r#"{"$browser":"x","$initial_browser":"Firefox"}"#,
+            ),
+            (r#"{"utm_source":"news"}"#, r#"{"$initial_utm_source":"news","utm_source":"news"}"#),
+            (r#"{"$referrer":null}"#, r#"{"$referrer":null}"#),
+            (r#"{"$os_name":"Linux"}"#, r#"{"$initial_os":"Linux","$os":"Linux"}"#),
+            (r#"{"$os_name":"Linux","$os":"BSD"}"#, r#"{"$initial_os":"BSD","$os":"BSD"}"#),
+            (r#"{"$os":"Linux","$os_version":"6","$is_server":true}"#, "{}"),
+            (r#"{"plan":"pro"}"#, "{}"),
+        ];
+        for (event, after) in cases {
+            assert_eq!(apply("$pageview", "{}", event).0, after, "{event}");
+        }
+    }
+
+    #[test]
+    fn passing_changes_alone_are_not_written() {
+        let before = r#"{"$browser":"a","$current_url":"u","$initial_browser":"a","$initial_current_url":"u","utm_source":"s","$initial_utm_source":"s"}"#;
+        let cases = [
+            ("click", r#"{"$current_url":"v"}"#, Applied::Nothing),
+            ("click", r#"{"$current_url":"v","$set":{"plan":1}}"#, Applied::Changed),
+            ("click", r#"{"$current_url":"v","utm_source":"t"}"#, Applied::Changed),
+            ("click", r#"{"$current_url":"v","$os":"new"}"#, Applied::Changed),
+            ("click", r#"{"$unset":["$browser"]}"#, Applied::Changed),
+            ("$set", r#"{"$current_url":"v"}"#, Applied::Changed),
+            ("$identify", r#"{"$current_url":"u"}"#, Applied::Nothing),
+            ("$exception", r#"{"$set":{"plan":1},"$os":"new"}"#, Applied::Nothing),
+            ("$groupidentify", r#"{"$set":{"plan":1}}"#, Applied::Nothing),
+        ];
+        for (event, properties, applied) in cases {
+            assert_eq!(apply(event, before, properties).1, applied, "{event} {properties}");
+        }
+    }
+
+    #[test]
+    fn too_large_changes_nothing() {
+        let large = format!(r#"{{"$set":{{"big":"{}"}}}}"#, "x".repeat(LIMIT));
+        assert_eq!(
+            apply("$set", r#"{"a":1}"#, &large),
+            (r#"{"a":1}"#.to_owned(), Applied::TooLarge)
+        );
+        let half = "x".repeat(LIMIT / 2 + 100);
+        let before = format!(r#"{{"big":"{half}"}}"#);
+        let same_size = format!(r#"{{"$set":{{"big":"{}"}}}}"#, "y".repeat(LIMIT / 2 + 100));
+        assert_eq!(apply("$set", &before, &same_size).1, Applied::Changed);
+    }
+}

@@ -1,0 +1,159 @@
+//! Applying once more what the log holds and the store does not: events that
+//! processing gave up, or whose records an older program could not read.
+//!
+//! Such events are appended to the log again, each with the uuid and the times
+//! that it has. The positions of the partitions are not set back: blocks hold
+//! events in order of arrival, so that an old event could not be added to them,
+//! and everything else would be worked out and counted once more.
+//!
+//! What belongs here: which events are appended again. What does not: applying
+//! them, which the next start does as for all others.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use uuid::Uuid;
+use weir_model::ProjectId;
+use weir_store::events::{Position, historical_partition, live_partition};
+use weir_store::{Store, events, projects};
+
+use crate::batch::Batch;
+use crate::capture::AcceptedEvent;
+use crate::log::{
+    AppendError, Applied, IngestLog as _, LocalLog, LogError, LogSettings, Offset, Record,
+};
+
+/// Memory of the records that are read at a time.
+const STRETCH: usize = 8 << 20;
+
+/// Why a replay stopped. What was appended before is applied at the next start,
+/// and a further replay finds it.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The log cannot be read or repaired.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The store cannot be read.
+    #[error("cannot read what is stored")]
+    Store(#[from] weir_store::Error),
+    /// The log takes nothing.
+    #[error("cannot append to the ingest log")]
+    Append(#[from] AppendError),
+}
+
+/// What a replay found, in events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Replayed {
+    /// Stored already: nothing is done.
+    pub stored: u64,
+    /// Not applied yet: the next start does that anyway.
+    pub waiting: u64,
+    /// In records that this program cannot read.
+    pub unreadable: u64,
+    /// Of projects that do not exist any more.
+    pub orphaned: u64,
+    /// Appended again.
+    pub appended: u64,
+}
+
+/// Appends the events again that are in the log from `from` on, were applied and
+/// are not stored. No service may run on the directory and the store.
+///
+/// # Errors
+/// [`ReplayError`].
+pub async fn replay(
+    directory: &Path,
+    settings: LogSettings,
+    store: &Store,
+    from: Offset,
+) -> Result<Replayed, ReplayError> {
+    let positions = events::positions(store).await?;
+    let next_arrivals = events::next_arrivals(store).await?;
+    let applied = Applied::of(&positions);
+    let log = LocalLog::open(directory, settings, next_arrivals, applied, store.disk())?;
+    let end = *log.end().borrow();
+    let mut replay = Replay {
+        store,
+        positions,
+        exists: HashMap::new(),
+        again: HashSet::new(),
+        found: Replayed::default(),
+    };
+    let mut at = from;
+    while at < end {
+        let records = log.read(at, STRETCH)?;
+        let Some(last) = records.last() else { break };
+        at = last.next;
+        for record in records.iter().filter(|record| record.offset < end) {
+            if let Some(batch) = replay.look_at(record).await? {
+                log.append(record.project, batch.seal()).await?;
+            }
+        }
+    }
+    log.close();
+    Ok(replay.found)
+}
+
+struct Replay<'a> {
+    store: &'a Store,
+    positions: Vec<Position>,
+    exists: HashMap<ProjectId, bool>,
+    /// What is appended again: a client may have sent it several times.
+    again: HashSet<(ProjectId, Uuid)>,
+    found: Replayed,
+}
+
+impl Replay<'_> {
+    /// What of a record is to be appended again.
+    async fn look_at(&mut self, record: &Record) -> Result<Option<Batch>, weir_store::Error> {
+        let project = record.project;
+        let Ok(batch) = record.batch() else {
+            self.found.unreadable += u64::from(record.count);
+            return Ok(None);
+        };
+        if !self.exists(project).await? {
+            self.found.orphaned += batch.accepted.len() as u64;
+            return Ok(None);
+        }
+        let applied = self.applied(record, &batch);
+        self.found.waiting += (batch.accepted.len() - applied.len()) as u64;
+        let uuids: Vec<Uuid> = applied.iter().map(|event| event.uuid).collect();
+        let stored = events::stored_uuids(self.store, project, &uuids).await?;
+        let stored: HashSet<Uuid> = stored.into_iter().collect();
+        // The dropped events of the request were counted when it was applied.
+        let mut again = Batch::new(batch.received_at, batch.historical);
+        for event in applied {
+            if stored.contains(&event.uuid) || !self.again.insert((project, event.uuid)) {
+                self.found.stored += 1;
+            } else {
+                again.accepted.push(event.clone());
+            }
+        }
+        self.found.appended += again.accepted.len() as u64;
+        Ok((!again.is_empty()).then_some(again))
+    }
+
+    /// The events of a record that their partitions have passed.
+    fn applied<'a>(&self, record: &Record, batch: &'a Arc<Batch>) -> Vec<&'a AcceptedEvent> {
+        let way = if batch.historical { historical_partition } else { live_partition };
+        let is_applied = |(index, event): &(u32, &AcceptedEvent)| {
+            let partition = usize::from(way(record.project, &event.distinct_id));
+            let position = self.positions.get(partition).copied().unwrap_or_default();
+            Position { offset: record.offset.0, index: *index } < position
+        };
+        (0..).zip(&batch.accepted).filter(is_applied).map(|(_, event)| event).collect()
+    }
+
+    async fn exists(&mut self, project: ProjectId) -> Result<bool, weir_store::Error> {
+        if let Some(exists) = self.exists.get(&project) {
+            return Ok(*exists);
+        }
+        let exists = projects::find(self.store, project).await?.is_some();
+        self.exists.insert(project, exists);
+        Ok(exists)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Events that the log has and the store does not.
+
+use std::time::Duration;
+
+use weir_model::events::EventQuery;
+use weir_model::{MembershipId, OrganizationId, UserId};
+use weir_store::events::Apply;
+use weir_store::organizations::{self, Created, NewOrganization, OrganizationRow};
+use weir_store::projects::ProjectRow;
+use weir_store::{persons, warnings};
+
+use super::*;
+use crate::batch::tests::batch;
+use crate::tests::{start, store};
+
+const PROJECT: ProjectId = ProjectId(1);
+const NOW: weir_model::Timestamp = weir_model::Timestamp::EPOCH;
+
+async fn make_project(store: &Store) {
+    let id = OrganizationId(Uuid::from_u128(1));
+    let new = NewOrganization {
+        row: OrganizationRow {
+            id,
+            name: "Acme".to_owned(),
+            slug: "acme".to_owned(),
+            created_at: NOW,
+            updated_at: NOW,
+            is_member_join_email_enabled: true,
+            enforce_2fa: false,
+        },
+        owner: UserId(Uuid::nil()),
+        membership: MembershipId(Uuid::from_u128(1)),
+        project: ProjectRow::new(PROJECT, id, "Shop".to_owned(), "phc_1".to_owned(), NOW),
+    };
+    assert!(matches!(organizations::create(store, &new).await.unwrap(), Created::Yes));
+}
+
+/// A request that says of somebody which number was the last.
+fn told(number: u64) -> Batch {
+    let mut batch = batch("ada", 2);
+    batch.accepted[0].properties = format!(r#"{{"$set":{{"last":{number}}}}}"#);
+    batch
+}
+
+async fn ingest(directory: &Path, store: &Store, batches: &[Batch]) {
+    let ingest = start(directory, store).await;
+    for batch in batches {
+        ingest.append(PROJECT, batch.clone().seal()).await.unwrap();
+    }
+    ingest.applied().await;
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+/// Appends a request that every partition passes without applying it.
+async fn pass_over(directory: &Path, store: &Store, batch: Batch) {
+    let positions = events::positions(store).await.unwrap();
+    let arrivals = events::next_arrivals(store).await.unwrap();
+    let applied = Applied::of(&positions);
+    let settings = LogSettings::default();
+    let log = LocalLog::open(directory, settings, arrivals, applied, store.disk()).unwrap();
+    log.append(PROJECT, batch.seal()).await.unwrap();
+    let to = Position::at(log.end().borrow().0);
+    log.close();
+    for (partition, from) in (0..).zip(positions) {
+        let passed = Apply { partition, from, to, projects: Vec::new() };
+        events::apply(store, passed).await.unwrap();
+    }
+}
+
+async fn again(directory: &Path, store: &Store, from: Offset) -> Replayed {
+    replay(directory, LogSettings::default(), store, from).await.unwrap()
+}
+
+async fn stored(store: &Store) -> Vec<(Uuid, u64)> {
+    let query = EventQuery { limit: 1_000, ..EventQuery::default() };
+    let events = events::page(store, PROJECT, &query).await.unwrap().0;
+    let mut found: Vec<_> = events.iter().map(|event| (event.uuid, event.arrival)).collect();
+    found.sort_by_key(|(_, arrival)| *arrival);
+    found
+}
+
+async fn last_of_ada(store: &Store) -> (serde_json::Value, Vec<String>) {
+    let id = persons::first_id(PROJECT, "ada");
+    let ada = persons::resolve(store, PROJECT, [id]).await.unwrap().remove(&id).unwrap();
+    let properties: serde_json::Value = serde_json::from_str(&ada.properties).unwrap();
+    (properties["last"].clone(), ada.distinct_ids)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_stored_stays_as_it_is() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    make_project(&store).await;
+    ingest(place.path(), &store, &[told(1), told(2), told(3)]).await;
+    let before = stored(&store).await;
+    let found = again(place.path(), &store, Offset(0)).await;
+    assert_eq!(found, Replayed { stored: 6, ..Replayed::default() });
+    ingest(place.path(), &store, &[]).await;
+    assert_eq!(stored(&store).await, before);
+    assert_eq!(last_of_ada(&store).await, (3.into(), vec!["ada".to_owned()]));
+    assert!(warnings::counts(&store, PROJECT).await.unwrap().is_empty(), "nothing is counted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_passed_over_is_applied_once_and_comes_last() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    make_project(&store).await;
+    let lost = told(2);
+    ingest(place.path(), &store, &[told(1)]).await;
+    pass_over(place.path(), &store, lost.clone()).await;
+    // A client sent it twice; both were passed over.
+    pass_over(place.path(), &store, lost.clone()).await;
+    ingest(place.path(), &store, &[told(3)]).await;
+    let before = stored(&store).await;
+    assert_eq!(before.len(), 4);
+
+    let found = again(place.path(), &store, Offset(0)).await;
+    assert_eq!(found, Replayed { stored: 6, appended: 2, ..Replayed::default() });
+    ingest(place.path(), &store, &[]).await;
+    let after = stored(&store).await;
+    assert_eq!(after[..4], before, "order of arrival never changes");
+    let uuids: Vec<_> = after[4..].iter().map(|(uuid, _)| *uuid).collect();
+    assert_eq!(uuids, lost.accepted.iter().map(|event| event.uuid).collect::<Vec<_>>());
+    assert_eq!(last_of_ada(&store).await.0, 2, "late as it is, it is the last that was told");
+    assert!(warnings::counts(&store, PROJECT).await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_what_is_before_and_what_has_no_project_is_left() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    make_project(&store).await;
+    pass_over(place.path(), &store, told(1)).await;
+    let from = events::positions(&store).await.unwrap()[0].offset;
+    let gone = ProjectId(77);
+    let arrivals = events::next_arrivals(&store).await.unwrap();
+    let applied = Applied { lowest: Offset(from), highest: Offset(from) };
+    let settings = LogSettings::default();
+    let log = LocalLog::open(place.path(), settings, arrivals, applied, store.disk()).unwrap();
+    log.append(PROJECT, told(2).seal()).await.unwrap();
+    log.append(gone, told(3).seal()).await.unwrap();
+    log.close();
+    drop(log);
+    let found = again(place.path(), &store, Offset(from)).await;
+    assert_eq!(found, Replayed { waiting: 2, orphaned: 2, ..Replayed::default() });
+}

@@ -1,0 +1,173 @@
+//! The names that a project's events use, for choosing from.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::time::Timestamp;
+
+/// Most event names, and most property names, that are noted of a project:
+/// names come from outside.
+pub const NAMES_MAX: usize = 10_000;
+
+/// An event name in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventDefinition {
+    /// The name.
+    pub name: String,
+    /// When it was first seen.
+    pub first_at: Timestamp,
+    /// When it was last seen, to the hour.
+    pub last_at: Timestamp,
+}
+
+/// A property name in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PropertyDefinition {
+    /// Whose property it is.
+    pub owner: PropertyOwner,
+    /// The name.
+    pub name: String,
+    /// The kind of the first value.
+    pub kind: PropertyKind,
+    /// When it was first seen.
+    pub first_at: Timestamp,
+}
+
+/// Whose property it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PropertyOwner {
+    /// Events.
+    Event,
+    /// Persons.
+    Person,
+    /// Groups of all types.
+    Group,
+}
+
+impl PropertyOwner {
+    /// The word in records and answers.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Person => "person",
+            Self::Group => "group",
+        }
+    }
+}
+
+impl FromStr for PropertyOwner {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Event, Self::Person, Self::Group]
+            .into_iter()
+            .find(|owner| owner.text() == text)
+            .ok_or_else(|| format!("unknown owner of a property `{text}`"))
+    }
+}
+
+/// The kind of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PropertyKind {
+    /// A text.
+    Text,
+    /// A number.
+    Number,
+    /// True or false.
+    Boolean,
+    /// A text that is a date or a time.
+    Time,
+    /// A list.
+    List,
+    /// An object.
+    Object,
+}
+
+impl PropertyKind {
+    const ALL: [Self; 6] =
+        [Self::Text, Self::Number, Self::Boolean, Self::Time, Self::List, Self::Object];
+
+    /// The word in records and answers.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Text => "String",
+            Self::Number => "Numeric",
+            Self::Boolean => "Boolean",
+            Self::Time => "DateTime",
+            Self::List => "Array",
+            Self::Object => "Object",
+        }
+    }
+
+    /// The kind of a JSON value from its text; `None` for `null`.
+    #[must_use]
+    pub fn of(json: &str) -> Option<Self> {
+        match json.as_bytes().first()? {
+            b'"' => {
+                Some(if looks_like_time(json.trim_matches('"')) { Self::Time } else { Self::Text })
+            }
+            b't' | b'f' => Some(Self::Boolean),
+            b'[' => Some(Self::List),
+            b'{' => Some(Self::Object),
+            b'n' => None,
+            _ => Some(Self::Number),
+        }
+    }
+}
+
+/// Whether a text begins with a day such as `2026-06-01` and has nothing but a
+/// time behind it.
+fn looks_like_time(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_day = bytes.len() >= 10
+        && bytes.iter().take(10).enumerate().all(|(place, byte)| match place {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    is_day
+        && matches!(bytes.get(10), None | Some(b'T' | b' '))
+        && bytes.iter().skip(11).all(|byte| byte.is_ascii_digit() || b":.,+-Z".contains(byte))
+}
+
+impl fmt::Display for PropertyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl FromStr for PropertyKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.text() == text)
+            .ok_or_else(|| format!("unknown kind of property `{text}`"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PropertyKind;
+
+    #[test]
+    fn kinds_are_read_from_the_text_of_a_value() {
+        for (json, kind) in [
+            (r#""text""#, Some(PropertyKind::Text)),
+            (r#""2026-06-01""#, Some(PropertyKind::Time)),
+            (r#""2026-06-01T10:00:00.123+02:00""#, Some(PropertyKind::Time)),
+            (r#""2026-06-01 10:00""#, Some(PropertyKind::Time)),
+            (r#""2026-06-01-draft""#, Some(PropertyKind::Text)),
+            (r#""2026-06-01 at noon""#, Some(PropertyKind::Text)),
+            ("-1.5e3", Some(PropertyKind::Number)),
+            ("true", Some(PropertyKind::Boolean)),
+            ("[1]", Some(PropertyKind::List)),
+            ("{}", Some(PropertyKind::Object)),
+            ("null", None),
+        ] {
+            assert_eq!(PropertyKind::of(json), kind, "{json}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Groups, read back (DECISIONS "Reading data back").
+//!
+//! What belongs here: finding and listing. What does not: how events make
+//! groups (`weir-ingest`).
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+use weir_model::groups::{Group, GroupQuery};
+use weir_store::groups as rows;
+
+use crate::ctx::ProjectCtx;
+use crate::{Core, Result};
+
+/// Records that one page looks at beside those that it passes over.
+const LOOK: u64 = 20_000;
+
+/// Groups.
+#[derive(Clone)]
+pub struct Groups {
+    core: Arc<Core>,
+}
+
+/// One page of groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupPage {
+    /// The groups with the names of their types.
+    pub groups: Vec<(String, Group)>,
+    /// Where the next page begins; `None`: there is none.
+    pub next: Option<(u8, Uuid)>,
+}
+
+impl Groups {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The names of the group types, in order of their indexes.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn types(&self, project: &ProjectCtx) -> Result<Vec<String>> {
+        Ok(rows::types(&self.core.store, project.project).await?)
+    }
+
+    /// A page of groups, by type.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list(&self, project: &ProjectCtx, query: &GroupQuery) -> Result<GroupPage> {
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let most = usize::try_from(query.offset + LOOK).unwrap_or(usize::MAX);
+        let search = query.search.as_ref().map(|search| search.to_lowercase());
+        let mut passed = 0;
+        let mut wanted = |group: &Group| {
+            let within = |text: &str| match &search {
+                Some(search) => text.to_lowercase().contains(search),
+                None => true,
+            };
+            if !within(&group.key) && !within(&group.properties) {
+                return false;
+            }
+            passed += 1;
+            passed > query.offset
+        };
+        let (begin, mut from) = match query.after {
+            Some((index, hash)) => (index, Some(hash)),
+            None => (0, None),
+        };
+        let mut groups = Vec::new();
+        for (index, kind) in (0_u8..).zip(self.types(project).await?) {
+            let is_asked = query.group_type.as_ref().is_none_or(|asked| *asked == kind);
+            if index < begin || !is_asked {
+                continue;
+            }
+            let at = from.take();
+            let room = limit - groups.len();
+            let store = &self.core.store;
+            let page =
+                rows::page(store, project.project, index, at, room, most, &mut wanted).await?;
+            groups.extend(page.groups.into_iter().map(|group| (kind.clone(), group)));
+            if let Some(next) = page.next {
+                return Ok(GroupPage { groups, next: Some((index, next)) });
+            }
+        }
+        Ok(GroupPage { groups, next: None })
+    }
+}

@@ -1,0 +1,114 @@
+//! Persons, read back (DECISIONS "Reading data back").
+//!
+//! What belongs here: finding and listing. What does not: how events make
+//! persons (`weir-ingest`).
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use weir_model::persons::{PersonQuery, PersonRef};
+use weir_model::{PersonId, ProjectId};
+use weir_store::persons as rows;
+
+use crate::ctx::ProjectCtx;
+use crate::error::{Error, NOT_FOUND};
+use crate::{Core, Result};
+
+/// Records that one page looks at beside those that it passes over: a search
+/// that finds little goes on with the next page.
+const LOOK: u64 = 20_000;
+/// Properties that name a person, the best first.
+const NAMES: [&str; 6] = ["name", "Name", "email", "Email", "username", "Username"];
+
+/// Persons.
+#[derive(Clone)]
+pub struct Persons {
+    core: Arc<Core>,
+}
+
+/// One page of persons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonPage {
+    /// The persons, in a stable order.
+    pub persons: Vec<PersonRef>,
+    /// Where the next page begins; `None`: there is none.
+    pub next: Option<PersonId>,
+}
+
+impl Persons {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// A page of persons.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list(&self, project: &ProjectCtx, query: &PersonQuery) -> Result<PersonPage> {
+        let id = project.project;
+        if let Some(distinct_id) = &query.distinct_id {
+            let person = self.of_distinct_id(id, distinct_id).await?;
+            let persons = person.into_iter().filter(|person| finds(query, person)).collect();
+            return Ok(PersonPage { persons, next: None });
+        }
+        // Whoever types a whole distinct id gets its person at once.
+        let exact = match (&query.search, query.after) {
+            (Some(search), None) if query.offset == 0 => self.of_distinct_id(id, search).await?,
+            _ => None,
+        };
+        let exact_id = exact.as_ref().map(|person| person.id);
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let most = usize::try_from(query.offset + LOOK).unwrap_or(usize::MAX);
+        let mut passed = 0;
+        let wanted = |person: &PersonRef| {
+            if Some(person.id) == exact_id || !finds(query, person) {
+                return false;
+            }
+            passed += 1;
+            passed > query.offset
+        };
+        let room = limit.saturating_sub(usize::from(exact.is_some()));
+        let page = rows::page(&self.core.store, id, query.after, room, most, wanted).await?;
+        let persons = exact.into_iter().chain(page.persons).collect();
+        Ok(PersonPage { persons, next: page.next })
+    }
+
+    /// A person, also by the id of one that was merged into it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn get(&self, project: &ProjectCtx, id: PersonId) -> Result<PersonRef> {
+        let mut found = rows::resolve(&self.core.store, project.project, [id]).await?;
+        found.remove(&id).ok_or(Error::NotFound(NOT_FOUND))
+    }
+
+    async fn of_distinct_id(
+        &self,
+        project: ProjectId,
+        distinct_id: &str,
+    ) -> Result<Option<PersonRef>> {
+        let id = rows::first_id(project, distinct_id);
+        Ok(rows::resolve(&self.core.store, project, [id]).await?.remove(&id))
+    }
+}
+
+/// What to call a person: a name or an address among the properties, else the
+/// first distinct id.
+#[must_use]
+pub fn name(person: &PersonRef) -> String {
+    let properties: Value = serde_json::from_str(&person.properties).unwrap_or_default();
+    let named = NAMES.iter().find_map(|name| properties.get(name)?.as_str());
+    let first = person.distinct_ids.first().map(String::as_str);
+    named.filter(|name| !name.trim().is_empty()).or(first).unwrap_or_default().to_owned()
+}
+
+fn finds(query: &PersonQuery, person: &PersonRef) -> bool {
+    let Some(search) = &query.search else { return true };
+    let search = search.to_lowercase();
+    let within = |text: &str| text.to_lowercase().contains(&search);
+    let properties: Value = serde_json::from_str(&person.properties).unwrap_or_default();
+    let named = |name: &&str| properties.get(name).and_then(Value::as_str).is_some_and(within);
+    person.id.to_string() == search
+        || person.distinct_ids.iter().any(|id| within(id))
+        || NAMES.iter().any(named)
+}

@@ -1,0 +1,127 @@
+//! The names in use: event names, and the properties of events, persons and
+//! groups with the kind of value that they had first.
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `event_definition` | `[project, name]` | when it was first and last seen |
+//! | `property_definition` | `[project, owner, name]` | kind of value, when it was first seen |
+//!
+//! How many there are is bounded by whoever writes them: names come from
+//! outside.
+
+use surrealdb::types::{RecordId, RecordIdKey, SurrealValue, Value};
+use weir_model::definitions::{EventDefinition, PropertyDefinition, PropertyKind, PropertyOwner};
+use weir_model::{ProjectId, Timestamp};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::warnings::of_project;
+use crate::{Error, Result, Store};
+
+const EVENTS: Statement = Statement::read("event definitions", "SELECT * FROM $range;");
+const PROPERTIES: Statement = Statement::read("property definitions", "SELECT * FROM $range;");
+const PURGE: Statement = Statement::read(
+    "purge definitions",
+    "BEGIN; DELETE $events RETURN NONE; DELETE $properties RETURN NONE; COMMIT;",
+);
+
+#[derive(SurrealValue)]
+struct EventRow {
+    id: RecordId,
+    first_at: i64,
+    last_at: i64,
+}
+
+#[derive(SurrealValue)]
+struct PropertyRow {
+    id: RecordId,
+    kind: String,
+    first_at: i64,
+}
+
+/// The event names of a project, in order.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn events(store: &Store, project: ProjectId) -> Result<Vec<EventDefinition>> {
+    let vars = bind! { range: of_project("event_definition", project) };
+    let rows: Vec<EventRow> = store.db.run(EVENTS, vars).await?.rows(0)?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(EventDefinition {
+                name: text(&row.id, 1, EVENTS.name)?,
+                first_at: Timestamp::from_micros(row.first_at),
+                last_at: Timestamp::from_micros(row.last_at),
+            })
+        })
+        .collect()
+}
+
+/// The property names of a project, in order of owner and name.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn properties(store: &Store, project: ProjectId) -> Result<Vec<PropertyDefinition>> {
+    let vars = bind! { range: of_project("property_definition", project) };
+    let rows: Vec<PropertyRow> = store.db.run(PROPERTIES, vars).await?.rows(0)?;
+    rows.into_iter()
+        .map(|row| {
+            let owner = text(&row.id, 1, PROPERTIES.name)?;
+            let unknown = |detail| Error::Shape { statement: PROPERTIES.name, detail };
+            Ok(PropertyDefinition {
+                owner: owner.parse::<PropertyOwner>().map_err(unknown)?,
+                name: text(&row.id, 2, PROPERTIES.name)?,
+                kind: row.kind.parse::<PropertyKind>().map_err(unknown)?,
+                first_at: Timestamp::from_micros(row.first_at),
+            })
+        })
+        .collect()
+}
+
+/// Removes all of a project.
+///
+/// # Errors
+/// When the store cannot be written.
+pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
+    let vars = bind! {
+        events: of_project("event_definition", project),
+        properties: of_project("property_definition", project),
+    };
+    store.db.run(PURGE, vars).await.map(drop)
+}
+
+pub(crate) fn event_row(project: ProjectId, seen: &EventDefinition) -> Value {
+    EventRow {
+        id: id("event_definition", vec![Value::Number(project.0.into()), name(&seen.name)]),
+        first_at: seen.first_at.micros(),
+        last_at: seen.last_at.micros(),
+    }
+    .into_value()
+}
+
+pub(crate) fn property_row(project: ProjectId, seen: &PropertyDefinition) -> Value {
+    let parts = vec![Value::Number(project.0.into()), name(seen.owner.text()), name(&seen.name)];
+    PropertyRow {
+        id: id("property_definition", parts),
+        kind: seen.kind.text().to_owned(),
+        first_at: seen.first_at.micros(),
+    }
+    .into_value()
+}
+
+fn id(table: &'static str, parts: Vec<Value>) -> RecordId {
+    RecordId::new(table, RecordIdKey::Array(parts.into()))
+}
+
+fn name(text: &str) -> Value {
+    Value::String(text.to_owned())
+}
+
+fn text(id: &RecordId, index: usize, statement: &'static str) -> Result<String> {
+    let wrong = || Error::Shape { statement, detail: "unexpected id".to_owned() };
+    let RecordIdKey::Array(parts) = &id.key else { return Err(wrong()) };
+    match parts.get(index) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(_) | None => Err(wrong()),
+    }
+}

@@ -1,0 +1,206 @@
+//! Groups: companies, teams and whatever else events are about beside persons
+//! (ingestion 4.6).
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `group_types` | project | names of its group types; the place is the index |
+//! | `event_group` | `[project, index, hash of the key]` | key, properties as JSON text, version |
+
+use std::ops::ControlFlow;
+
+use surrealdb::types::{Object, RecordId, RecordIdKey, SurrealValue, Value};
+use uuid::{Uuid, uuid};
+use weir_model::groups::Group;
+use weir_model::{ProjectId, Timestamp};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::spread::Spread;
+use crate::{Error, Result, Store};
+
+/// Most group types of a project (ingestion 4.6).
+pub const TYPES: usize = 5;
+
+/// Namespace of the hashes of group keys. Never changes: ids follow from it.
+const NAMESPACE: Uuid = uuid!("b1f7a6c2-3d0e-4b7f-9a53-6f0c1f3f9f5d");
+/// How many records are fetched with one statement.
+const FETCH: usize = 256;
+const PAGE: &str = "groups in order";
+
+const TYPES_OF: Statement = Statement::read("group types", "SELECT VALUE names FROM $id;");
+const BY_KEY: Statement = Statement::read("groups by key", "SELECT * FROM $ids;");
+const FORGET_TYPES: Statement = Statement::read("purge group types", "DELETE $id RETURN NONE;");
+
+/// A group as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// The group.
+    pub group: Group,
+    /// Rises with every change.
+    pub version: i64,
+}
+
+/// A group to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupWrite {
+    /// Index of its type.
+    pub index: u8,
+    /// Its key within the type.
+    pub key: String,
+    /// JSON object text.
+    pub properties: String,
+    /// When it was first seen, microseconds.
+    pub created_at: i64,
+    /// Version it was changed from; `None`: it is new.
+    pub expected: Option<i64>,
+    /// Version afterwards.
+    pub version: i64,
+}
+
+/// The group types of a project with new ones at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypesWrite {
+    /// All names.
+    pub names: Vec<String>,
+    /// How many there were before.
+    pub expected: usize,
+}
+
+/// A page of groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupPage {
+    /// The groups, in no particular but a stable order.
+    pub groups: Vec<Group>,
+    /// Where the next page begins; `None`: there is none.
+    pub next: Option<Uuid>,
+}
+
+#[derive(SurrealValue)]
+struct Row {
+    id: RecordId,
+    key: String,
+    properties: String,
+    created_at: i64,
+    version: i64,
+}
+
+/// The names of a project's group types, in order of their indexes.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn types(store: &Store, project: ProjectId) -> Result<Vec<String>> {
+    let mut answer = store.db.run(TYPES_OF, bind! { id: types_key(project) }).await?;
+    Ok(answer.row::<Vec<String>>(0)?.unwrap_or_default())
+}
+
+/// The groups with these indexes and keys, in no particular order.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn by_keys(
+    store: &Store,
+    project: ProjectId,
+    keys: &[(u8, &str)],
+) -> Result<Vec<Stored>> {
+    let mut found = Vec::new();
+    for chunk in keys.chunks(FETCH) {
+        let ids: Vec<_> = chunk.iter().map(|(index, name)| key(project, *index, name)).collect();
+        let rows: Vec<Row> = store.db.run(BY_KEY, bind! { ids: ids }).await?.rows(0)?;
+        for row in rows {
+            found.push(stored(row, BY_KEY.name)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Groups of one type from the hash `from` on, at most `limit` of those that
+/// `wanted` takes. Looks at about `most` records at most: then the page is
+/// shorter, and the next one goes on behind them.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn page(
+    store: &Store,
+    project: ProjectId,
+    index: u8,
+    from: Option<Uuid>,
+    limit: usize,
+    most: usize,
+    mut wanted: impl FnMut(&Group) -> bool,
+) -> Result<GroupPage> {
+    let mut groups = Vec::new();
+    let next = spread(project, index)
+        .walk(store, from, most, |row| {
+            let row = Row::from_value(row).map_err(|e| wrong(PAGE, e.message()))?;
+            let group = stored(row, PAGE)?.group;
+            if wanted(&group) {
+                if groups.len() == limit {
+                    return Ok(ControlFlow::Break(hash(&group.key)));
+                }
+                groups.push(group);
+            }
+            Ok(ControlFlow::Continue(()))
+        })
+        .await?;
+    Ok(GroupPage { groups, next })
+}
+
+/// Removes all groups of a project, and its group types.
+///
+/// # Errors
+/// When the store cannot be written; a further call goes on.
+pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
+    for (index, _) in (0_u8..).zip(types(store, project).await?) {
+        spread(project, index).purge(store).await?;
+    }
+    store.db.run(FORGET_TYPES, bind! { id: types_key(project) }).await.map(drop)
+}
+
+/// `group_types:<project>`
+pub(crate) fn types_key(project: ProjectId) -> RecordId {
+    RecordId::new("group_types", RecordIdKey::Number(project.0))
+}
+
+/// `event_group:[project, index, hash]`
+pub(crate) fn key(project: ProjectId, index: u8, key: &str) -> RecordId {
+    spread(project, index).key(hash(key))
+}
+
+/// A record as a change writes it, without its id.
+pub(crate) fn content(write: &GroupWrite) -> Value {
+    let mut object = Object::new();
+    object.insert("key", write.key.clone());
+    object.insert("properties", write.properties.clone());
+    object.insert("created_at", write.created_at);
+    object.insert("version", write.version);
+    Value::Object(object)
+}
+
+fn spread(project: ProjectId, index: u8) -> Spread {
+    Spread { table: "event_group", prefix: vec![project.0, index.into()] }
+}
+
+fn hash(key: &str) -> Uuid {
+    Uuid::new_v5(&NAMESPACE, key.as_bytes())
+}
+
+fn stored(row: Row, statement: &'static str) -> Result<Stored> {
+    let RecordIdKey::Array(parts) = &row.id.key else {
+        return Err(wrong(statement, "unexpected id"));
+    };
+    let index = match parts.get(1) {
+        Some(Value::Number(number)) => number.to_int().and_then(|index| u8::try_from(index).ok()),
+        Some(_) | None => None,
+    };
+    let group = Group {
+        index: index.ok_or_else(|| wrong(statement, "unexpected id"))?,
+        key: row.key,
+        properties: row.properties,
+        created_at: Timestamp::from_micros(row.created_at),
+    };
+    Ok(Stored { group, version: row.version })
+}
+
+fn wrong(statement: &'static str, detail: &str) -> Error {
+    Error::Shape { statement, detail: detail.to_owned() }
+}

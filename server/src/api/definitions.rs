@@ -1,0 +1,88 @@
+//! `/api/projects/{id}/event_definitions/` and `…/property_definitions/`: the
+//! names in use (management-api 11).
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use weir_model::Timestamp;
+use weir_model::definitions::{EventDefinition, PropertyDefinition, PropertyKind, PropertyOwner};
+use weir_model::errors::FieldError;
+use weir_model::pagination::{Envelope, Paged};
+
+use crate::app::App;
+use crate::http::error::ApiResult;
+use crate::http::extract::{Authorized, InProject};
+use crate::http::guards::{EventDefinitionsRead, PropertyDefinitionsRead};
+use crate::http::pagination::Listing;
+
+/// An event name.
+#[derive(Debug, Serialize)]
+pub struct EventDefinitionAnswer {
+    /// The name.
+    pub name: String,
+    /// When it was first seen.
+    pub created_at: Timestamp,
+    /// When it was last seen, to the hour.
+    pub last_seen_at: Timestamp,
+}
+
+/// A property name.
+#[derive(Debug, Serialize)]
+pub struct PropertyDefinitionAnswer {
+    /// The name.
+    pub name: String,
+    /// Whose property it is: `event`, `person` or `group`.
+    #[serde(rename = "type")]
+    pub owner: &'static str,
+    /// The kind of the first value: `String`, `Numeric`, `Boolean`, `DateTime`,
+    /// `Array` or `Object`.
+    pub property_type: &'static str,
+    /// Whether that is `Numeric`.
+    pub is_numerical: bool,
+    /// When it was first seen.
+    pub created_at: Timestamp,
+}
+
+/// The event names of a project, in order; `search` narrows them.
+pub async fn list_event_definitions(
+    auth: Authorized<EventDefinitionsRead, InProject>,
+    State(app): State<App>,
+    listing: Listing,
+) -> ApiResult<Json<Envelope<EventDefinitionAnswer>>> {
+    let search = listing.param("search").unwrap_or_default();
+    let found = app.services.definitions.events(&auth.ctx, search, listing.page()).await?;
+    let shown = |seen: EventDefinition| EventDefinitionAnswer {
+        name: seen.name,
+        created_at: seen.first_at,
+        last_seen_at: seen.last_at,
+    };
+    let results = found.results.into_iter().map(shown).collect();
+    Ok(Json(listing.envelope(Paged { count: found.count, results })))
+}
+
+/// The property names of a project, in order; `search` and `type` narrow them.
+pub async fn list_property_definitions(
+    auth: Authorized<PropertyDefinitionsRead, InProject>,
+    State(app): State<App>,
+    listing: Listing,
+) -> ApiResult<Json<Envelope<PropertyDefinitionAnswer>>> {
+    let search = listing.param("search").unwrap_or_default();
+    let owner = listing.param("type").filter(|owner| !owner.is_empty()).map(|owner| {
+        owner.parse::<PropertyOwner>().map_err(|_| {
+            let detail = format!("\"{owner}\" is not a valid choice.");
+            FieldError::new("type", "invalid_choice", detail)
+        })
+    });
+    let owner = owner.transpose()?;
+    let definitions = &app.services.definitions;
+    let found = definitions.properties(&auth.ctx, owner, search, listing.page()).await?;
+    let shown = |seen: PropertyDefinition| PropertyDefinitionAnswer {
+        name: seen.name,
+        owner: seen.owner.text(),
+        property_type: seen.kind.text(),
+        is_numerical: seen.kind == PropertyKind::Number,
+        created_at: seen.first_at,
+    };
+    let results = found.results.into_iter().map(shown).collect();
+    Ok(Json(listing.envelope(Paged { count: found.count, results })))
+}

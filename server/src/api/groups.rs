@@ -1,0 +1,112 @@
+//! `/api/projects/{id}/groups/` and `…/groups_types/`: companies, teams and the
+//! like (DECISIONS "Reading data back").
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+use weir_model::Timestamp;
+use weir_model::errors::FieldError;
+use weir_model::groups::{Group, GroupQuery};
+
+use super::stored_object;
+use crate::app::App;
+use crate::http::error::ApiResult;
+use crate::http::extract::{Authorized, InProject};
+use crate::http::guards::GroupsRead;
+use crate::http::pagination::Listing;
+
+/// One page of groups.
+#[derive(Debug, Serialize)]
+pub struct GroupList {
+    /// Link to the next page.
+    pub next: Option<String>,
+    /// Always `null`: pages lead forward only.
+    pub previous: Option<String>,
+    /// The groups of this page.
+    pub results: Vec<GroupAnswer>,
+}
+
+/// A group as the API shows it.
+#[derive(Debug, Serialize)]
+pub struct GroupAnswer {
+    /// Name of its type.
+    pub group_type: String,
+    /// Index of its type, 0 to 4.
+    pub group_type_index: u8,
+    /// Its key within the type.
+    pub group_key: String,
+    /// Properties, numbers as they were sent.
+    pub group_properties: Box<RawValue>,
+    /// When it was first seen.
+    pub created_at: Timestamp,
+}
+
+/// A group type.
+#[derive(Debug, Serialize)]
+pub struct GroupTypeAnswer {
+    /// Its name.
+    pub group_type: String,
+    /// Its index, 0 to 4.
+    pub group_type_index: u8,
+}
+
+/// The group types of a project, in order of their indexes.
+pub async fn list_group_types(
+    auth: Authorized<GroupsRead, InProject>,
+    State(app): State<App>,
+) -> ApiResult<Json<Vec<GroupTypeAnswer>>> {
+    let types = app.services.groups.types(&auth.ctx).await?;
+    let shown = |(group_type_index, group_type)| GroupTypeAnswer { group_type, group_type_index };
+    Ok(Json((0_u8..).zip(types).map(shown).collect()))
+}
+
+/// Groups of a project.
+pub async fn list_groups(
+    auth: Authorized<GroupsRead, InProject>,
+    State(app): State<App>,
+    listing: Listing,
+) -> ApiResult<Json<GroupList>> {
+    let page = app.services.groups.list(&auth.ctx, &query(&listing)?).await?;
+    let next = page.next.map(|(index, place)| {
+        listing.link(&[
+            ("limit", Some(listing.page().limit.to_string())),
+            ("offset", None),
+            ("after", Some(format!("{index}:{place}"))),
+        ])
+    });
+    let results = page.groups.into_iter().map(answer).collect::<ApiResult<_>>()?;
+    Ok(Json(GroupList { next, previous: None, results }))
+}
+
+fn query(listing: &Listing) -> Result<GroupQuery, FieldError> {
+    let text = |name: &str| listing.param(name).filter(|value| !value.is_empty());
+    let page = listing.page();
+    let after = text("after").map(|after| {
+        place(after)
+            .ok_or_else(|| FieldError::new("after", "invalid_input", "Use the link of a page."))
+    });
+    Ok(GroupQuery {
+        limit: page.limit,
+        offset: page.offset,
+        after: after.transpose()?,
+        group_type: text("group_type").map(str::to_owned),
+        search: text("search").map(str::to_owned),
+    })
+}
+
+fn place(text: &str) -> Option<(u8, Uuid)> {
+    let (index, place) = text.split_once(':')?;
+    Some((index.parse().ok()?, place.parse().ok()?))
+}
+
+fn answer((group_type, group): (String, Group)) -> ApiResult<GroupAnswer> {
+    Ok(GroupAnswer {
+        group_type,
+        group_type_index: group.index,
+        group_key: group.key,
+        group_properties: stored_object(group.properties)?,
+        created_at: group.created_at,
+    })
+}

@@ -1,0 +1,111 @@
+//! `/api/projects/{id}/persons/`: whom events are about (DECISIONS "Reading
+//! data back").
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use weir_model::Timestamp;
+use weir_model::errors::FieldError;
+use weir_model::ids::PersonId;
+use weir_model::persons::{PersonQuery, PersonRef};
+use weir_service::{Error as ServiceError, error, persons};
+
+use super::stored_object;
+use crate::app::App;
+use crate::http::error::ApiResult;
+use crate::http::extract::{Authorized, InProject, PathParams};
+use crate::http::guards::PersonsRead;
+use crate::http::pagination::Listing;
+
+/// One page of persons.
+#[derive(Debug, Serialize)]
+pub struct PersonList {
+    /// Link to the next page.
+    pub next: Option<String>,
+    /// Always `null`: pages lead forward only.
+    pub previous: Option<String>,
+    /// The persons of this page.
+    pub results: Vec<PersonAnswer>,
+}
+
+/// A person as the API shows it.
+#[derive(Debug, Serialize)]
+pub struct PersonAnswer {
+    /// Id.
+    pub id: PersonId,
+    /// The same.
+    pub uuid: PersonId,
+    /// What to call it.
+    pub name: String,
+    /// Distinct ids that lead to it, the main one first.
+    pub distinct_ids: Vec<String>,
+    /// Properties, numbers as they were sent.
+    pub properties: Box<RawValue>,
+    /// When it was first seen.
+    pub created_at: Timestamp,
+    /// Whether an identifying event named it.
+    pub is_identified: bool,
+}
+
+/// Persons of a project.
+pub async fn list_persons(
+    auth: Authorized<PersonsRead, InProject>,
+    State(app): State<App>,
+    listing: Listing,
+) -> ApiResult<Json<PersonList>> {
+    let page = app.services.persons.list(&auth.ctx, &query(&listing)?).await?;
+    let next = page.next.map(|next| {
+        listing.link(&[
+            ("limit", Some(listing.page().limit.to_string())),
+            ("offset", None),
+            ("after", Some(next.to_string())),
+        ])
+    });
+    let results = page.persons.into_iter().map(answer).collect::<ApiResult<_>>()?;
+    Ok(Json(PersonList { next, previous: None, results }))
+}
+
+/// One person.
+pub async fn get_person(
+    auth: Authorized<PersonsRead, InProject>,
+    State(app): State<App>,
+    path: PathParams,
+) -> ApiResult<Json<PersonAnswer>> {
+    let id: Option<PersonId> = path.get("person_id")?.parse().ok();
+    let id = id.ok_or(ServiceError::NotFound(error::NOT_FOUND))?;
+    Ok(Json(answer(app.services.persons.get(&auth.ctx, id).await?)?))
+}
+
+fn query(listing: &Listing) -> Result<PersonQuery, FieldError> {
+    let text = |name: &str| listing.param(name).filter(|value| !value.is_empty());
+    let page = listing.page();
+    let after = text("after").map(|after| {
+        after
+            .parse()
+            .map_err(|_| FieldError::new("after", "invalid_input", "Must be a valid UUID."))
+    });
+    Ok(PersonQuery {
+        limit: page.limit,
+        offset: page.offset,
+        after: after.transpose()?,
+        distinct_id: text("distinct_id").map(str::to_owned),
+        search: text("search").map(str::to_owned),
+    })
+}
+
+/// The person as all answers show it.
+///
+/// # Errors
+/// When its properties are damaged.
+pub(super) fn answer(person: PersonRef) -> ApiResult<PersonAnswer> {
+    Ok(PersonAnswer {
+        id: person.id,
+        uuid: person.id,
+        name: persons::name(&person),
+        distinct_ids: person.distinct_ids,
+        properties: stored_object(person.properties)?,
+        created_at: person.created_at,
+        is_identified: person.is_identified,
+    })
+}

@@ -1,0 +1,147 @@
+//! What client libraries ask for at their start: settings and feature flags
+//! (ingestion 1.2, 1.3).
+//!
+//! What belongs here: the answers. There are no feature flags, and every library
+//! takes "none" for an answer. What does not: keys that switch something on
+//! which is not served, such as `surveys` or `sessionRecording`.
+//!
+//! Without these answers browser libraries send no `$autocapture`, do not
+//! compress, and pack events in base64.
+
+use axum::Json;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, header};
+use serde_json::{Map, Value, json};
+use weir_ingest::capture::{self as capture, CapturePath};
+use weir_service::Error as ServiceError;
+
+use super::intake::{self, Received, Worked};
+use crate::app::App;
+use crate::http::error::{ApiError, ApiResult};
+use crate::http::request_id::RequestId;
+use crate::tokens::Verdict;
+
+/// A project that is created or deleted is noticed after this time.
+const CACHING: HeaderValue = HeaderValue::from_static("public, max-age=60");
+
+/// What every generation of libraries understands.
+fn settings() -> Map<String, Value> {
+    members(json!({
+        "supportedCompression": ["gzip-js"],
+        "autocapture_opt_out": false,
+        "hasFeatureFlags": false,
+        "analytics": { "endpoint": "/i/v0/e/" },
+        // Persons are made when a page identifies somebody, as the libraries'
+        // own default is today; older ones ask here.
+        "defaultIdentifiedOnly": true,
+        "elementsChainAsString": true,
+    }))
+}
+
+fn members(object: Value) -> Map<String, Value> {
+    match object {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+/// `GET /array/<key>/config`
+pub(super) async fn remote_config(app: &App, path: &str) -> ApiResult<Response> {
+    known_key(app, path).await?;
+    let caching = [(header::CACHE_CONTROL, CACHING)];
+    Ok((caching, Json(settings())).into_response())
+}
+
+/// `GET /array/<key>/config.js`
+pub(super) async fn remote_config_script(app: &App, path: &str) -> ApiResult<Response> {
+    let key = known_key(app, path).await?;
+    let script = script(key, &Value::Object(settings()));
+    let javascript = HeaderValue::from_static("application/javascript");
+    let headers = [(header::CACHE_CONTROL, CACHING), (header::CONTENT_TYPE, javascript)];
+    Ok((headers, script).into_response())
+}
+
+/// Leaves the settings where the library looks for them.
+fn script(key: &str, settings: &Value) -> String {
+    // Nothing in it can end a script element, wherever somebody puts the text.
+    let key = Value::from(key).to_string().replace('<', "\\u003c");
+    format!(
+        "(function(w){{w._POSTHOG_REMOTE_CONFIG=w._POSTHOG_REMOTE_CONFIG||{{}};\
+         w._POSTHOG_REMOTE_CONFIG[{key}]={{config:{settings},siteApps:[]}};}})(window);\n"
+    )
+}
+
+/// The key in `/array/<key>/…`, if a project has it.
+async fn known_key<'a>(app: &App, path: &'a str) -> ApiResult<&'a str> {
+    let key = path.strip_prefix("/array/").and_then(|rest| rest.split('/').next());
+    let key = key.filter(|key| capture::is_project_key(key)).ok_or(ApiError::UnknownPath)?;
+    match app.tokens.find(key).await {
+        Verdict::Known(_) => Ok(key),
+        Verdict::Unknown => Err(ApiError::UnknownPath),
+        Verdict::Undecided => Err(unavailable()),
+    }
+}
+
+/// `POST /flags/`
+pub(super) async fn flags(app: &App, request: Request) -> ApiResult<Response> {
+    let id = request.extensions().get::<RequestId>().copied();
+    let id = id.ok_or_else(|| ApiError::internal("the request passed by the front"))?;
+    let query = request.uri().query().unwrap_or_default();
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let wants_settings = pairs.any(|(name, value)| name == "config" && value == "true");
+    ask(app, request).await?;
+    let mut answer = if wants_settings { settings() } else { Map::new() };
+    answer.extend(members(json!({
+        "flags": {},
+        "errorsWhileComputingFlags": false,
+        "requestId": id.to_string(),
+    })));
+    Ok(Json(answer).into_response())
+}
+
+/// `POST /decide/`
+pub(super) async fn decide(app: &App, request: Request) -> ApiResult<Response> {
+    ask(app, request).await?;
+    let mut answer = settings();
+    answer.extend(members(json!({
+        "config": { "enable_collect_everything": true },
+        "featureFlags": {},
+        "sessionRecording": false,
+    })));
+    Ok(Json(answer).into_response())
+}
+
+/// Reads a question as events are read; all that matters is whether it can be
+/// read and a project has the key.
+async fn ask(app: &App, request: Request) -> ApiResult<()> {
+    intake::take(app, request, |app, received| Box::pin(check(app, received))).await
+}
+
+async fn check(app: &App, received: &mut Received) -> ApiResult<Worked<()>> {
+    let payload = received.decode(CapturePath::Settings)?;
+    let question = capture::shape(&payload)?;
+    match app.tokens.find(&question.token).await {
+        Verdict::Known(_) => Ok(Worked { answer: (), events: None }),
+        Verdict::Unknown => Err(ApiError::UnknownProjectKey),
+        Verdict::Undecided => Err(unavailable()),
+    }
+}
+
+fn unavailable() -> ApiError {
+    ApiError::Service(ServiceError::Unavailable("the project key could not be looked up"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::script;
+
+    #[test]
+    fn a_key_cannot_leave_its_place_in_the_script() {
+        let text = script("a\"];alert(1);//</script>", &json!({"b": 1}));
+        assert!(text.contains(r#"["a\"];alert(1);//\u003c/script>"]={config:{"b":1},"#), "{text}");
+        assert!(!text.contains('<'));
+    }
+}

@@ -1,0 +1,136 @@
+//! The browser library as a static file (ingestion 1.2).
+
+use std::io::Read as _;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use http::Method;
+use weir_testkit::{Answer, TestApp};
+
+const SCRIPT: &str = "window.library = 1;\n";
+
+/// A server over a folder as the npm package has it, with something beside it.
+async fn app_with(folder: &Path) -> TestApp {
+    let dist = folder.join("dist");
+    std::fs::create_dir_all(dist.join("nested")).unwrap();
+    std::fs::write(dist.join("array.js"), SCRIPT.repeat(100)).unwrap();
+    std::fs::write(dist.join("surveys.js"), "surveys").unwrap();
+    std::fs::write(dist.join("array.d.ts"), "types").unwrap();
+    std::fs::write(dist.join(".hidden.js"), "hidden").unwrap();
+    std::fs::write(dist.join("nested/inner.js"), "inner").unwrap();
+    std::fs::write(folder.join("secret.js"), "secret").unwrap();
+    std::os::unix::fs::symlink("../secret.js", dist.join("out.js")).unwrap();
+    std::os::unix::fs::symlink("surveys.js", dist.join("within.js")).unwrap();
+    TestApp::start(|config| config.browser_library = dist, |_| {}).await
+}
+
+async fn get(app: &TestApp, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let mut call = app.anonymous().call(Method::GET, path);
+    for (name, value) in headers {
+        call = call.header(name, value);
+    }
+    call.send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = app_with(folder.path()).await;
+    for (path, body) in [
+        ("/static/array.js", SCRIPT.repeat(100)),
+        ("/static/array.js/", SCRIPT.repeat(100)),
+        ("/static/array.js?v=1.434.18", SCRIPT.repeat(100)),
+        ("/static/surveys.js?v=1.434.18", "surveys".to_owned()),
+        ("/static/1.434.18/surveys.js", "surveys".to_owned()),
+        ("/static/within.js", "surveys".to_owned()),
+    ] {
+        let answer = get(&app, path, &[("origin", "https://shop.example")]).await;
+        assert_eq!((answer.status, answer.body.as_ref()), (200, body.as_bytes()), "{path}");
+        assert_eq!(answer.header("content-type"), Some("application/javascript"));
+        assert_eq!(answer.header("cache-control"), Some("public, max-age=300"));
+        assert_eq!(answer.header("access-control-allow-origin"), Some("https://shop.example"));
+        assert_eq!(answer.header("cross-origin-resource-policy"), Some("cross-origin"));
+    }
+    let head = app.anonymous().call(Method::HEAD, "/static/array.js").send().await;
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    let answer = app.anonymous().call(Method::POST, "/static/array.js").send().await;
+    assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_but_the_scripts_of_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = app_with(folder.path()).await;
+    for path in [
+        "/static/",
+        "/static/none.js",
+        "/static/array.d.ts",
+        "/static/.hidden.js",
+        "/static/nested",
+        "/static/nested.js",
+        "/static/out.js",
+        "/static/../secret.js",
+        "/static/%2e%2e/secret.js",
+        "/static/..%2fsecret.js",
+        "/static/1/../secret.js",
+        "/static/1/2/array.js",
+        "/static//etc/passwd",
+    ] {
+        let answer = get(&app, path, &[]).await;
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(!answer.body.windows(6).any(|bytes| bytes == b"secret"), "{path}");
+    }
+    // The version is whatever the library says; the file is that of the folder.
+    let inner = get(&app, "/static/nested/inner.js", &[]).await;
+    assert_eq!(inner.status, 404);
+}
+
+#[expect(clippy::disallowed_methods, reason = "unpacks what the test itself has made")]
+#[tokio::test(flavor = "multi_thread")]
+async fn packed_and_asked_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let app = app_with(folder.path()).await;
+    let packed = get(&app, "/static/array.js", &[("accept-encoding", "br, gzip;q=0.8")]).await;
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    let mut text = String::new();
+    GzDecoder::new(packed.body.as_ref()).read_to_string(&mut text).unwrap();
+    assert_eq!(text, SCRIPT.repeat(100));
+    assert!(packed.headers.get_all("vary").iter().any(|value| value == "Accept-Encoding"));
+
+    let tag = packed.header("etag").unwrap().to_owned();
+    let again = get(&app, "/static/array.js", &[("if-none-match", &tag)]).await;
+    assert_eq!((again.status, again.body.len()), (304, 0));
+    assert!(again.header("access-control-allow-origin").is_some());
+
+    // A new version of the folder is seen at once.
+    std::fs::write(folder.path().join("dist/array.js"), "new").unwrap();
+    let new = get(&app, "/static/array.js", &[("if-none-match", &tag)]).await;
+    assert_eq!((new.status, new.body.as_ref()), (200, b"new".as_slice()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_file_is_the_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("posthog.js");
+    std::fs::write(&file, SCRIPT).unwrap();
+    let app = TestApp::start(|config| config.browser_library = file, |_| {}).await;
+    assert_eq!(get(&app, "/static/array.js", &[]).await.body, SCRIPT);
+    for path in ["/static/posthog.js", "/static/surveys.js"] {
+        assert_eq!(get(&app, path, &[]).await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_setting_the_answer_says_what_to_set() {
+    let app = TestApp::empty().await;
+    let answer = get(&app, "/static/array.js", &[("origin", "https://shop.example")]).await;
+    let (status, kind, code, detail, _) = answer.error();
+    assert_eq!((status, kind.as_str(), code.as_str()), (404, "invalid_request", "not_found"));
+    assert!(detail.contains("`browser_library`"), "{detail}");
+    assert_eq!(answer.header("access-control-allow-origin"), Some("https://shop.example"));
+
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("none");
+    let app = TestApp::start(|config| config.browser_library = missing, |_| {}).await;
+    assert_eq!(get(&app, "/static/array.js", &[]).await.status, 404);
+}

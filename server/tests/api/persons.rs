@@ -1,0 +1,243 @@
+//! Persons and groups read back, and the names in use.
+
+use serde_json::{Value, json};
+use weir_testkit::{Caller, TestApp};
+
+async fn send(app: &TestApp, events: Value) {
+    let body = json!({"api_key": app.project_key(), "batch": events});
+    assert_eq!(app.anonymous().post("/batch/", &body).await.status, 200);
+    app.app().ingest.applied().await;
+}
+
+async fn get(app: &TestApp, caller: &Caller, path: &str) -> Value {
+    let answer = caller.get(&format!("/api/projects/{}/{path}", app.project())).await;
+    assert_eq!(answer.status, 200, "{path}: {:?}", answer.body);
+    answer.json()
+}
+
+fn field<'a>(list: &'a Value, name: &str) -> Vec<&'a Value> {
+    list["results"].as_array().unwrap().iter().map(|result| &result[name]).collect()
+}
+
+/// All results of a list, following its links.
+async fn walk(app: &TestApp, caller: &Caller, path: &str) -> Vec<Value> {
+    let base = format!("http://{}/api/projects/{}/", app.address(), app.project());
+    let mut path = path.to_owned();
+    let mut all = Vec::new();
+    loop {
+        let page = get(app, caller, &path).await;
+        all.extend(page["results"].as_array().unwrap().iter().cloned());
+        match page["next"].as_str() {
+            Some(next) => path = next.strip_prefix(&base).unwrap().to_owned(),
+            None => return all,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_found_by_every_distinct_id_and_its_uuid() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["person:read", "event:read"]).await;
+    send(
+        &app,
+        json!([
+            {"event": "$pageview", "distinct_id": "anon-1"},
+            {"event": "$identify", "distinct_id": "ada", "timestamp": "2026-06-01T10:00:00Z",
+             "properties": {"$anon_distinct_id": "anon-1",
+                            "$set": {"email": "ada@example.com", "big": 12345678901234567890_u64}}},
+            {"event": "paid", "distinct_id": "eve"},
+        ]),
+    )
+    .await;
+    let found = get(&app, &caller, "persons/?distinct_id=anon-1").await;
+    let ada = &found["results"][0];
+    assert_eq!(found["results"].as_array().unwrap().len(), 1);
+    assert_eq!(found["next"], Value::Null);
+    assert_eq!(ada["id"], ada["uuid"]);
+    assert_eq!(ada["name"], "ada@example.com");
+    assert_eq!(ada["is_identified"], true);
+    assert_eq!(ada["created_at"], "2026-06-01T10:00:00Z");
+    assert_eq!(ada["properties"]["email"], "ada@example.com");
+    assert_eq!(ada["properties"]["big"], 12345678901234567890_u64);
+    let mut ids: Vec<&str> =
+        ada["distinct_ids"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["ada", "anon-1"]);
+
+    for distinct_id in ["ada", "anon-1"] {
+        let events = get(&app, &caller, &format!("events/?distinct_id={distinct_id}")).await;
+        assert_eq!(events["results"][0]["person"], *ada, "{distinct_id}");
+    }
+    let id = ada["id"].as_str().unwrap();
+    assert_eq!(get(&app, &caller, &format!("persons/{id}/")).await, *ada);
+    for missing in ["00000000-0000-0000-0000-000000000000", "x"] {
+        let path = format!("/api/projects/{}/persons/{missing}/", app.project());
+        let answer = caller.get(&path).await;
+        answer.assert_error(404, "invalid_request", "not_found", "Not found.");
+    }
+    assert!(field(&get(&app, &caller, "persons/?distinct_id=nobody").await, "id").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn persons_come_in_pages_and_are_searched() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["person:read"]).await;
+    let events: Vec<Value> = (0..25)
+        .map(|n| {
+            json!({"event": "$set", "distinct_id": format!("user-{n:02}"),
+                   "properties": {"$set": {"name": format!("Person {n:02}")}}})
+        })
+        .collect();
+    send(&app, json!(events)).await;
+
+    for path in
+        ["persons/?limit=4", "persons/?limit=25", "persons/", "persons/?limit=7&search=user"]
+    {
+        let all = walk(&app, &caller, path).await;
+        let mut names: Vec<&str> = all.iter().map(|p| p["name"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!((all.len(), names.len()), (25, 25), "{path}");
+    }
+    let behind = walk(&app, &caller, "persons/?limit=4&offset=20").await;
+    assert_eq!(behind.len(), 5);
+    for (search, names) in [
+        ("user-07", vec!["Person 07"]),
+        ("PERSON%2011", vec!["Person 11"]),
+        ("nobody", vec![]),
+        ("user-1", (10..20).map(|_| "").collect()),
+    ] {
+        let found = get(&app, &caller, &format!("persons/?search={search}")).await;
+        assert_eq!(field(&found, "name").len(), names.len(), "{search}");
+        if let [name] = names[..] {
+            assert_eq!(field(&found, "name"), [name]);
+        }
+    }
+    let wrong = format!("/api/projects/{}/persons/?after=x", app.project());
+    caller.get(&wrong).await.assert_field_error(
+        400,
+        "validation_error",
+        "invalid_input",
+        "Must be a valid UUID.",
+        Some("after"),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_and_their_types_are_read_back() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["group:read", "project:read"]).await;
+    let group = |kind: &str, key: &str, set: Value| {
+        json!({"event": "$groupidentify", "distinct_id": "s", "timestamp": "2026-06-01T10:00:00Z",
+               "properties": {"$group_type": kind, "$group_key": key, "$group_set": set}})
+    };
+    let mut events = vec![group("company", "acme", json!({"name": "Acme", "size": 10}))];
+    events.extend((0..9).map(|n| group("team", &format!("t{n}"), json!({}))));
+    events.push(json!({"event": "paid", "distinct_id": "u",
+                       "properties": {"$groups": {"company": "nobody made it"}}}));
+    events.push(group("company", "bad", json!("text")));
+    events.push(group("company", &"k".repeat(401), json!({})));
+    send(&app, json!(events)).await;
+
+    let types = get(&app, &caller, "groups_types/").await;
+    assert_eq!(
+        types,
+        json!([
+            {"group_type": "company", "group_type_index": 0},
+            {"group_type": "team", "group_type_index": 1},
+        ])
+    );
+    let companies = get(&app, &caller, "groups/?group_type=company").await;
+    assert_eq!(
+        companies["results"],
+        json!([{
+            "group_type": "company", "group_type_index": 0, "group_key": "acme",
+            "group_properties": {"name": "Acme", "size": 10},
+            "created_at": "2026-06-01T10:00:00Z",
+        }])
+    );
+    for path in ["groups/", "groups/?limit=3"] {
+        assert_eq!(walk(&app, &caller, path).await.len(), 10, "{path}");
+    }
+    let found = get(&app, &caller, "groups/?search=ACME").await;
+    assert_eq!(field(&found, "group_key"), ["acme"]);
+    assert!(field(&get(&app, &caller, "groups/?group_type=none").await, "group_key").is_empty());
+
+    let warnings = get(&app, &caller, "ingestion_warnings/").await;
+    assert_eq!(field(&warnings, "code"), ["group_key_too_long", "invalid_group_set"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_in_use_are_listed() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["event_definition:read", "property_definition:read"]).await;
+    send(
+        &app,
+        json!([
+            {"event": "paid", "distinct_id": "u", "properties": {"price": 1, "$set": {"plan": "a"}}},
+            {"event": "opened", "distinct_id": "u", "properties": {"price": 2}},
+        ]),
+    )
+    .await;
+    let events = get(&app, &caller, "event_definitions/").await;
+    assert_eq!(
+        (field(&events, "name"), &events["count"]),
+        (vec![&json!("opened"), &json!("paid")], &json!(2))
+    );
+    let found = get(&app, &caller, "property_definitions/?search=PRI").await;
+    assert_eq!(field(&found, "name"), ["price"]);
+    assert_eq!(found["results"][0]["property_type"], "Numeric");
+    let of_persons = get(&app, &caller, "property_definitions/?type=person").await;
+    assert_eq!(field(&of_persons, "name"), ["plan"]);
+    let wrong = format!("/api/projects/{}/property_definitions/?type=x", app.project());
+    caller.get(&wrong).await.assert_field_error(
+        400,
+        "validation_error",
+        "invalid_choice",
+        "\"x\" is not a valid choice.",
+        Some("type"),
+    );
+}
+
+/// The three silent cases (service.md, Errors 2), and what altered events leave.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_skipped_or_altered_is_shown_with_a_sample() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["project:read", "event:read"]).await;
+    send(
+        &app,
+        json!([
+            {"distinct_id": "no name"},
+            {"event": "no id"},
+            {"event": "blank id", "distinct_id": " "},
+            {"event": "$identify", "distinct_id": "ada",
+             "properties": {"$anon_distinct_id": "undefined"}},
+        ]),
+    )
+    .await;
+    let events = get(&app, &caller, "events/").await;
+    assert_eq!(field(&events, "event"), ["$identify"]);
+    let warnings = get(&app, &caller, "ingestion_warnings/").await;
+    let shown: Vec<(&str, &str, u64, usize)> = warnings["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|warning| {
+            (
+                warning["code"].as_str().unwrap(),
+                warning["outcome"].as_str().unwrap(),
+                warning["count"].as_u64().unwrap(),
+                warning["samples"].as_array().unwrap().len(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("illegal_merge_id", "accepted", 1, 1),
+            ("missing_distinct_id", "dropped", 2, 1),
+            ("missing_event_name", "dropped", 1, 1),
+        ]
+    );
+    assert_eq!(warnings["results"][0]["samples"][0]["distinct_id"], "ada");
+}

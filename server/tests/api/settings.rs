@@ -1,0 +1,217 @@
+//! What libraries ask for at their start (ingestion 1.2, 1.3).
+
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::Method;
+use serde_json::{Value, json};
+use weir_testkit::{Answer, TestApp};
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn base64_form(text: &str) -> Vec<u8> {
+    let fields = [("data", STANDARD.encode(text))];
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish().into_bytes()
+}
+
+fn question(key: &str) -> String {
+    json!({"token": key, "distinct_id": "user-1", "groups": {}}).to_string()
+}
+
+async fn post(app: &TestApp, path: &str, content_type: &str, body: Vec<u8>) -> Answer {
+    let call = app.anonymous().call(Method::POST, path);
+    call.header("content-type", content_type).body(body).send().await
+}
+
+/// The parts that every generation of libraries needs.
+fn assert_settings(settings: &Value) {
+    for (key, value) in [
+        ("supportedCompression", json!(["gzip-js"])),
+        ("autocapture_opt_out", json!(false)),
+        ("hasFeatureFlags", json!(false)),
+        ("analytics", json!({"endpoint": "/i/v0/e/"})),
+        ("defaultIdentifiedOnly", json!(true)),
+        ("elementsChainAsString", json!(true)),
+    ] {
+        assert_eq!(settings[key], value, "{key}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_as_json_and_as_a_script() {
+    let app = TestApp::with_owner().await;
+    let nobody = app.anonymous();
+    let key = app.project_key();
+    let json = nobody.get(&format!("/array/{key}/config?ip=0")).await;
+    assert_eq!((json.status, json.header("content-type")), (200, Some("application/json")));
+    assert_eq!(json.header("cache-control"), Some("public, max-age=60"));
+    assert_settings(&json.json());
+
+    let script = nobody.get(&format!("/array/{key}/config.js")).await;
+    assert_eq!(script.status, 200);
+    assert_eq!(script.header("content-type"), Some("application/javascript"));
+    assert_eq!(script.header("cache-control"), Some("public, max-age=60"));
+    let text = String::from_utf8(script.body.to_vec()).unwrap();
+    let (before, after) = text.split_once("={config:").unwrap();
+    assert!(before.ends_with(&format!("_POSTHOG_REMOTE_CONFIG[\"{key}\"]")), "{text}");
+    let (settings, after) = after.split_once(",siteApps:[]}").unwrap();
+    assert_eq!(serde_json::from_str::<Value>(settings).unwrap(), json.json());
+    assert!(after.starts_with(";})(window);"), "{text}");
+
+    let head = nobody.call(Method::HEAD, &format!("/array/{key}/config")).send().await;
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    let answer = nobody.call(Method::POST, &format!("/array/{key}/config")).send().await;
+    assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_of_no_project() {
+    let app = TestApp::with_owner().await;
+    let long = "k".repeat(65);
+    for key in ["phc_unknown", "phx_personal", "", "%00", &long] {
+        for file in ["config", "config.js"] {
+            let answer = app.anonymous().get(&format!("/array/{key}/{file}")).await;
+            assert_eq!(answer.status, 404, "{key}");
+            assert_eq!(answer.json()["code"], "not_found", "{key}");
+        }
+    }
+    for path in ["/array/", "/array/x", "/array/x/other.js", "/array/x/y/config"] {
+        assert_eq!(app.anonymous().get(path).await.status, 404, "{path}");
+    }
+    let known = format!("/array/{}/config", app.project_key());
+    assert_eq!(app.anonymous().get(&known).await.status, 200);
+    app.store().close().await.unwrap();
+    let answer = app.anonymous().get("/array/phc_another/config").await;
+    assert_eq!(answer.status, 503);
+    assert!(answer.header("retry-after").is_some());
+    assert_eq!(app.anonymous().get(&known).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_are_no_flags() {
+    let app = TestApp::with_owner().await;
+    let asked = question(app.project_key());
+    let by_python = json!({"api_key": app.project_key(), "distinct_id": "u"}).to_string();
+    for (path, content_type, body) in [
+        ("/flags/?v=2", "application/json", asked.clone().into_bytes()),
+        ("/flags?v=2", "text/plain", gzip(&asked)),
+        ("/flags/?v=2&compression=base64", FORM, base64_form(&asked)),
+        ("/flags/?v=2&ip=0&_=1780308303000", FORM, base64_form(&asked)),
+        ("/flags/?v=4", "application/json", by_python.into_bytes()),
+    ] {
+        let answer = post(&app, path, content_type, body).await;
+        assert_eq!(answer.status, 200, "{path}");
+        let mut found = answer.json();
+        let id = found["requestId"].take();
+        assert_eq!(id, answer.header("x-request-id").unwrap(), "{path}");
+        let expected = json!({"flags": {}, "errorsWhileComputingFlags": false, "requestId": null});
+        assert_eq!(found, expected, "{path}");
+    }
+    // Libraries of 2025 ask for the settings here.
+    let answer = post(&app, "/flags/?v=2&config=true", "text/plain", gzip(&asked)).await.json();
+    assert_settings(&answer);
+    assert_eq!(answer["flags"], json!({}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn older_libraries_decide() {
+    let app = TestApp::with_owner().await;
+    let asked = question(app.project_key());
+    for (path, content_type, body) in [
+        ("/decide/?v=3", FORM, base64_form(&asked)),
+        ("/decide/?v=3&compression=base64&ip=1&ver=1.200.0", FORM, base64_form(&asked)),
+        ("/decide?v=2", "application/json", asked.clone().into_bytes()),
+        ("/decide/", "application/json", asked.clone().into_bytes()),
+    ] {
+        let answer = post(&app, path, content_type, body).await;
+        assert_eq!(answer.status, 200, "{path}");
+        let found = answer.json();
+        assert_settings(&found);
+        assert_eq!(found["config"], json!({"enable_collect_everything": true}), "{path}");
+        assert_eq!(found["featureFlags"], json!({}), "{path}");
+        assert_eq!(found["sessionRecording"], false, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_that_are_refused() {
+    let app = TestApp::with_owner().await;
+    for path in ["/flags/?v=2", "/decide/?v=3"] {
+        for (body, status, kind, code) in [
+            (String::new(), 400, "validation_error", "invalid_payload"),
+            ("{".to_owned(), 400, "validation_error", "invalid_payload"),
+            ("{}".to_owned(), 401, "authentication_error", "missing_api_key"),
+            (question("phc_unknown"), 401, "authentication_error", "invalid_api_key"),
+            (question("phx_personal"), 401, "authentication_error", "invalid_api_key"),
+        ] {
+            let answer = post(&app, path, "application/json", body.into_bytes()).await;
+            let (found, found_kind, found_code, _, _) = answer.error();
+            assert_eq!((found, found_kind.as_str(), found_code.as_str()), (status, kind, code));
+        }
+        let answer = app.anonymous().call(Method::PUT, path).send().await;
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, POST, OPTIONS")));
+    }
+    let definitions = format!("/flags/definitions?token={}&send_cohorts", app.project_key());
+    for caller in [app.anonymous(), app.owner().key(&["*"]).await] {
+        let (status, kind, code, _, attr) = caller.get(&definitions).await.error();
+        assert_eq!((status, kind.as_str(), attr), (401, "authentication_error", None));
+        assert_eq!(code, "authentication_failed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recordings_are_taken_shown_and_not_kept() {
+    let app = TestApp::with_owner().await;
+    let snapshot = json!({
+        "event": "$snapshot",
+        "properties": {"distinct_id": "u", "token": app.project_key(), "$snapshot_data": []},
+    });
+    let other = json!({"api_key": app.project_key(), "event": "not a recording",
+                       "distinct_id": "u"});
+    let large = json!({"api_key": app.project_key(), "event": "$snapshot",
+                       "properties": {"$snapshot_data": "x".repeat(2 << 20)}});
+    for (path, body, status) in [
+        ("/s/", gzip(&json!([snapshot]).to_string()), 200),
+        ("/s/?compression=gzip-js&ip=1", gzip(&snapshot.to_string()), 200),
+        ("/s/?beacon=1", other.to_string().into_bytes(), 204),
+        ("/s", large.to_string().into_bytes(), 200),
+        ("/s/", b"{".to_vec(), 400),
+        ("/s/", question("phc_unknown").into_bytes(), 401),
+        ("/s/", vec![b' '; 20_971_521], 413),
+    ] {
+        assert_eq!(post(&app, path, "text/plain", body).await.status, status, "{path}");
+    }
+    app.app().ingest.applied().await;
+    let reader = app.owner().key(&["query:read", "project:read"]).await;
+    let project = format!("/api/projects/{}", app.project());
+    assert_eq!(reader.get(&format!("{project}/events/")).await.json()["results"], json!([]));
+    let found = reader.get(&format!("{project}/ingestion_warnings/")).await.json();
+    let codes: Vec<_> =
+        found["results"].as_array().unwrap().iter().map(|one| &one["code"]).collect();
+    assert_eq!(codes, [&json!("not_an_event")]);
+    assert_eq!(found["results"][0]["count"], 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_served_is_told_in_json() {
+    let app = TestApp::with_owner().await;
+    for path in ["/i/v1/logs", "/i/v1/metrics/", "/i/v1/traces"] {
+        for method in [Method::POST, Method::GET] {
+            let answer = app.anonymous().call(method, path).body("{}").send().await;
+            assert_eq!((answer.status, answer.json()["code"].as_str()), (404, Some("not_found")));
+        }
+        let preflight = app.anonymous().call(Method::OPTIONS, path).send().await;
+        assert_eq!((preflight.status, preflight.json()), (200, json!({"status": 1})));
+    }
+    let answer = app.anonymous().call(Method::POST, "/api/push_subscriptions/").send().await;
+    assert_eq!(answer.status, 404);
+}
