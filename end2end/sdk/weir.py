@@ -1,5 +1,6 @@
 """A Weir service of its own for a test: the binary, a temporary directory, free
-ports. Ended by its process id, also when a test fails."""
+ports. Can be stopped and started again on the same port and data; ended by its
+process id, also when a test fails."""
 
 import json
 import os
@@ -11,6 +12,8 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+
+from project import Project
 
 # For a build without optimisation on a busy machine.
 PATIENCE = 120
@@ -30,11 +33,7 @@ class Weir:
         try:
             self.log = open(os.path.join(self.directory.name, "weir.log"), "ab")
             self.instance = self.set_up()
-            self.process = subprocess.Popen(
-                [self.binary, "serve"], **self.surroundings(), stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-            )
-            self.wait_ready()
+            self.start()
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -51,6 +50,18 @@ class Weir:
         self.log.close()
         self.directory.cleanup()
 
+    def start(self):
+        self.process = subprocess.Popen(
+            [self.binary, "serve"], **self.surroundings(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        self.wait_ready()
+
+    def stop(self, signal):
+        """Ends the process with this signal; its data stay for the next start."""
+        self.process.send_signal(signal)
+        self.process.wait(PATIENCE)
+
     def surroundings(self):
         # Settings of whoever runs the test must not reach the service; the site
         # of a development build is no setting.
@@ -59,6 +70,9 @@ class Weir:
             "WEIR_LISTEN": self.address,
             "WEIR_METRICS_LISTEN": "off",
             "WEIR_DATA": os.path.join(self.directory.name, "data"),
+            # Reading back asks more often than any client.
+            "WEIR_RATE_PER_MINUTE": "0",
+            "WEIR_RATE_PER_HOUR": "0",
         }
         return {"env": env, "cwd": self.directory.name, "stderr": self.log}
 
@@ -92,29 +106,32 @@ class Weir:
         with open(self.log.name, encoding="utf-8", errors="replace") as file:
             return "".join(file.readlines()[-15:])
 
-    def get(self, path, **query):
-        """The JSON of a management answer."""
+    def call(self, path, body=None, **query):
+        """The JSON of a management answer; `path` may be a link of an answer."""
+        url = urllib.parse.urljoin(self.url, path)
+        if query:
+            url += "?" + urllib.parse.urlencode(query)
         request = urllib.request.Request(
-            f"{self.url}{path}?{urllib.parse.urlencode(query)}",
-            headers={"Authorization": f"Bearer {self.instance['personal_api_key']}"},
+            url,
+            None if body is None else json.dumps(body).encode(),
+            {
+                "Authorization": f"Bearer {self.instance['personal_api_key']}",
+                "Content-Type": "application/json",
+            },
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.load(answer)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            told = error.read().decode(errors="replace")
+            raise AssertionError(f"{path} answered {error.code}: {told}") from None
 
-    def events(self, **query):
-        """Stored events, newest first."""
-        return self.get(f"/api/projects/{self.instance['project_id']}/events/", **query)["results"]
-
-    def event(self, uuid):
-        """The stored event, as soon as it is readable."""
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            found = self.events(uuid=uuid)
-            if found:
-                assert len(found) == 1, found
-                return found[0]
-            time.sleep(0.02)
-        raise AssertionError(f"event {uuid} was accepted and is not readable")
+    def new_project(self, name):
+        """An empty project: what is told in one is not seen in another."""
+        made = self.call(
+            f"/api/organizations/{self.instance['organization_id']}/projects/", {"name": name}
+        )
+        return Project(self, made["id"], made["api_token"])
 
 
 def free_port():

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Kinds of traffic.
 const KINDS: [(&str, Shape, People); 3] = [
     ("server events, a new person each", Shape::Server, People::New),
-    ("server events, 10,000 known people", Shape::Server, People::Known(10_000)),
+    ("server events, 5,000 distinct ids", Shape::Server, People::Known(5_000)),
     ("browser page views, nobody identified", Shape::Browser, People::New),
 ];
 

@@ -1,0 +1,85 @@
+"""Runs the driver of a library as a process of its own.
+
+A driver reads one line of JSON from its standard input,
+
+    {"url": "http://…", "key": "phc_…", "calls": [{"call": "client", …}, …]}
+
+makes the calls one after another (`story.py` has them all), and then writes one
+line of JSON to its standard output:
+
+    {"captured": 17, "failures": [{"client": 0, "status": 401, "text": "…"}]}
+
+`captured` counts the events of `stream` calls, which go on until the harness
+writes another line. `failures` are the batches that the library itself has given
+up, by the number of the client. The driver of pages says more: see
+`posthog_browser.mjs`."""
+
+import json
+import subprocess
+import tempfile
+import threading
+
+# A library that waits between its tries, on a busy machine.
+PATIENCE = 150
+
+
+class Driver:
+    """Use as a context manager: the process has ended after it."""
+
+    def __init__(self, library, url, key, calls):
+        self.library = library
+        self.story = json.dumps({"url": url, "key": key, "calls": calls})
+
+    def __enter__(self):
+        self.said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+        self.process = subprocess.Popen(
+            self.library.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self.said, text=True, encoding="utf-8",
+            env=self.library.environment(),
+        )
+        self.write(self.story)
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+        self.said.close()
+
+    def write(self, line):
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            # It has ended; its report, or what it said, tells why.
+            pass
+
+    def report(self):
+        """Waits until the story is told."""
+        late = threading.Timer(PATIENCE, self.process.kill)
+        late.start()
+        line = self.process.stdout.readline()
+        late.cancel()
+        if not line:
+            raise AssertionError(f"the driver failed:\n{self.last_lines()}")
+        return json.loads(line)
+
+    def has_ended(self):
+        return self.process.poll() is not None
+
+    def close(self):
+        """Lets the driver of a page end, and waits for any."""
+        self.write("close")
+        self.process.wait(PATIENCE)
+
+    def last_lines(self):
+        self.said.seek(0)
+        return "".join(self.said.readlines()[-25:])
+
+
+def tell(library, url, key, calls):
+    """Tells a whole story and gives the report."""
+    with Driver(library, url, key, calls) as driver:
+        report = driver.report()
+        driver.close()
+        return report

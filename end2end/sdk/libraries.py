@@ -1,0 +1,105 @@
+"""The libraries that are tested: how to start the driver of each, and in what
+they differ from one another (spec: ingestion 3.3, 4.2)."""
+
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Library:
+    """A published library at the version that the test set-up installs."""
+
+    name: str
+    version: str
+    # `$lib` of its events.
+    lib: str
+    command: list = field(repr=False)
+    browser: bool = False
+    # The protocol that it is told to speak (ingestion 2.6), if not its own choice.
+    protocol: str | None = None
+    # Names of the events that its calls for persons make.
+    identify: str = "$identify"
+    set_once: str = "$set_once"
+    # Whether it keeps whole numbers beyond 2^53.
+    counts_exactly: bool = True
+    # Whether it packs bodies without being asked.
+    packs: bool = False
+    # Whether it makes an id for events that name nobody.
+    makes_ids: bool = True
+    # Whether it marks its events with `$is_server`, so that the machine it runs
+    # on is not taken for the person's.
+    is_server: bool = True
+    # For how long the service answers 503; shorter than the library tries.
+    outage: float = 5.0
+    # Options without which the outage could be longer than it tries.
+    outage_options: dict = field(default_factory=dict)
+    # How often it sends a batch that is always answered with 503; None: longer
+    # than a test can wait.
+    tries: int | None = 4
+    # Seconds between two events of a stream. A page may send ten a second.
+    pause: float = 0.02
+
+    def __str__(self):
+        protocol = f", protocol {self.protocol}" if self.protocol else ""
+        return f"{self.name} {self.version}{protocol}"
+
+    def environment(self):
+        chosen = {"POSTHOG_CAPTURE_MODE": self.protocol} if self.protocol else {}
+        return os.environ | chosen
+
+
+def all_libraries():
+    python = pinned("../requirements.txt", r"^posthog==(.+)$")
+    python3 = pinned("../requirements-posthog3.txt", r"^posthog==(.+)$")
+    rust = pinned("rust/Cargo.toml", r'^posthog-rs = .*"=([^"]+)"')
+    packages = json.loads((HERE / "../package.json").read_text())["devDependencies"]
+    page = packages["posthog-js"]
+    old_page = packages["posthog-js-1.200"].removeprefix("npm:posthog-js@")
+    tools = os.environ["WEIR_TOOLS"]
+    target = os.environ["CARGO_TARGET_DIR"]
+    python_now = Library(
+        "posthog-python", python, "posthog-python",
+        [sys.executable, "-B", HERE / "posthog_python.py"], identify="$set",
+    )
+    node = Library(
+        "posthog-node", packages["posthog-node"], "posthog-node",
+        ["node", HERE / "posthog_node.mjs"], set_once="$set", counts_exactly=False, packs=True,
+    )
+    return [
+        python_now,
+        replace(python_now, protocol="v1"),
+        Library(
+            "posthog-python", python3, "posthog-python",
+            [f"{tools}/posthog3/bin/python", "-B", HERE / "posthog_python.py"],
+            makes_ids=False, is_server=False,
+            # It waits at random, from nothing to 1, 2, 4 … seconds.
+            outage=3.0, outage_options={"patient": True},
+        ),
+        node,
+        replace(node, protocol="v1"),
+        Library(
+            "posthog-rs", rust, "posthog-rs", [f"{target}/sdk-rust/debug/weir-sdk-rust"],
+            # It tries again after 0.2 and 0.4 s; Retry-After makes that a second each.
+            outage=1.5, tries=3,
+        ),
+        Library(
+            "posthog-js", page, "web", ["node", HERE / "posthog_browser.mjs", "posthog-js"],
+            browser=True, counts_exactly=False, tries=None, pause=0.12,
+        ),
+        Library(
+            "posthog-js", old_page, "web",
+            ["node", HERE / "posthog_browser.mjs", "posthog-js-1.200"],
+            browser=True, counts_exactly=False, tries=None, pause=0.12,
+        ),
+    ]
+
+
+def pinned(path, pattern):
+    """The version that the set-up installs; what is stored must name it too."""
+    return re.search(pattern, (HERE / path).read_text(), re.MULTILINE)[1]

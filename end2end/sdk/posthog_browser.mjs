@@ -1,0 +1,154 @@
+// The driver of the browser library: reads a story from standard input, tells it
+// in a page of Chromium, and prints a report, as `drivers.py` describes.
+//
+//   node posthog_browser.mjs <package in node_modules>
+//
+// The page is of another origin than the service. The report also says what the
+// browser `blocked` for want of a CORS header. After it the page stays open until
+// another line comes, because the library may still be sending.
+
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+
+import { chromium } from "@playwright/test";
+
+const library = new URL(`../node_modules/${process.argv[2]}/dist/module.js`, import.meta.url);
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const story = JSON.parse((await lines.next()).value);
+
+// A little more than its timer.
+const LIBRARY_SENDS_AFTER_MS = 3_300;
+let captured = 0;
+const failures = [];
+const blocked = [];
+
+const PAGE = `<!doctype html>
+<meta charset="utf-8">
+<title>Shop</title>
+<button id="buy">Buy</button>
+<script type="module" src="/start.js"></script>`;
+
+// A page keeps its visitor; only the first one is given an id.
+const start = (options) => `
+import posthog from "/library.js";
+window.posthog = posthog;
+posthog.init(${JSON.stringify(options.key ?? story.key)}, {
+  api_host: ${JSON.stringify(story.url)},
+  bootstrap: localStorage.getItem("visited") ? {} : ${JSON.stringify({ distinctID: options.distinct_id })},
+  // Nobody sits before this browser; the library drops such events.
+  opt_out_useragent_filter: true,
+  loaded: () => (window.ready = true),
+});
+localStorage.setItem("visited", "yes");`;
+
+let options = {};
+const site = createServer(async (request, response) => {
+  const [type, body] = {
+    "/": ["text/html", PAGE],
+    "/away": ["text/html", "<!doctype html><title>Elsewhere</title>"],
+    "/start.js": ["text/javascript", start(options)],
+    "/library.js": ["text/javascript", await readFile(library)],
+  }[request.url] ?? [];
+  response.writeHead(body ? 200 : 404, { "Content-Type": type ?? "text/plain" }).end(body);
+});
+await new Promise((listening) => site.listen(0, "127.0.0.1", listening));
+const origin = `http://127.0.0.1:${site.address().port}`;
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM,
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
+});
+const page = await browser.newPage();
+page.on("pageerror", (error) => failures.push({ client: 0, status: null, text: String(error) }));
+page.on("console", (message) => {
+  if (message.text().includes("CORS")) blocked.push(message.text());
+});
+
+// Requests to the service that have no answer yet.
+const inFlight = new Set();
+page.on("request", (request) => {
+  if (request.url().startsWith(story.url)) inFlight.add(request);
+});
+page.on("requestfinished", (request) => inFlight.delete(request));
+page.on("requestfailed", (request) => inFlight.delete(request));
+
+// Calls that are made in the page, in one go.
+let waiting = [];
+
+async function tell() {
+  const calls = waiting;
+  waiting = [];
+  if (calls.length === 0) return;
+  const leaves = calls.at(-1).call === "leave";
+  const told = page.evaluate((calls) => {
+    const { posthog } = window;
+    const make = {
+      capture: ({ event, properties, timestamp }) =>
+        posthog.capture(event, properties, timestamp && { timestamp: new Date(timestamp) }),
+      identify: ({ distinct_id, set, set_once }) => posthog.identify(distinct_id, set, set_once),
+      alias: ({ alias }) => posthog.alias(alias),
+      group: ({ group_type, key, set }) => posthog.group(group_type, key, set),
+      leave: () => (window.location.href = "/away"),
+    };
+    for (const { call, ...values } of calls) make[call](values);
+  }, calls);
+  if (leaves) {
+    // The page may be gone before it can say that it has done so.
+    told.catch(() => {});
+    await page.waitForURL(`${origin}/away`);
+  } else {
+    await told;
+  }
+}
+
+const isReady = () => page.waitForFunction(() => window.ready === true);
+
+const drive = {
+  async client(call) {
+    ({ options } = call);
+    await page.goto(origin);
+    await isReady();
+  },
+  click: ({ selector }) => page.click(selector),
+  async reload() {
+    // What is queued by now is to go the usual way.
+    await pause(LIBRARY_SENDS_AFTER_MS);
+    while (inFlight.size > 0) await pause(50);
+    await page.reload();
+    await isReady();
+  },
+  async stream({ event, pause: seconds }) {
+    let enough = false;
+    lines.next().then(() => (enough = true));
+    while (!enough) {
+      await page.evaluate(([event, n]) => window.posthog.capture(event, { n }), [event, captured++]);
+      await pause(seconds * 1000);
+    }
+  },
+  shutdown() {},
+};
+
+for (const { call, ...values } of story.calls) {
+  if (call in drive) {
+    await tell();
+    await drive[call](values);
+  } else {
+    waiting.push({ call, ...values });
+  }
+}
+await tell();
+process.stdout.write(`${JSON.stringify({ captured, failures, blocked })}\n`);
+await lines.next();
+await browser.close();
+site.close();
+process.exit(0);

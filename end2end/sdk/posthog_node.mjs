@@ -1,0 +1,79 @@
+// The driver of the Node library: reads a story from standard input, tells it,
+// and prints a report. Both are described in drivers.py.
+
+import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+
+import { PostHog } from "posthog-node";
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const story = JSON.parse((await lines.next()).value);
+
+let posthog;
+let clients = 0;
+let captured = 0;
+const failures = [];
+
+const tell = {
+  client({ options }) {
+    const client = clients++;
+    posthog = new PostHog(options.key ?? story.key, {
+      host: story.url,
+      // Beyond this number it drops the oldest ones.
+      maxQueueSize: 10_000,
+      historicalMigration: options.historical ?? false,
+      ...("gzip" in options && { disableCompression: !options.gzip }),
+      ...(options.flush_at && { flushAt: options.flush_at }),
+      ...(options.patient && { fetchRetryCount: 60, fetchRetryDelay: 500 }),
+    });
+    posthog.on("error", (error) => {
+      const text = String(error);
+      // Protocol v1 has the status in its words only.
+      const told = text.match(/HTTP (\d{3})/)?.[1];
+      failures.push({ client, status: error.status ?? (told ? Number(told) : null), text });
+    });
+  },
+  capture({ event, distinct_id, properties, groups, uuid, timestamp }) {
+    posthog.capture({
+      event,
+      properties,
+      groups,
+      uuid,
+      ...(distinct_id && { distinctId: distinct_id }),
+      ...(timestamp && { timestamp: new Date(timestamp) }),
+    });
+  },
+  identify({ distinct_id, set }) {
+    posthog.identify({ distinctId: distinct_id, properties: set });
+  },
+  set_once({ distinct_id, set_once }) {
+    posthog.setPersonProperties({ distinctId: distinct_id, propertiesOnce: set_once });
+  },
+  alias({ previous, main }) {
+    posthog.alias({ distinctId: previous, alias: main });
+  },
+  group({ group_type, key, set }) {
+    posthog.groupIdentify({ groupType: group_type, groupKey: key, properties: set });
+  },
+  // Why it fails is told as an error as well.
+  flush: () => posthog.flush().catch(() => {}),
+  async given_up() {
+    while (failures.length === 0) await pause(20);
+  },
+  shutdown: () => posthog.shutdown(60_000),
+  async stream({ event, distinct_ids, pause: seconds }) {
+    let enough = false;
+    lines.next().then(() => (enough = true));
+    while (!enough) {
+      const distinct_id = distinct_ids[captured % distinct_ids.length];
+      tell.capture({ event, distinct_id, properties: { n: captured++ } });
+      await pause(seconds * 1000);
+    }
+  },
+};
+
+for (const { call, ...values } of story.calls) {
+  await tell[call](values);
+}
+// Not before it is written, and not later: standard input stays open.
+process.stdout.write(`${JSON.stringify({ captured, failures })}\n`, () => process.exit(0));

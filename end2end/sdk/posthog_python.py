@@ -1,0 +1,102 @@
+"""The driver of the Python library, of today and of 3.x: reads a story from
+standard input, tells it, and prints a report. Both are described in
+`drivers.py`. Needs nothing but the library."""
+
+import itertools
+import json
+import sys
+import threading
+import time
+from datetime import datetime
+
+from posthog import Posthog
+from posthog.version import VERSION
+
+IS_3 = VERSION.startswith("3.")
+# Enough tries to wait out a restart; the waits double.
+PATIENT = 10
+
+
+class Teller:
+    def __init__(self, url, key):
+        self.url = url
+        self.key = key
+        self.clients = 0
+        self.captured = 0
+        self.failures = []
+
+    def client(self, options):
+        number = self.clients
+        self.clients += 1
+        more = {"max_retries": PATIENT} if options.get("patient") else {}
+        if "flush_at" in options:
+            more["flush_at"] = options["flush_at"]
+        self.posthog = Posthog(
+            options.get("key", self.key), host=self.url, gzip=options.get("gzip", False),
+            historical_migration=options.get("historical", False),
+            on_error=lambda error, items: self.failures.append({
+                "client": number, "status": getattr(error, "status", None), "text": str(error),
+            }),
+            **more,
+        )
+
+    def capture(self, event, distinct_id, properties, groups=None, uuid=None, timestamp=None):
+        more = {"properties": properties, "groups": groups, "uuid": uuid}
+        if timestamp is not None:
+            more["timestamp"] = datetime.fromisoformat(timestamp)
+        if IS_3:
+            self.posthog.capture(distinct_id, event, **more)
+        elif distinct_id is None:
+            self.posthog.capture(event, **more)
+        else:
+            self.posthog.capture(event, distinct_id=distinct_id, **more)
+
+    def identify(self, distinct_id, set):
+        # The call was given up for one that only sets properties.
+        call = self.posthog.identify if IS_3 else self.posthog.set
+        call(distinct_id=distinct_id, properties=set)
+
+    def set_once(self, distinct_id, set_once):
+        self.posthog.set_once(distinct_id=distinct_id, properties=set_once)
+
+    def alias(self, previous, main):
+        self.posthog.alias(previous, main)
+
+    def group(self, group_type, key, set):
+        # As other libraries name it. Without, each call has an id of its own,
+        # and the order of two calls is open.
+        self.posthog.group_identify(
+            group_type, key, set, distinct_id=f"${group_type}_{key}"
+        )
+
+    def flush(self):
+        self.posthog.flush()
+
+    def given_up(self):
+        while not self.failures:
+            time.sleep(0.02)
+
+    def shutdown(self):
+        self.posthog.shutdown()
+
+    def stream(self, event, distinct_ids, pause):
+        enough = threading.Event()
+        threading.Thread(target=lambda: (sys.stdin.readline(), enough.set()), daemon=True).start()
+        for distinct_id in itertools.cycle(distinct_ids):
+            if enough.is_set():
+                break
+            self.capture(event, distinct_id, {"n": self.captured})
+            self.captured += 1
+            time.sleep(pause)
+
+
+def main():
+    story = json.loads(sys.stdin.readline())
+    teller = Teller(story["url"], story["key"])
+    for call in story["calls"]:
+        getattr(teller, call.pop("call"))(**call)
+    print(json.dumps({"captured": teller.captured, "failures": teller.failures}))
+
+
+if __name__ == "__main__":
+    main()

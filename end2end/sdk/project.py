@@ -1,0 +1,79 @@
+"""What is stored in a project, read back through the API of the service."""
+
+import json
+import time
+import urllib.request
+import uuid
+
+# Until something that was answered with 200 is readable, on a busy machine.
+READABLE = 120
+
+
+class Project:
+    """Reads events, persons and groups of one project."""
+
+    def __init__(self, weir, identifier, key):
+        self.weir = weir
+        self.path = f"/api/projects/{identifier}"
+        self.key = key
+
+    def events(self, **query):
+        """All stored events, newest first."""
+        page = self.weir.call(f"{self.path}/events/", limit=1000, **query)
+        found = page["results"]
+        while page["next"]:
+            page = self.weir.call(page["next"])
+            found += page["results"]
+        return found
+
+    def newest(self, **query):
+        """The newest event, or none, as a list."""
+        return self.weir.call(f"{self.path}/events/", limit=1, **query)["results"]
+
+    def settle(self, distinct_ids):
+        """Returns when all that was accepted about these ids before is readable.
+
+        Events of one id are applied in order, so one more of each shows it; live
+        ones and imported ones may come by different lanes."""
+        sent = []
+        for historical in (False, True):
+            batch = [
+                {
+                    "uuid": str(uuid.uuid4()), "event": "settled", "distinct_id": distinct_id,
+                    "properties": {"$process_person_profile": False},
+                }
+                for distinct_id in distinct_ids
+            ]
+            body = {"api_key": self.key, "batch": batch, "historical_migration": historical}
+            request = urllib.request.Request(
+                f"{self.weir.url}/batch/", json.dumps(body).encode(),
+                {"Content-Type": "application/json"},
+            )
+            with urllib.request.urlopen(request, timeout=READABLE) as answer:
+                assert answer.status == 200, answer.status
+            sent += batch
+        deadline = time.monotonic() + READABLE
+        for event in sent:
+            while not self.newest(uuid=event["uuid"]):
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"what was accepted is not readable in {READABLE} s")
+                time.sleep(0.2)
+
+    def persons(self, distinct_id):
+        """The persons that this id leads to: one or none."""
+        return self.weir.call(f"{self.path}/persons/", distinct_id=distinct_id)["results"]
+
+    def person(self, identifier):
+        return self.weir.call(f"{self.path}/persons/{identifier}/")
+
+    def groups(self, group_type):
+        return self.weir.call(f"{self.path}/groups/", group_type=group_type)["results"]
+
+    def group_types(self):
+        """In order of their indexes."""
+        return self.weir.call(f"{self.path}/groups_types/")
+
+    def warnings(self):
+        """How many events were dropped or altered, by reason."""
+        found = self.weir.call(f"{self.path}/ingestion_warnings/")["results"]
+        return {entry["code"]: entry["count"] for entry in found}

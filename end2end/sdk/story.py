@@ -1,0 +1,179 @@
+"""What is told: calls to a library with fixed ids, the same for all of them.
+
+The calls are data, so that one driver per library is all that a language needs
+(`drivers.py` says how they are handed over), and so that what is stored can be
+compared with the very values that were given to the library (`checks.py`)."""
+
+import uuid
+from datetime import datetime, timedelta, timezone
+
+# --- calls -------------------------------------------------------------------
+
+
+def client(**options):
+    """A client of its own; the ones before have been shut down."""
+    return {"call": "client", "options": options}
+
+
+def capture(event, distinct_id=None, properties=None, **more):
+    return {
+        "call": "capture", "event": event, "distinct_id": distinct_id,
+        "properties": properties or {}, **more,
+    }
+
+
+def identify(distinct_id, properties):
+    return {"call": "identify", "distinct_id": distinct_id, "set": properties}
+
+
+def set_once(distinct_id, properties):
+    return {"call": "set_once", "distinct_id": distinct_id, "set_once": properties}
+
+
+def alias(previous, main):
+    return {"call": "alias", "previous": previous, "main": main}
+
+
+def group(group_type, key, properties):
+    return {"call": "group", "group_type": group_type, "key": key, "set": properties}
+
+
+FLUSH = {"call": "flush"}
+SHUTDOWN = {"call": "shutdown"}
+# Waits until the library has given something up.
+GIVEN_UP = {"call": "given_up"}
+
+# --- values ------------------------------------------------------------------
+
+# One of each kind that JSON knows. The number is the largest whole one that
+# JavaScript can count to.
+EVERYTHING = {
+    "invoice": "INV-2231",
+    "amount": 120.5,
+    "count": 2**53 - 1,
+    "paid": True,
+    "nothing": None,
+    "words": 'naïve — 東京 🏔 " \\ </script>',
+    "nested": {"list": [1, 2.5, "three", {"four": []}]},
+}
+# For libraries that can count further.
+BEYOND = {"exact": 2**53 + 1}
+
+WHEN = datetime(2026, 6, 1, 10, 10, 0, 118_000, timezone.utc)
+IMPORT_BEGINS = datetime(2024, 4, 2, 12, tzinfo=timezone.utc)
+IMPORTED = 120
+STEPS = 250
+QUEUED = 1000
+
+TICKERS = ["ticker-1", "ticker-2", "ticker-3"]
+
+
+def stable(name):
+    """The uuid that an event of the story always has."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"weir/{name}"))
+
+
+def import_time(n):
+    return IMPORT_BEGINS + timedelta(minutes=n)
+
+
+# --- stories -----------------------------------------------------------------
+
+
+def server(library):
+    """A library that runs on a server: it speaks about many people."""
+    everything = EVERYTHING | (BEYOND if library.counts_exactly else {})
+    imported = [
+        capture(
+            "imported", f"past-{n % 3}", {"n": n}, uuid=stable(f"import/{n}"),
+            timestamp=import_time(n).isoformat(),
+        )
+        for n in range(IMPORTED)
+    ]
+    return [
+        client(),
+        capture("visited", "anon-1", {"page": "/pricing", "$set": {"source": "ad", "seats": 1}}),
+        identify("user-1", {"email": "kei@mail.example", "seats": 3}),
+        alias("anon-1", "user-1"),
+        identify("user-2", {"email": "ines@mail.example", "seats": 3}),
+        identify("user-2", {"seats": 4}),
+        set_once("user-2", {"plan_at_start": "free"}),
+        set_once("user-2", {"plan_at_start": "paid"}),
+        group("company", "acme", {"name": "Acme", "seats": 10}),
+        group("company", "acme", {"seats": 12, "city": "Berlin"}),
+        capture("order placed", "user-1", {"total": 19.5}, groups={"company": "acme"}),
+        capture(
+            "invoice issued", "user-1", everything, uuid=stable("invoice"),
+            timestamp=WHEN.isoformat(),
+        ),
+        capture("heartbeat", "ghost-1", {"$process_person_profile": False}),
+        *([capture("ping")] if library.makes_ids else []),
+        *(capture("step", "walker-1", {"n": n}) for n in range(STEPS)),
+        FLUSH,
+        SHUTDOWN,
+        # The form of the body that is not the library's default.
+        client(gzip=not library.packs),
+        *(capture("queued", f"queuer-{n % 5}", {"n": n, "text": "x" * 200}) for n in range(QUEUED)),
+        SHUTDOWN,
+        client(historical=True),
+        *imported,
+        SHUTDOWN,
+        # An import that is run twice.
+        client(historical=True),
+        *imported,
+        SHUTDOWN,
+        # Shutting down alone sends what is left.
+        client(),
+        capture("last words", "user-1"),
+        SHUTDOWN,
+        client(key="phc_nobody"),
+        capture("lost", "user-1"),
+        SHUTDOWN,
+    ]
+
+
+# Counted from nought, in the order of the story.
+CLIENT_WITH_WRONG_KEY = 5
+
+# Of a page the library takes a hundred at once, and then ten a second.
+PAGE_STEPS = 15
+PAGE_QUEUED = 60
+
+
+def browser():
+    """A library in a page: it speaks about one visitor, who comes to be known."""
+    return [
+        client(distinct_id="anon-1"),
+        capture("visited", properties={"page": "/pricing"}),
+        identify("user-1", {"email": "kei@mail.example", "seats": 3})
+        | {"set_once": {"plan_at_start": "free"}},
+        {"call": "alias", "alias": "other-1"},
+        group("company", "acme", {"name": "Acme", "seats": 10}),
+        group("company", "acme", {"seats": 12, "city": "Berlin"}),
+        capture("order placed", properties={"total": 19.5}),
+        capture("invoice issued", properties=EVERYTHING, timestamp=WHEN.isoformat()),
+        {"call": "click", "selector": "#buy"},
+        *(capture("step", properties={"n": n}) for n in range(PAGE_STEPS)),
+        *(
+            capture("queued", properties={"n": n, "text": "x" * 200})
+            for n in range(PAGE_QUEUED)
+        ),
+        {"call": "reload"},
+        capture("after reload"),
+        capture("leaving"),
+        {"call": "leave"},
+    ]
+
+
+def stream(pause, **options):
+    """Events without end, until the harness has seen enough."""
+    return [
+        client(**options),
+        {"call": "stream", "event": "tick", "distinct_ids": TICKERS, "pause": pause},
+        SHUTDOWN,
+    ]
+
+
+def single(**options):
+    """One event, to see how often a library tries."""
+    return [client(**options), capture("lost", "user-1"), FLUSH, GIVEN_UP, SHUTDOWN]
