@@ -3,7 +3,7 @@
 //!
 //! What belongs here: the table of all paths, their methods, and the answer to a
 //! preflight. What does not: what a request of one of them means (the modules
-//! below), what a body means (`weir_ingest::capture`), and the headers that every
+//! below), what a body means (`weir_capture`), and the headers that every
 //! answer carries (`front`).
 //!
 //! No path is ever answered with a redirect: libraries follow one with a GET,
@@ -18,7 +18,7 @@ mod v1;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, Method, header};
-use weir_ingest::capture::CapturePath;
+use weir_capture::CapturePath;
 
 use crate::app::App;
 use crate::front::RoutePattern;

@@ -99,7 +99,7 @@ impl Default for Limits {
             },
             uri_bytes: 8 * KIB,
             capture_body: BodyLimits {
-                size: weir_ingest::capture::BODY_LIMIT,
+                size: weir_capture::BODY_LIMIT,
                 progress_time: Duration::from_secs(30),
                 progress_bytes: KIB,
             },

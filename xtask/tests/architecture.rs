@@ -43,8 +43,13 @@ const LAYERS: &[Layer] = &[
         why: "the rules of management stand on the store alone",
     },
     Layer {
+        of: "weir-capture",
+        uses: &["weir-model"],
+        why: "what a request means follows from the request alone",
+    },
+    Layer {
         of: "weir-ingest",
-        uses: &["weir-model", "weir-store"],
+        uses: &["weir-capture", "weir-model", "weir-store"],
         why: "capture never waits for management work",
     },
     Layer {
@@ -76,6 +81,7 @@ const LAYERS: &[Layer] = &[
         of: "weir-server",
         uses: &[
             "weir-app",
+            "weir-capture",
             "weir-egress",
             "weir-export",
             "weir-import",
@@ -148,6 +154,11 @@ const FORBIDDEN: &[Forbidden] = &[
         why: "the service never sees a header, cookie, query string or view",
     },
     Forbidden { to: "weir-store", names: PROTOCOL, why: "the store knows no protocol" },
+    Forbidden {
+        to: "weir-capture",
+        names: PROTOCOL,
+        why: "it is told of a request, not given one",
+    },
 ];
 
 /// Everything that `weir-model` may bring, directly or not. A list of what is
@@ -175,6 +186,7 @@ const NOT_IN_BROWSER: &[&str] = &[
     "leptos_axum",
     "surrealdb*",
     "tokio",
+    "weir-capture",
     "weir-import",
     "weir-ingest",
     "weir-server",

@@ -15,8 +15,8 @@ pub enum Effect {
     Skipped,
     /// It need not be imported, and is left out without asking.
     LeftOut,
-    /// It is imported, but not exactly as it stands.
-    Altered,
+    /// It is imported all the same.
+    Imported,
 }
 
 impl Effect {
@@ -26,7 +26,7 @@ impl Effect {
         match self {
             Self::Skipped => "skipped",
             Self::LeftOut => "left out",
-            Self::Altered => "altered",
+            Self::Imported => "imported",
         }
     }
 }
@@ -134,19 +134,19 @@ defects! {
     NotAnEvent = "not_an_event", LeftOut,
         "Recordings and performance entries are not stored as events.",
         "Nothing.";
-    EventNameCut = "event_name_cut", Altered,
+    EventNameCut = "event_name_cut", Imported,
         "The event name is longer than 200 characters and is cut.",
         "Use short fixed names and put what varies into `properties`.";
-    DistinctIdCut = "distinct_id_cut", Altered,
+    DistinctIdCut = "distinct_id_cut", Imported,
         "The distinct id is longer than 200 characters and is cut.",
         "Use ids of at most 200 characters: ids that share their beginning become one person.";
-    TextRepaired = "text_repaired", Altered,
+    TextRepaired = "text_repaired", Imported,
         "Characters that no text can hold (NUL, half of a pair) are replaced by U+FFFD.",
         "Cut texts by character and not by byte or UTF-16 unit.";
-    PlaceholderDistinctId = "placeholder_distinct_id", Altered,
+    PlaceholderDistinctId = "placeholder_distinct_id", Imported,
         "The distinct id is a placeholder, such as `null` or `anonymous`: all its events become one person.",
         "Give every person an id of its own.";
-    TimeOfImport = "time_of_import", Altered,
+    TimeOfImport = "time_of_import", Imported,
         "The event has no time and gets the time of the import.",
         "Add the time.";
 }

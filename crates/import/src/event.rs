@@ -138,7 +138,7 @@ impl Draft<'_> {
         let distinct_id = self.distinct_id(&mut flaws);
         let time = self.time(rules, &mut flaws);
         let uuid = self.given_uuid(&mut flaws);
-        let stays = |flaw: &Flaw| flaw.defect.effect() == Effect::Altered;
+        let stays = |flaw: &Flaw| flaw.defect.effect() == Effect::Imported;
         // Nothing may recurse over what is deeper.
         if (self.properties.depth() + 1).max(self.beside.depth()) > DEPTH_LIMIT {
             flaws.push(Defect::TooDeep.into());

@@ -1,5 +1,5 @@
 //! What the log carries: the events of one request for one project, after
-//! [`decide`](crate::capture::decide).
+//! [`decide`](weir_capture::decide).
 //!
 //! The first byte of the encoded form says how to read the rest, so that a
 //! later program can read what an earlier one wrote.
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use weir_model::outcomes::DropReason;
 
-use crate::capture::{AcceptedEvent, DroppedEvent};
+use weir_capture::{AcceptedEvent, DroppedEvent};
 
 /// Form 1: postcard.
 const PLAIN: u8 = 1;

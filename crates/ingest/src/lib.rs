@@ -1,17 +1,17 @@
-//! Capture pipeline: decode, decide, log, apply, live feed.
+//! From decided events to stored ones: log, apply, live feed.
 //!
 //! ```text
-//! request -capture-> Batch -log-> (acknowledged) -pipeline-> store, live feed
+//! Batch -log-> (acknowledged) -pipeline-> store, live feed
 //! ```
 //!
-//! What belongs here: everything between the bytes of a capture request and the
-//! stored event. What does not: HTTP, who may read events.
+//! What belongs here: everything between the decision on an event and what is
+//! stored of it. What does not: bodies of requests (`weir-capture`), HTTP, who may
+//! read events.
 //!
 //! Invariant: an acknowledgement means that the batch is on stable storage;
 //! everything after that can be stopped anywhere and goes on from there.
 
 pub mod batch;
-pub mod capture;
 pub mod live;
 pub mod location;
 pub mod log;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use maxminddb::{MaxMindDbError, Reader, geoip2::City};
 
-use crate::capture::json;
+use weir_capture::json;
 
 /// Properties of a place, each with the name under which a person keeps the
 /// first one.

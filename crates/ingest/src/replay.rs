@@ -19,10 +19,10 @@ use weir_store::events::{Position, historical_partition, live_partition};
 use weir_store::{Store, events, projects};
 
 use crate::batch::Batch;
-use crate::capture::AcceptedEvent;
 use crate::log::{
     AppendError, Applied, IngestLog as _, LocalLog, LogError, LogSettings, Offset, Record,
 };
+use weir_capture::AcceptedEvent;
 
 /// Memory of the records that are read at a time.
 const STRETCH: usize = 8 << 20;

@@ -12,7 +12,7 @@ use weir_store::{Location, Settings, Store, persons, warnings};
 use super::*;
 use crate::batch::Batch;
 use crate::batch::tests::batch;
-use crate::capture::DroppedEvent;
+use weir_capture::DroppedEvent;
 
 const PROJECT: ProjectId = ProjectId(1);
 
@@ -20,7 +20,7 @@ const PROJECT: ProjectId = ProjectId(1);
 pub(crate) const POISON: &str = "poison";
 
 /// Falls over the event of that name, as a defect would.
-pub(crate) fn stumble(event: &crate::capture::AcceptedEvent) {
+pub(crate) fn stumble(event: &weir_capture::AcceptedEvent) {
     assert_ne!(event.event, POISON, "a defect");
 }
 

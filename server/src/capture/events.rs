@@ -6,8 +6,8 @@
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use weir_capture::{self as capture, CapturePath, Context, Decision};
 use weir_ingest::batch::Batch;
-use weir_ingest::capture::{self as capture, CapturePath, Context, Decision};
 
 use super::accepted;
 use super::intake::{self, Events, Received, Worked};

@@ -13,7 +13,7 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, header};
 use serde_json::{Map, Value, json};
-use weir_ingest::capture::{self as capture, CapturePath};
+use weir_capture::{self as capture, CapturePath};
 use weir_service::Error as ServiceError;
 
 use super::intake::{self, Received, Worked};

@@ -1,14 +1,14 @@
 //! `/i/v1/analytics/events`: the newer protocol (ingestion 2.6).
 //!
 //! What belongs here: headers in, results out. What does not: what they mean
-//! (`weir_ingest::capture::v1`).
+//! (`weir_capture::v1`).
 
 use axum::Json;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use weir_capture::v1::{self, Headers, Results};
+use weir_capture::{Context, Decision};
 use weir_ingest::batch::Batch;
-use weir_ingest::capture::v1::{self, Headers, Results};
-use weir_ingest::capture::{Context, Decision};
 
 use super::intake::{self, Events, Received, Worked};
 use crate::app::App;

@@ -13,7 +13,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::Serialize;
-use weir_ingest::capture::{CaptureError, v1};
+use weir_capture::{CaptureError, v1};
 use weir_model::errors::{ErrorBody, ErrorExtra, FieldError};
 use weir_service::Error as ServiceError;
 

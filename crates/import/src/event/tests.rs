@@ -85,7 +85,7 @@ fn flaws_of_a_line() {
 }
 
 #[test]
-fn what_is_sent_altered() {
+fn what_is_sent_all_the_same() {
     let long = "ä".repeat(201);
     let (event, flaws) = judge(&line(json!({"event": long, "distinct_id": long})), &rules());
     assert_eq!(flaws, [Defect::EventNameCut, Defect::DistinctIdCut]);

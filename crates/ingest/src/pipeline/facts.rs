@@ -9,7 +9,7 @@ use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
 use weir_model::definitions::PropertyKind;
 
 use super::updates::lifted;
-use crate::capture::json::{self, Cursor, Limits};
+use weir_capture::json::{self, Cursor, Limits};
 
 /// What the properties of an event say beside being stored. The last of equal
 /// names counts, as everywhere.

@@ -15,7 +15,7 @@ use weir_store::{Error, Store};
 use super::facts::Facts;
 use super::people::Cause;
 use super::updates::{self, Properties};
-use crate::capture::json;
+use weir_capture::json;
 
 /// Projects whose group types are remembered.
 const PROJECTS: usize = 10_000;

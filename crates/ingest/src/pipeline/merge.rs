@@ -4,7 +4,7 @@
 //! ids that never do. What does not: what is stored of the persons.
 
 use super::facts::Facts;
-use crate::capture::json;
+use weir_capture::json;
 
 /// Characters of an id beyond which it joins nothing.
 const LONGEST: usize = 400;

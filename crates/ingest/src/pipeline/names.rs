@@ -15,7 +15,7 @@ use weir_store::{Error, Store, definitions};
 
 use super::facts::Facts;
 use super::updates::{self, Updates};
-use crate::capture::AcceptedEvent;
+use weir_capture::AcceptedEvent;
 
 /// Projects whose names are remembered.
 const PROJECTS: usize = 200;

@@ -33,8 +33,8 @@ use super::names::{Named, NamesCache, NewNames};
 use super::people::{Cause, People};
 use super::stretch::{Item, Part};
 use super::updates::Updates;
-use crate::capture::{AcceptedEvent, json};
 use crate::location::{Located, Locations};
+use weir_capture::{AcceptedEvent, json};
 
 /// What all consumers know of what is stored.
 #[derive(Default)]

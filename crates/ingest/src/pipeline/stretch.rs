@@ -11,8 +11,8 @@ use weir_store::{Error, Store, events};
 
 use super::tally::cut;
 use crate::batch::{Batch, BatchError};
-use crate::capture::{AcceptedEvent, DroppedEvent};
 use crate::log::Record;
+use weir_capture::{AcceptedEvent, DroppedEvent};
 
 /// Events that one transaction carries at most.
 pub(super) const EVENTS: usize = 4_000;

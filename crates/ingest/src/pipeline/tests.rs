@@ -12,10 +12,10 @@ use weir_store::{Store, definitions, events, groups, persons, warnings};
 
 use crate::Ingest;
 use crate::batch::Batch;
-use crate::capture::AcceptedEvent;
 use crate::location::Locations;
 use crate::location::tests::places;
 use crate::tests::{POISON, start, start_with, store};
+use weir_capture::AcceptedEvent;
 
 const NOON: i64 = 1_780_000_000_000_000;
 

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::facts::Facts;
-use crate::capture::json::{self, Cursor, Limits};
 use crate::location::Located;
+use weir_capture::json::{self, Cursor, Limits};
 
 /// Bytes of a person's properties beyond which changes are not taken
 /// (ingestion 2.7).

@@ -20,7 +20,7 @@ mod elements;
 mod error;
 mod form;
 mod identity;
-pub(crate) mod json;
+pub mod json;
 mod lz64;
 mod properties;
 mod shape;

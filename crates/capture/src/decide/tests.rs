@@ -5,12 +5,12 @@ use uuid::Uuid;
 use weir_model::outcomes::{DropReason, Warning};
 
 use super::{AcceptedEvent, Context, Decision, DroppedEvent, EVENT_LIMIT, decide};
-use crate::capture::RawEvent;
+use crate::RawEvent;
 
 /// 2026-06-01T10:00:00Z
-pub(in crate::capture) const NOW: i64 = 1_780_308_000_000_000;
+pub(crate) const NOW: i64 = 1_780_308_000_000_000;
 
-pub(in crate::capture) fn context() -> Context {
+pub(crate) fn context() -> Context {
     Context {
         received_at: DateTime::<Utc>::from_timestamp_micros(NOW).unwrap(),
         sent_at: None,
@@ -25,7 +25,7 @@ fn decided(raw: &str, context: &Context) -> Decision {
 }
 
 #[track_caller]
-pub(in crate::capture) fn accepted_in(raw: &str, context: &Context) -> AcceptedEvent {
+pub(crate) fn accepted_in(raw: &str, context: &Context) -> AcceptedEvent {
     match decided(raw, context) {
         Decision::Accept(event) => event,
         Decision::Drop(event) => unreachable!("{raw} was dropped: {event:?}"),
@@ -33,7 +33,7 @@ pub(in crate::capture) fn accepted_in(raw: &str, context: &Context) -> AcceptedE
 }
 
 #[track_caller]
-pub(in crate::capture) fn accepted(raw: &str) -> AcceptedEvent {
+pub(crate) fn accepted(raw: &str) -> AcceptedEvent {
     accepted_in(raw, &context())
 }
 
@@ -312,7 +312,7 @@ fn any_event() -> impl Strategy<Value = String> {
         "other",
     ];
     let value = prop_oneof![
-        crate::capture::json::tests::any_json().prop_map(|value| value.to_string()),
+        crate::json::tests::any_json().prop_map(|value| value.to_string()),
         prop::sample::select(vec![
             "null",
             "\"\"",

@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::{BODY_LIMIT, CapturePath, CaptureRequest, decode};
-use crate::capture::CaptureError;
+use crate::CaptureError;
 
 /// Its base64 holds both `+` and `/`.
 const JSON: &str = r#"{"api_key":"phc_a","event":"ñ>>>???~~~ü","distinct_id":"d"}"#;
@@ -297,7 +297,7 @@ proptest! {
     }
 
     #[test]
-    fn text_that_is_json_arrives_unchanged(value in crate::capture::json::tests::any_json()) {
+    fn text_that_is_json_arrives_unchanged(value in crate::json::tests::any_json()) {
         let text = format!("[{value}]");
         for body in [text.clone().into_bytes(), gzip(&text), base64(&text).into_bytes()] {
             prop_assert_eq!(text_of(post(body)).unwrap(), text.clone());

@@ -4,9 +4,9 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use weir_model::outcomes::{DropReason, Warning};
 
-use crate::capture::Decision;
-use crate::capture::json;
-use crate::capture::shape::{RawEvent, present};
+use crate::Decision;
+use crate::json;
+use crate::shape::{RawEvent, present};
 
 /// What became of the events of a request, by uuid as sent. Serializes to the
 /// body of the answer.

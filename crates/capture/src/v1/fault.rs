@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 
-use crate::capture::CaptureError;
-use crate::capture::decode::BODY_LIMIT;
+use crate::CaptureError;
+use crate::decode::BODY_LIMIT;
 
 /// A refusal of the whole request. Faults of single events are no errors: they
-/// become a [`Decision::Drop`](crate::capture::Decision::Drop).
+/// become a [`Decision::Drop`](crate::Decision::Drop).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The key is missing or malformed, or the body is too large: the same on

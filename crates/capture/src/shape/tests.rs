@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{RawEvent, shape};
-use crate::capture::{CaptureError, Payload};
+use crate::{CaptureError, Payload};
 
 fn payload(text: &str) -> Payload {
     Payload::from_text(text.to_owned())
@@ -171,14 +171,14 @@ fn keys() {
 #[test]
 fn marks_of_the_batch() {
     let from_query = |text: &str| {
-        let request = crate::capture::CaptureRequest {
-            path: crate::capture::CapturePath::E,
+        let request = crate::CaptureRequest {
+            path: crate::CapturePath::E,
             query: Some("_=1780308303000"),
             content_type: None,
             content_encoding: None,
             body: text.to_owned().into(),
         };
-        crate::capture::decode(request).unwrap()
+        crate::decode(request).unwrap()
     };
     // 2026-06-01T10:00:00Z from the body, 10:05:03 from the query.
     let (body, query) = (Some(1_780_308_000_000), Some(1_780_308_303_000));
@@ -246,7 +246,7 @@ proptest! {
     }
 
     #[test]
-    fn any_json_is_judged(value in crate::capture::json::tests::any_json()) {
+    fn any_json_is_judged(value in crate::json::tests::any_json()) {
         let _ = shape(&payload(&value.to_string()));
         let batch = format!(r#"{{"api_key":"k","batch":{value}}}"#);
         let outcome = outcome(&batch);

@@ -1,8 +1,8 @@
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::capture::Context;
-use crate::capture::decide::tests::{NOW, accepted, accepted_in, context};
+use crate::Context;
+use crate::decide::tests::{NOW, accepted, accepted_in, context};
 
 #[test]
 fn sent_uuids() {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use weir_model::outcomes::{DropReason, Warning};
 
 use super::{Encoding, Fault, Headers, Library, Results, decide, shape, unpack};
-use crate::capture::decide::tests::{NOW, context};
-use crate::capture::{BODY_LIMIT, CaptureError, Context, Decision, Payload, RawEvent};
+use crate::decide::tests::{NOW, context};
+use crate::{BODY_LIMIT, CaptureError, Context, Decision, Payload, RawEvent};
 
 const UUID: &str = "880f267e-6093-4048-93c9-55f9b0a7978d";
 const LIBRARY: Library<'static> = Library { name: "posthog-python", version: "7.91.1" };
@@ -403,7 +403,7 @@ proptest! {
                     "options", "properties", "$set", "offset",
                 ]),
                 prop_oneof![
-                    crate::capture::json::tests::any_json().prop_map(|value| value.to_string()),
+                    crate::json::tests::any_json().prop_map(|value| value.to_string()),
                     Just("\"2026-06-01T09:00:00Z\"".to_owned()),
                     Just("{\"cookieless_mode\":\"\\ud83e\",\"product_tour_id\":1}".to_owned()),
                     Just("{\"\\u0000\":1}".to_owned()),

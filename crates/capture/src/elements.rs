@@ -184,7 +184,7 @@ fn push_escaped(chain: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::chain_of;
-    use crate::capture::decide::tests::accepted;
+    use crate::decide::tests::accepted;
 
     #[test]
     fn lists_become_the_text_that_newer_libraries_send() {

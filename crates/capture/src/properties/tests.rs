@@ -1,7 +1,7 @@
 use weir_model::outcomes::Warning;
 
-use crate::capture::Context;
-use crate::capture::decide::tests::{accepted, accepted_in, context};
+use crate::Context;
+use crate::decide::tests::{accepted, accepted_in, context};
 
 #[test]
 fn properties_stay_as_sent() {

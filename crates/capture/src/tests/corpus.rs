@@ -15,7 +15,7 @@ use bytes::Bytes;
 use self::outcomes::{check_payload, check_request};
 use self::variants::Dice;
 use super::gzip;
-use crate::capture::{CapturePath, CaptureRequest, Payload, decode};
+use crate::{CapturePath, CaptureRequest, Payload, decode};
 
 /// Variants of each file.
 const ROUNDS: usize = 500;
@@ -111,7 +111,7 @@ fn every_event_has_a_documented_outcome() {
 #[test]
 fn unpacking_is_bounded_in_memory() {
     let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "capture::tests::corpus::measured_alone", "--ignored", "--nocapture"])
+        .args(["--exact", "tests::corpus::measured_alone", "--ignored", "--nocapture"])
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&child.stdout);
@@ -122,7 +122,7 @@ fn unpacking_is_bounded_in_memory() {
 #[test]
 #[ignore = "started by unpacking_is_bounded_in_memory"]
 fn measured_alone() {
-    use crate::capture::BODY_LIMIT;
+    use crate::BODY_LIMIT;
 
     /// Bytes of memory, by a name of `/proc/self/status`.
     fn memory(name: &str) -> usize {

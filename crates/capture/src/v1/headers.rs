@@ -9,9 +9,9 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::fault::Fault;
-use crate::capture::CaptureError;
-use crate::capture::shape::valid_token;
-use crate::capture::time;
+use crate::CaptureError;
+use crate::shape::valid_token;
+use crate::time;
 
 const AUTHORIZATION: &str = "Authorization";
 const CONTENT_TYPE: &str = "Content-Type";

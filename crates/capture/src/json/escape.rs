@@ -6,7 +6,7 @@ use memchr::memchr;
 
 /// The text inside a JSON string, from between its quotes. NUL and halves of
 /// pairs become U+FFFD.
-pub(crate) fn unescape(raw: &str) -> Cow<'_, str> {
+pub fn unescape(raw: &str) -> Cow<'_, str> {
     if memchr(b'\\', raw.as_bytes()).is_none() {
         return Cow::Borrowed(raw);
     }
@@ -21,13 +21,13 @@ pub(crate) fn unescape(raw: &str) -> Cow<'_, str> {
 }
 
 /// The text of a JSON value if it is a string.
-pub(crate) fn string(value: &str) -> Option<Cow<'_, str>> {
+pub fn string(value: &str) -> Option<Cow<'_, str>> {
     value.strip_prefix('"')?.strip_suffix('"').map(unescape)
 }
 
 /// The same JSON with U+FFFD for every escape that stands for NUL or for half
 /// of a pair.
-pub(crate) fn repair(json: &str) -> String {
+pub fn repair(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for piece in Pieces(json) {
         match piece {
@@ -40,7 +40,7 @@ pub(crate) fn repair(json: &str) -> String {
 }
 
 /// Appends `text` as a JSON string.
-pub(crate) fn push_string(out: &mut String, text: &str) {
+pub fn push_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {

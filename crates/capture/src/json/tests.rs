@@ -129,7 +129,7 @@ fn adding_a_member() {
 }
 
 /// JSON with all kinds of names, texts and numbers, a few levels deep.
-pub(in crate::capture) fn any_json() -> impl Strategy<Value = Value> {
+pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

@@ -5,8 +5,8 @@ use chrono::{DateTime, Datelike, Utc};
 use serde::de::IgnoredAny;
 use weir_model::outcomes::DropReason;
 
-use crate::capture::json::{Cursor, Limits};
-use crate::capture::{
+use crate::json::{Cursor, Limits};
+use crate::{
     AcceptedEvent, BODY_LIMIT, Batch, CaptureError, CapturePath, CaptureRequest, Context, Decision,
     DroppedEvent, EVENT_LIMIT, Payload, RawEvent, decide, decode, shape, v1,
 };

@@ -17,11 +17,11 @@ use std::ops::Range;
 use memchr::memchr2;
 
 use escape::Escape;
-pub(crate) use escape::{push_string, repair, string, unescape};
+pub use escape::{push_string, repair, string, unescape};
 
 /// Why a walk stopped early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// More nested objects and lists than allowed.
     TooDeep,
     /// More members, over all levels, than allowed.
@@ -32,7 +32,7 @@ pub(crate) enum Fault {
 
 /// How much a walk accepts (ingestion 2.7).
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Nested objects and lists; the outermost one counts as 1.
     depth: usize,
     /// Members over all levels.
@@ -41,14 +41,14 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// What one event may hold.
-    pub(crate) const EVENT: Self = Self { depth: 64, keys: 10_000 };
+    pub const EVENT: Self = Self { depth: 64, keys: 10_000 };
     /// For look-ups in text whose limits are judged elsewhere.
-    pub(crate) const NONE: Self = Self { depth: usize::MAX, keys: usize::MAX };
+    pub const NONE: Self = Self { depth: usize::MAX, keys: usize::MAX };
 }
 
 /// The name of a member, decoded only when asked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Key<'a> {
+pub struct Key<'a> {
     /// Between the quotes, as sent.
     raw: &'a str,
     escaped: bool,
@@ -56,14 +56,14 @@ pub(crate) struct Key<'a> {
 
 impl<'a> Key<'a> {
     /// The name itself.
-    pub(crate) fn text(self) -> Cow<'a, str> {
+    pub fn text(self) -> Cow<'a, str> {
         if self.escaped { unescape(self.raw) } else { Cow::Borrowed(self.raw) }
     }
 }
 
 /// A position in JSON text, moving forward only.
 #[derive(Debug)]
-pub(crate) struct Cursor<'a> {
+pub struct Cursor<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
@@ -74,7 +74,7 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the first value of `text`.
-    pub(crate) fn new(text: &'a str, limits: Limits) -> Self {
+    pub fn new(text: &'a str, limits: Limits) -> Self {
         let mut cursor = Self { text, at: 0, depth: 0, keys: 0, limits, needs_repair: false };
         cursor.skip_blanks();
         cursor
@@ -82,18 +82,18 @@ impl<'a> Cursor<'a> {
 
     /// Whether an escape passed so far stands for NUL or for half of a
     /// surrogate pair, which no stored text can hold.
-    pub(crate) fn needs_repair(&self) -> bool {
+    pub fn needs_repair(&self) -> bool {
         self.needs_repair
     }
 
     /// Whether the value ahead is an object.
-    pub(crate) fn at_object(&self) -> bool {
+    pub fn at_object(&self) -> bool {
         self.peek() == Some(b'{')
     }
 
     /// Walks the object ahead. `member` is called at every value and has to
     /// take it with one of the methods of this type.
-    pub(crate) fn object(
+    pub fn object(
         &mut self,
         mut member: impl FnMut(Key<'a>, &mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
 
     /// Walks the list ahead. `element` is called at every value and has to take
     /// it with one of the methods of this type.
-    pub(crate) fn list(
+    pub fn list(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
@@ -137,13 +137,13 @@ impl<'a> Cursor<'a> {
 
     /// Goes into the list ahead. Then [`Cursor::at_element`] and a method that
     /// takes a value alternate.
-    pub(crate) fn enter_list(&mut self) -> Result<(), Fault> {
+    pub fn enter_list(&mut self) -> Result<(), Fault> {
         self.expect(b'[')?;
         self.descend()
     }
 
     /// Goes to the next value of a list; `false` at its end.
-    pub(crate) fn at_element(&mut self) -> Result<bool, Fault> {
+    pub fn at_element(&mut self) -> Result<bool, Fault> {
         loop {
             self.skip_blanks();
             match self.peek() {
@@ -159,7 +159,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the value ahead and gives its text.
-    pub(crate) fn value(&mut self) -> Result<&'a str, Fault> {
+    pub fn value(&mut self) -> Result<&'a str, Fault> {
         let range = self.range()?;
         self.slice(range)
     }
@@ -167,7 +167,7 @@ impl<'a> Cursor<'a> {
     /// Takes the value ahead and tells where in the text it stands.
     ///
     /// No recursion: depth costs a counter, not stack.
-    pub(crate) fn range(&mut self) -> Result<Range<usize>, Fault> {
+    pub fn range(&mut self) -> Result<Range<usize>, Fault> {
         let from = self.at;
         match self.peek() {
             Some(b'"') => {
@@ -269,7 +269,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// The object with one more member at its end.
-pub(crate) fn with_member(object: &str, key: &str, value: &str) -> String {
+pub fn with_member(object: &str, key: &str, value: &str) -> String {
     let body = object.trim_end().strip_suffix('}').unwrap_or(object);
     let mut out = String::with_capacity(object.len() + key.len() + value.len() + 6);
     out.push_str(body);
@@ -284,7 +284,7 @@ pub(crate) fn with_member(object: &str, key: &str, value: &str) -> String {
 }
 
 /// The object without the members of this name, and the text of the last of them.
-pub(crate) fn take_member<'a>(object: &'a str, name: &str) -> Result<(String, &'a str), Fault> {
+pub fn take_member<'a>(object: &'a str, name: &str) -> Result<(String, &'a str), Fault> {
     let mut out = String::with_capacity(object.len());
     let mut taken = "null";
     Cursor::new(object, Limits::NONE).object(|key, cursor| {
@@ -301,7 +301,7 @@ pub(crate) fn take_member<'a>(object: &'a str, name: &str) -> Result<(String, &'
 }
 
 /// The object without the members of these names.
-pub(crate) fn without_members(object: &str, names: &[&str]) -> Result<String, Fault> {
+pub fn without_members(object: &str, names: &[&str]) -> Result<String, Fault> {
     let mut out = String::with_capacity(object.len());
     Cursor::new(object, Limits::NONE).object(|key, cursor| {
         let value = cursor.value()?;
@@ -328,7 +328,7 @@ fn push_member(out: &mut String, key: Key<'_>, value: &str) {
 ///
 /// # Errors
 /// The limits of an event apply.
-pub(crate) fn canonical(json: &str) -> Result<String, Fault> {
+pub fn canonical(json: &str) -> Result<String, Fault> {
     let mut out = String::with_capacity(json.len());
     push_canonical(&mut out, &mut Cursor::new(json, Limits::EVENT))?;
     Ok(out)
