@@ -14,7 +14,9 @@ use weir_bench::weir::{Instance, Weir};
 
 use crate::Check;
 use crate::ledger::distinct_id;
-use crate::sending::{Shared, lock, setting};
+use crate::people::Beings;
+use crate::sending::{Shared, capture, lock, setting};
+use crate::stories;
 
 /// For everything acknowledged to become readable, also in a build without
 /// optimisation.
@@ -32,6 +34,8 @@ pub(crate) struct Checks {
     pub(crate) twice: Check,
     pub(crate) content: Check,
     pub(crate) settings: Check,
+    /// What the events make.
+    pub(crate) beings: Beings,
     /// How many events were readable at the last comparison.
     pub(crate) readable: usize,
 }
@@ -43,6 +47,7 @@ impl Checks {
             twice: Check::new("no event is there twice"),
             content: Check::new("every event is as it was sent, and nothing else is there"),
             settings: Check::new("every acknowledged change of a setting is there"),
+            beings: Beings::new(),
             readable: 0,
         }
     }
@@ -87,13 +92,14 @@ impl Checks {
     ) -> Result<()> {
         drained(weir, instance, ledger).await?;
         let mut api = Api::open(weir.address, instance).await?;
+        let types = self.beings.compare(&mut api, ledger).await?;
         let mut found: HashMap<Uuid, u32> = HashMap::new();
         let mut next = Some("?limit=1000".to_owned());
         while let Some(query) = next {
             let page = api.events(&query).await?;
             for event in &page.results {
                 *found.entry(event.uuid).or_default() += 1;
-                self.look_at(event, ledger);
+                self.look_at(event, &types, ledger);
             }
             next = page.next;
         }
@@ -124,20 +130,44 @@ impl Checks {
         Ok(())
     }
 
-    fn look_at(&mut self, event: &EventRow, ledger: &Shared) {
+    /// Compares an event with what was sent. `types`: names of the group types.
+    fn look_at(&mut self, event: &EventRow, types: &[String], ledger: &Shared) {
         #[derive(Deserialize)]
         struct Properties {
             number: u64,
         }
-        let Some(number) = lock(ledger).number(event.uuid) else {
-            return self.content.fail(format!("{} ({}) was never sent", event.uuid, event.event));
+        let (number, told) = {
+            let ledger = lock(ledger);
+            let Some(number) = ledger.number(event.uuid) else {
+                return self
+                    .content
+                    .fail(format!("{} ({}) was never sent", event.uuid, event.event));
+            };
+            (number, ledger.told(number))
         };
-        let properties: Option<Properties> = serde_json::from_str(event.properties.get()).ok();
-        let same = event.event == "crash test"
-            && event.distinct_id == distinct_id(number)
-            && properties.is_some_and(|properties| properties.number == number);
+        let text = event.properties.get();
+        let same = match told {
+            Some(told) => {
+                let mut found: stories::Properties = serde_json::from_str(text).unwrap_or_default();
+                // The address that it came from is added.
+                found.remove("$ip");
+                let expected = stories::processed(told.properties, types);
+                event.event == told.event
+                    && event.distinct_id == told.distinct_id
+                    && found == expected
+            }
+            None => {
+                let properties: Option<Properties> = serde_json::from_str(text).ok();
+                event.event == "crash test"
+                    && event.distinct_id == distinct_id(number)
+                    && properties.is_some_and(|properties| properties.number == number)
+            }
+        };
         if !same {
-            self.content.fail(format!("event {number}, {}, is not as it was sent", event.uuid));
+            self.content.fail(format!(
+                "event {number}, {}, is not as it was sent: {} of {} with {text}",
+                event.uuid, event.event, event.distinct_id
+            ));
         }
     }
 }
@@ -154,12 +184,8 @@ async fn drained(weir: &Weir, instance: &Instance, ledger: &Shared) -> Result<()
             let uuids: Vec<Uuid> = numbers.iter().map(|number| ledger.uuid(*number)).collect();
             (numbers, body, uuids)
         };
-        let text = format!(
-            "POST /batch/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
         let mut connection = Connection::open(weir.address).await?;
-        let status = connection.send(text.as_bytes()).await?.status;
+        let status = connection.send(&capture("/batch/", &body)).await?.status;
         ensure!(status == 200, "the last events were answered with {status}");
         lock(ledger).acknowledge(&numbers);
         let mut api = Api::open(weir.address, instance).await?;

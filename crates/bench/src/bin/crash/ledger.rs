@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use serde_json::json;
 use uuid::Uuid;
 use weir_bench::clock::{self, TIME};
 use weir_bench::events::{People, Source};
+
+use crate::stories::{self, Story, Told};
 
 /// What the sender knows about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +19,18 @@ pub(crate) enum State {
     Acknowledged,
 }
 
+/// What an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One of many about one of some people.
+    Plain,
+    /// So many-eth of a story.
+    Story(Story, usize),
+    /// Told when the counter reached a number; one of two. Sent once only: after
+    /// a later one it would count back.
+    Count(u64, usize),
+}
+
 /// All events of a run.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -23,6 +38,9 @@ pub(crate) struct Ledger {
     /// Uuids of events that must be dropped.
     never: Source,
     states: Vec<State>,
+    kinds: Vec<Kind>,
+    /// First events of the stories, by their number.
+    stories: Vec<u64>,
     by_uuid: HashMap<Uuid, u64>,
     /// Requests whose outcome is not known; clients send them again.
     unsure: Vec<Vec<u64>>,
@@ -31,6 +49,9 @@ pub(crate) struct Ledger {
     /// Highest number of the setting that was tried and that was acknowledged.
     pub(crate) setting_tried: u64,
     pub(crate) setting_kept: u64,
+    /// The same for the counter.
+    pub(crate) count_tried: u64,
+    pub(crate) count_kept: u64,
 }
 
 impl Ledger {
@@ -39,22 +60,69 @@ impl Ledger {
             source: Source::new(seed, People::New),
             never: Source::new(!seed, People::New),
             states: Vec::new(),
+            kinds: Vec::new(),
+            stories: Vec::new(),
             by_uuid: HashMap::new(),
             unsure: Vec::new(),
             surprises: Vec::new(),
             setting_tried: 0,
             setting_kept: 0,
+            count_tried: 0,
+            count_kept: 0,
         }
     }
 
     /// Numbers of new events.
     pub(crate) fn take(&mut self, count: u64) -> Vec<u64> {
-        let numbers: Vec<u64> = self.source.take(count).collect();
-        for number in &numbers {
-            self.states.push(State::Unsure);
-            self.by_uuid.insert(self.source.uuid(*number), *number);
-        }
-        numbers
+        (0..count).filter_map(|_| self.add(Kind::Plain)).collect()
+    }
+
+    /// Numbers of the events of a new story.
+    pub(crate) fn take_story(&mut self) -> Vec<u64> {
+        let story = Story(self.stories.len() as u64);
+        self.stories.push(self.len());
+        let parts = 0..story.told().len();
+        parts.filter_map(|part| self.add(Kind::Story(story, part))).collect()
+    }
+
+    /// Counts up: the number that is reached, and those of the events that tell.
+    pub(crate) fn take_count(&mut self) -> (u64, Vec<u64>) {
+        self.count_tried += 1;
+        let count = self.count_tried;
+        let parts = 0..stories::count(count).len();
+        (count, parts.filter_map(|part| self.add(Kind::Count(count, part))).collect())
+    }
+
+    fn add(&mut self, kind: Kind) -> Option<u64> {
+        let number = self.source.take(1).next()?;
+        self.states.push(State::Unsure);
+        self.kinds.push(kind);
+        self.by_uuid.insert(self.source.uuid(number), number);
+        Some(number)
+    }
+
+    /// What an event is.
+    pub(crate) fn kind(&self, number: u64) -> Kind {
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        self.kinds.get(index).copied().unwrap_or(Kind::Plain)
+    }
+
+    /// Whether an event may be sent once more at any time.
+    pub(crate) fn is_repeatable(&self, number: u64) -> bool {
+        !matches!(self.kind(number), Kind::Count(..))
+    }
+
+    /// All stories, each with whether all of it was acknowledged.
+    pub(crate) fn stories(&self) -> impl Iterator<Item = (Story, bool)> + '_ {
+        (0..).zip(&self.stories).map(|(number, first)| {
+            let story = Story(number);
+            let from = usize::try_from(*first).unwrap_or(usize::MAX);
+            let parts = from..from.saturating_add(story.told().len());
+            let states = self.states.get(parts).unwrap_or_default();
+            let is_whole =
+                !states.is_empty() && states.iter().all(|state| *state == State::Acknowledged);
+            (story, is_whole)
+        })
     }
 
     /// How many events there are.
@@ -125,22 +193,44 @@ impl Ledger {
     fn event(&self, number: u64) -> String {
         let mut time = [0; TIME];
         clock::write_time(clock::micros(), &mut time);
+        let time = String::from_utf8_lossy(&time);
+        if let Some(told) = self.told(number) {
+            return json!({
+                "event": told.event,
+                "uuid": self.uuid(number),
+                "distinct_id": told.distinct_id,
+                "timestamp": time,
+                "properties": told.properties,
+            })
+            .to_string();
+        }
         let set = if number.is_multiple_of(5) {
             format!(r#","$set":{{"last":{number}}}"#)
         } else {
             String::new()
         };
         format!(
-            r#"{{"event":"crash test","uuid":"{}","distinct_id":"{}","timestamp":"{}","properties":{{"number":{number},"text":"{}"{set}}}}}"#,
+            r#"{{"event":"crash test","uuid":"{}","distinct_id":"{}","timestamp":"{time}","properties":{{"number":{number},"text":"{}"{set}}}}}"#,
             self.uuid(number),
             distinct_id(number),
-            String::from_utf8_lossy(&time),
             "some words to make it longer, ".repeat(1 + usize::try_from(number % 20).unwrap_or(0)),
         )
     }
+
+    /// An event that is part of something; `None`: a plain one.
+    pub(crate) fn told(&self, number: u64) -> Option<Told> {
+        match self.kind(number) {
+            Kind::Plain => None,
+            Kind::Story(story, part) => story.told().into_iter().nth(part),
+            Kind::Count(count, part) => stories::count(count).into_iter().nth(part),
+        }
+    }
 }
 
-/// Whom event `number` is about.
+/// How the distinct ids of plain events begin.
+pub(crate) const PEOPLE: &str = "user-";
+
+/// Whom plain event `number` is about.
 pub(crate) fn distinct_id(number: u64) -> String {
-    format!("user-{}", number % 700)
+    format!("{PEOPLE}{}", number % 700)
 }

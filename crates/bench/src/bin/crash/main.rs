@@ -7,9 +7,11 @@
 
 mod compare;
 mod ledger;
+mod people;
 mod sending;
 mod service;
 mod store;
+mod stories;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -40,6 +42,10 @@ struct Run {
     /// How often to kill it
     #[arg(long, default_value_t = 20, value_name = "N")]
     cycles: u32,
+    /// New events of a cycle, about: the default is what a build without
+    /// optimisation stores soon
+    #[arg(long, default_value_t = 1_000, value_name = "N", conflicts_with = "store")]
+    events: u64,
     /// Seed of all that is random [default: of the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -92,7 +98,10 @@ fn main() -> Result<ExitCode> {
     let place = cli.run.directory.clone().unwrap_or_else(std::env::temp_dir);
     let directory = tempfile::Builder::new().prefix("weir-crash-").tempdir_in(place)?;
     let checks = match &cli.run.weir {
-        Some(binary) => service::run(binary, directory.path(), cli.run.cycles, seed),
+        Some(binary) => {
+            let load = service::Load { cycles: cli.run.cycles, events: cli.run.events, seed };
+            service::run(binary, directory.path(), load)
+        }
         None => store::run(directory.path(), cli.run.cycles, seed),
     };
     let failed = match &checks {

@@ -1,5 +1,6 @@
 //! Clients of the service: they send until it goes away.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,13 +16,11 @@ use crate::ledger::Ledger;
 /// Connections that send events.
 const SENDERS: u64 = 6;
 /// Events of a batch.
-const BATCH: u64 = 200;
+const BATCH: u64 = 60;
 /// Longest pause of a sender between two requests.
 const PAUSE: Duration = Duration::from_millis(30);
 /// An answer takes no longer while the service lives.
 const ANSWER: Duration = Duration::from_secs(30);
-/// New events of one cycle: what a build without optimisation stores soon.
-const PER_CYCLE: u64 = 4_000;
 
 /// The ledger, shared by all clients. Locked for single changes only.
 pub(crate) type Shared = Arc<Mutex<Ledger>>;
@@ -30,10 +29,16 @@ pub(crate) type Shared = Arc<Mutex<Ledger>>;
 pub(crate) struct Clients(JoinSet<()>);
 
 impl Clients {
-    /// Starts them.
-    pub(crate) fn start(weir: &Weir, instance: &Instance, ledger: &Shared, seed: u64) -> Self {
+    /// Starts them, to send some `events` new events.
+    pub(crate) fn start(
+        weir: &Weir,
+        instance: &Instance,
+        ledger: &Shared,
+        events: u64,
+        seed: u64,
+    ) -> Self {
         let mut clients = JoinSet::new();
-        let most = lock(ledger).len() + PER_CYCLE;
+        let most = lock(ledger).len() + events;
         for index in 0..SENDERS {
             let sender = Sender {
                 weir: weir.clone(),
@@ -41,10 +46,12 @@ impl Clients {
                 ledger: Arc::clone(ledger),
                 random: Random::new(seed * 31 + index),
                 most,
+                story: VecDeque::new(),
             };
             clients.spawn(sender.run());
         }
         clients.spawn(change_setting(weir.clone(), instance.clone(), Arc::clone(ledger)));
+        clients.spawn(count_up(weir.clone(), instance.clone(), Arc::clone(ledger)));
         Self(clients)
     }
 
@@ -65,6 +72,8 @@ struct Sender {
     ledger: Shared,
     random: Random,
     most: u64,
+    /// What is left to be told of a story, request by request.
+    story: VecDeque<Vec<u64>>,
 }
 
 /// What came of a request, and what is odd about it.
@@ -80,12 +89,7 @@ impl Sender {
         let Ok(mut connection) = Connection::open(self.weir.address).await else { return };
         loop {
             let (numbers, path, body) = self.next();
-            let text = format!(
-                "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
-                 Content-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
-            let answer = timeout(ANSWER, connection.send(text.as_bytes())).await;
+            let answer = timeout(ANSWER, connection.send(&capture(path, &body))).await;
             let told = match answer {
                 Ok(Ok(answer)) if answer.status == 200 => Told::Kept,
                 Ok(Ok(answer)) if answer.status == 503 => Told::Refused(None),
@@ -104,7 +108,7 @@ impl Sender {
     }
 
     /// Writes down what came of a request; tells whether to go on.
-    fn note(&self, numbers: Vec<u64>, told: Told) -> bool {
+    fn note(&mut self, numbers: Vec<u64>, told: Told) -> bool {
         let mut ledger = lock(&self.ledger);
         match told {
             Told::Kept => {
@@ -119,6 +123,7 @@ impl Sender {
             Told::Nothing(surprise) => {
                 ledger.surprises.extend(surprise);
                 ledger.leave_unsure(numbers);
+                self.story.drain(..).for_each(|numbers| ledger.leave_unsure(numbers));
                 false
             }
         }
@@ -128,6 +133,19 @@ impl Sender {
     fn next(&mut self) -> (Vec<u64>, &'static str, String) {
         let mut ledger = lock(&self.ledger);
         let historical = self.random.one_in(6);
+        let known = ledger.len();
+        let spent = known >= self.most;
+        if self.story.is_empty() && self.random.one_in(8) && !spent {
+            let numbers = ledger.take_story();
+            self.story = match self.random.one_in(3) {
+                true => VecDeque::from([numbers]),
+                false => numbers.into_iter().map(|number| vec![number]).collect(),
+            };
+        }
+        if let Some(numbers) = self.story.pop_front() {
+            let body = ledger.batch(&self.key, &numbers, historical, 0);
+            return (numbers, "/batch/", body);
+        }
         // What had no answer is sent again, mostly.
         if self.random.one_in(2)
             && let Some(numbers) = ledger.take_unsure()
@@ -135,13 +153,12 @@ impl Sender {
             let body = ledger.batch(&self.key, &numbers, historical, 0);
             return (numbers, "/batch/", body);
         }
-        let known = ledger.len();
-        let spent = known >= self.most;
         if self.random.one_in(10) && !spent {
             let mut numbers = ledger.take(BATCH);
             // Some that were sent before, one twice in the same request.
             for _ in 0..self.random.below(8) {
-                numbers.push(self.random.below(known.max(1)));
+                let number = self.random.below(known.max(1));
+                numbers.extend(Some(number).filter(|number| ledger.is_repeatable(*number)));
             }
             if let Some(first) = numbers.first().copied() {
                 numbers.push(first);
@@ -150,11 +167,53 @@ impl Sender {
             return (numbers, "/batch/", body);
         }
         let again = known > 0 && (spent || self.random.one_in(8));
-        let numbers = if again { vec![self.random.below(known)] } else { ledger.take(1) };
+        let number = self.random.below(known.max(1));
+        let numbers = match again && ledger.is_repeatable(number) {
+            true => vec![number],
+            false => ledger.take(1),
+        };
         let number = numbers.first().copied().unwrap_or(0);
         let body = ledger.single(&self.key, number);
         (numbers, "/capture/", body)
     }
+}
+
+/// Counts up a property of a person and one of a group, one request after the
+/// other.
+async fn count_up(weir: Weir, instance: Instance, ledger: Shared) {
+    let Ok(mut connection) = Connection::open(weir.address).await else { return };
+    loop {
+        let (count, numbers, body) = {
+            let mut ledger = lock(&ledger);
+            let (count, numbers) = ledger.take_count();
+            let body = ledger.batch(&instance.project_api_key, &numbers, false, 0);
+            (count, numbers, body)
+        };
+        match timeout(ANSWER, connection.send(&capture("/batch/", &body))).await {
+            Ok(Ok(answer)) if answer.status == 200 => {
+                let mut ledger = lock(&ledger);
+                ledger.count_kept = count;
+                ledger.acknowledge(&numbers);
+            }
+            Ok(Ok(answer)) if answer.status == 503 => {}
+            Ok(Ok(answer)) => {
+                let fault = format!("counting was answered with {}", answer.status);
+                lock(&ledger).surprises.push(fault);
+            }
+            Ok(Err(_)) | Err(_) => return,
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// The text of a request with events.
+pub(crate) fn capture(path: &str, body: &str) -> Vec<u8> {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
 }
 
 /// Renames the organization, counting up.

@@ -29,10 +29,19 @@ const WORKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 /// All events are compared after so many cycles.
 const COMPARE_EVERY: u32 = 5;
 
+/// How much is done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) cycles: u32,
+    /// New events of a cycle, about.
+    pub(crate) events: u64,
+    pub(crate) seed: u64,
+}
+
 /// Runs the cycles.
-pub(crate) fn run(binary: &Path, directory: &Path, cycles: u32, seed: u64) -> Result<Vec<Check>> {
+pub(crate) fn run(binary: &Path, directory: &Path, load: Load) -> Result<Vec<Check>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(until_told(kill_cycles(binary, directory, cycles, seed)))
+    runtime.block_on(until_told(kill_cycles(binary, directory, load)))
 }
 
 /// The service between its kills.
@@ -49,12 +58,8 @@ struct Patient {
     checks: Checks,
 }
 
-async fn kill_cycles(
-    binary: &Path,
-    directory: &Path,
-    cycles: u32,
-    seed: u64,
-) -> Result<Vec<Check>> {
+async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<Check>> {
+    let Load { cycles, events, seed } = load;
     let weir = Weir::new(binary, directory)?;
     let instance = weir.set_up()?;
     let mut patient = Patient {
@@ -77,6 +82,7 @@ async fn kill_cycles(
             &patient.weir,
             &patient.instance,
             &patient.ledger,
+            events,
             seed + u64::from(cycle),
         );
         sleep(works).await;
@@ -208,15 +214,18 @@ impl Patient {
         say(&format!(
             "{cycles} cycles, {early} of them killed again during or right after recovery; \
              {} sent, {} acknowledged, {} readable; missing {}, twice {}; \
-             {} starts, the longest took {} ms",
+             {}; {} starts, the longest took {} ms",
             ledger.len(),
             ledger.acknowledged().count(),
             checks.readable,
             checks.missing.faults.len(),
             checks.twice.faults.len(),
+            checks.beings,
             restarts.len(),
             longest.as_millis()
         ));
-        vec![checks.missing, checks.twice, checks.content, checks.settings, restart, faults]
+        let events = [checks.missing, checks.twice, checks.content];
+        let beings = checks.beings.into_checks();
+        events.into_iter().chain(beings).chain([checks.settings, restart, faults]).collect()
     }
 }

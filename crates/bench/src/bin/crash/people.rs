@@ -1,0 +1,281 @@
+//! Comparing what events make: persons, groups and group types.
+//!
+//! What was acknowledged must be there completely. What was not may have come
+//! about as far as its events are there, but nothing may be there twice.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use anyhow::Result;
+use serde::Deserialize;
+use serde_json::Value;
+use weir_bench::api::Api;
+
+use crate::Check;
+use crate::ledger::{Kind, PEOPLE, distinct_id};
+use crate::sending::{Shared, lock};
+use crate::stories::{COUNTER, Properties, Story};
+
+/// Of so many stories one is also looked up by all its distinct ids.
+const SPOT_CHECK: u64 = 40;
+
+/// What must hold for persons and groups.
+#[derive(Debug)]
+pub(crate) struct Beings {
+    persons: Check,
+    groups: Check,
+    once: Check,
+    counts: Check,
+    /// At the last comparison.
+    tally: Tally,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    stories: usize,
+    whole: usize,
+    persons: usize,
+    groups: usize,
+}
+
+#[derive(Debug, Deserialize)]
+struct PersonRow {
+    id: String,
+    distinct_ids: Vec<String>,
+    is_identified: bool,
+    properties: Properties,
+}
+
+#[derive(Debug, Deserialize)]
+struct GroupRow {
+    group_type: String,
+    group_key: String,
+    group_properties: Properties,
+}
+
+#[derive(Debug, Deserialize)]
+struct TypeRow {
+    group_type: String,
+}
+
+/// All persons, by their distinct ids.
+type Persons<'a> = HashMap<&'a str, &'a PersonRow>;
+/// All groups, by type and key.
+type Groups<'a> = HashMap<(&'a str, &'a str), &'a GroupRow>;
+
+impl Beings {
+    pub(crate) fn new() -> Self {
+        Self {
+            persons: Check::new("every acknowledged story ends in one person, as it was told"),
+            groups: Check::new("every acknowledged group is there, as it was told"),
+            once: Check::new("no distinct id and no group is there twice or out of nothing"),
+            counts: Check::new("of person and group the last acknowledged change is there"),
+            tally: Tally::default(),
+        }
+    }
+
+    pub(crate) fn into_checks(self) -> [Check; 4] {
+        [self.persons, self.groups, self.once, self.counts]
+    }
+
+    /// Compares all persons and groups; gives the names of the group types by
+    /// index. Everything acknowledged must be applied.
+    pub(crate) async fn compare(&mut self, api: &mut Api, ledger: &Shared) -> Result<Vec<String>> {
+        let rows: Vec<PersonRow> = api.all("persons/").await?;
+        let groups: Vec<GroupRow> = api.all("groups/").await?;
+        let types: Vec<TypeRow> = api.of_project("groups_types/", "").await?;
+        let types: Vec<String> = types.into_iter().map(|row| row.group_type).collect();
+        let stories: Vec<(Story, bool)> = lock(ledger).stories().collect();
+
+        let persons = self.persons_once(&rows, stories.len());
+        self.plain_persons(&persons, ledger);
+        let groups = self.groups_once(&groups, &types, &stories);
+        for (story, is_whole) in &stories {
+            if *is_whole {
+                self.person_of(*story, &persons);
+                self.group_of(*story, &groups);
+            }
+        }
+        self.counted(&persons, &groups, ledger);
+        for (story, _) in stories.iter().filter(|(story, whole)| *whole && spot_checked(*story)) {
+            self.by_distinct_id(*story, &persons, api).await?;
+        }
+        self.tally = Tally {
+            stories: stories.len(),
+            whole: stories.iter().filter(|(_, is_whole)| *is_whole).count(),
+            persons: rows.len(),
+            groups: groups.len(),
+        };
+        Ok(types)
+    }
+
+    /// Every distinct id has one person, and no person has those of others.
+    /// `told`: how many stories there are.
+    fn persons_once<'a>(&mut self, rows: &'a [PersonRow], told: usize) -> Persons<'a> {
+        let mut persons = Persons::new();
+        for row in rows {
+            let stories: HashSet<Option<u64>> = row
+                .distinct_ids
+                .iter()
+                .map(|id| Story::of_id(id).map(|Story(number)| number))
+                .collect();
+            let is_mixed = stories.len() > 1;
+            let is_plain_pair = stories.contains(&None) && row.distinct_ids.len() > 1;
+            let is_told = row.distinct_ids.iter().all(|id| is_told(id, told));
+            if row.distinct_ids.is_empty() || is_mixed || is_plain_pair || !is_told {
+                self.once.fail(format!("person {} has {:?}", row.id, row.distinct_ids));
+            }
+            for id in &row.distinct_ids {
+                if let Some(other) = persons.insert(id, row) {
+                    self.once.fail(format!("{id} is of the persons {} and {}", other.id, row.id));
+                }
+            }
+        }
+        persons
+    }
+
+    /// The people of plain events: there if an event of theirs was acknowledged.
+    fn plain_persons(&mut self, persons: &Persons<'_>, ledger: &Shared) {
+        let ledger = lock(ledger);
+        let plain = ledger.acknowledged().filter(|number| ledger.kind(*number) == Kind::Plain);
+        let ids: HashSet<String> = plain.map(distinct_id).collect();
+        for id in ids.iter().filter(|id| !persons.contains_key(id.as_str())) {
+            self.persons.fail(format!("{id} has no person"));
+        }
+        for (id, person) in persons {
+            let last = person.properties.get("last").and_then(Value::as_u64);
+            // The latest cannot be told: senders are many, and repeat themselves.
+            let is_told = last.is_none_or(|number| {
+                number < ledger.len()
+                    && ledger.kind(number) == Kind::Plain
+                    && distinct_id(number) == **id
+            });
+            if !is_told {
+                self.persons.fail(format!("{id} has taken over {last:?}, which it never said"));
+            }
+        }
+    }
+
+    fn groups_once<'a>(
+        &mut self,
+        rows: &'a [GroupRow],
+        types: &[String],
+        stories: &[(Story, bool)],
+    ) -> Groups<'a> {
+        if types.iter().collect::<HashSet<_>>().len() < types.len() {
+            self.once.fail(format!("group types {types:?}"));
+        }
+        let mut groups = HashMap::new();
+        for row in rows {
+            let key = (row.group_type.as_str(), row.group_key.as_str());
+            if groups.insert(key, row).is_some() {
+                self.once.fail(format!("group {key:?} is there twice"));
+            }
+        }
+        let told: Vec<_> = stories.iter().filter_map(|(story, _)| story.group()).collect();
+        let (_, kind, key) = COUNTER;
+        let told: HashSet<(&str, &str)> = told
+            .iter()
+            .map(|group| (group.kind, group.key.as_str()))
+            .chain([(kind, key)])
+            .collect();
+        for key in groups.keys().filter(|key| !told.contains(*key)) {
+            self.once.fail(format!("nobody told of the group {key:?}"));
+        }
+        groups
+    }
+
+    fn person_of(&mut self, story: Story, persons: &Persons<'_>) {
+        let expected = story.person();
+        let first = expected.distinct_ids.first().map(String::as_str).unwrap_or_default();
+        let Some(person) = persons.get(first) else {
+            return self.persons.fail(format!("{story:?}: {first} has no person"));
+        };
+        let mut ids = person.distinct_ids.clone();
+        ids.sort();
+        let mut properties = person.properties.clone();
+        properties.remove("$creator_event_uuid");
+        let same = ids == expected.distinct_ids
+            && person.is_identified == expected.is_identified
+            && properties == expected.properties;
+        if !same {
+            self.persons.fail(format!("{story:?}: {person:?}; expected {expected:?}"));
+        }
+    }
+
+    fn group_of(&mut self, story: Story, groups: &Groups<'_>) {
+        let Some(expected) = story.group() else { return };
+        match groups.get(&(expected.kind, expected.key.as_str())) {
+            Some(found) if found.group_properties == expected.properties => {}
+            found => self.groups.fail(format!("{story:?}: {found:?}; expected {expected:?}")),
+        }
+    }
+
+    /// Changes of one person and of one group, told in order, end with the last.
+    fn counted(&mut self, persons: &Persons<'_>, groups: &Groups<'_>, ledger: &Shared) {
+        let (tried, kept) = {
+            let ledger = lock(ledger);
+            (ledger.count_tried, ledger.count_kept)
+        };
+        if kept == 0 {
+            return;
+        }
+        let (distinct_id, kind, key) = COUNTER;
+        let count = |properties: &Properties| properties.get("count").and_then(Value::as_u64);
+        let person = persons.get(distinct_id).and_then(|person| count(&person.properties));
+        let group = groups.get(&(kind, key)).and_then(|group| count(&group.group_properties));
+        for (what, found) in [("person", person), ("group", group)] {
+            if !found.is_some_and(|found| (kept..=tried).contains(&found)) {
+                self.counts.fail(format!(
+                    "the {what} is at {found:?}; acknowledged: {kept}, tried: {tried}"
+                ));
+            }
+        }
+    }
+
+    /// Every distinct id of a story leads to the same person.
+    async fn by_distinct_id(
+        &mut self,
+        story: Story,
+        persons: &Persons<'_>,
+        api: &mut Api,
+    ) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Page {
+            results: Vec<PersonRow>,
+        }
+        for id in story.person().distinct_ids {
+            let page: Page = api.of_project("persons/", &format!("?distinct_id={id}")).await?;
+            let found: Vec<&str> = page.results.iter().map(|person| person.id.as_str()).collect();
+            let listed: Vec<&str> =
+                persons.get(id.as_str()).iter().map(|person| person.id.as_str()).collect();
+            if found != listed {
+                self.persons.fail(format!("{id} leads to {found:?}, in the list to {listed:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether events may have told of a distinct id.
+fn is_told(id: &str, stories: usize) -> bool {
+    match Story::of_id(id) {
+        Some(Story(number)) => usize::try_from(number).is_ok_and(|number| number < stories),
+        None => id == COUNTER.0 || id.starts_with(PEOPLE),
+    }
+}
+
+fn spot_checked(Story(number): Story) -> bool {
+    // Of every kind of story.
+    number / 4 % SPOT_CHECK == 0
+}
+
+impl fmt::Display for Beings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { stories, whole, persons, groups } = &self.tally;
+        write!(
+            f,
+            "{stories} stories, {whole} of them acknowledged, {persons} persons, {groups} groups"
+        )
+    }
+}

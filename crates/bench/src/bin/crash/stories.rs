@@ -1,0 +1,189 @@
+//! Stories: several events that together make one person or one group.
+//!
+//! Their events may arrive in any order, some more than once, and the end is the
+//! same. So every name of a property is told by one event only.
+//!
+//! What belongs here: what is told, and what must come of it. What does not:
+//! when it is sent, how it is looked up.
+
+use serde_json::{Map, Value, json};
+
+/// Types of the groups of stories; an instance numbers them as they come.
+const GROUP_TYPES: [&str; 3] = ["company", "team", "site"];
+/// Distinct id, group type and group key of what is counted up.
+pub(crate) const COUNTER: (&str, &str, &str) = ("counter", "counter", "all");
+
+/// Properties of an event, a person or a group.
+pub(crate) type Properties = Map<String, Value>;
+
+/// An event to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    pub(crate) event: &'static str,
+    pub(crate) distinct_id: String,
+    pub(crate) properties: Properties,
+}
+
+/// A story, told by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Story(pub(crate) u64);
+
+/// A person that must be there when all of a story was acknowledged.
+#[derive(Debug)]
+pub(crate) struct Person {
+    /// Sorted.
+    pub(crate) distinct_ids: Vec<String>,
+    pub(crate) is_identified: bool,
+    /// Beside those that the service makes.
+    pub(crate) properties: Properties,
+}
+
+/// A group that must be there when all of a story was acknowledged.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) kind: &'static str,
+    pub(crate) key: String,
+    pub(crate) properties: Properties,
+}
+
+impl Story {
+    /// All that is told, in the order in which it happened.
+    pub(crate) fn told(self) -> Vec<Told> {
+        let [user, anonymous, other, other_anonymous] = self.ids();
+        let step = |id: &str, properties| told("step", id, properties);
+        let identify = |id: &str, anonymous: &str, properties: Value| {
+            let mut told = told("$identify", id, properties);
+            told.properties.insert("$anon_distinct_id".to_owned(), anonymous.into());
+            told
+        };
+        match self.0 % 4 {
+            0 => vec![
+                step(&anonymous, json!({"$process_person_profile": false, "$set": {"not": 1}})),
+                step(&anonymous, json!({"$set": {"seen": self.0}})),
+                identify(&user, &anonymous, json!({"$set": {"plan": "pro"}})),
+                step(&user, json!({"$process_person_profile": true, "$set": {"paid": self.0}})),
+                step(&anonymous, json!({"$set_once": {"late": true}})),
+            ],
+            1 => vec![
+                step(&user, json!({"$set": {"a": self.0}})),
+                told("$create_alias", &user, json!({"alias": anonymous, "$set": {"b": 1.5}})),
+                step(&anonymous, json!({"$set": {"c": [self.0]}})),
+            ],
+            2 => vec![
+                step(&other_anonymous, json!({"$set": {"first": self.0}})),
+                identify(&user, &anonymous, json!({"$set": {"one": 1}})),
+                identify(&other, &other_anonymous, json!({"$set": {"two": 2}})),
+                told("$merge_dangerously", &user, json!({"alias": other})),
+                told("$set", &other, json!({"$set": {"three": {"deep": self.0}}})),
+                step(&other_anonymous, json!({"$set": {"four": "4"}})),
+            ],
+            _ => {
+                let kind = self.group_type();
+                let about = |properties: Value| {
+                    let key = self.group_key();
+                    let group =
+                        json!({"$group_type": kind, "$group_key": key, "$group_set": properties});
+                    told("$groupidentify", &user, group)
+                };
+                vec![
+                    about(json!({"name": self.group_key()})),
+                    step(&user, json!({"$groups": {(kind): self.group_key()}, "$set": {"in": 1}})),
+                    about(json!({"size": self.0})),
+                ]
+            }
+        }
+    }
+
+    /// All distinct ids that it may tell of.
+    pub(crate) fn ids(self) -> [String; 4] {
+        ["user", "anonymous", "other", "other-anonymous"]
+            .map(|who| format!("story-{}-{who}", self.0))
+    }
+
+    /// The story that tells of a distinct id.
+    pub(crate) fn of_id(distinct_id: &str) -> Option<Self> {
+        let (number, _) = distinct_id.strip_prefix("story-")?.split_once('-')?;
+        number.parse().ok().map(Self)
+    }
+
+    /// The one person of all its distinct ids.
+    pub(crate) fn person(self) -> Person {
+        let number = self.0;
+        let (ids, properties) = match number % 4 {
+            0 => (2, json!({"seen": number, "plan": "pro", "paid": number, "late": true})),
+            1 => (2, json!({"a": number, "b": 1.5, "c": [number]})),
+            2 => (
+                4,
+                json!({"first": number, "one": 1, "two": 2, "three": {"deep": number},
+                       "four": "4"}),
+            ),
+            _ => (1, json!({"in": 1})),
+        };
+        let mut distinct_ids: Vec<String> = self.ids().into_iter().take(ids).collect();
+        distinct_ids.sort();
+        Person { distinct_ids, is_identified: ids > 1, properties: object(properties) }
+    }
+
+    /// Its group, if it tells of one.
+    pub(crate) fn group(self) -> Option<Group> {
+        (self.0 % 4 == 3).then(|| Group {
+            kind: self.group_type(),
+            key: self.group_key(),
+            properties: object(json!({"name": self.group_key(), "size": self.0})),
+        })
+    }
+
+    fn group_type(self) -> &'static str {
+        let types = GROUP_TYPES.len() as u64;
+        GROUP_TYPES[usize::try_from(self.0 / 4 % types).unwrap_or(0)]
+    }
+
+    fn group_key(self) -> String {
+        format!("group of story {}", self.0)
+    }
+}
+
+/// What is sent when the counter reaches a number: one event about the person,
+/// one about the group. Of these the last one counts.
+pub(crate) fn count(number: u64) -> [Told; 2] {
+    let (distinct_id, kind, key) = COUNTER;
+    [
+        told("$set", distinct_id, json!({"$set": {"count": number}})),
+        told(
+            "$groupidentify",
+            distinct_id,
+            json!({"$group_type": kind, "$group_key": key, "$group_set": {"count": number}}),
+        ),
+    ]
+}
+
+/// The properties of an event as processing leaves them: what only spoke to it
+/// goes, indexes of groups come. `types`: names of the group types by index.
+pub(crate) fn processed(mut properties: Properties, types: &[String]) -> Properties {
+    if properties.get("$process_person_profile") == Some(&Value::Bool(false)) {
+        for name in ["$set", "$set_once", "$unset"] {
+            properties.remove(name);
+        }
+    } else {
+        properties.remove("$process_person_profile");
+    }
+    if let Some(Value::Object(groups)) = properties.get("$groups").cloned() {
+        for (kind, key) in groups {
+            if let Some(index) = types.iter().position(|name| *name == kind) {
+                properties.insert(format!("$group_{index}"), key);
+            }
+        }
+    }
+    properties
+}
+
+fn told(event: &'static str, distinct_id: &str, properties: Value) -> Told {
+    Told { event, distinct_id: distinct_id.to_owned(), properties: object(properties) }
+}
+
+fn object(value: Value) -> Properties {
+    match value {
+        Value::Object(members) => members,
+        _ => Properties::new(),
+    }
+}
