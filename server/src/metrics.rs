@@ -35,7 +35,7 @@ pub struct Metrics {
     pub requests: Family<RequestLabels, Counter>,
     /// Time to the answer, by surface.
     pub request_seconds: Family<SurfaceLabel, Histogram, fn() -> Histogram>,
-    /// Events that were stored.
+    /// Events that were acknowledged; those that came before are told apart later.
     pub events_accepted: Counter,
     /// Events that were not stored although the request was answered with 200.
     pub events_dropped: Family<ReasonLabel, Counter>,
@@ -135,7 +135,11 @@ impl Metrics {
             Family::clone(&requests),
         );
         registry.register("http_request_seconds", "Time to the answer", request_seconds.clone());
-        registry.register("capture_events_accepted", "Events stored", events_accepted.clone());
+        registry.register(
+            "capture_events_accepted",
+            "Events acknowledged, to be stored",
+            events_accepted.clone(),
+        );
         registry.register(
             "capture_events_dropped",
             "Events not stored although the request was answered with 200",

@@ -177,6 +177,9 @@ fn accept(
     if facts.odd_cookieless_mode {
         warnings.push(Warning::CookielessModeNotBoolean);
     }
+    if facts.odd_person_update {
+        warnings.push(Warning::InvalidPersonUpdate);
+    }
     let properties = properties::lift(event, sent_properties, &mut warnings);
     let uuid = match sent_uuid {
         Some(uuid) => uuid,
@@ -225,6 +228,8 @@ struct Facts {
     /// `$group_set` is neither an object nor absent.
     odd_group_set: bool,
     long_group_key: bool,
+    /// A `$set`, `$set_once` or `$unset` among the properties is of no use.
+    odd_person_update: bool,
     has_ip: bool,
     elements: elements::Given,
 }
@@ -265,6 +270,12 @@ impl Facts {
                 elements::CHAIN => self.elements.chain = value().starts_with('"'),
                 elements::LIST => self.elements.list = value().starts_with('['),
                 "$process_person_profile" => self.profile = Switch::of(value()),
+                "$set" | "$set_once" => {
+                    self.odd_person_update |= !value().starts_with('{') && value() != "null";
+                }
+                "$unset" => {
+                    self.odd_person_update |= !value().starts_with(['{', '[']) && value() != "null";
+                }
                 "$group_set" => {
                     self.odd_group_set = !value().starts_with('{') && value() != "null";
                 }

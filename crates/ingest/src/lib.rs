@@ -115,6 +115,7 @@ impl Ingest {
                 blocks: Blocks::default(),
                 care: Care::default(),
                 spikes: Spikes::default(),
+                noted: position,
             };
             consumers.spawn_on(consumer.run(stop.subscribe()), &applying);
         }

@@ -223,3 +223,29 @@ async fn events_without_a_profile_make_no_person() {
     assert!(persons::by_ids(&store, PROJECT, &[id]).await.unwrap().is_empty());
     assert_eq!(all(&store).await.len(), 1);
 }
+
+/// Skipped events come with the first event of their request, also when a
+/// stretch is full just before it.
+#[tokio::test(flavor = "multi_thread")]
+async fn skipped_events_are_counted_once_at_the_end_of_a_stretch() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let log = place.path();
+    // One request fills a stretch of 4,000 exactly; whoever counts skips takes it.
+    let id = (0..)
+        .map(|n| format!("user-{n}"))
+        .find(|id| events::live_partition(PROJECT, id) == events::live_partition(PROJECT, ""));
+    let id = id.unwrap();
+    let ingest = start(log, &store).await;
+    let mut second = batch(&id, 1);
+    second.push_dropped(dropped(DropReason::MissingEventName));
+    let (first, second) = (batch(&id, 4_000).seal(), second.seal());
+    let (one, two) = tokio::join!(ingest.append(PROJECT, first), ingest.append(PROJECT, second));
+    one.unwrap();
+    two.unwrap();
+    ingest.applied().await;
+    assert_eq!(all(&store).await.len(), 4_001);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+    assert_eq!(counts, [("missing_event_name", 1)]);
+    ingest.close(Duration::from_secs(10)).await;
+}

@@ -155,7 +155,7 @@ outcomes! {
         "This is a defect of Weir: report it with the sample and the message in the log.";
     UnreadableRecord = "unreadable_record", "unreadable-record",
         "Events of the ingest log could not be read by this version of the program.",
-        "A copy is in `log/quarantine` of the data directory: start the version that wrote it.";
+        "Run `weir log replay` with a version that can read them, while the log keeps them.";
     DuplicateUuid = "duplicate_uuid", "duplicate-uuid",
         "An event with the same uuid is already stored.",
         "Nothing is wrong after a retry; otherwise give every event a uuid of its own.";
@@ -191,7 +191,7 @@ outcomes! {
         "An option or a session of the newer protocol had the wrong type and was ignored.",
         "Send the switches among the `options` as true or false, and ids as texts.";
     InvalidPersonUpdate = "invalid_person_update", "invalid-person-update",
-        "A `$set`, `$set_once` or `$unset` beside the properties had the wrong type and was ignored.",
+        "A `$set`, `$set_once` or `$unset` had the wrong type and was ignored.",
         "Send `$set` and `$set_once` as objects, and `$unset` as a list of names.";
     InvalidProfileFlag = "invalid_process_person_profile", "invalid-process-person-profile",
         "`$process_person_profile` was neither true nor false and has no effect.",
@@ -206,8 +206,8 @@ outcomes! {
         "The project has five group types already, so that another one was ignored.",
         "Use few group types; what distinguishes groups of one type belongs into their properties.";
     InvalidGroups = "invalid_groups", "invalid-groups",
-        "`$groups` was not an object and was ignored.",
-        "Send `$groups` as an object of group types and keys.";
+        "`$groups` was not an object, or an entry of it had no usable type or key, and was ignored.",
+        "Send `$groups` as an object of group types and keys of at most 400 characters.";
     GroupTooLarge = "group_too_large", "group-too-large",
         "The properties of the group would be larger than 512 KiB, so the group was not changed.",
         "Keep few properties on groups and put the rest into events.";
@@ -220,6 +220,15 @@ outcomes! {
     ProjectSpike = "spike_of_project", "spike-of-project",
         "The project sent ten times as many events as usual; nothing was dropped.",
         "Look at the live list: a release, a loop or a script may send more than is meant.";
+    MergeWithoutId = "merge_without_id", "merge-without-id",
+        "A `$create_alias` or `$merge_dangerously` did not say with whom to merge, so nothing was merged.",
+        "Send the other id as `alias` in the properties.";
+    GroupWithoutKey = "group_without_key", "group-without-key",
+        "A `$groupidentify` has no usable `$group_type` or `$group_key`, so no group was made.",
+        "Send both as texts that are not blank and have at most 400 characters.";
+    TooManyDistinctIds = "too_many_distinct_ids", "too-many-distinct-ids",
+        "The person lists 10,000 distinct ids already; another one leads to it, but is not listed.",
+        "Look whether an id that many people share is identified again and again.";
     PersonTooLarge = "person_too_large", "person-too-large",
         "The properties of the person would be larger than 512 KiB, so the person was not changed.",
         "Keep few properties on persons: `$unset` what is not needed, and put the rest into events.";

@@ -26,8 +26,9 @@ pub struct Groups {
 pub struct GroupPage {
     /// The groups with the names of their types.
     pub groups: Vec<(String, Group)>,
-    /// Where the next page begins; `None`: there is none.
-    pub next: Option<(u8, Uuid)>,
+    /// Where the next page begins, and how many it has to pass over still; `None`:
+    /// there is none.
+    pub next: Option<((u8, Uuid), u64)>,
 }
 
 impl Groups {
@@ -80,7 +81,8 @@ impl Groups {
                 rows::page(store, project.project, index, at, room, most, &mut wanted).await?;
             groups.extend(page.groups.into_iter().map(|group| (kind.clone(), group)));
             if let Some(next) = page.next {
-                return Ok(GroupPage { groups, next: Some((index, next)) });
+                let rest = query.offset.saturating_sub(passed);
+                return Ok(GroupPage { groups, next: Some(((index, next), rest)) });
             }
         }
         Ok(GroupPage { groups, next: None })

@@ -17,7 +17,7 @@ use weir_model::projects::DEFAULT_NAME;
 use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::{MembershipId, OrganizationId, Patch, Timestamp, validate};
 use weir_store::organizations::{
-    self as rows, Contents, Created, NewOrganization, OrganizationChange, OrganizationRow,
+    self as rows, Contents, Created, Deletion, NewOrganization, OrganizationChange, OrganizationRow,
 };
 use weir_store::projects::{self, ProjectRow};
 use weir_store::{events, ids};
@@ -141,13 +141,23 @@ impl Organizations {
             if deletion.requested_at >= before {
                 continue;
             }
-            for project in &deletion.projects {
-                events::purge(store, *project).await?;
+            // One that fails must not keep the others.
+            if let Err(error) = self.purge_one(&deletion).await {
+                let organization = deletion.organization;
+                tracing::error!(%organization, %error, "its events were not removed yet");
             }
-            rows::deletion_done(store, deletion.organization).await?;
-            let projects = deletion.projects.len();
-            tracing::info!(organization = %deletion.organization, projects, "removed its events");
         }
+        Ok(())
+    }
+
+    async fn purge_one(&self, deletion: &Deletion) -> Result<()> {
+        let store = &self.core.store;
+        for project in &deletion.projects {
+            events::purge(store, *project).await?;
+        }
+        rows::deletion_done(store, deletion.organization).await?;
+        let projects = deletion.projects.len();
+        tracing::info!(organization = %deletion.organization, projects, "removed its events");
         Ok(())
     }
 

@@ -31,8 +31,9 @@ pub struct Persons {
 pub struct PersonPage {
     /// The persons, in a stable order.
     pub persons: Vec<PersonRef>,
-    /// Where the next page begins; `None`: there is none.
-    pub next: Option<PersonId>,
+    /// Where the next page begins, and how many it has to pass over still; `None`:
+    /// there is none.
+    pub next: Option<(PersonId, u64)>,
 }
 
 impl Persons {
@@ -48,18 +49,23 @@ impl Persons {
         let id = project.project;
         if let Some(distinct_id) = &query.distinct_id {
             let person = self.of_distinct_id(id, distinct_id).await?;
-            let persons = person.into_iter().filter(|person| finds(query, person)).collect();
-            return Ok(PersonPage { persons, next: None });
+            let wanted = |person: &PersonRef| query.offset == 0 && finds(query, person);
+            return Ok(PersonPage {
+                persons: person.into_iter().filter(wanted).collect(),
+                next: None,
+            });
         }
-        // Whoever types a whole distinct id gets its person at once.
-        let exact = match (&query.search, query.after) {
-            (Some(search), None) if query.offset == 0 => self.of_distinct_id(id, search).await?,
-            _ => None,
+        // Whoever types a whole distinct id gets its person first.
+        let exact = match &query.search {
+            Some(search) => self.of_distinct_id(id, search).await?,
+            None => None,
         };
         let exact_id = exact.as_ref().map(|person| person.id);
+        let is_first = query.after.is_none();
+        let mut passed = u64::from(is_first && exact.is_some());
+        let exact = exact.filter(|_| is_first && query.offset == 0);
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let most = usize::try_from(query.offset + LOOK).unwrap_or(usize::MAX);
-        let mut passed = 0;
         let wanted = |person: &PersonRef| {
             if Some(person.id) == exact_id || !finds(query, person) {
                 return false;
@@ -70,7 +76,8 @@ impl Persons {
         let room = limit.saturating_sub(usize::from(exact.is_some()));
         let page = rows::page(&self.core.store, id, query.after, room, most, wanted).await?;
         let persons = exact.into_iter().chain(page.persons).collect();
-        Ok(PersonPage { persons, next: page.next })
+        let rest = query.offset.saturating_sub(passed);
+        Ok(PersonPage { persons, next: page.next.map(|id| (id, rest)) })
     }
 
     /// A person, also by the id of one that was merged into it.
@@ -97,9 +104,10 @@ impl Persons {
 #[must_use]
 pub fn name(person: &PersonRef) -> String {
     let properties: Value = serde_json::from_str(&person.properties).unwrap_or_default();
-    let named = NAMES.iter().find_map(|name| properties.get(name)?.as_str());
+    let texts = NAMES.iter().filter_map(|name| properties.get(name)?.as_str());
+    let named = texts.into_iter().find(|name| !name.trim().is_empty());
     let first = person.distinct_ids.first().map(String::as_str);
-    named.filter(|name| !name.trim().is_empty()).or(first).unwrap_or_default().to_owned()
+    named.or(first).unwrap_or_default().to_owned()
 }
 
 fn finds(query: &PersonQuery, person: &PersonRef) -> bool {

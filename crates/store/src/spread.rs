@@ -24,7 +24,8 @@ const MANY: usize = 1_024;
 const PIECE: usize = 1_000;
 
 const RANGE: Statement = Statement::read("records in order", "SELECT * FROM $range;");
-const DELETE: Statement = Statement::read("purge records", "DELETE $ids RETURN NONE;");
+const IDS: Statement = Statement::read("ids in order", "SELECT id FROM $range;");
+const DELETE: Statement = Statement::read("purge in order", "DELETE $ids RETURN NONE;");
 
 /// The records of a table that have the same ids but for the hash.
 #[derive(Debug, Clone)]
@@ -47,6 +48,17 @@ impl Spread {
         store: &Store,
         from: Option<Uuid>,
         most: usize,
+        visit: impl FnMut(Value) -> Result<ControlFlow<Uuid>>,
+    ) -> Result<Option<Uuid>> {
+        self.walk_with(RANGE, store, from, most, visit).await
+    }
+
+    async fn walk_with(
+        &self,
+        statement: Statement,
+        store: &Store,
+        from: Option<Uuid>,
+        most: usize,
         mut visit: impl FnMut(Value) -> Result<ControlFlow<Uuid>>,
     ) -> Result<Option<Uuid>> {
         let mut low = from.map_or(0, |hash| hash.as_u128());
@@ -55,7 +67,7 @@ impl Spread {
         loop {
             let high = low.saturating_add(width);
             let vars = bind! { range: self.range(low, high) };
-            let rows: Vec<Value> = store.db.run(RANGE, vars).await?.rows(0)?;
+            let rows: Vec<Value> = store.db.run(statement, vars).await?.rows(0)?;
             width = match rows.len() {
                 0..=FEW => width.saturating_mul(4),
                 MANY.. => (width / 4).max(1),
@@ -83,7 +95,7 @@ impl Spread {
         loop {
             let mut ids = Vec::new();
             let next = self
-                .walk(store, from, PIECE, |row| {
+                .walk_with(IDS, store, from, PIECE, |row| {
                     if let Value::Object(mut row) = row {
                         ids.extend(row.remove("id"));
                     }

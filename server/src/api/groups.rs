@@ -69,10 +69,10 @@ pub async fn list_groups(
     listing: Listing,
 ) -> ApiResult<Json<GroupList>> {
     let page = app.services.groups.list(&auth.ctx, &query(&listing)?).await?;
-    let next = page.next.map(|(index, place)| {
+    let next = page.next.map(|((index, place), rest)| {
         listing.link(&[
             ("limit", Some(listing.page().limit.to_string())),
-            ("offset", None),
+            ("offset", (rest > 0).then(|| rest.to_string())),
             ("after", Some(format!("{index}:{place}"))),
         ])
     });

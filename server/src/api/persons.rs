@@ -55,10 +55,10 @@ pub async fn list_persons(
     listing: Listing,
 ) -> ApiResult<Json<PersonList>> {
     let page = app.services.persons.list(&auth.ctx, &query(&listing)?).await?;
-    let next = page.next.map(|next| {
+    let next = page.next.map(|(next, rest)| {
         listing.link(&[
             ("limit", Some(listing.page().limit.to_string())),
-            ("offset", None),
+            ("offset", (rest > 0).then(|| rest.to_string())),
             ("after", Some(next.to_string())),
         ])
     });

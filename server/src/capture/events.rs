@@ -20,10 +20,15 @@ pub(super) async fn answer(app: &App, path: CapturePath, request: Request) -> Ap
     Ok(if beacon { StatusCode::NO_CONTENT.into_response() } else { accepted() })
 }
 
+/// Bytes that an event takes in memory beside its texts, twice: as it is and as
+/// the log encodes it. Tiny events are mostly that.
+const EVENT_BYTES: usize = 256;
+
 /// Decodes a body, decides on its events and encodes them for the log.
 async fn judge(app: &App, path: CapturePath, received: &mut Received) -> ApiResult<Worked<()>> {
     let payload = received.decode(path)?;
     let batch = capture::shape(&payload)?;
+    received.room.hold_more(batch.events.len().saturating_mul(EVENT_BYTES))?;
     let rules = intake::project(app, &batch.token).await?;
     let address = received.client_address(&rules);
     let context = Context {

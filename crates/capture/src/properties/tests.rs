@@ -59,7 +59,8 @@ fn person_updates_move_into_the_properties() {
             &[],
         ),
         (r#""$set":{}"#, r#"{"$set":{}}"#, r#"{"$set":{}}"#, &[]),
-        (r#""$set":{"a":1}"#, r#"{"$set":7}"#, r#"{"$set":{"a":1}}"#, &[]),
+        (r#""$set":{"a":1}"#, r#"{"$set":7}"#, r#"{"$set":{"a":1}}"#, ODD),
+        (r#""$unset":null"#, r#"{"$unset":"a"}"#, r#"{"$unset":"a"}"#, ODD),
         (r#""$set":{"a":1}"#, r#"{"$set":null}"#, r#"{"$set":{"a":1}}"#, &[]),
         (
             r#""$set":{"a":1}"#,

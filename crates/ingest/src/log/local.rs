@@ -415,6 +415,10 @@ impl IngestLog for LocalLog {
     fn append(&self, project: ProjectId, sealed: Sealed) -> Appended<'_> {
         Box::pin(async move {
             self.check()?;
+            // An import that is far ahead must not use up the room of live events.
+            if sealed.batch.historical && self.backlog() > self.settings.backlog / 2 {
+                return Err(AppendError::Busy);
+            }
             let units = sealed.payload.len() / ROOM_UNIT + 1;
             let room = Arc::clone(&self.room)
                 .try_acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX))

@@ -6,6 +6,7 @@
 //! what is here is forgotten and read again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use quick_cache::Weighter;
@@ -30,7 +31,8 @@ impl Weighter<Key, Arc<Stored>> for Weight {
     fn weight(&self, _key: &Key, record: &Arc<Stored>) -> u64 {
         let texts = match &record.state {
             PersonState::Person(facts) => {
-                facts.properties.len() + facts.distinct_ids.iter().map(String::len).sum::<usize>()
+                let ids = facts.distinct_ids.iter().map(|id| id.len() + size_of::<String>() * 2);
+                facts.properties.len() + ids.sum::<usize>()
             }
             PersonState::Merged(_) => 0,
         };
@@ -41,11 +43,15 @@ impl Weighter<Key, Arc<Stored>> for Weight {
 /// Persons as they are in the store, as far as they were seen lately.
 pub(super) struct PersonCache {
     records: Mutex<Cache<Key, Arc<Stored>, Weight>>,
+    /// How often something was forgotten. What was read before may be older than
+    /// what was forgotten, and is not kept.
+    forgotten: AtomicU64,
 }
 
 impl Default for PersonCache {
     fn default() -> Self {
-        Self { records: Mutex::new(Cache::with_weighter(PERSONS, BYTES, Weight)) }
+        let records = Mutex::new(Cache::with_weighter(PERSONS, BYTES, Weight));
+        Self { records, forgotten: AtomicU64::new(0) }
     }
 }
 
@@ -71,29 +77,38 @@ impl PersonCache {
                 }
             }
         }
+        let before = self.forgotten.load(Ordering::Acquire);
         let read = persons::by_ids(store, project, &missing).await?;
         let read: Vec<_> = read.into_iter().map(Arc::new).collect();
-        self.post(project, &read);
+        let mut records = self.records.lock();
+        if self.forgotten.load(Ordering::Acquire) == before {
+            keep(&mut records, project, &read);
+        }
+        drop(records);
         found.extend(read);
         Ok(found)
     }
 
-    /// Takes over what was read or committed, unless something newer is here.
+    /// Takes over what was committed, unless something newer is here.
     pub(super) fn post(&self, project: ProjectId, committed: &[Arc<Stored>]) {
-        let mut records = self.records.lock();
-        for record in committed {
-            let key = (project, record.id);
-            if records.peek(&key).is_none_or(|present| present.version < record.version) {
-                records.insert(key, Arc::clone(record));
-            }
-        }
+        keep(&mut self.records.lock(), project, committed);
     }
 
     /// Forgets these: what is stored counts.
     pub(super) fn forget(&self, project: ProjectId, ids: impl IntoIterator<Item = PersonId>) {
         let mut records = self.records.lock();
+        self.forgotten.fetch_add(1, Ordering::AcqRel);
         for id in ids {
             records.remove(&(project, id));
+        }
+    }
+}
+
+fn keep(records: &mut Cache<Key, Arc<Stored>, Weight>, project: ProjectId, newer: &[Arc<Stored>]) {
+    for record in newer {
+        let key = (project, record.id);
+        if records.peek(&key).is_none_or(|present| present.version < record.version) {
+            records.insert(key, Arc::clone(record));
         }
     }
 }

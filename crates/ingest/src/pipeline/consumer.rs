@@ -47,6 +47,10 @@ const LOOKS: u32 = 8;
 const LOOKS_TOGETHER: u32 = 2;
 /// How often a single event is tried before it is given up.
 const TRIES: u32 = 3;
+/// Stretches that take longer become smaller,
+const LONG: Duration = Duration::from_secs(5);
+/// those that take less become larger again.
+const SHORT: Duration = Duration::from_secs(1);
 
 /// How far the partitions are, as everybody may read it.
 #[derive(Debug)]
@@ -67,6 +71,12 @@ impl Progress {
     /// The lowest applied position: everything before it is readable.
     pub(crate) fn lowest(&self) -> u64 {
         self.positions.iter().map(|p| p.load(Ordering::Acquire)).min().unwrap_or(0)
+    }
+
+    /// The lowest position that a partition of live events has applied.
+    fn lowest_live(&self) -> u64 {
+        let live = self.positions.iter().take(LIVE_PARTITIONS.into());
+        live.map(|position| position.load(Ordering::Acquire)).min().unwrap_or(u64::MAX)
     }
 
     /// Every change of the lowest position.
@@ -165,6 +175,8 @@ pub(crate) struct Consumer {
     pub(crate) blocks: Blocks,
     pub(crate) care: Care,
     pub(crate) spikes: Spikes,
+    /// Up to where floods were looked for.
+    pub(crate) noted: Position,
 }
 
 /// How carefully a consumer goes on: with fewer events at a time after a
@@ -184,14 +196,26 @@ impl Default for Care {
 }
 
 impl Care {
-    fn succeeded(&mut self) {
-        *self = Self { most: (self.most * 2).min(EVENTS), tried: 0 };
+    /// Stretches become as large as this machine applies in a moment: what takes
+    /// long keeps others waiting, and in the end meets the engine's limit.
+    fn succeeded(&mut self, took: Duration) {
+        self.tried = 0;
+        if took > LONG {
+            self.most = (self.most / 2).max(1);
+        } else if took < SHORT {
+            self.most = (self.most * 2).min(EVENTS);
+        }
     }
 
-    /// A stretch of `events` events failed because of one of them.
-    fn failed(&mut self, events: usize) {
-        self.most = (events / 2).max(1);
-        self.tried += u32::from(events <= 1);
+    fn failed(&mut self, failure: &Failure) {
+        if !failure.may_pass_with_fewer() {
+            return;
+        }
+        if self.most > 1 {
+            self.most /= 2;
+        } else if failure.may_be_an_event() {
+            self.tried += 1;
+        }
     }
 }
 
@@ -216,6 +240,11 @@ impl Failure {
             }
             Self::Log(_) => false,
         }
+    }
+
+    /// Whether a smaller stretch may be applied.
+    fn may_pass_with_fewer(&self) -> bool {
+        self.may_be_an_event() || matches!(self, Self::Store(Error::Timeout { .. }))
     }
 }
 
@@ -243,10 +272,14 @@ impl Consumer {
                 tokio::time::sleep_until(last_commit + PACE).await;
             }
             last_commit = Instant::now();
-            match self.step(target).await {
+            self.let_others_first(target).await;
+            // A defect that one event brings to light must not stop the others.
+            let step = AssertUnwindSafe(self.step(target)).catch_unwind().await;
+            match step.unwrap_or_else(|panic| Err(Failure::Panicked(message(&*panic)))) {
                 Ok(()) => wait = FIRST_WAIT,
                 Err(Failure::Store(Error::Stopped)) => return,
                 Err(failure) => {
+                    self.care.failed(&failure);
                     self.blocks.clear();
                     tracing::error!(
                         partition = self.partition,
@@ -277,7 +310,9 @@ impl Consumer {
         let (mut stretch, next) =
             Stretch::collect(self.partition, self.position, &records, self.care.most, aside);
         unreadable.into_iter().collect::<Result<(), _>>()?;
-        if self.partition < LIVE_PARTITIONS {
+        // Once, however often the stretch is tried.
+        if self.partition < LIVE_PARTITIONS && next > self.noted {
+            self.noted = next;
             for (project, part) in &mut stretch.parts {
                 self.spikes.note(*project, part);
             }
@@ -295,17 +330,19 @@ impl Consumer {
             self.reached(next);
             return Ok(());
         }
-        match self.settle(&mut stretch, next).await {
-            Ok(()) => {
-                self.care.succeeded();
-                Ok(())
-            }
-            Err(failure) => {
-                if failure.may_be_an_event() {
-                    self.care.failed(stretch.len());
-                }
-                Err(failure)
-            }
+        let began = Instant::now();
+        self.settle(&mut stretch, next).await?;
+        self.care.succeeded(began.elapsed());
+        Ok(())
+    }
+
+    /// An import waits while live events wait to be applied.
+    async fn let_others_first(&self, target: u64) {
+        if self.partition < LIVE_PARTITIONS {
+            return;
+        }
+        while target.saturating_sub(self.progress.lowest_live()) > WORTH {
+            tokio::time::sleep(PACE).await;
         }
     }
 
@@ -314,19 +351,19 @@ impl Consumer {
     async fn settle(&mut self, stretch: &mut Stretch, next: Position) -> Result<(), Failure> {
         let mut looks = 0;
         let written = loop {
-            match self.take_turn(looks, next, stretch).await {
+            let failed = match self.take_turn(looks, next, stretch).await {
                 Ok(written) => break written,
                 // Something is stored already, or another partition was faster
                 // with the same uuid, person or group: look, and take what is
                 // stored as the truth.
                 Err(Failure::Store(
-                    Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. },
-                )) if looks < LOOKS => {
-                    looks += 1;
-                    self.blocks.clear();
-                }
+                    failed
+                    @ (Error::Exists { .. } | Error::Refused { .. } | Error::Conflict { .. }),
+                )) if looks < LOOKS => failed,
                 Err(failure) => return Err(failure),
-            }
+            };
+            looks += 1;
+            self.blocks.clear();
             let stored = events::position(&self.store, self.partition).await?;
             if stored != self.stored {
                 self.stored = stored;
@@ -335,8 +372,10 @@ impl Consumer {
                 self.reached(stored);
                 return Ok(());
             }
-            let known = stretch.stored(&self.store).await?;
-            stretch.drop_duplicates(&known);
+            if matches!(failed, Error::Exists { .. }) {
+                let known = stretch.stored(&self.store).await?;
+                stretch.drop_duplicates(&known);
+            }
         };
         self.stored = next;
         self.publish(stretch, written);
@@ -389,11 +428,8 @@ impl Consumer {
         let mut learned = Vec::new();
         for (project, part) in &stretch.parts {
             let mut write = ProjectWrite::new(*project);
-            let working = known.process(&self.store, *project, part, &mut write);
-            // A defect that one event brings to light must not stop the others.
-            let worked = AssertUnwindSafe(working).catch_unwind().await;
             let Processed { events, learned: new } =
-                worked.map_err(|panic| Failure::Panicked(message(&*panic)))??;
+                known.process(&self.store, *project, part, &mut write).await?;
             let skips = part.skips.len();
             self.blocks.add(&self.store, *project, partition, &events, skips, &mut write).await?;
             write.samples = tally::samples(part);

@@ -15,8 +15,10 @@ use weir_store::{Error, Store};
 use super::facts::Facts;
 use super::people::Cause;
 use super::updates::{self, Properties};
-use weir_capture::json;
+use weir_capture::json::{self, Cursor, Limits};
 
+/// Characters of a type and of a key (ingestion 2.7).
+const LONGEST: usize = 400;
 /// Projects whose group types are remembered.
 const PROJECTS: usize = 10_000;
 
@@ -81,7 +83,8 @@ pub(super) struct Identified {
 }
 
 impl Identified {
-    /// The group that a `$groupidentify` names; `None` without type or key.
+    /// The group that a `$groupidentify` names; `None` without a usable type or
+    /// key.
     pub(super) fn of(event: &str, facts: &Facts<'_>) -> Option<Self> {
         if event != "$groupidentify" {
             return None;
@@ -147,8 +150,13 @@ impl Groups {
             held.is_changed = true;
         }
         let members = updates::members(set);
-        let added: usize = members.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
-        if added + updates::size(&held.properties) > updates::LIMIT {
+        let size = |name: &str, value: &str| name.len() + value.len() + 4;
+        let replaced = members
+            .keys()
+            .filter_map(|name| held.properties.get(name.as_ref()).map(|value| size(name, value)));
+        let kept = updates::size(&held.properties) - replaced.sum::<usize>();
+        let added: usize = members.iter().map(|(name, value)| size(name, value)).sum();
+        if kept + added > updates::LIMIT {
             return Some(Warning::GroupTooLarge);
         }
         for (name, value) in members {
@@ -166,22 +174,28 @@ impl Groups {
         if !raw.starts_with('{') {
             return (Vec::new(), (raw != "null").then_some(Warning::InvalidGroups));
         }
-        let mut added = Vec::new();
+        let mut added: Vec<(String, String)> = Vec::new();
         let mut warning = None;
-        for (kind, value) in updates::members(Some(raw)) {
-            let Some(key) = text(value) else { continue };
-            if kind.trim().is_empty() {
-                continue;
-            }
+        // In the order in which they are sent: the first use gives a type its index.
+        let walked = Cursor::new(raw, Limits::NONE).object(|kind, cursor| {
+            let (kind, key) = (kind.text(), text(cursor.value()?));
+            let Some(key) = key.filter(|_| is_name(&kind)) else {
+                warning = Some(Warning::InvalidGroups);
+                return Ok(());
+            };
             match self.index(&kind) {
                 Some(index) => {
                     let mut value = String::with_capacity(key.len() + 2);
                     json::push_string(&mut value, &key);
-                    added.push((format!("$group_{index}"), value));
+                    let name = format!("$group_{index}");
+                    added.retain(|(present, _)| *present != name);
+                    added.push((name, value));
                 }
                 None => warning = Some(Warning::TooManyGroupTypes),
             }
-        }
+            Ok(())
+        });
+        debug_assert!(walked.is_ok(), "an object that is none");
         (added, warning)
     }
 
@@ -231,5 +245,9 @@ fn text(value: &str) -> Option<Cow<'_, str>> {
         Some(text) => text,
         None => Cow::Owned(json::canonical(value).ok()?),
     };
-    (!text.trim().is_empty()).then_some(text)
+    is_name(&text).then_some(text)
+}
+
+fn is_name(text: &str) -> bool {
+    !text.trim().is_empty() && text.chars().nth(LONGEST).is_none()
 }

@@ -9,6 +9,9 @@ use weir_capture::json;
 /// Characters of an id beyond which it joins nothing.
 const LONGEST: usize = 400;
 
+/// Characters of the distinct id of an event.
+const EVENT_ID: usize = 200;
+
 /// Ids that programs send for want of one, in any case of letters.
 const PLACEHOLDERS: [&str; 11] = [
     "anonymous",
@@ -47,6 +50,8 @@ pub(super) struct Merge {
     pub(super) other: String,
     /// When they stay apart.
     pub(super) refusal: Refusal,
+    /// Whether the second id was cut, as distinct ids of events are.
+    pub(super) is_cut: bool,
 }
 
 /// What an event asks for.
@@ -58,6 +63,8 @@ pub(super) enum Asked {
     Join(Merge),
     /// Something with an id that cannot mean one person.
     Illegal,
+    /// Something without saying with whom.
+    Incomplete,
 }
 
 /// What an event about `distinct_id` asks for.
@@ -68,7 +75,10 @@ pub(super) fn asked(event: &str, distinct_id: &str, facts: &Facts<'_>) -> Asked 
         "$merge_dangerously" => (facts.alias, Refusal::Never),
         _ => return Asked::Nothing,
     };
-    let Some(second) = second.filter(|value| *value != "null") else { return Asked::Nothing };
+    let Some(second) = second.filter(|value| *value != "null") else {
+        // `$identify` alone is an update of the person.
+        return if event == "$identify" { Asked::Nothing } else { Asked::Incomplete };
+    };
     let second = match json::string(second) {
         Some(text) => text.into_owned(),
         None => json::canonical(second).unwrap_or_default(),
@@ -79,9 +89,14 @@ pub(super) fn asked(event: &str, distinct_id: &str, facts: &Facts<'_>) -> Asked 
     if is_illegal(&second) || is_illegal(distinct_id) {
         return Asked::Illegal;
     }
+    let is_cut = second.chars().nth(EVENT_ID).is_some();
+    let second: String = second.chars().take(EVENT_ID).collect();
+    if second == distinct_id {
+        return Asked::Nothing;
+    }
     let first = distinct_id.to_owned();
     let (main, other) = if event == "$create_alias" { (second, first) } else { (first, second) };
-    Asked::Join(Merge { main, other, refusal })
+    Asked::Join(Merge { main, other, refusal, is_cut })
 }
 
 fn is_illegal(id: &str) -> bool {
@@ -93,7 +108,8 @@ fn is_illegal(id: &str) -> bool {
         .trim();
     PLACEHOLDERS.iter().any(|placeholder| bare.eq_ignore_ascii_case(placeholder))
         || EXACT_PLACEHOLDERS.contains(&bare)
-        || id.contains('\0')
+        // Capture has put it in the place of NUL.
+        || id.contains('\u{fffd}')
         || id.chars().nth(LONGEST).is_some()
 }
 
@@ -108,7 +124,8 @@ mod tests {
     }
 
     fn join(main: &str, other: &str, refusal: Refusal) -> Asked {
-        Asked::Join(Merge { main: main.to_owned(), other: other.to_owned(), refusal })
+        let (main, other) = (main.to_owned(), other.to_owned());
+        Asked::Join(Merge { main, other, refusal, is_cut: false })
     }
 
     #[test]
@@ -123,6 +140,8 @@ mod tests {
             ("$merge_dangerously", r#"{"alias":"b"}"#, join("user", "b", Refusal::Never)),
             ("$create_alias", r#"{"alias":17.5}"#, join("17.5", "user", Refusal::BothIdentified)),
             ("$identify", "{}", Asked::Nothing),
+            ("$create_alias", "{}", Asked::Incomplete),
+            ("$merge_dangerously", r#"{"alias":null}"#, Asked::Incomplete),
             ("$identify", r#"{"$anon_distinct_id":null}"#, Asked::Nothing),
             ("$identify", r#"{"$anon_distinct_id":"user"}"#, Asked::Nothing),
             ("click", r#"{"$anon_distinct_id":"anon","alias":"b"}"#, Asked::Nothing),

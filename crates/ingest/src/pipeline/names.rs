@@ -98,18 +98,16 @@ impl NamesCache {
         named: Named<'_>,
         received_at: i64,
     ) -> bool {
+        let shape = self.shape(&named);
         let Named { event, facts, updates, added } = named;
-        let mut projects = self.projects.lock();
-        let known = projects.entry(project).or_default();
+        let projects = self.projects.lock();
+        // Pushed out meanwhile by other projects: the next stretch reads it again.
+        let Some(known) = projects.get(&project) else { return true };
         let mut room = new.note_event(known, &event.event, received_at);
-        let of_group = updates::members(facts.group_set);
-        let of_person: Vec<_> = updates.named().map(named_kind).collect();
-        let of_group_kinds: Vec<_> =
-            of_group.iter().map(|(name, value)| named_kind((name.as_ref(), *value))).collect();
-        let shape = self.hashing.hash_one((facts.shape, of_person, of_group_kinds, added.len()));
-        if known.shapes.contains(&shape) || !new.shapes.insert(shape) {
+        if known.shapes.contains(&shape) || new.shapes.contains(&shape) {
             return room;
         }
+        let of_group = updates::members(facts.group_set);
         let mut owned = |owner, members: &mut dyn Iterator<Item = (&str, &str)>| {
             for (name, value) in members {
                 room &= new.note_property(known, owner, name, value, received_at);
@@ -128,7 +126,21 @@ impl NamesCache {
             PropertyOwner::Group,
             &mut of_group.iter().map(|(name, value)| (name.as_ref(), *value)),
         );
+        if room {
+            new.shapes.insert(shape);
+        }
         room
+    }
+
+    /// The same for events that use the same names for the same kinds of values.
+    fn shape(&self, named: &Named<'_>) -> u64 {
+        let Named { event: _, facts, updates, added } = named;
+        let of_group = updates::members(facts.group_set);
+        let of_person: Vec<_> = updates.named().map(named_kind).collect();
+        let of_group: Vec<_> =
+            of_group.iter().map(|(name, value)| named_kind((name.as_ref(), *value))).collect();
+        let added: Vec<&str> = added.iter().map(|(name, _)| name.as_str()).collect();
+        self.hashing.hash_one((facts.shape, of_person, of_group, added))
     }
 
     /// Takes over what was committed.

@@ -18,6 +18,9 @@ use super::cache::PersonCache;
 use super::merge::{Merge, Refusal};
 use super::updates::{self, Applied, Properties, Updates};
 
+/// Distinct ids that a person lists. Further ones lead to it all the same.
+const LISTED: usize = 10_000;
+
 /// The event that something is done for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cause<'a> {
@@ -115,7 +118,24 @@ impl People {
                 people.places.insert(record.id, Place::of(&record));
             }
         }
+        people.shorten();
         Ok(people)
+    }
+
+    /// Pointers that lead to a person by way of others are made to lead there at
+    /// once, so that long chains do not stay.
+    fn shorten(&mut self) {
+        let ids: Vec<PersonId> = self.places.keys().copied().collect();
+        for id in ids {
+            let root = self.root(id);
+            if let Some(Place { state: State::Merged(merged), is_changed, .. }) =
+                self.places.get_mut(&id)
+                && merged.into != root
+            {
+                merged.into = root;
+                *is_changed = true;
+            }
+        }
     }
 
     /// All ids that were looked at.
@@ -129,24 +149,25 @@ impl People {
         project: ProjectId,
         merge: &Merge,
         cause: &Cause<'_>,
-    ) -> Option<Warning> {
+    ) -> Vec<Warning> {
+        let mut warnings = Vec::new();
         let main = self.root(persons::first_id(project, &merge.main));
         let other = self.root(persons::first_id(project, &merge.other));
         let survivor = match (self.is_somebody(main), self.is_somebody(other)) {
             (false, false) => {
                 self.create(main, &merge.main, cause);
-                self.add(main, other, &merge.other, cause);
+                warnings.extend(self.add(main, other, &merge.other, cause));
                 main
             }
             (true, false) => {
-                self.add(main, other, &merge.other, cause);
+                warnings.extend(self.add(main, other, &merge.other, cause));
                 main
             }
             (false, true) => {
-                self.add(other, main, &merge.main, cause);
+                warnings.extend(self.add(other, main, &merge.main, cause));
                 other
             }
-            (true, true) if main == other => return None,
+            (true, true) if main == other => return warnings,
             (true, true) => {
                 let refused = match merge.refusal {
                     Refusal::OtherIdentified => self.is_identified(other),
@@ -158,14 +179,14 @@ impl People {
                 if refused {
                     let own = self.root(persons::first_id(project, cause.distinct_id));
                     self.identify(own);
-                    return Some(Warning::MergeRefused);
+                    return vec![Warning::MergeRefused];
                 }
-                self.unite(main, other, cause);
+                warnings.extend(self.unite(main, other, cause));
                 main
             }
         };
         self.put_first(survivor, &merge.main);
-        None
+        warnings
     }
 
     /// What an event changes of its person, who is created if there is none.
@@ -179,6 +200,9 @@ impl People {
         let id = self.root(persons::first_id(project, cause.distinct_id));
         if !self.is_somebody(id) {
             self.create(id, cause.distinct_id, cause);
+        }
+        if updates.is_silent() {
+            return None;
         }
         let (person, is_changed) = self.person_mut(id)?;
         // Whatever the order of arrival: the earliest event is the first.
@@ -208,8 +232,12 @@ impl People {
 
     /// Where a merged person is now.
     fn root(&self, mut id: PersonId) -> PersonId {
-        while let Some(Place { state: State::Merged(merged), .. }) = self.places.get(&id) {
-            id = merged.into;
+        // No more steps than places, whatever is stored.
+        for _ in 0..self.places.len() {
+            match self.places.get(&id) {
+                Some(Place { state: State::Merged(merged), .. }) => id = merged.into,
+                Some(_) | None => break,
+            }
         }
         id
     }
@@ -248,14 +276,26 @@ impl People {
     }
 
     /// Adds a distinct id that has nobody to a person, who is identified by it.
-    fn add(&mut self, person: PersonId, nobody: PersonId, distinct_id: &str, cause: &Cause<'_>) {
+    fn add(
+        &mut self,
+        person: PersonId,
+        nobody: PersonId,
+        distinct_id: &str,
+        cause: &Cause<'_>,
+    ) -> Option<Warning> {
+        let mut warning = None;
         if let Some((person, is_changed)) = self.person_mut(person) {
-            person.distinct_ids.push(distinct_id.to_owned());
+            if person.distinct_ids.len() < LISTED {
+                person.distinct_ids.push(distinct_id.to_owned());
+            } else {
+                warning = Some(Warning::TooManyDistinctIds);
+            }
             person.created_at = person.created_at.min(cause.timestamp);
             person.is_identified = true;
             *is_changed = true;
         }
         self.point(nobody, person, cause);
+        warning
     }
 
     /// Makes a distinct id the main one: the first.
@@ -280,27 +320,36 @@ impl People {
     }
 
     /// Makes one person of two: `other` goes.
-    fn unite(&mut self, main: PersonId, other: PersonId, cause: &Cause<'_>) {
+    fn unite(&mut self, main: PersonId, other: PersonId, cause: &Cause<'_>) -> Vec<Warning> {
+        let mut warnings = Vec::new();
         let Some(Place { state: State::Person(gone), stored, above, .. }) =
             self.places.get(&other).cloned()
         else {
-            return;
+            return warnings;
         };
         let gone_version = stored.unwrap_or(0).max(above);
         if let Some(place) = self.places.get_mut(&main)
             && let State::Person(person) = &mut place.state
         {
-            let mut properties = gone.properties;
-            let own = std::mem::take(&mut person.properties);
-            properties.read().extend(own.into_read());
-            person.properties = properties;
+            let mut united = gone.properties.into_read();
+            united.extend(person.properties.read().clone());
+            if updates::size(&united) <= updates::LIMIT {
+                person.properties = Held { text: None, read: united };
+            } else {
+                warnings.push(Warning::PersonTooLarge);
+            }
             person.distinct_ids.extend(gone.distinct_ids);
+            if person.distinct_ids.len() > LISTED {
+                person.distinct_ids.truncate(LISTED);
+                warnings.push(Warning::TooManyDistinctIds);
+            }
             person.created_at = person.created_at.min(gone.created_at);
             person.is_identified = true;
             place.above = place.above.max(gone_version);
             place.is_changed = true;
         }
         self.point(other, main, cause);
+        warnings
     }
 
     fn point(&mut self, from: PersonId, into: PersonId, cause: &Cause<'_>) {

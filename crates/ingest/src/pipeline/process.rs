@@ -169,13 +169,19 @@ impl Known {
             updates = Updates::of(&event.event, facts, located);
             match asked {
                 Asked::Nothing => {}
-                Asked::Join(merge) => warnings.extend(people.join(project, merge, &cause)),
+                Asked::Join(merge) => {
+                    warnings.extend(merge.is_cut.then_some(Warning::DistinctIdCut));
+                    warnings.extend(people.join(project, merge, &cause));
+                }
                 Asked::Illegal => warnings.push(Warning::MergeIdIllegal),
+                Asked::Incomplete => warnings.push(Warning::MergeWithoutId),
             }
             warnings.extend(people.change(project, &cause, &updates));
         }
-        if let Some(group) = identified {
-            warnings.extend(groups.identify(group, facts.group_set, &cause));
+        match identified {
+            Some(group) => warnings.extend(groups.identify(group, facts.group_set, &cause)),
+            None if event.event == "$groupidentify" => warnings.push(Warning::GroupWithoutKey),
+            None => {}
         }
         let place = located.iter().map(|found| (found.name.to_owned(), found.value.clone()));
         let mut added: Vec<(String, String)> = place.collect();
@@ -192,7 +198,11 @@ impl Known {
         if let Some(properties) = rewritten(&event.properties, facts, &added) {
             stored.properties = properties;
         }
-        stored.warnings.extend(warnings.iter().map(|warning| warning.code().to_owned()));
+        for code in warnings.iter().map(|warning| warning.code()) {
+            if !stored.warnings.iter().any(|present| present == code) {
+                stored.warnings.push(code.to_owned());
+            }
+        }
         stored
     }
 }
@@ -209,7 +219,7 @@ impl Read<'_> {
         let own = self.facts.has_profile().then(|| first(&self.event.distinct_id));
         let joined = match &self.asked {
             Asked::Join(merge) => [Some(first(&merge.main)), Some(first(&merge.other))],
-            Asked::Nothing | Asked::Illegal => [None, None],
+            Asked::Nothing | Asked::Illegal | Asked::Incomplete => [None, None],
         };
         own.into_iter().chain(joined.into_iter().flatten())
     }

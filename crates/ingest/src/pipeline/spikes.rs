@@ -67,12 +67,13 @@ impl Spikes {
     /// a spike.
     pub(super) fn note(&mut self, project: ProjectId, part: &mut Part) {
         let Some(last) = part.items.last() else { return };
-        let number = last.received_at() / WINDOW;
-        let spikes = [self.of_project(project, number, part), self.of_ids(project, number, part)];
+        let at = last.received_at();
+        let spikes = [self.of_project(project, at, part), self.of_ids(project, at, part)];
         part.spikes.extend(spikes.into_iter().flatten());
     }
 
-    fn of_project(&mut self, project: ProjectId, number: i64, part: &Part) -> Option<Spike> {
+    fn of_project(&mut self, project: ProjectId, at: i64, part: &Part) -> Option<Spike> {
+        let number = at / WINDOW;
         if self.projects.len() >= WATCHED {
             self.projects.clear();
         }
@@ -87,10 +88,11 @@ impl Spikes {
         }
         let is_spike =
             so_far > OF_PROJECT && usual.0 > 0.0 && so_far as f64 > usual.0 * TIMES_USUAL;
-        is_spike.then_some(Spike { warning: Warning::ProjectSpike, events, of: None })
+        is_spike.then_some(Spike { warning: Warning::ProjectSpike, events, at, of: None })
     }
 
-    fn of_ids(&mut self, project: ProjectId, number: i64, part: &Part) -> Option<Spike> {
+    fn of_ids(&mut self, project: ProjectId, at: i64, part: &Part) -> Option<Spike> {
+        let number = at / WINDOW;
         let mut counts: HashMap<&str, u64> = HashMap::new();
         for event in part.items.iter().filter_map(|item| item.event()) {
             *counts.entry(event.distinct_id.as_str()).or_default() += 1;
@@ -107,7 +109,7 @@ impl Spikes {
             let (so_far, _) = window.count(number, events);
             if so_far > OF_ID && hottest.as_ref().is_none_or(|spike| events > spike.events) {
                 let of = Some(id.to_owned());
-                hottest = Some(Spike { warning: Warning::DistinctIdSpike, events, of });
+                hottest = Some(Spike { warning: Warning::DistinctIdSpike, events, at, of });
             }
         }
         hottest

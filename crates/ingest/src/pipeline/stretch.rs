@@ -95,6 +95,8 @@ pub(crate) struct Spike {
     pub(crate) warning: Warning,
     /// Events of the stretch that belong to it.
     pub(crate) events: u64,
+    /// When the last of them was received, microseconds.
+    pub(crate) at: i64,
     /// The distinct id, if it is one.
     pub(crate) of: Option<String>,
 }
@@ -117,6 +119,7 @@ impl Stretch {
         most: usize,
         mut aside: impl FnMut(&Record, BatchError),
     ) -> (Self, Position) {
+        let most = most.max(1);
         let mut stretch = Self::default();
         let mut to = from;
         let (mut events, mut bytes) = (0, 0);
@@ -132,6 +135,10 @@ impl Stretch {
                 }
             };
             let done = if record.offset.0 == from.offset { from.index } else { 0 };
+            // Before its skipped events are taken: they come with its first event.
+            if done == 0 && (events >= most || bytes >= BYTES) {
+                return (stretch, Position::at(record.offset.0));
+            }
             if done == 0 {
                 stretch.collect_dropped(partition, project, &batch);
             }
@@ -164,11 +171,6 @@ impl Stretch {
             let now = chrono::Utc::now().timestamp_micros();
             part.further.push((DropReason::UnreadableRecord, record.count.max(1).into(), now));
         }
-    }
-
-    /// How many events there are to be stored.
-    pub(crate) fn len(&self) -> usize {
-        self.parts.values().map(|part| part.items.len()).sum()
     }
 
     /// Gives its events up: they become skips that say so.

@@ -17,7 +17,7 @@ pub(super) fn samples(part: &Part) -> Vec<Sample> {
     part.skips.iter().skip(part.skips.len().saturating_sub(kept)).map(sample).collect()
 }
 
-/// What happened how often, with the last sample of each.
+/// What happened how often, with a sample of each.
 pub(super) fn warnings(part: &Part, events: &[StoredEvent]) -> Vec<WarningCount> {
     let mut tally = Tally::default();
     for skip in &part.skips {
@@ -34,8 +34,7 @@ pub(super) fn warnings(part: &Part, events: &[StoredEvent]) -> Vec<WarningCount>
     }
     for spike in &part.spikes {
         let code = spike.warning.code();
-        let at = events.last().map_or(0, |event| event.received_at);
-        tally.count(code, spike.events, at, || Some(flood(spike, at)));
+        tally.count(code, spike.events, spike.at, || Some(flood(spike)));
     }
     tally.counts.into_values().collect()
 }
@@ -87,10 +86,10 @@ fn altered(code: &str, event: &StoredEvent) -> Sample {
     }
 }
 
-fn flood(spike: &Spike, at: i64) -> Sample {
+fn flood(spike: &Spike) -> Sample {
     Sample {
         code: spike.warning.code().to_owned(),
-        received_at: at,
+        received_at: spike.at,
         event: None,
         distinct_id: spike.of.clone(),
         payload: String::new(),

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId};
+use weir_store::persons::PersonState;
 use weir_store::{Store, definitions, events, groups, persons, warnings};
 
 use crate::Ingest;
@@ -313,6 +314,106 @@ async fn groups_are_made_by_groupidentify_alone() {
     let first = bought.iter().find(|event| event.arrival == 1).unwrap();
     let held: Value = serde_json::from_str(&first.properties).unwrap();
     assert_eq!((&held["$group_0"], &held["$group_1"]), (&json!("acme"), &json!("7")));
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn group_types_are_numbered_in_the_order_of_their_first_use() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let project = ProjectId(1);
+    let mut first = event("buy", "ada", 0, &json!({}));
+    first.properties =
+        r#"{"$groups":{"workspace":"w","company":"c","":"x","team":" "}}"#.to_owned();
+    tell(&ingest, project, &[first]).await;
+    assert_eq!(groups::types(&store, project).await.unwrap(), ["workspace", "company"]);
+    assert_eq!(codes(&store, project).await, [("invalid_groups".to_owned(), 1)]);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_property_of_a_group_can_be_replaced() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let project = ProjectId(1);
+    let identify = |letter: &str, length| {
+        let set = json!({"large": letter.repeat(length)});
+        let told = json!({"$group_type": "company", "$group_key": "acme", "$group_set": set});
+        event("$groupidentify", "sender", 0, &told)
+    };
+    tell(&ingest, project, &[identify("a", 300_000), identify("b", 300_000)]).await;
+    assert_eq!(codes(&store, project).await, []);
+    tell(&ingest, project, &[identify("c", 600_000)]).await;
+    assert_eq!(codes(&store, project).await, [("group_too_large".to_owned(), 1)]);
+    let acme = groups::by_keys(&store, project, &[(0, "acme")]).await.unwrap().remove(0).group;
+    assert!(acme.properties.contains("bbb"));
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+/// What asks for something that cannot be done says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_ignored_in_silence() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let story = [
+        event("$create_alias", "ada", 0, &json!({})),
+        event("$merge_dangerously", "ada", 0, &json!({"alias": null})),
+        event("$groupidentify", "ada", 0, &json!({"$group_type": "company"})),
+        event("$identify", "ada", 0, &json!({"$anon_distinct_id": "a\u{fffd}b"})),
+    ];
+    tell(&ingest, ProjectId(1), &story).await;
+    assert_eq!(
+        codes(&store, ProjectId(1)).await,
+        [
+            ("group_without_key".to_owned(), 1),
+            ("illegal_merge_id".to_owned(), 1),
+            ("merge_without_id".to_owned(), 2),
+        ]
+    );
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+/// An import keeps its order, whichever distinct ids its events have.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_keeps_its_order_across_distinct_ids() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    for number in 1..=20 {
+        let project = ProjectId(number);
+        let mut told = vec![event("$identify", "u", 0, &json!({"$anon_distinct_id": "a"}))];
+        told.extend((0..50).map(|n| {
+            let id = if n % 2 == 0 { "a" } else { "u" };
+            event("step", id, n, &json!({"$set": {"last": n}}))
+        }));
+        let batch = Batch { accepted: told, ..Batch::new(NOON, true) };
+        ingest.append(project, batch.seal()).await.unwrap();
+    }
+    ingest.applied().await;
+    for number in 1..=20 {
+        let found = person(&store, ProjectId(number), "a").await.unwrap();
+        assert_eq!(properties(&found)["last"], 49, "project {number}");
+    }
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+/// A chain of merges is one step long once somebody went along it.
+#[tokio::test(flavor = "multi_thread")]
+async fn chains_of_merges_are_shortened() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let project = ProjectId(1);
+    let mut story: Vec<_> =
+        (0..8).map(|n| event("seen", &format!("d{n}"), n, &json!({}))).collect();
+    story.extend((0..7).map(|n| {
+        event("$create_alias", &format!("d{n}"), 10, &json!({"alias": format!("d{}", n + 1)}))
+    }));
+    story.push(event("seen", "d0", 20, &json!({})));
+    tell(&ingest, project, &story).await;
+    let ids = ["d0", "d7"].map(|id| persons::first_id(project, id));
+    let first = persons::by_ids(&store, project, &ids[..1]).await.unwrap().remove(0);
+    let PersonState::Merged(merged) = first.state else { panic!("d0 was merged") };
+    assert_eq!(merged.into, ids[1]);
+    assert_eq!(person(&store, project, "d0").await.unwrap().distinct_ids.len(), 8);
     ingest.close(Duration::from_secs(10)).await;
 }
 

@@ -100,7 +100,7 @@ const PASSING: [&str; 24] = [
 const SILENT: [&str; 2] = ["$exception", "$$heatmap"];
 
 /// Events that are about the person: every change of theirs is written.
-const ABOUT_PERSONS: [&str; 4] = ["$identify", "$create_alias", "$merge_dangerously", "$set"];
+const WRITTEN_WHOLE: [&str; 4] = ["$identify", "$create_alias", "$merge_dangerously", "$set"];
 
 /// The place of a property in the list of those that persons take over.
 pub(super) fn lifted(name: &str) -> Option<usize> {
@@ -115,6 +115,7 @@ pub(super) struct Updates<'a> {
     unset: Vec<Cow<'a, str>>,
     /// Whether passing changes alone are not worth a write.
     is_ordinary: bool,
+    is_silent: bool,
 }
 
 /// What became of the changes.
@@ -132,10 +133,11 @@ impl<'a> Updates<'a> {
     /// The changes that an event of this name asks for, sent from this place.
     pub(super) fn of(event: &str, facts: &Facts<'a>, located: &'a [Located]) -> Self {
         if SILENT.contains(&event) {
-            return Self::default();
+            return Self { is_silent: true, ..Self::default() };
         }
         let mut updates = Self {
-            is_ordinary: !ABOUT_PERSONS.contains(&event),
+            is_ordinary: !WRITTEN_WHOLE.contains(&event),
+            is_silent: false,
             set: BTreeMap::new(),
             set_once: members(facts.set_once),
             unset: names(facts.unset),
@@ -167,6 +169,11 @@ impl<'a> Updates<'a> {
                 self.set_once.entry(Cow::Borrowed(initial)).or_insert(value);
             }
         }
+    }
+
+    /// Whether the event never changes a person.
+    pub(super) fn is_silent(&self) -> bool {
+        self.is_silent
     }
 
     /// The names that it gives values to.
