@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 use weir_model::Timestamp;
+use weir_model::persons::is_placeholder;
 
 use crate::defect::{Defect, Effect, Flaw};
 use crate::identity;
@@ -34,22 +35,6 @@ const ABOUT_PERSONS: [&str; 4] =
 
 /// Characters of the key of a group.
 const GROUP_KEY_LIMIT: usize = 400;
-
-/// Ids that stand for nobody, in any case of letters (ingestion 4.4).
-const PLACEHOLDERS: [&str; 10] = [
-    "anonymous",
-    "guest",
-    "distinctid",
-    "distinct_id",
-    "id",
-    "not_authenticated",
-    "email",
-    "undefined",
-    "true",
-    "false",
-];
-/// Ids that stand for nobody in this spelling only.
-const EXACT_PLACEHOLDERS: [&str; 6] = ["[object Object]", "NaN", "None", "none", "null", "0"];
 
 /// By what the events of all formats are judged.
 #[derive(Debug, Clone, Copy)]
@@ -280,14 +265,6 @@ impl Draft<'_> {
             self.properties.add("$geoip_disable", "true");
         }
     }
-}
-
-/// Whether an id stands for nobody.
-fn is_placeholder(id: &str) -> bool {
-    let bare = |quote: char| id.strip_prefix(quote).and_then(|id| id.strip_suffix(quote));
-    let id = bare('"').or_else(|| bare('\'')).unwrap_or(id).trim();
-    EXACT_PLACEHOLDERS.contains(&id)
-        || PLACEHOLDERS.iter().any(|word| id.eq_ignore_ascii_case(word))
 }
 
 /// At most 200 characters of a text.

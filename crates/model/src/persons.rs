@@ -32,3 +32,36 @@ pub struct PersonQuery {
     /// Text within a distinct id, a name or an e-mail address.
     pub search: Option<String>,
 }
+
+/// Distinct ids that programs send for want of one, in any case of letters
+/// (ingestion 4.4).
+const PLACEHOLDERS: [&str; 11] = [
+    "anonymous",
+    "guest",
+    "distinctid",
+    "distinct_id",
+    "id",
+    "not_authenticated",
+    "email",
+    "undefined",
+    "true",
+    "false",
+    "",
+];
+
+/// The same, in this spelling only.
+const EXACT_PLACEHOLDERS: [&str; 6] = ["[object Object]", "NaN", "None", "none", "null", "0"];
+
+/// Whether a distinct id stands for no single person, also within quotes: it is
+/// good for events and of no use for merging.
+#[must_use]
+pub fn is_placeholder(distinct_id: &str) -> bool {
+    let bare = distinct_id.trim();
+    let bare = ['"', '\'']
+        .into_iter()
+        .find_map(|quote| bare.strip_prefix(quote)?.strip_suffix(quote))
+        .unwrap_or(bare)
+        .trim();
+    PLACEHOLDERS.iter().any(|placeholder| bare.eq_ignore_ascii_case(placeholder))
+        || EXACT_PLACEHOLDERS.contains(&bare)
+}

@@ -207,11 +207,18 @@ impl Care {
         }
     }
 
+    /// Whether the only event of the next stretch is left out.
+    fn is_giving_up(self) -> bool {
+        self.tried >= TRIES
+    }
+
     fn failed(&mut self, failure: &Failure) {
-        if !failure.may_pass_with_fewer() {
-            return;
-        }
-        if self.most > 1 {
+        if self.is_giving_up() {
+            // Not even without the event: it is not to blame, and is tried again.
+            self.tried = 0;
+        } else if !failure.may_pass_with_fewer() {
+            // The disk or the moment: the same again.
+        } else if self.most > 1 {
             self.most /= 2;
         } else if failure.may_be_an_event() {
             self.tried += 1;
@@ -317,7 +324,7 @@ impl Consumer {
                 self.spikes.note(*project, part);
             }
         }
-        if self.care.tried >= TRIES {
+        if self.care.is_giving_up() {
             tracing::error!(
                 partition = self.partition,
                 position = self.position.offset,
@@ -488,4 +495,23 @@ fn message(panic: &(dyn Any + Send)) -> String {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Care, Failure, TRIES};
+
+    /// What was acknowledged is not given up because the store failed for a while.
+    #[test]
+    fn an_event_is_kept_when_leaving_it_out_fails_too() {
+        let failure = || Failure::Panicked(String::new());
+        let mut care = Care { most: 1, tried: 0 };
+        for _ in 0..TRIES {
+            assert!(!care.is_giving_up());
+            care.failed(&failure());
+        }
+        assert!(care.is_giving_up());
+        care.failed(&failure());
+        assert!(!care.is_giving_up(), "the event is tried again");
+    }
 }

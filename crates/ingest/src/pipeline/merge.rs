@@ -3,6 +3,8 @@
 //! What belongs here: the three events that join, in which direction, and the
 //! ids that never do. What does not: what is stored of the persons.
 
+use weir_model::persons::is_placeholder;
+
 use super::facts::Facts;
 use weir_capture::json;
 
@@ -11,24 +13,6 @@ const LONGEST: usize = 400;
 
 /// Characters of the distinct id of an event.
 const EVENT_ID: usize = 200;
-
-/// Ids that programs send for want of one, in any case of letters.
-const PLACEHOLDERS: [&str; 11] = [
-    "anonymous",
-    "guest",
-    "distinctid",
-    "distinct_id",
-    "id",
-    "not_authenticated",
-    "email",
-    "undefined",
-    "true",
-    "false",
-    "",
-];
-
-/// The same, exactly so.
-const EXACT_PLACEHOLDERS: [&str; 6] = ["[object Object]", "NaN", "None", "none", "null", "0"];
 
 /// When two persons stay apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,14 +84,7 @@ pub(super) fn asked(event: &str, distinct_id: &str, facts: &Facts<'_>) -> Asked 
 }
 
 fn is_illegal(id: &str) -> bool {
-    let bare = id.trim();
-    let bare = ['"', '\'']
-        .into_iter()
-        .find_map(|quote| bare.strip_prefix(quote)?.strip_suffix(quote))
-        .unwrap_or(bare)
-        .trim();
-    PLACEHOLDERS.iter().any(|placeholder| bare.eq_ignore_ascii_case(placeholder))
-        || EXACT_PLACEHOLDERS.contains(&bare)
+    is_placeholder(id)
         // Capture has put it in the place of NUL.
         || id.contains('\u{fffd}')
         || id.chars().nth(LONGEST).is_some()

@@ -146,7 +146,8 @@ impl NamesCache {
     /// Takes over what was committed.
     pub(super) fn post(&self, project: ProjectId, new: NewNames) {
         let mut projects = self.projects.lock();
-        let known = projects.entry(project).or_default();
+        // Pushed out meanwhile: a part of the names must not pass for all of them.
+        let Some(known) = projects.get_mut(&project) else { return };
         known
             .events
             .extend(new.events.into_values().map(|seen| (seen.name, seen.last_at.micros())));
