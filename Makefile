@@ -16,7 +16,7 @@ AS_USER := env -u WEIR_PYTHON -u WEIR_SITE -u WEIR_TOOLS
 
 .PHONY: help
 help: ## This list
-	@sed -n 's/^\([a-z]*\):[ a-z]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):[ a-z]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 # What `serve` and `install` need.
 .PHONY: release
@@ -45,6 +45,12 @@ test: ## Everything the project is checked with
 .PHONY: check
 check: ## The quick part of it: format, lints, rules, Rust tests
 	@exec scripts/test quick
+
+.PHONY: fuzz-api
+fuzz-api: ## Many made-up requests to the API: make fuzz-api ARGS="--max-examples 500"
+	@scripts/setup test
+	@source scripts/env; cargo build --workspace --bin weir --locked
+	@exec scripts/test-api fuzz $(or $(ARGS),--max-examples 200)
 
 .PHONY: fmt
 fmt: ## Format the Rust code

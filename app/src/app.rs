@@ -16,12 +16,14 @@ pub(crate) fn App() -> impl IntoView {
             <a class="skip" href="#main">"Skip to content"</a>
             <Routes fallback=|| view! { <pages::not_found::NotFound /> }>
                 <Route path=path!("/setup") view=pages::setup::Setup />
+                <Route path=path!("/signup/:id") view=pages::signup::SignUpPage />
                 <Route path=path!("/login") view=pages::login::Login />
                 <Route path=path!("/login/again") view=pages::login_again::LoginAgain />
                 <Route path=path!("/") view=pages::home::Home />
                 <ParentRoute path=path!("") view=Frame>
                     <Route path=path!("/projects/:id/start") view=pages::start::Start />
                     <Route path=path!("/projects/:id/live") view=pages::live::Live />
+                    <Route path=path!("/projects/:id/health") view=pages::health::Health />
                     <Route path=path!("/projects/:id/settings") view=pages::project_settings::ProjectSettings />
                     <Route path=path!("/organizations") view=pages::organizations::Organizations />
                     <Route path=path!("/organizations/new") view=pages::organization_new::OrganizationNew />

@@ -21,7 +21,7 @@ use crate::ui::field::Typed;
 /// A session ends after this many seconds whatever happens.
 const SESSION_SECONDS: u32 = 14 * 24 * 60 * 60;
 /// What people hear where no session can be kept.
-const NO_SESSION: &str = "No session can be kept safely at this address. Set public_url to the \
+pub const NO_SESSION: &str = "No session can be kept safely at this address. Set public_url to the \
      https address under which people open Weir, such as https://weir.example.org, and start \
      Weir again.";
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
@@ -71,6 +71,12 @@ impl Cookies {
     #[must_use]
     pub fn typed_name(self) -> &'static str {
         if self.secure { "__Host-typed" } else { "typed" }
+    }
+
+    /// The cookie of a session.
+    #[must_use]
+    pub fn session(self, session: &NewSession) -> String {
+        self.hidden(self.session_name(), &session.token, SESSION_SECONDS)
     }
 
     /// A cookie that scripts do not see.
@@ -183,8 +189,7 @@ pub(crate) async fn projects_changed() {
 /// Gives the browser the cookie of a session.
 pub(crate) fn keep_session(session: &NewSession) {
     if let Ok((_, visit)) = context() {
-        let name = visit.cookies.session_name();
-        set_cookie(&visit.cookies.hidden(name, &session.token, SESSION_SECONDS));
+        set_cookie(&visit.cookies.session(session));
     }
 }
 
@@ -233,6 +238,9 @@ pub(crate) fn ui_error(error: Error) -> UiError {
     let (status, shown) = match error {
         Error::Invalid(fault) => (StatusCode::BAD_REQUEST, UiError::Field(fault)),
         Error::Conflict { code, detail } => (StatusCode::CONFLICT, UiError::form(code, &detail)),
+        Error::TooMany { code, detail } => {
+            (StatusCode::TOO_MANY_REQUESTS, UiError::form(code, &detail))
+        }
         Error::NotFound(_) => (StatusCode::NOT_FOUND, UiError::NotFound),
         Error::Forbidden(why) => (StatusCode::FORBIDDEN, UiError::Forbidden(why)),
         Error::MissingScope(_) => {

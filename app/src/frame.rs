@@ -58,6 +58,7 @@ fn Rail(viewer: Viewer, path: String) -> impl IntoView {
         [
             link(format!("/projects/{id}/start"), "start", "Start"),
             link(format!("/projects/{id}/live"), "live", "Live"),
+            link(format!("/projects/{id}/health"), "health", "Health"),
             link(format!("/projects/{id}/settings"), "settings", "Settings"),
         ]
         .collect_view()

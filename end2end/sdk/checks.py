@@ -6,7 +6,8 @@ import uuid
 from collections import Counter
 
 import story
-from compare import equal, near, once_each, recent, same
+from compare import LATE, WAY, equal, near, once_each, recent, same
+from ledger import Ledger
 
 # What the harness sends itself.
 OURS = "settled"
@@ -15,11 +16,33 @@ OURS = "settled"
 class Stored:
     """Everything a project holds after its story was told."""
 
-    def __init__(self, library, project, report):
+    def __init__(self, library, project, report, gateway=None):
         self.library = library
         self.project = project
         self.report = report
+        # Of a story in which the service has failed.
+        self.ledger = Ledger(library, gateway) if gateway else None
+        self.queued = story.QUEUED_IN_TROUBLE if gateway else story.QUEUED
+        self.way = LATE if gateway and library.keeps_sent_at else WAY
         self.events = [event for event in project.events() if event["event"] != OURS]
+
+    def checks(self):
+        return [*self.CHECKS, *(["acknowledged"] if self.ledger else [])]
+
+    def acknowledged(self):
+        """what was acknowledged is stored, once and as it was sent, and nothing else"""
+        self.ledger.compare(self.events)
+
+    def warned(self, repeats):
+        """That so many events came again, and that is all; more where the service
+        had to fail before it could answer."""
+        least, most = self.ledger.repeats() if self.ledger else (repeats, repeats)
+        found = self.project.warnings()
+        again = found.pop("duplicate_uuid", 0)
+        equal("warnings", found, {})
+        assert repeats <= least <= again <= most, (
+            f"repeated: expected from {least} to {most}, at least {repeats}; counted {again}"
+        )
 
     def named(self, event, distinct_id=None):
         """In the order in which they happened."""
@@ -103,7 +126,7 @@ class ServerChecks(Stored):
             "uuid": story.stable("invoice"), "distinct_id": "user-1", "elements_chain": "",
             "historical": False,
         })
-        near("timestamp", event["timestamp"], story.WHEN)
+        near("timestamp", event["timestamp"], story.WHEN, self.way)
         now = self.one("order placed")
         recent("timestamp", now["timestamp"])
         same("properties", now["properties"], {"total": 19.5})
@@ -180,7 +203,7 @@ class ServerChecks(Stored):
     def large_queue(self):
         """everything of a long queue, in the other form of the body"""
         found = self.named("queued")
-        once_each("n", [one["properties"]["n"] for one in found], story.QUEUED)
+        once_each("n", [one["properties"]["n"] for one in found], self.queued)
         for one in found:
             n = one["properties"]["n"]
             same("event", one, {"distinct_id": f"queuer-{n % 5}"})
@@ -197,7 +220,7 @@ class ServerChecks(Stored):
                 "distinct_id": f"past-{n % 3}",
             })
             same("properties", one["properties"], {"n": n})
-            near("timestamp", one["timestamp"], story.import_time(n))
+            near("timestamp", one["timestamp"], story.import_time(n), self.way)
             recent("created_at", one["created_at"])
         live = [one["event"] for one in self.events if one["historical"]]
         equal("historical", sorted(set(live)), ["imported"])
@@ -217,13 +240,13 @@ class ServerChecks(Stored):
         """nothing else is stored"""
         self.count(Counter({
             "visited": 1, "$create_alias": 1, "$groupidentify": 2, "order placed": 1,
-            "invoice issued": 1, "heartbeat": 1, "step": story.STEPS, "queued": story.QUEUED,
+            "invoice issued": 1, "heartbeat": 1, "step": story.STEPS, "queued": self.queued,
             "imported": story.IMPORTED, "last words": 1, self.library.identify: 3,
         }) + Counter({self.library.set_once: 2}) + Counter(["ping"] * self.library.makes_ids))
 
     def warnings(self):
         """nothing was dropped or altered but the second import"""
-        equal("warnings", self.project.warnings(), {"duplicate_uuid": story.IMPORTED})
+        self.warned(repeats=story.IMPORTED)
 
 
 class BrowserChecks(Stored):
@@ -243,16 +266,23 @@ class BrowserChecks(Stored):
         equal("kept from the page", self.report["blocked"], [])
         refused = {
             f"{one.method} {one.path.replace(self.project.key, 'KEY')} {one.status}"
-            for one in self.report["passed"]
+            for one in self.answered()
             # The library falls back to the JSON of the same name.
             if one.status >= 400 and not one.path.endswith("/config.js")
         }
         equal("refused", sorted(refused), [])
 
+    def answered(self):
+        """Requests of the page as they came, without those that were to fail."""
+        return sorted(
+            (one for one in self.report["passed"]
+             if not (self.ledger and one.status in (None, 503))),
+            key=lambda one: one.arrived,
+        )
+
     def encodings(self):
         """the library packs bodies, asks for no leave, and uses beacons at the end"""
-        asked = [one for one in self.report["passed"]
-                 if one.path.rstrip("/") in ("/e", "/i/v0/e")]
+        asked = [one for one in self.answered() if one.path.rstrip("/") in ("/e", "/i/v0/e")]
         equal("methods", sorted({one.method for one in asked}), ["POST"])
         # The first ones may go before the settings are there.
         equal("packing at the end", asked[-1].packing, "gzip")
@@ -277,7 +307,7 @@ class BrowserChecks(Stored):
         same("event", event, {
             "distinct_id": "user-1", "elements_chain": "", "historical": False,
         })
-        near("timestamp", event["timestamp"], story.WHEN)
+        near("timestamp", event["timestamp"], story.WHEN, self.way)
         now = self.one("order placed")
         recent("timestamp", now["timestamp"])
         same("properties", now["properties"], {"total": 19.5})
@@ -363,4 +393,4 @@ class BrowserChecks(Stored):
 
     def warnings(self):
         """nothing was dropped or altered"""
-        equal("warnings", self.project.warnings(), {})
+        self.warned(repeats=0)

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta, timezone
 
 # The event time is corrected by the way that the request took.
 WAY = timedelta(seconds=10)
+# The way of a request that was sent again for as long as the service failed.
+LATE = timedelta(seconds=45)
 # A whole run, and the clock of the service is that of the test.
 RUN = timedelta(minutes=10)
 

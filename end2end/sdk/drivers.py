@@ -9,15 +9,19 @@ line of JSON to its standard output:
 
     {"captured": 17, "failures": [{"client": 0, "status": 401, "text": "…"}]}
 
+At a `pause` it writes `{"paused": "why"}` and waits for a line in answer.
+
 `captured` counts the events of `stream` calls, which go on until the harness
 writes another line. `failures` are the batches that the library itself has given
 up, by the number of the client. The driver of pages says more: see
 `posthog_browser.mjs`."""
 
 import json
+import os
 import subprocess
 import tempfile
 import threading
+from pathlib import Path
 
 # A library that waits between its tries, on a busy machine.
 PATIENCE = 150
@@ -56,6 +60,12 @@ class Driver:
 
     def report(self):
         """Waits until the story is told."""
+        said = self.next()
+        assert "paused" not in said, said
+        return said
+
+    def next(self):
+        """Waits for a pause or the report."""
         late = threading.Timer(PATIENCE, self.process.kill)
         late.start()
         line = self.process.stdout.readline()
@@ -75,6 +85,27 @@ class Driver:
     def last_lines(self):
         self.said.seek(0)
         return "".join(self.said.readlines()[-25:])
+
+
+class Chromium:
+    """The browser of all pages: starting one for each takes most of their time."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            ["node", Path(__file__).parent / "chromium.mjs"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        os.environ["CHROMIUM_AT"] = self.process.stdout.readline().strip()
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
 
 
 def tell(library, url, key, calls):

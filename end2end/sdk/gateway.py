@@ -1,20 +1,28 @@
 """A gateway between a library and the service: passes everything on, notes what
-passed, and can answer 503 for a while as an overloaded service would."""
+passed, can answer 503 for a while as an overloaded service would, and can go away
+as a stopped one does."""
 
 import http.client
+import socket
 import threading
 import time
 import urllib.parse
+from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import wire
+from weir import free_port
 
 # Headers that belong to one connection.
 OF_A_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host"}
 
 
 class Passed:
-    """One request and its answer."""
+    """One request and its answer; a status of None is no answer at all."""
 
-    def __init__(self, method, target, headers, body, status):
+    def __init__(self, arrived, method, target, headers, body, status, answer):
+        # Answers come in an order of their own.
+        self.arrived = arrived
         self.method = method
         # `navigator.sendBeacon` sends like this, and nothing else of a library does.
         self.by_beacon = headers.get("Sec-Fetch-Mode") == "no-cors" and method == "POST"
@@ -22,12 +30,57 @@ class Passed:
         self.path = parts.path
         self.query = dict(urllib.parse.parse_qsl(parts.query))
         self.status = status
-        if body.startswith(b"\x1f\x8b"):
-            self.packing = "gzip"
-        elif body.startswith(b"data="):
-            self.packing = "form"
-        else:
-            self.packing = "plain" if body else None
+        self.body = body
+        self.answer = answer
+
+    @property
+    def packing(self):
+        if self.body.startswith(b"\x1f\x8b"):
+            return "gzip"
+        if self.body.startswith(b"data="):
+            return "form"
+        return "plain" if self.body else None
+
+    @cached_property
+    def said(self):
+        """The events that were sent."""
+        return wire.events(self.path, self.body) if self.method == "POST" else []
+
+    def taken(self):
+        """The events that the answer acknowledges."""
+        return wire.taken(self.path, self.said, self.status, self.answer)
+
+
+class Listener(ThreadingHTTPServer):
+    """Knows its open connections, so that they can be cut."""
+
+    daemon_threads = True
+    # All requests of a page come at once.
+    request_queue_size = 128
+
+    def __init__(self, *arguments):
+        self.connections = set()
+        super().__init__(*arguments)
+
+    def get_request(self):
+        connection, address = super().get_request()
+        self.connections.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request):
+        self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, *_):
+        """A library that has gone away is its own affair."""
+
+    def cut(self):
+        for connection in list(self.connections):
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                # Closed meanwhile.
+                pass
 
 
 class Gateway:
@@ -37,6 +90,13 @@ class Gateway:
         self.service = urllib.parse.urlsplit(service).netloc
         self.refuses_until = 0.0
         self.passed = []
+        self.address = ("127.0.0.1", free_port())
+        self.url = f"http://127.0.0.1:{self.address[1]}"
+        self.listener = None
+        # Set when answers need no longer be kept back; None if they are not.
+        self.holding = None
+        # How many answers no library has heard.
+        self.unheard = 0
 
     def __enter__(self):
         gateway = self
@@ -45,12 +105,29 @@ class Gateway:
             protocol_version = "HTTP/1.1"
 
             def answer(self):
+                arrived = time.monotonic()
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                refused = time.monotonic() < gateway.refuses_until and self.command == "POST"
-                answer = gateway.refusal(self.headers) if refused else gateway.ask(self, body)
+                if gateway.listener is None:
+                    self.close_connection = True
+                    return
+                refused = arrived < gateway.refuses_until and self.command == "POST"
+                try:
+                    answer = gateway.refusal(self.headers) if refused else gateway.ask(self, body)
+                except (OSError, http.client.HTTPException):
+                    # The service is gone; so is the connection then.
+                    answer = None, [], b""
+                    self.close_connection = True
                 status, headers, content = answer
-                one = Passed(self.command, self.path, self.headers, body, status)
-                gateway.passed.append(one)
+                gateway.passed.append(Passed(
+                    arrived, self.command, self.path, self.headers, body, status, content
+                ))
+                if status is None:
+                    return
+                if holding := gateway.holding:
+                    gateway.unheard += 1
+                    holding.wait()
+                    self.close_connection = True
+                    return
                 self.send_response_only(status)
                 for name, value in headers:
                     self.send_header(name, value)
@@ -64,21 +141,39 @@ class Gateway:
             def log_message(self, *_):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        # A library that has gone away is its own affair.
-        self.server.handle_error = lambda *_: None
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.handler = Handler
+        self.back()
         return self
 
     def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+        if self.listener is not None:
+            self.away()
 
     def refuse(self, seconds):
         """Answers 503 to whatever is sent from now on."""
         self.refuses_until = time.monotonic() + seconds
+
+    def hold(self):
+        """Keeps back all answers until the gateway goes away: the service has done
+        what it was asked, and nobody will know."""
+        self.holding = threading.Event()
+
+    def away(self):
+        """Refuses connections, and cuts those that there are."""
+        if self.holding is not None:
+            self.holding.set()
+            self.holding = None
+        listener, self.listener = self.listener, None
+        listener.shutdown()
+        listener.server_close()
+        listener.cut()
+
+    def back(self):
+        """Listens again, at the same port."""
+        self.listener = Listener(self.address, self.handler)
+        # It looks this often whether it is to end.
+        often = {"poll_interval": 0.02}
+        threading.Thread(target=self.listener.serve_forever, kwargs=often, daemon=True).start()
 
     def ask(self, request, body):
         """What the service answers."""

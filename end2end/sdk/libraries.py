@@ -35,13 +35,28 @@ class Library:
     # Whether it marks its events with `$is_server`, so that the machine it runs
     # on is not taken for the person's.
     is_server: bool = True
+    # Whether each event has a uuid, by which a second one is known.
+    gives_uuids: bool = True
     # For how long the service answers 503; shorter than the library tries.
     outage: float = 5.0
     # Options without which the outage could be longer than it tries.
     outage_options: dict = field(default_factory=dict)
-    # How often it sends a batch that is always answered with 503; None: longer
-    # than a test can wait.
+    # How often it sends a batch that is always answered with 503, and one for which
+    # there is no connection; None: longer than a test can wait. After the last try
+    # the events of the batch are lost, but see the next two.
     tries: int | None = 4
+    tries_to_connect: int | None = 4
+    # Whether a batch that found no connection goes with the next one: node puts
+    # aside what was answered only (`_flushRoute` of @posthog/core).
+    keeps_unconnected: bool = False
+    # Whether shutting down makes all tries. posthog-rs makes one, and does not say
+    # what that has lost (`Pipeline::attempt` of its transport.rs); and each flush
+    # is a try without a wait before it.
+    waits_at_shutdown: bool = True
+    # Whether a batch that is sent again says that it was sent when it was first,
+    # which moves its events by the wait: their time is corrected by it (ingestion
+    # 2.5). node and posthog-rs keep the body, posthog-js 1.200 an `offset`.
+    keeps_sent_at: bool = False
     # Seconds between two events of a stream. A page may send ten a second.
     pause: float = 0.02
 
@@ -70,6 +85,7 @@ def all_libraries():
     node = Library(
         "posthog-node", packages["posthog-node"], "posthog-node",
         ["node", HERE / "posthog_node.mjs"], set_once="$set", counts_exactly=False, packs=True,
+        keeps_unconnected=True, keeps_sent_at=True,
     )
     return [
         python_now,
@@ -77,16 +93,19 @@ def all_libraries():
         Library(
             "posthog-python", python3, "posthog-python",
             [f"{tools}/posthog3/bin/python", "-B", HERE / "posthog_python.py"],
-            makes_ids=False, is_server=False,
+            makes_ids=False, is_server=False, gives_uuids=False,
             # It waits at random, from nothing to 1, 2, 4 … seconds.
             outage=3.0, outage_options={"patient": True},
         ),
         node,
-        replace(node, protocol="v1"),
+        # Another sender, which puts aside whatever it has tried, and has a time of
+        # its own for each request (`V1CaptureSender`).
+        replace(node, protocol="v1", keeps_unconnected=False, keeps_sent_at=False),
         Library(
             "posthog-rs", rust, "posthog-rs", [f"{target}/sdk-rust/debug/weir-sdk-rust"],
             # It tries again after 0.2 and 0.4 s; Retry-After makes that a second each.
-            outage=1.5, tries=3,
+            outage=1.5, tries=3, tries_to_connect=3, waits_at_shutdown=False,
+            keeps_sent_at=True,
         ),
         Library(
             "posthog-js", page, "web", ["node", HERE / "posthog_browser.mjs", "posthog-js"],
@@ -95,7 +114,8 @@ def all_libraries():
         Library(
             "posthog-js", old_page, "web",
             ["node", HERE / "posthog_browser.mjs", "posthog-js-1.200"],
-            browser=True, counts_exactly=False, tries=None, pause=0.12,
+            browser=True, counts_exactly=False, tries=None, tries_to_connect=None,
+            pause=0.12, keeps_sent_at=True,
         ),
     ]
 

@@ -1,7 +1,7 @@
 // The driver of the browser library: reads a story from standard input, tells it
 // in a page of Chromium, and prints a report, as `drivers.py` describes.
 //
-//   node posthog_browser.mjs <package in node_modules>
+//   CHROMIUM_AT=ws://… node posthog_browser.mjs <package in node_modules>
 //
 // The page is of another origin than the service. The report also says what the
 // browser `blocked` for want of a CORS header. After it the page stays open until
@@ -56,18 +56,7 @@ const site = createServer(async (request, response) => {
 await new Promise((listening) => site.listen(0, "127.0.0.1", listening));
 const origin = `http://127.0.0.1:${site.address().port}`;
 
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM,
-  args: [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-  ],
-});
+const browser = await chromium.connect(process.env.CHROMIUM_AT);
 const page = await browser.newPage();
 page.on("pageerror", (error) => failures.push({ client: 0, status: null, text: String(error) }));
 page.on("console", (message) => {
@@ -76,11 +65,16 @@ page.on("console", (message) => {
 
 // Requests to the service that have no answer yet.
 const inFlight = new Set();
+// How many with events have had none.
+let failed = 0;
 page.on("request", (request) => {
   if (request.url().startsWith(story.url)) inFlight.add(request);
 });
 page.on("requestfinished", (request) => inFlight.delete(request));
-page.on("requestfailed", (request) => inFlight.delete(request));
+page.on("requestfailed", (request) => {
+  inFlight.delete(request);
+  if (/\/e\/?$/.test(new URL(request.url()).pathname)) failed++;
+});
 
 // Calls that are made in the page, in one go.
 let waiting = [];
@@ -126,6 +120,14 @@ const drive = {
     while (inFlight.size > 0) await pause(50);
     await page.reload();
     await isReady();
+  },
+  async pause({ why }) {
+    process.stdout.write(`${JSON.stringify({ paused: why })}\n`);
+    await lines.next();
+  },
+  // The library does not say so, but it no longer tries.
+  async given_up({ tries }) {
+    while (failed < tries) await pause(50);
   },
   async stream({ event, pause: seconds }) {
     let enough = false;

@@ -60,6 +60,10 @@ const tell = {
   async given_up() {
     while (failures.length === 0) await pause(20);
   },
+  async pause({ why }) {
+    process.stdout.write(`${JSON.stringify({ paused: why })}\n`);
+    await lines.next();
+  },
   shutdown: () => posthog.shutdown(60_000),
   async stream({ event, distinct_ids, pause: seconds }) {
     let enough = false;

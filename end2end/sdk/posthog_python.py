@@ -76,6 +76,10 @@ class Teller:
         while not self.failures:
             time.sleep(0.02)
 
+    def pause(self, why):
+        print(json.dumps({"paused": why}), flush=True)
+        sys.stdin.readline()
+
     def shutdown(self):
         self.posthog.shutdown()
 

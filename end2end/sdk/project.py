@@ -9,6 +9,19 @@ import uuid
 READABLE = 120
 
 
+def wait_for(condition, patience):
+    """Whether it came true within so many seconds; asks ever more seldom, because
+    the asking of all scenarios together is more work for the service than all events."""
+    deadline = time.monotonic() + patience
+    pause = 0.1
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+        pause = min(pause * 1.5, 1.0)
+    return True
+
+
 class Project:
     """Reads events, persons and groups of one project."""
 
@@ -52,12 +65,9 @@ class Project:
             with urllib.request.urlopen(request, timeout=READABLE) as answer:
                 assert answer.status == 200, answer.status
             sent += batch
-        deadline = time.monotonic() + READABLE
         for event in sent:
-            while not self.newest(uuid=event["uuid"]):
-                if time.monotonic() > deadline:
-                    raise AssertionError(f"what was accepted is not readable in {READABLE} s")
-                time.sleep(0.2)
+            if not wait_for(lambda: self.newest(uuid=event["uuid"]), READABLE):
+                raise AssertionError(f"what was accepted is not readable in {READABLE} s")
 
     def persons(self, distinct_id):
         """The persons that this id leads to: one or none."""

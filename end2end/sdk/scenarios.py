@@ -1,14 +1,14 @@
-"""What is done with each library: a story in peace, 503 for some seconds, and the
-service stopped and started again while events are on their way."""
+"""What is done with each library: a story in peace, and events without end, with
+503 for some seconds or a service that ends and comes back (`troubles.py`)."""
 
 import time
-from contextlib import ExitStack
 
 import story
 from checks import BrowserChecks, ServerChecks
 from compare import equal, once_each
 from drivers import Driver, tell
 from gateway import Gateway
+from project import wait_for
 
 # How long the service stays away, which is more than what a page collects before
 # it sends: every library meets it.
@@ -78,9 +78,7 @@ class Stream:
 
 def until(condition):
     """Waits; what is missing in the end is seen in what is stored."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_for(condition, PATIENCE)
 
 
 def outage(weir, library):
@@ -95,35 +93,3 @@ def outage(weir, library):
         stream.finish()
         stream.check()
         assert gateway.refused(), "nothing was sent while the service refused"
-
-
-def patience(weir, library):
-    """503 for ever: how often the library tries, and that it says so."""
-    project = weir.new_project(f"{library}: refused")
-    with Gateway(weir.url) as gateway:
-        gateway.refuse(3600)
-        report = tell(library, gateway.url, project.key, story.single())
-        equal("tries", len(gateway.refused()), library.tries)
-        equal("status", [one["status"] for one in report["failures"]], [503])
-    equal("events", project.events(), [])
-
-
-def restart(weir, libraries, signal, what, each):
-    """The service ends by this signal while all libraries send, and comes back.
-
-    `each` is called with every library and what is to be checked of it."""
-    with ExitStack() as stack:
-        streams = [
-            stack.enter_context(Stream(weir, library, what, patient=True))
-            for library in libraries
-        ]
-        until(lambda: all(stream.begun() for stream in streams))
-        weir.stop(signal)
-        time.sleep(AWAY)
-        weir.start()
-        # So that there are events from after it as well.
-        time.sleep(1)
-        for stream in streams:
-            stream.finish()
-        for stream in streams:
-            each(stream.library, stream.check)

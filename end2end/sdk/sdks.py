@@ -4,7 +4,8 @@ field by field.
     WEIR_BIN=… WEIR_TOOLS=… CARGO_TARGET_DIR=… python sdks.py [part of a name …]
 
 With arguments, only the libraries with such a name and version. The last line is
-`N passed, M failed`. See `libraries.py`, `story.py`, `scenarios.py`, `checks.py`."""
+`N passed, M failed`. See `libraries.py` and `story.py`; `scenarios.py`,
+`troubles.py` and `limits.py`; `checks.py` and `ledger.py`."""
 
 import os
 import signal
@@ -13,8 +14,12 @@ import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
+import limits
 import scenarios
+import troubles
+from drivers import Chromium
 from libraries import all_libraries
 from weir import Weir
 
@@ -24,6 +29,7 @@ class Results:
 
     def __init__(self):
         self.lock = threading.Lock()
+        self.began = time.monotonic()
         self.passed = 0
         self.failed = 0
 
@@ -45,6 +51,68 @@ class Results:
                 print("\n".join(f"         {line[:600]}" for line in lines), flush=True)
         return found
 
+    def stored(self, library, what, stored):
+        """The checks of what is stored after a story, if it was told."""
+        for name in stored.checks() if stored else ():
+            check = getattr(stored, name)
+            self.check(library, f"{what}, {name.replace('_', ' ')}: {check.__doc__}", check)
+
+    def at_once(self, *runs):
+        """Runs what does not share state; gives back when all of it has ended."""
+        with ThreadPoolExecutor(len(runs)) as pool:
+            for done in [pool.submit(run) for run in runs]:
+                done.result()
+        print(f"       ({time.monotonic() - self.began:.0f} s)", flush=True)
+
+
+class Scenarios:
+    """Everything that is done with the libraries, with the names of the checks."""
+
+    def __init__(self, results, libraries):
+        self.results = results
+        self.libraries = libraries
+
+    def each(self, weir, *scenarios):
+        """Runs of each of these with each library."""
+        return [
+            lambda run=run, library=library: run(weir, library)
+            for run in scenarios for library in self.libraries
+        ]
+
+    def peace(self, weir, library):
+        stored = self.results.check(
+            library, "the story is told", lambda: scenarios.peace(weir, library)
+        )
+        self.results.stored(library, "story", stored)
+
+    def outage(self, weir, library):
+        self.results.check(
+            library, "503 for some seconds: everything is stored once",
+            lambda: scenarios.outage(weir, library),
+        )
+
+    def troubled(self, weir, library):
+        stored = self.results.check(
+            library, "503 for some seconds: the story is told",
+            lambda: troubles.outage(weir, library),
+        )
+        self.results.stored(library, "503", stored)
+
+    def limits(self, weir):
+        """Runs of what is lost when the service fails for long."""
+        return [
+            lambda library=library, name=name, check=check: self.results.check(
+                library, name, lambda: check(weir, library)
+            )
+            for library in self.libraries
+            for name, check in limits.all_of(library).items()
+        ]
+
+    def restarts(self, weir, signal, what):
+        told = troubles.Restarts(weir, self.libraries, signal, what)
+        for library, stored in told.run(self.results.check):
+            self.results.stored(library, what, stored)
+
 
 def main(wanted):
     libraries = [
@@ -53,49 +121,22 @@ def main(wanted):
     ]
     if not libraries:
         sys.exit(f"no library has a name like {' or '.join(wanted)}")
-    # Without a protocol of somebody's choice: what is sent again is the same.
-    own_choice = [library for library in libraries if library.protocol is None]
     results = Results()
-
-    def peace(library):
-        stored = results.check(library, "story", lambda: scenarios.peace(weir, library))
-        if stored is not None:
-            for name in stored.CHECKS:
-                check = getattr(stored, name)
-                results.check(library, f"{name.replace('_', ' ')}: {check.__doc__}", check)
-
-    def outage(library):
-        results.check(library, "503 for some seconds: everything is stored once",
-                      lambda: scenarios.outage(weir, library))
-
-    def patience(library):
-        if library.tries is not None:
-            results.check(library, f"503 for ever: {library.tries} tries, and it says so",
-                          lambda: scenarios.patience(weir, library))
-
-    with Weir(os.environ["WEIR_BIN"]) as weir:
-        began = time.monotonic()
-
-        def at_once(libraries, *scenario):
-            with ThreadPoolExecutor(len(scenario) * len(libraries) or 1) as pool:
-                runs = [pool.submit(run, library) for run in scenario for library in libraries]
-            for run in runs:
-                run.result()
-            print(f"       ({time.monotonic() - began:.0f} s)", flush=True)
-
-        at_once(libraries, peace)
-        at_once(own_choice, outage, patience)
-        ways = ((signal.SIGTERM, "stopped"), (signal.SIGKILL, "killed"))
-        for way, what in ways if own_choice else ():
-            scenarios.restart(
-                weir, own_choice, way, what,
-                lambda library, check, what=what: results.check(
-                    library, f"{what} and started again: everything is stored once", check
-                ),
-            )
-            print(f"       ({time.monotonic() - began:.0f} s)", flush=True)
+    run = Scenarios(results, libraries)
+    binary = os.environ["WEIR_BIN"]
+    with ExitStack() as stack:
+        weir, other = (stack.enter_context(Weir(binary)) for _ in range(2))
+        if any(library.browser for library in libraries):
+            stack.enter_context(Chromium())
+        results.at_once(*run.each(weir, run.peace))
+        results.at_once(*run.each(weir, run.outage, run.troubled), *run.limits(weir))
+        # Services of their own, because they end.
+        results.at_once(
+            lambda: run.restarts(weir, signal.SIGTERM, "stopped"),
+            lambda: run.restarts(other, signal.SIGKILL, "killed"),
+        )
         if results.failed:
-            print(weir.last_lines())
+            print(weir.last_lines(), other.last_lines(), sep="\n")
     print(f"{results.passed} passed, {results.failed} failed")
     return 1 if results.failed else 0
 

@@ -43,6 +43,21 @@ SHUTDOWN = {"call": "shutdown"}
 # Waits until the library has given something up.
 GIVEN_UP = {"call": "given_up"}
 
+
+def pause(why):
+    """The driver says why, and waits until the harness lets it go on."""
+    return {"call": "pause", "why": why}
+
+
+# The service fails from here on: before the next call, or while the calls before
+# and after this one are still being sent.
+TROUBLE = pause("trouble")
+AMID = pause("amid")
+# Until everything that was told so far has been acknowledged.
+DELIVERED = pause("delivered")
+# Until the service is well again.
+WELL = pause("well")
+
 # --- values ------------------------------------------------------------------
 
 # One of each kind that JSON knows. The number is the largest whole one that
@@ -64,6 +79,8 @@ IMPORT_BEGINS = datetime(2024, 4, 2, 12, tzinfo=timezone.utc)
 IMPORTED = 120
 STEPS = 250
 QUEUED = 1000
+# In each of the three stories in which the service fails.
+QUEUED_IN_TROUBLE = 400
 
 TICKERS = ["ticker-1", "ticker-2", "ticker-3"]
 
@@ -80,8 +97,17 @@ def import_time(n):
 # --- stories -----------------------------------------------------------------
 
 
-def server(library):
-    """A library that runs on a server: it speaks about many people."""
+def server(library, troubled=False, **options):
+    """A library that runs on a server: it speaks about many people.
+
+    In a troubled story the service fails three times: when persons and groups are
+    told, in a long queue, and in an import."""
+    # Where shutting down gives up what has failed, it must not come too early.
+    end = [SHUTDOWN]
+    if troubled and not library.waits_at_shutdown:
+        end = [FLUSH, DELIVERED, SHUTDOWN]
+    queued = QUEUED_IN_TROUBLE if troubled else QUEUED
+    half = queued // 2
     everything = EVERYTHING | (BEYOND if library.counts_exactly else {})
     imported = [
         capture(
@@ -90,9 +116,13 @@ def server(library):
         )
         for n in range(IMPORTED)
     ]
+    queue = [
+        capture("queued", f"queuer-{n % 5}", {"n": n, "text": "x" * 200}) for n in range(queued)
+    ]
     return [
-        client(),
+        client(**options),
         capture("visited", "anon-1", {"page": "/pricing", "$set": {"source": "ad", "seats": 1}}),
+        *([FLUSH, TROUBLE] if troubled else []),
         identify("user-1", {"email": "kei@mail.example", "seats": 3}),
         alias("anon-1", "user-1"),
         identify("user-2", {"email": "ines@mail.example", "seats": 3}),
@@ -110,23 +140,26 @@ def server(library):
         *([capture("ping")] if library.makes_ids else []),
         *(capture("step", "walker-1", {"n": n}) for n in range(STEPS)),
         FLUSH,
-        SHUTDOWN,
+        *end,
         # The form of the body that is not the library's default.
-        client(gzip=not library.packs),
-        *(capture("queued", f"queuer-{n % 5}", {"n": n, "text": "x" * 200}) for n in range(QUEUED)),
-        SHUTDOWN,
-        client(historical=True),
+        client(gzip=not library.packs, **options),
+        *queue[:half],
+        *([AMID] if troubled else []),
+        *queue[half:],
+        *end,
+        client(historical=True, **options),
+        *([TROUBLE] if troubled else []),
         *imported,
-        SHUTDOWN,
+        *end,
         # An import that is run twice.
-        client(historical=True),
+        client(historical=True, **options),
         *imported,
         SHUTDOWN,
         # Shutting down alone sends what is left.
-        client(),
+        client(**options),
         capture("last words", "user-1"),
         SHUTDOWN,
-        client(key="phc_nobody"),
+        client(key="phc_nobody", **options),
         capture("lost", "user-1"),
         SHUTDOWN,
     ]
@@ -140,11 +173,15 @@ PAGE_STEPS = 15
 PAGE_QUEUED = 60
 
 
-def browser():
-    """A library in a page: it speaks about one visitor, who comes to be known."""
+def browser(troubled=False):
+    """A library in a page: it speaks about one visitor, who comes to be known.
+
+    In a troubled story the service fails while the visitor does so. A page that is
+    left has one try only, so that comes after."""
     return [
         client(distinct_id="anon-1"),
         capture("visited", properties={"page": "/pricing"}),
+        *([TROUBLE] if troubled else []),
         identify("user-1", {"email": "kei@mail.example", "seats": 3})
         | {"set_once": {"plan_at_start": "free"}},
         {"call": "alias", "alias": "other-1"},
@@ -158,6 +195,7 @@ def browser():
             capture("queued", properties={"n": n, "text": "x" * 200})
             for n in range(PAGE_QUEUED)
         ),
+        *([DELIVERED] if troubled else []),
         {"call": "reload"},
         capture("after reload"),
         capture("leaving"),
@@ -174,6 +212,45 @@ def stream(pause, **options):
     ]
 
 
-def single(**options):
-    """One event, to see how often a library tries."""
-    return [client(**options), capture("lost", "user-1"), FLUSH, GIVEN_UP, SHUTDOWN]
+# Events of each part of a story that the library gives up a part of.
+FEW = 5
+
+
+def few(event, distinct_id="user-1"):
+    return [capture(event, distinct_id, {"n": n}) for n in range(FEW)]
+
+
+def given_up():
+    """Some events while the service fails for longer than the library tries."""
+    return [
+        client(), *few("before"), FLUSH, TROUBLE, *few("during"), FLUSH, GIVEN_UP, WELL,
+        *few("after"), SHUTDOWN,
+    ]
+
+
+def ended():
+    """The library is shut down while the service fails."""
+    return [
+        client(), *few("before"), FLUSH, TROUBLE, *few("during"), SHUTDOWN, WELL,
+        client(), *few("after"), SHUTDOWN,
+    ]
+
+
+def left():
+    """A page is left while the service fails."""
+    return [
+        client(distinct_id="user-1"), *few("before"), DELIVERED, TROUBLE, *few("during"),
+        {"call": "leave"},
+    ]
+
+
+def page_given_up(tries):
+    """A page stays while the service fails for longer than the library tries."""
+    return [
+        client(distinct_id="user-1"), *few("before"), DELIVERED, TROUBLE, *few("during"),
+        {"call": "given_up", "tries": tries}, WELL, *few("after"), {"call": "leave"},
+    ]
+
+
+# How many events a call of a story makes.
+EVENTS = {"capture": 1, "identify": 1, "set_once": 1, "alias": 1, "group": 1, "click": 1}

@@ -8,6 +8,7 @@ import random
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -27,6 +28,7 @@ class Weir:
         self.address = f"127.0.0.1:{free_port()}"
         self.url = f"http://{self.address}"
         self.process = None
+        self.making = threading.Lock()
 
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="weir-sdk-")
@@ -128,10 +130,17 @@ class Weir:
 
     def new_project(self, name):
         """An empty project: what is told in one is not seen in another."""
-        made = self.call(
-            f"/api/organizations/{self.instance['organization_id']}/projects/", {"name": name}
-        )
+        # Many at once in one organization are refused with 503.
+        with self.making:
+            made = self.call(
+                f"/api/organizations/{self.instance['organization_id']}/projects/",
+                {"name": name},
+            )
         return Project(self, made["id"], made["api_token"])
+
+
+# Ports that this process has given away; some are not listened at yet.
+GIVEN = set()
 
 
 def free_port():
@@ -143,5 +152,7 @@ def free_port():
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+            if port not in GIVEN:
+                GIVEN.add(port)
+                return port
     raise RuntimeError("found no free port")

@@ -30,6 +30,7 @@ test("before the sign-in", async ({ page, server }) => {
     ["set-up", server.setupLink],
     ["void link", "/setup?token=x"],
     ["sign-in of an empty instance", "/login"],
+    ["void invite", "/signup/x"],
     ["nothing", "/nowhere"],
   ] as const) {
     await page.goto(path);
@@ -41,7 +42,7 @@ test("before the sign-in", async ({ page, server }) => {
 test("pages without data", async ({ page, server }) => {
   test.setTimeout(90_000);
   await enter(page, server, true);
-  for (const path of ["/projects/1/start", "/projects/1/live", "/account/keys"]) {
+  for (const path of ["/projects/1/start", "/projects/1/live", "/projects/1/health", "/account/keys"]) {
     await page.goto(path);
     await alive(page, true);
     await check(page, `${path}, empty`);
@@ -74,11 +75,17 @@ test("pages with data", async ({ page, server }) => {
   await page.locator(".switch > summary").click();
   await check(page, "open menu");
 
+  await page.goto("/projects/1/health");
+  await alive(page, true);
+  await page.getByText("Latest sample").first().click();
+  await check(page, "health with a sample");
+
   await page.goto("/organizations");
   const organization = await page.getByRole("main").getByRole("link").nth(1).getAttribute("href");
   for (const path of [
     "/projects/1/start",
     "/projects/1/live",
+    "/projects/1/health",
     "/projects/1/settings",
     "/organizations",
     "/organizations/new",

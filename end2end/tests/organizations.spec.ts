@@ -89,4 +89,13 @@ test("settings of a project", async ({ page, server, scripts }) => {
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Tail race");
   await expect(page.getByLabel("Time zone")).toHaveValue("Europe/Berlin");
   await expect(page.getByLabel(/Leave client addresses out/)).toBeChecked();
+  await expect(page.getByLabel(/Store events without persons/)).not.toBeChecked();
+  await page.getByLabel(/Store events without persons/).check();
+  await save(page, "Save settings");
+  await page.reload();
+  await expect(page.getByLabel(/Store events without persons/)).toBeChecked();
+  await page.getByLabel(/Store events without persons/).uncheck();
+  await save(page, "Save settings");
+  await page.reload();
+  await expect(page.getByLabel(/Store events without persons/)).not.toBeChecked();
 });

@@ -50,6 +50,7 @@ test("pages", async ({ page, server }) => {
   await shot(page, "start-empty");
   const key = await projectKey(page);
   await visit(page, "/projects/1/live", "live-empty");
+  await visit(page, "/projects/1/health", "health-empty");
   await visit(page, "/account/keys", "keys-empty");
 
   for (const [event, distinct_id, extra] of [
@@ -89,6 +90,10 @@ test("pages", async ({ page, server }) => {
   await expect(page.getByText("The connection is lost.")).toBeVisible();
   await shot(page, "live-lost");
   await page.unroute("**/_live/**");
+
+  await visit(page, "/projects/1/health", "health");
+  await page.getByText("Latest sample").first().click();
+  await shot(page, "health-sample");
 
   await visit(page, "/projects/1/settings", "project");
   await page.getByLabel("Time zone").fill("nowhere");

@@ -9,8 +9,10 @@ use weir_service::Clock;
 use weir_service::identity::SetupInput;
 
 use crate::config::{Config, ConfigError, Settings};
+use crate::domains::{self, DomainCommand, DomainError};
 use crate::log_tools::{self, LogCommand, LogToolError};
 use crate::logs::{self, BadFilter};
+use crate::master_key::{self, RotateError};
 use crate::serve::{self, ServeError};
 use crate::setup::{self, SetupError, Summary};
 
@@ -37,11 +39,23 @@ enum Command {
     SetupLink,
     /// Bring history in: send files of events to a host
     Import(weir_import::Arguments),
+    /// Administer the domains of organizations, while no server runs
+    #[command(subcommand)]
+    Domain(DomainCommand),
     /// Look into the ingest log, or apply it once more
     #[command(subcommand)]
     Log(LogCommand),
+    /// Seal the stored secrets with a new master key, while no server runs
+    RotateKey(RotateKeyArguments),
     /// Print the effective settings, secrets hidden
     Config,
+}
+
+#[derive(Debug, Args)]
+struct RotateKeyArguments {
+    /// File of the new key, made when it is not there [default: the new key takes the place of the present one]
+    #[arg(long, value_name = "FILE")]
+    new_key_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -81,9 +95,15 @@ pub enum CommandError {
     /// `setup` or `setup-link` failed.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// `rotate-key` failed.
+    #[error(transparent)]
+    RotateKey(#[from] RotateError),
     /// `import` failed.
     #[error(transparent)]
     Import(#[from] ImportError),
+    /// A command on domains failed.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
     /// A command on the ingest log failed.
     #[error(transparent)]
     LogTools(#[from] LogToolError),
@@ -108,7 +128,11 @@ impl Cli {
             Command::Import(arguments) => {
                 weir_import::run(&arguments, Clock::default().now()).await?;
             }
+            Command::Domain(command) => print(&domains::run(&config, command).await?)?,
             Command::Log(command) => log_tools::run(&config, command).await?,
+            Command::RotateKey(arguments) => {
+                print(&master_key::rotate(&config, arguments.new_key_file).await?)?;
+            }
             Command::Config => print(config.to_toml()?.trim_end())?,
             Command::SetupLink => print(&setup::new_link(&config).await?)?,
             Command::Setup(arguments) => {

@@ -13,6 +13,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use weir_mail::SmtpUrl;
 use weir_store::disk::DiskMarks;
 
 /// The file that is read when it exists and no other is named.
@@ -66,6 +67,12 @@ settings! {
     log_format: LogFormat = LogFormat::Text, "WEIR_LOG_FORMAT";
     /// Address of the metrics page for Prometheus, or `off` [default: 127.0.0.1:9464]
     metrics_listen: OptionalAddress = OptionalAddress::METRICS, "WEIR_METRICS_LISTEN";
+    /// Mail server, such as smtp://user:password@mail.example.org:587 or smtps://…; add ?from=address for the sender [default: no mail is sent]
+    smtp_url: SmtpUrl = SmtpUrl::default(), "WEIR_SMTP_URL";
+    /// File of the key that stored secrets are sealed with: 64 hexadecimal digits, base64 or 32 bytes, mode 0600, not in the data directory; WEIR_MASTER_KEY may hold the key itself instead [default: the data directory's path and `.key`, made when the first secret is stored]
+    master_key_file: PathBuf = PathBuf::new(), "WEIR_MASTER_KEY_FILE";
+    /// Name servers to ask when a domain is verified, separated by commas, such as 9.9.9.9 or 127.0.0.1:5353 [default: those of the system]
+    dns_servers: NameServers = NameServers::default(), "WEIR_DNS_SERVERS";
     /// Networks of proxies whose X-Forwarded headers are believed, separated by commas [default: none]
     trusted_proxies: Networks = Networks::default(), "WEIR_TRUSTED_PROXIES";
     /// Browser library served at /static/: the `dist` folder of the npm package posthog-js, or one file [default: none]
@@ -133,8 +140,8 @@ impl Config {
         Ok(self)
     }
 
-    /// The effective settings as a settings file. No setting is a secret today;
-    /// one that is must serialize as stars.
+    /// The effective settings as a settings file. Secrets, such as the password in
+    /// `smtp_url`, are written as stars.
     ///
     /// # Errors
     /// When a path is not UTF-8 and cannot be written.
@@ -191,7 +198,7 @@ macro_rules! written_as_text {
     )+};
 }
 
-written_as_text!(PublicUrl, StoreKind, LogFormat, OptionalAddress, Networks, ByteSize);
+written_as_text!(PublicUrl, StoreKind, LogFormat, OptionalAddress, Networks, NameServers, ByteSize);
 
 /// Origin of the addresses that the service hands out; empty when not set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -380,6 +387,38 @@ impl fmt::Display for Networks {
     }
 }
 
+/// Name servers; none: those of the system.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NameServers(pub Vec<SocketAddr>);
+
+/// Where name servers listen.
+const DNS_PORT: u16 = 53;
+
+impl FromStr for NameServers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let server = |item: &str| {
+            let address = item.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DNS_PORT));
+            address.or_else(|_| item.parse()).map_err(|_| {
+                format!("`{item}` is no address such as 9.9.9.9, 127.0.0.1:5353 or [::1]:53")
+            })
+        };
+        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        items.map(server).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl fmt::Display for NameServers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, server) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{server}")?;
+        }
+        Ok(())
+    }
+}
+
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteSize(pub u64);
@@ -413,7 +452,7 @@ impl fmt::Display for ByteSize {
 #[cfg(test)]
 mod tests {
 
-    use super::{ByteSize, Config, Networks, PublicUrl, Settings};
+    use super::{ByteSize, Config, NameServers, Networks, PublicUrl, Settings};
 
     fn file(text: &str) -> Result<Settings, String> {
         toml::from_str(text).map_err(|e| e.to_string())
@@ -438,12 +477,14 @@ mod tests {
     #[test]
     fn what_is_written_can_be_read_again() {
         let text = "public_url = 'https://weir.example'\ntrusted_proxies = ['10.0.0.0/8', '::1']\n\
-                    disk_low = '3MiB'\nmetrics_listen = 'off'\nstore = 'mem://'";
+                    disk_low = '3MiB'\nmetrics_listen = 'off'\nstore = 'mem://'\n\
+                    smtp_url = 'smtps://u:secret@mail.example'";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
         let again = Settings::default().over(file(&written).unwrap()).to_toml().unwrap();
         assert_eq!(written, again);
         assert!(written.contains("disk_low = \"3MiB\""), "{written}");
+        assert!(!written.contains("secret") && written.contains("smtps://u:***@"), "{written}");
         assert!(written.contains("trusted_proxies = \"10.0.0.0/8,::1/128\""), "{written}");
     }
 
@@ -461,6 +502,9 @@ mod tests {
         assert!(networks.contain("::ffff:10.1.2.3".parse().unwrap()));
         assert!(!networks.contain("192.0.2.2".parse().unwrap()));
         assert!("10.0.0.0/33".parse::<Networks>().is_err());
+        let servers: NameServers = "9.9.9.9, ::1,[::1]:5353".parse().unwrap();
+        assert_eq!(servers.to_string(), "9.9.9.9:53,[::1]:53,[::1]:5353");
+        assert!("dns.example".parse::<NameServers>().is_err());
         let low_above_high = file("disk_low = '2GiB'").unwrap();
         assert!(Settings::default().over(low_above_high).checked().is_err());
     }

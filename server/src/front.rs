@@ -5,7 +5,6 @@
 //! and rules of a single one. The log line names the route's pattern, never
 //! query, body or credential.
 
-use std::any::Any;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
@@ -18,6 +17,7 @@ use futures::FutureExt as _;
 use http::uri::PathAndQuery;
 use http::{Method, StatusCode, Uri};
 use tower::ServiceExt as _;
+use weir_model::panics;
 
 use crate::app::App;
 use crate::capture::{self, Endpoint};
@@ -129,8 +129,8 @@ impl Front {
         self.describe(peer, request_id, &mut request);
 
         let answered = AssertUnwindSafe(self.dispatch(target, request)).catch_unwind().await;
-        let mut response =
-            answered.unwrap_or_else(|panic| ApiError::Panicked(message(&*panic)).into_response());
+        let mut response = answered
+            .unwrap_or_else(|panic| ApiError::Panicked(panics::message(&*panic)).into_response());
 
         let https = self.app.config.public_url.is_https();
         match surface {
@@ -263,12 +263,4 @@ fn without_slash(mut request: Request) -> Request {
         *request.uri_mut() = uri;
     }
     request
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_default()
 }

@@ -202,34 +202,44 @@ async fn replay_from(
     arguments: &ReplayArguments,
 ) -> Result<(), LogToolError> {
     let (mut records, mut events, mut begins_there) = (0_u64, 0_u64, false);
-    let asked = arguments.from.unwrap_or(0);
+    let from = Offset(arguments.from.unwrap_or(0));
     let found = inspect(directory, &[], |record| {
-        if record.offset.0 >= asked {
+        if record.offset >= from {
             records += 1;
             events += u64::from(record.events);
-            begins_there |= record.offset.0 == asked;
+            begins_there |= record.offset == from;
         }
     })?;
+    let copied: Vec<_> = found
+        .quarantine
+        .iter()
+        .flat_map(|copy| &copy.records)
+        .filter(|record| record.offset >= from && record.content.is_ok())
+        .collect();
+    begins_there |= copied.iter().any(|record| record.offset == from);
     let (begin, end) = found.bounds().unwrap_or_default();
-    let from = arguments.from.map_or(begin, Offset);
-    if from < begin {
+    if arguments.from.is_some() && from < begin && !begins_there {
         return Err(LogToolError::Gone { from: from.0, begin: begin.0 });
     }
-    if from >= end && arguments.from.is_some() {
+    if arguments.from.is_some() && from >= end && !begins_there {
         return Err(LogToolError::Ahead { from: from.0, end: end.0 });
     }
     if arguments.from.is_some() && !begins_there {
         return Err(LogToolError::NoRecord(from.0));
     }
-    if records == 0 {
+    if records == 0 && copied.is_empty() {
         return tell("The log holds no records.");
+    }
+    if !copied.is_empty() {
+        tell(&format!("Looks at {} records in `quarantine` that can be read.", copied.len()))?;
     }
     tell(&format!(
         "Looks at {records} records with {events} events, from offset {} to {}.\n\
          Events that are stored stay as they are, and so do their persons.\n\
          Events that were applied and are not stored are appended to the log again; the next \
          `weir serve` applies them like new ones: what they `$set` wins.",
-        from.0, end.0
+        from.max(begin).0,
+        end.0
     ))?;
     if !arguments.yes && !agreed()? {
         return tell("Nothing was changed.");
@@ -242,6 +252,7 @@ fn summary(found: &Replayed) -> String {
     for (what, count) in [
         ("Applied at the next start anyway", found.waiting),
         ("Cannot be read by this version", found.unreadable),
+        ("Damaged", found.damaged),
         ("Of projects that are deleted", found.orphaned),
     ] {
         if count > 0 {

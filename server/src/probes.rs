@@ -1,5 +1,6 @@
 //! Probes for supervisors and load balancers (management-api 11): whether the
-//! process lives, and whether it should be sent requests.
+//! process lives, and whether it should be sent requests; and what sort of
+//! instance it is, for clients that ask before they do anything (10).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use weir_store::disk::DiskLevel;
 
 use crate::app::App;
 use crate::front::RoutePattern;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, ApiResult};
 
 /// A probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub enum Probe {
     Health,
     /// `/_readiness`: events are accepted, as plain text.
     Readiness,
+    /// `/_preflight`: what sort of instance it is.
+    Preflight,
 }
 
 /// Parts that readiness asks for.
@@ -45,6 +48,7 @@ impl Probe {
             // The last two are the names of the hosted service (ingestion 1.1).
             "/_health" | "/_liveness" => Some(Self::Health),
             "/_readiness" => Some(Self::Readiness),
+            "/_preflight" => Some(Self::Preflight),
             _ => None,
         }
     }
@@ -55,6 +59,7 @@ impl Probe {
             Self::Ready => "/_readyz",
             Self::Health => "/_health",
             Self::Readiness => "/_readiness",
+            Self::Preflight => "/_preflight",
         }
     }
 }
@@ -71,6 +76,7 @@ pub async fn answer(app: &App, probe: Probe, method: &Method, uri: &Uri) -> Resp
                 let word = if response.status().is_success() { "ok" } else { "not ready" };
                 (response.status(), word).into_response()
             }
+            Probe::Preflight => preflight(app).await.into_response(),
         },
         _ => {
             let mut refusal = ApiError::MethodNotAllowed(method.clone()).into_response();
@@ -105,4 +111,31 @@ async fn ready(app: &App, query: Option<&str>) -> Response {
         .all(|part| state.get(part).copied().unwrap_or(false));
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(state)).into_response()
+}
+
+/// The keys are those of the hosted service, whose parts are one process here.
+async fn preflight(app: &App) -> ApiResult<Json<serde_json::Value>> {
+    let initiated = app.services.identity.is_set_up().await?;
+    let config = &app.config;
+    let sends_mail = config.smtp_url.0.is_some() && config.public_url.origin().is_some();
+    Ok(Json(json!({
+        "django": true,
+        "redis": true,
+        "plugins": true,
+        "celery": true,
+        "clickhouse": true,
+        "kafka": true,
+        "db": true,
+        "initiated": initiated,
+        "cloud": false,
+        "demo": false,
+        "realm": "hosted-clickhouse",
+        "available_social_auth_providers": {
+            "github": false, "gitlab": false, "google-oauth2": false,
+        },
+        "can_create_org": !initiated,
+        "email_service_available": sends_mail,
+        "slack_service": {"available": false, "client_id": null},
+        "object_storage": false,
+    })))
 }

@@ -24,8 +24,8 @@ use http::{HeaderMap, HeaderValue, Method, header};
 use weir_model::scopes::Scope;
 
 use crate::api::{
-    definitions, events, groups, organizations, personal_api_keys, persons, projects, users,
-    warnings,
+    activity, definitions, domains, events, exports, groups, invites, members, organizations, personal_api_keys, persons,
+    projects, schema, sessions, signup, users, warnings,
 };
 use crate::app::App;
 use crate::front::RoutePattern;
@@ -33,18 +33,30 @@ use crate::http::credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, Within};
 use crate::http::guards::{
-    AnyKey, EventDefinitionsRead, EventsRead, GroupsRead, Guard, OrganizationRead,
-    OrganizationWrite, PersonsRead, ProjectRead, ProjectWrite, PropertyDefinitionsRead, UserRead,
-    UserWrite,
+    ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, ExportsRead, ExportsWrite, GroupsRead, Guard, MembersRead, MembersWrite,
+    OrganizationRead, OrganizationWrite, PersonsRead, ProjectRead, ProjectWrite,
+    PropertyDefinitionsRead, UserRead, UserWrite,
 };
+use crate::openapi::operation::{Description, Operation};
 
 macro_rules! routes {
     ($($method:ident $path:literal $guard:ident $handler:path;)+) => {
-        vec![$(Route::guarded::<$guard, _, _, _>(Method::$method, $path, $handler)),+]
+        vec![$(Route::guarded::<$guard, _, _, _>(
+            Method::$method, $path, stringify!($handler), $handler
+        )),+]
     };
 }
 
-/// Every operation of the management API.
+macro_rules! public_routes {
+    ($($method:ident $path:literal $handler:path, $why:literal;)+) => {
+        vec![$(PublicRoute {
+            why: $why,
+            ..PublicRoute::new(Method::$method, $path, stringify!($handler), $handler)
+        }),+]
+    };
+}
+
+/// Every operation of the management API that needs a key.
 #[must_use]
 pub fn routes() -> Vec<Route> {
     routes! {
@@ -55,26 +67,74 @@ pub fn routes() -> Vec<Route> {
         PATCH  "/api/organizations/{organization_id}/"                   OrganizationWrite organizations::update_organization;
         DELETE "/api/organizations/{organization_id}/"                   OrganizationWrite organizations::delete_organization;
 
+        GET    "/api/organizations/{organization_id}/domains/"                     OrganizationRead  domains::list_domains;
+        POST   "/api/organizations/{organization_id}/domains/"                     OrganizationWrite domains::create_domain;
+        GET    "/api/organizations/{organization_id}/domains/{domain_id}/"         OrganizationRead  domains::get_domain;
+        PUT    "/api/organizations/{organization_id}/domains/{domain_id}/"         OrganizationWrite domains::replace_domain;
+        PATCH  "/api/organizations/{organization_id}/domains/{domain_id}/"         OrganizationWrite domains::update_domain;
+        DELETE "/api/organizations/{organization_id}/domains/{domain_id}/"         OrganizationWrite domains::delete_domain;
+        POST   "/api/organizations/{organization_id}/domains/{domain_id}/verify/"  OrganizationWrite domains::verify_domain;
+
+        GET    "/api/organizations/{organization_id}/invites/"               MembersRead  invites::list_invites;
+        POST   "/api/organizations/{organization_id}/invites/"               MembersWrite invites::create_invite;
+        DELETE "/api/organizations/{organization_id}/invites/{invite_id}/"   MembersWrite invites::delete_invite;
+        POST   "/api/organizations/{organization_id}/invites/bulk/"          MembersWrite invites::create_invites;
+
+        GET    "/api/organizations/{organization_id}/members/"               MembersRead  members::list_members;
+        PUT    "/api/organizations/{organization_id}/members/{user_id}/"     MembersWrite members::replace_member;
+        PATCH  "/api/organizations/{organization_id}/members/{user_id}/"     MembersWrite members::update_member;
+        DELETE "/api/organizations/{organization_id}/members/{user_id}/"     MembersWrite members::delete_member;
+        GET    "/api/organizations/{organization_id}/members/{user_id}/scoped_api_keys/" MembersRead members::list_member_keys;
+
+        GET    "/api/organizations/{organization_id}/batch_exports/" ExportsRead exports::list_batch_exports;
+        POST   "/api/organizations/{organization_id}/batch_exports/" ExportsWrite exports::create_batch_export;
+        GET    "/api/organizations/{organization_id}/batch_exports/{export_id}/" ExportsRead exports::get_batch_export;
+        PATCH  "/api/organizations/{organization_id}/batch_exports/{export_id}/" ExportsWrite exports::update_batch_export;
+        DELETE "/api/organizations/{organization_id}/batch_exports/{export_id}/" ExportsWrite exports::delete_batch_export;
+        POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/backfill/" ExportsWrite exports::backfill_batch_export;
+        POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/pause/" ExportsWrite exports::pause_batch_export;
+        POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/unpause/" ExportsWrite exports::unpause_batch_export;
+
+        GET    "/api/projects/{project_id}/batch_exports/" ExportsRead exports::list_project_batch_exports;
+        POST   "/api/projects/{project_id}/batch_exports/" ExportsWrite exports::create_project_batch_export;
+        GET    "/api/projects/{project_id}/batch_exports/{export_id}/" ExportsRead exports::get_project_batch_export;
+        PATCH  "/api/projects/{project_id}/batch_exports/{export_id}/" ExportsWrite exports::update_project_batch_export;
+        DELETE "/api/projects/{project_id}/batch_exports/{export_id}/" ExportsWrite exports::delete_project_batch_export;
+        POST   "/api/projects/{project_id}/batch_exports/{export_id}/backfill/" ExportsWrite exports::backfill_project_batch_export;
+        POST   "/api/projects/{project_id}/batch_exports/{export_id}/pause/" ExportsWrite exports::pause_project_batch_export;
+        POST   "/api/projects/{project_id}/batch_exports/{export_id}/unpause/" ExportsWrite exports::unpause_project_batch_export;
+
         GET    "/api/organizations/{organization_id}/projects/"              ProjectRead  projects::list_organization_projects;
         POST   "/api/organizations/{organization_id}/projects/"              ProjectWrite projects::create_organization_project;
         GET    "/api/organizations/{organization_id}/projects/{project_id}/" ProjectRead  projects::get_organization_project;
         PATCH  "/api/organizations/{organization_id}/projects/{project_id}/" ProjectWrite projects::update_organization_project;
+        DELETE "/api/organizations/{organization_id}/projects/{project_id}/" ProjectWrite projects::delete_organization_project;
+
+        GET    "/api/organizations/{organization_id}/activity_log/"          ActivityLogRead activity::list_organization_activity;
 
         GET    "/api/projects/"                                          ProjectRead  projects::list_projects;
         POST   "/api/projects/"                                          ProjectWrite projects::create_project;
         GET    "/api/projects/{project_id}/"                             ProjectRead  projects::get_project;
         PATCH  "/api/projects/{project_id}/"                             ProjectWrite projects::update_project;
+        DELETE "/api/projects/{project_id}/"                             ProjectWrite projects::delete_project;
+        PATCH  "/api/projects/{project_id}/reset_token/"                 ProjectWrite projects::reset_project_token;
+        PATCH  "/api/projects/{project_id}/rotate_secret_token/"         ProjectWrite projects::rotate_project_secret;
+        PATCH  "/api/projects/{project_id}/delete_secret_token_backup/"  ProjectWrite projects::delete_project_secret_backup;
+        POST   "/api/projects/{project_id}/change_organization/"         ProjectWrite projects::change_project_organization;
+        GET    "/api/projects/{project_id}/activity_log/"                ActivityLogRead activity::list_project_activity;
         GET    "/api/projects/{project_id}/events/"                      EventsRead   events::list_events;
         GET    "/api/projects/{project_id}/persons/"                     PersonsRead  persons::list_persons;
         GET    "/api/projects/{project_id}/persons/{person_id}/"         PersonsRead  persons::get_person;
         GET    "/api/projects/{project_id}/groups/"                      GroupsRead   groups::list_groups;
         GET    "/api/projects/{project_id}/groups_types/"                GroupsRead   groups::list_group_types;
+        GET    "/api/projects/{project_id}/sessions/"                    EventsRead   sessions::list_sessions;
         GET    "/api/projects/{project_id}/event_definitions/"           EventDefinitionsRead    definitions::list_event_definitions;
         GET    "/api/projects/{project_id}/property_definitions/"        PropertyDefinitionsRead definitions::list_property_definitions;
         GET    "/api/projects/{project_id}/ingestion_warnings/"          ProjectRead  warnings::list_ingestion_warnings;
 
         GET    "/api/users/{user_id}/"                                   UserRead  users::get_user;
         PATCH  "/api/users/{user_id}/"                                   UserWrite users::update_user;
+        DELETE "/api/users/{user_id}/"                                   AnyKey users::delete_user;
 
         GET    "/api/personal_api_keys/"                                 AnyKey personal_api_keys::list_personal_api_keys;
         POST   "/api/personal_api_keys/"                                 AnyKey personal_api_keys::create_personal_api_key;
@@ -82,6 +142,21 @@ pub fn routes() -> Vec<Route> {
         PATCH  "/api/personal_api_keys/{id}/"                            AnyKey personal_api_keys::update_personal_api_key;
         DELETE "/api/personal_api_keys/{id}/"                            AnyKey personal_api_keys::delete_personal_api_key;
         POST   "/api/personal_api_keys/{id}/roll/"                       AnyKey personal_api_keys::roll_personal_api_key;
+    }
+}
+
+/// What needs no key, and why not. There is no other way around the guards.
+#[must_use]
+pub fn public_routes() -> Vec<PublicRoute> {
+    public_routes! {
+        GET  "/api/signup/{invite_id}/" signup::get_invitation, "the link is the credential; who has none is to learn what it is for";
+        POST "/api/signup/{invite_id}/" signup::accept_invitation, "the link is the credential; an account comes from it";
+        POST "/api/login/"              signup::login, "address and password are the credential";
+        POST "/api/login/precheck/"     signup::precheck_login, "asked before signing in; says nothing of accounts";
+
+        GET "/api/schema/" schema::get_schema, "describes every instance alike and shows no data";
+        GET "/api/docs/"   schema::get_docs,   "the same for people";
+        GET "/api/docs/{resource}/" schema::get_docs_of_resource, "the same for people";
     }
 }
 
@@ -93,6 +168,10 @@ pub struct Route {
     pub path: &'static str,
     /// A key needs one of these scopes; none: every valid key will do.
     pub scopes: &'static [Scope],
+    /// The handler, as `module::function`.
+    pub name: &'static str,
+    /// What the handler's signature says.
+    pub describe: fn() -> Description,
     admit: Admit,
     handler: MethodRouter<App>,
 }
@@ -117,22 +196,70 @@ impl<M, S, W: Within, A, B> GuardedBy<S, W> for (M, Authorized<S, W>, A, B) {}
 impl<M, S, W: Within, A, B, C> GuardedBy<S, W> for (M, Authorized<S, W>, A, B, C) {}
 
 impl Route {
-    fn guarded<S, W, H, T>(method: Method, path: &'static str, handler: H) -> Self
+    fn guarded<S, W, H, T>(
+        method: Method,
+        path: &'static str,
+        name: &'static str,
+        handler: H,
+    ) -> Self
     where
         S: Guard,
         W: Within,
-        H: Handler<T, App>,
+        H: Handler<T, App> + Operation<T>,
         T: GuardedBy<S, W> + 'static,
     {
-        let filter = match method {
-            Method::POST => MethodFilter::POST,
-            Method::PUT => MethodFilter::PUT,
-            Method::PATCH => MethodFilter::PATCH,
-            Method::DELETE => MethodFilter::DELETE,
-            // GET answers HEAD too.
-            _ => MethodFilter::GET,
-        };
-        Self { method, path, scopes: S::ANY_OF, admit: admit::<W>, handler: on(filter, handler) }
+        Self {
+            path,
+            scopes: S::ANY_OF,
+            name,
+            describe: <H as Operation<T>>::describe,
+            admit: admit::<W>,
+            handler: on(filter(&method), handler),
+            method,
+        }
+    }
+}
+
+/// One operation that needs no key.
+pub struct PublicRoute {
+    /// Its method.
+    pub method: Method,
+    /// Its path, with the slash at the end and parameters in braces.
+    pub path: &'static str,
+    /// The handler, as `module::function`.
+    pub name: &'static str,
+    /// Why it needs none.
+    pub why: &'static str,
+    /// What the handler's signature says.
+    pub describe: fn() -> Description,
+    handler: MethodRouter<App>,
+}
+
+impl PublicRoute {
+    fn new<H, T>(method: Method, path: &'static str, name: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, App> + Operation<T>,
+        T: 'static,
+    {
+        Self {
+            path,
+            name,
+            why: "",
+            describe: <H as Operation<T>>::describe,
+            handler: on(filter(&method), handler),
+            method,
+        }
+    }
+}
+
+fn filter(method: &Method) -> MethodFilter {
+    match *method {
+        Method::POST => MethodFilter::POST,
+        Method::PUT => MethodFilter::PUT,
+        Method::PATCH => MethodFilter::PATCH,
+        Method::DELETE => MethodFilter::DELETE,
+        // GET answers HEAD too.
+        _ => MethodFilter::GET,
     }
 }
 
@@ -154,7 +281,50 @@ pub fn api_router(app: &App) -> Router {
     for (path, routes) in paths {
         router = router.route(path.trim_end_matches('/'), path_router(app, path, routes));
     }
+    let mut public: BTreeMap<&'static str, Vec<PublicRoute>> = BTreeMap::new();
+    for route in public_routes() {
+        public.entry(route.path).or_default().push(route);
+    }
+    for (path, routes) in public {
+        router = router.route(path.trim_end_matches('/'), public_path_router(app, path, routes));
+    }
     router.fallback(unknown_path).with_state(app.clone())
+}
+
+/// Without a credential there is nobody to tell methods from: all may know them.
+fn public_path_router(
+    app: &App,
+    path: &'static str,
+    routes: Vec<PublicRoute>,
+) -> MethodRouter<App> {
+    let methods: Vec<&str> = routes.iter().map(|route| route.method.as_str()).collect();
+    let allow = allow(&methods);
+    let mut router = MethodRouter::new();
+    for route in routes {
+        router = router.merge(route.handler);
+    }
+    router
+        .fallback(async |method: Method| ApiError::MethodNotAllowed(method))
+        .layer(from_fn_with_state(app.clone(), take_share))
+        .layer(map_response(move |mut response: Response| {
+            let allow = allow.clone();
+            async move {
+                response.headers_mut().insert(header::ALLOW, allow);
+                response.extensions_mut().insert(RoutePattern(path));
+                response
+            }
+        }))
+}
+
+/// The methods of a path, as its answers name them.
+fn allow(methods: &[&str]) -> HeaderValue {
+    let mut allow = methods.join(", ");
+    if methods.contains(&"GET") {
+        allow.push_str(", HEAD");
+    }
+    allow.push_str(", OPTIONS");
+    // Method names are valid header text.
+    HeaderValue::from_str(&allow).unwrap_or(HeaderValue::from_static("OPTIONS"))
 }
 
 async fn unknown_path() -> ApiError {
@@ -163,17 +333,12 @@ async fn unknown_path() -> ApiError {
 
 fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRouter<App> {
     let methods: Vec<&str> = routes.iter().map(|route| route.method.as_str()).collect();
-    let mut allow = methods.join(", ");
-    if methods.contains(&"GET") {
-        allow.push_str(", HEAD");
-    }
-    allow.push_str(", OPTIONS");
+    let allow = allow(&methods);
     let reading = routes.iter().find(|route| route.method == Method::GET);
     let example = reading.or(routes.first());
     let info = Arc::new(PathInfo {
         pattern: path,
-        // Method names are valid header text.
-        allow: HeaderValue::from_str(&allow).unwrap_or(HeaderValue::from_static("OPTIONS")),
+        allow,
         read_scopes: example.map_or(&[], |route| route.scopes),
         admit: example.map_or(admit::<extract::Anywhere>, |route| route.admit),
     });

@@ -8,15 +8,19 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinHandle, JoinSet};
+use weir_dns::Resolver;
 use weir_ingest::location::{LocationError, Locations};
 use weir_ingest::log::LogSettings;
 use weir_ingest::{Ingest, Surroundings};
 use weir_service::identity::{HashParameters, SetupToken};
+use weir_service::sealing::{KeyError, Sealer};
 use weir_service::{Clock, Services};
 use weir_store::{Location, Settings as StoreSettings, Store};
 
@@ -26,11 +30,15 @@ use crate::config::{Config, StoreKind};
 use crate::front::Front;
 use crate::limits::Limits;
 use crate::listener;
+use crate::mail::Post;
+use crate::master_key;
 use crate::metrics::MetricsPage;
 use crate::setup;
 
 /// Time between two looks at what has no event of its own.
 const LOOK: Duration = Duration::from_secs(1);
+/// Time between two looks for domains that are to be looked at again.
+const CHECK: Duration = Duration::from_secs(10);
 /// Time between two looks for deleted organizations.
 const PURGE: Duration = Duration::from_secs(30);
 /// For applying what was accepted when the service stops; the rest waits in the
@@ -60,6 +68,12 @@ pub enum ServeError {
     /// The database of locations cannot be used.
     #[error(transparent)]
     Locations(#[from] LocationError),
+    /// Mail cannot be sent as the settings say.
+    #[error(transparent)]
+    Mail(#[from] weir_mail::SetUpError),
+    /// The stored secrets cannot be opened.
+    #[error(transparent)]
+    MasterKey(#[from] KeyError),
     /// The state of the instance cannot be read.
     #[error("cannot read the state of the instance")]
     Instance(#[from] weir_service::Error),
@@ -80,6 +94,10 @@ pub struct Options {
     pub hashing: HashParameters,
     /// Limits in place of those that the settings give.
     pub limits: Option<Limits>,
+    /// Bounds of the ingest log.
+    pub log: LogSettings,
+    /// Where events are applied, in place of threads of their own.
+    pub applying: Option<Handle>,
 }
 
 /// A running service.
@@ -88,6 +106,8 @@ pub struct Server {
     pub app: App,
     /// Where it listens.
     pub address: SocketAddr,
+    /// Where it shows its metrics, if it does.
+    pub metrics_address: Option<SocketAddr>,
     /// Its store, for tests that prepare data.
     pub store: Store,
     accepting: JoinHandle<()>,
@@ -110,8 +130,11 @@ impl Server {
             Some(address) => Some(bind(&address.to_string(), "metrics-listen").await?),
             None => None,
         };
+        let metrics_address = metrics_tcp.as_ref().map(TcpListener::local_addr).transpose()?;
         let store = open_store(&config).await?;
-        let services = Services::with_hashing(store.clone(), options.clock, options.hashing);
+        let sealer = Sealer::start(store.clone(), master_key::source(&config)?).await?;
+        let services =
+            Services::with_sealer(store.clone(), options.clock, options.hashing, sealer);
         // A log that outlives a store in memory would refill the next one.
         let (log, passing) = match config.store {
             StoreKind::RocksDb => (config.data.join("log"), None),
@@ -120,15 +143,17 @@ impl Server {
                 (passing.path().to_owned(), Some(passing))
             }
         };
+        let resolver = Resolver::new(config.dns_servers.0.clone());
+        services.domains.ask(Arc::new(resolver));
         let background = Background::start()?;
-        let settings = LogSettings::default();
         let surroundings = Surroundings {
             store: store.clone(),
-            applying: background.handle().clone(),
+            applying: options.applying.unwrap_or_else(|| background.handle().clone()),
             locations: open_locations(&config)?,
         };
-        let ingest = Ingest::start(&log, settings, surroundings).await?;
+        let ingest = Ingest::start(&log, options.log, surroundings).await?;
         let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
+        let post = Post::of(&config)?;
         let app = AppBuilder { config, store: store.clone(), services, ingest, limits }.build();
         app.tokens.refresh().await;
 
@@ -136,8 +161,17 @@ impl Server {
         watching.spawn(app.tokens.clone().keep_fresh());
         watching.spawn(watch(app.clone(), store.clone()));
         watching.spawn(purge_deleted(app.clone()));
+        watching.spawn(check_domains(app.clone()));
+        if let Some(post) = post {
+            // Before the first request: what it writes is sent.
+            app.services.mails.open();
+            watching.spawn(post.send(app.services.mails.clone()));
+        }
         if let Some(tcp) = metrics_tcp {
-            tracing::info!(address = %tcp.local_addr()?, "metrics at /metrics");
+            tracing::info!(
+                address = metrics_address.map(tracing::field::display),
+                "metrics at /metrics"
+            );
             let page = MetricsPage(app.metrics.clone());
             watching.spawn(listener::serve(tcp, app.clone(), page));
         }
@@ -147,6 +181,7 @@ impl Server {
         Ok(Self {
             app,
             address,
+            metrics_address,
             store,
             accepting,
             watching,
@@ -243,6 +278,17 @@ async fn purge_deleted(app: App) {
         app.ingest.applied().await;
         if let Err(error) = app.services.organizations.purge_deleted(before).await {
             tracing::error!(%error, "what a deleted organization left was not removed yet");
+        }
+    }
+}
+
+/// Looks at verified domains again when their time of the day has come.
+async fn check_domains(app: App) {
+    let mut tick = tokio::time::interval(CHECK);
+    loop {
+        tick.tick().await;
+        if let Err(error) = app.services.domains.check_again().await {
+            tracing::error!(%error, "verified domains were not looked at again");
         }
     }
 }

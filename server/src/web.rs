@@ -5,8 +5,8 @@
 //! (`weir-service`).
 
 mod assets;
-mod cookies;
-mod cross_site;
+pub(crate) mod cookies;
+pub(crate) mod cross_site;
 mod functions;
 mod live;
 mod pages;
@@ -70,6 +70,11 @@ pub fn router(app: &App) -> Router {
         .route_layer(from_fn_with_state(web.clone(), refuse_other_sites))
         .fallback(pages::page_or_asset)
         .with_state(web)
+}
+
+/// Address of the style sheet; none: the site is not built.
+pub(crate) fn style_sheet() -> Option<String> {
+    assets::of_pages().css
 }
 
 /// Nothing is changed for a page of another site. Pages and assets below the

@@ -63,6 +63,16 @@ const LAYERS: &[Layer] = &[
         why: "foreign code runs behind its own wall",
     },
     Layer {
+        of: "weir-mail",
+        uses: &["weir-model"],
+        why: "words and delivery know what happened, not who may know it",
+    },
+    Layer {
+        of: "weir-dns",
+        uses: &["weir-service"],
+        why: "asking name servers knows what is asked for, not what it means",
+    },
+    Layer {
         of: "weir-import",
         uses: &["weir-model"],
         why: "an import knows a host by its address only",
@@ -82,10 +92,12 @@ const LAYERS: &[Layer] = &[
         uses: &[
             "weir-app",
             "weir-capture",
+            "weir-dns",
             "weir-egress",
             "weir-export",
             "weir-import",
             "weir-ingest",
+            "weir-mail",
             "weir-model",
             "weir-plugins",
             "weir-service",
@@ -120,6 +132,16 @@ const RESERVED: &[Reserved] = &[
         to: &["weir-store", "weir-bench"],
         why: "one crate knows the database: others need not wait for its compilation, and a \
               change of engine stays in one place (the benchmark measures the bare engine)",
+    },
+    Reserved {
+        names: &["lettre", "rustls*", "tokio-rustls"],
+        to: &["weir-mail"],
+        why: "one crate talks to mail servers, and sets up TLS for that",
+    },
+    Reserved {
+        names: &["hickory-*"],
+        to: &["weir-dns"],
+        why: "one crate asks name servers",
     },
     Reserved {
         names: &["leptos*", "server_fn*", "reactive_*"],

@@ -115,7 +115,7 @@ fn arrival(project: i64, row: &Row) -> AnyView {
         .collect_view();
     view! {
         <li class="arrival">
-            {badge(row)}
+            {badge(row.fate())}
             <a class="arrival-name" href=href>{row.name()}</a>
             <span class="arrival-id">{row.distinct_id.clone().unwrap_or_default()}</span>
             <Clock iso=row.received_at.clone() />

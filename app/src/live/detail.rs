@@ -43,7 +43,7 @@ pub(super) fn detail(row: &Row, opening: Opening) -> AnyView {
                     "Close"
                 </a>
             </header>
-            <p class="detail-outcome">{badge(row)}</p>
+            <p class="detail-outcome">{badge(row.fate())}</p>
             {reasons}
             <dl class="facts">
                 <dt>"Received"</dt>

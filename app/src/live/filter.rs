@@ -24,7 +24,7 @@ impl Filter {
     /// Whether the row is shown.
     pub(crate) fn admits(&self, row: &Row) -> bool {
         let outcome_fits =
-            self.outcome.as_ref().is_none_or(|word| row.word().eq_ignore_ascii_case(word));
+            self.outcome.as_ref().is_none_or(|word| row.fate().word().eq_ignore_ascii_case(word));
         outcome_fits && self.text.as_ref().is_none_or(|text| text_fits(text, row))
     }
 }

@@ -83,7 +83,7 @@ fn entry(row: &Row, opening: Opening) -> AnyView {
                 on:click=move |event| opening.go(&event, Some(key.clone()))
             >
                 <span class="row-time"><Clock iso=row.received_at.clone() /></span>
-                {badge(row)}
+                {badge(row.fate())}
                 <span class=name_class title=row.name()>{row.name()}</span>
                 {cell("row-id", &row.distinct_id)}
                 {cell("row-place", &row.place)}

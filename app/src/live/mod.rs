@@ -13,6 +13,6 @@ mod stream;
 
 #[cfg(any(feature = "ssr", feature = "csr"))]
 pub(crate) use self::{arrivals::Arrivals, filter::Filter, stream::Stream};
-#[cfg(feature = "ssr")]
-pub(crate) use feed::KEPT;
 pub(crate) use row::Row;
+#[cfg(feature = "ssr")]
+pub(crate) use {badge::badge, feed::KEPT, row::Fate};

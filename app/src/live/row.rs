@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use weir_model::live::Outcome;
-use weir_model::outcomes::{DropReason, Warning};
+use weir_model::outcomes::Meaning;
 
 /// A row of the live list. The same on the wire as `weir_model::live::LiveRow`,
 /// but with times as texts: reading calendars would cost the browser dearly.
@@ -54,12 +54,26 @@ impl From<weir_model::live::LiveRow> for Row {
     }
 }
 
-/// What happened to an event, and what to do about it.
-pub(crate) struct Explained {
-    /// What happened.
-    pub(crate) sentence: &'static str,
-    /// What to do.
-    pub(crate) fix: &'static str,
+/// What became of an event, as people are told it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Stored as it came.
+    Accepted,
+    /// Stored, but not as it came.
+    Altered,
+    /// Not stored.
+    Dropped,
+}
+
+impl Fate {
+    /// In a word, apart from colour.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Accepted => "Accepted",
+            Self::Altered => "Altered",
+            Self::Dropped => "Dropped",
+        }
+    }
 }
 
 impl Row {
@@ -68,26 +82,18 @@ impl Row {
         self.outcome == Outcome::Dropped
     }
 
-    /// The outcome in a word, apart from colour.
-    pub(crate) fn word(&self) -> &'static str {
+    /// What became of it.
+    pub(crate) fn fate(&self) -> Fate {
         match (self.outcome, self.reasons.is_empty()) {
-            (Outcome::Dropped, _) => "Dropped",
-            (Outcome::Accepted, true) => "Accepted",
-            (Outcome::Accepted, false) => "Altered",
+            (Outcome::Dropped, _) => Fate::Dropped,
+            (Outcome::Accepted, true) => Fate::Accepted,
+            (Outcome::Accepted, false) => Fate::Altered,
         }
     }
 
     /// The reasons in words. A code of a newer version is left out.
-    pub(crate) fn explained(&self) -> Vec<Explained> {
-        let explain = |code: &String| {
-            DropReason::from_code(code)
-                .map(|reason| Explained { sentence: reason.sentence(), fix: reason.fix() })
-                .or_else(|| {
-                    let warning = Warning::from_code(code)?;
-                    Some(Explained { sentence: warning.sentence(), fix: warning.fix() })
-                })
-        };
-        self.reasons.iter().filter_map(explain).collect()
+    pub(crate) fn explained(&self) -> Vec<Meaning> {
+        self.reasons.iter().filter_map(|code| Meaning::of(code)).collect()
     }
 
     /// The name, or that there is none.

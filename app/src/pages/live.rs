@@ -30,7 +30,9 @@ pub(crate) fn Live() -> impl IntoView {
             }
         }
         Ok(view! {
-            <PageHead title="Live" />
+            <PageHead title="Live">
+                <a class="button" href=format!("/projects/{project}/health")>"All reasons, counted"</a>
+            </PageHead>
             {gone}
             <Stream project=project rows=rows filter=filter open=open />
         }

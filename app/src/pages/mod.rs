@@ -3,6 +3,7 @@
 
 pub(crate) mod account;
 mod entrance;
+pub(crate) mod health;
 pub(crate) mod home;
 pub(crate) mod key_new;
 pub(crate) mod key_reveal;
@@ -16,6 +17,7 @@ pub(crate) mod organization_new;
 pub(crate) mod organizations;
 pub(crate) mod project_settings;
 pub(crate) mod setup;
+pub(crate) mod signup;
 pub(crate) mod start;
 
 use leptos::prelude::*;

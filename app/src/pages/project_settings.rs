@@ -50,11 +50,8 @@ pub(crate) fn ProjectSettings() -> impl IntoView {
 fn Settings(project: ProjectView) -> impl IntoView {
     let update = ServerAction::<UpdateProject>::new();
     let sent = sent(update);
-    // A box that is not ticked is not sent, so what was typed does not tell.
-    let anonymize = match initial("name", String::new()).is_empty() {
-        true => project.anonymize_ips,
-        false => initial("anonymize_ips", String::new()) == "true",
-    };
+    let anonymize = ticked("anonymize_ips", project.anonymize_ips);
+    let without_persons = ticked("person_processing_opt_out", project.person_processing_opt_out);
     let zones = ZONES.into_iter().map(|zone| view! { <option value=zone></option> }).collect_view();
     view! {
         <section class="card" aria-labelledby="sending">
@@ -90,6 +87,17 @@ fn Settings(project: ProjectView) -> impl IntoView {
                         <span class="hint">"Applies to events from now on."</span>
                     </span>
                 </label>
+                <label class="choice">
+                    <input type="checkbox" name="person_processing_opt_out" value="true" checked=without_persons />
+                    <span>
+                        "Store events without persons"
+                        <span class="hint">
+                            "Applies to events from now on: they make and change no person. "
+                            "Identify, alias, merge and group calls are skipped and shown as dropped. "
+                            "Persons that there are stay."
+                        </span>
+                    </span>
+                </label>
                 <Submit sent=sent label="Save settings" busy="Saving settings..." saved="Saved" />
             </ActionForm>
         </section>
@@ -97,5 +105,15 @@ fn Settings(project: ProjectView) -> impl IntoView {
             "Projects go with their organization: see "
             <a href=format!("/organizations/{}", project.organization)>"organization settings"</a> "."
         </p>
+    }
+}
+
+/// Whether a box begins ticked: as it was sent if the form failed, else as it is
+/// stored. A box that is not ticked is not sent, so the name tells whether the
+/// form was.
+fn ticked(name: &str, stored: bool) -> bool {
+    match initial("name", String::new()).is_empty() {
+        true => stored,
+        false => initial(name, String::new()) == "true",
     }
 }

@@ -55,7 +55,7 @@ fn Steps(project: ProjectView, rows: Vec<Row>) -> impl IntoView {
             </Step>
             <Step name="see" title="See it here" done=any>
                 <Arrivals project=id rows=rows host=host.clone() />
-                <Help host=host />
+                <Help project=id host=host />
             </Step>
             <Step name="broken" title="See what is not stored" done=dropped>
                 <p>
@@ -95,7 +95,7 @@ fn Step(name: &'static str, title: &'static str, done: bool, children: Children)
 }
 
 #[component]
-fn Help(host: String) -> impl IntoView {
+fn Help(project: i64, host: String) -> impl IntoView {
     view! {
         <details class="help">
             <summary>"Nothing arrives?"</summary>
@@ -107,6 +107,10 @@ fn Help(host: String) -> impl IntoView {
                 <li>"401 means that the key is not the one above, or was cut while pasting."</li>
                 <li>"From a browser, an extension that blocks tracking can hold the request back."</li>
                 <li>"Behind a proxy, check that it passes POST requests on to Weir."</li>
+                <li>
+                    "What arrives and is not stored is counted by reason on the page "
+                    <a href=format!("/projects/{project}/health")>"Health"</a> "."
+                </li>
             </ul>
         </details>
     }

@@ -19,3 +19,7 @@ pub(crate) mod organizations;
 pub(crate) mod projects;
 #[cfg(feature = "ssr")]
 pub(crate) mod setup;
+#[cfg(feature = "ssr")]
+pub(crate) mod signup;
+#[cfg(feature = "ssr")]
+pub(crate) mod warnings;

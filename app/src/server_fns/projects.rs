@@ -23,6 +23,8 @@ pub(crate) struct ProjectView {
     pub(crate) timezone: String,
     /// Whether client addresses are left out of events.
     pub(crate) anonymize_ips: bool,
+    /// Whether events have no persons.
+    pub(crate) person_processing_opt_out: bool,
     /// Whether an event was ever stored.
     pub(crate) has_events: bool,
     /// When it was created.
@@ -43,6 +45,7 @@ pub(crate) async fn get_project(id: i64) -> Result<ProjectView, UiError> {
         host: visit.origin,
         timezone: found.brief.timezone,
         anonymize_ips: found.anonymize_ips,
+        person_processing_opt_out: found.person_processing_opt_out,
         has_events: found.brief.ingested_event,
         created_at: found.created_at.to_string(),
     })
@@ -56,6 +59,7 @@ pub(crate) async fn update_project(
     timezone: String,
     // A box that is not ticked is not sent.
     #[server(default)] anonymize_ips: bool,
+    #[server(default)] person_processing_opt_out: bool,
 ) -> Result<(), UiError> {
     use weir_model::Patch;
     use weir_model::projects::ProjectPatch;
@@ -65,6 +69,7 @@ pub(crate) async fn update_project(
         name: Patch::Set(name),
         timezone: Patch::Set(timezone.trim().to_owned()),
         anonymize_ips: Patch::Set(anonymize_ips),
+        person_processing_opt_out: Patch::Set(person_processing_opt_out),
         ..ProjectPatch::default()
     };
     services.projects.update(&project, patch).await.map_err(|error| match ui_error(error) {

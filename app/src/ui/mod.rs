@@ -19,6 +19,8 @@ pub(crate) mod form;
 #[cfg(feature = "ssr")]
 pub(crate) mod menu;
 #[cfg(feature = "ssr")]
+pub(crate) mod number;
+#[cfg(feature = "ssr")]
 pub(crate) mod page;
 #[cfg(feature = "ssr")]
 pub(crate) mod password;

@@ -21,6 +21,8 @@ use crate::random::mix;
 pub enum Shape {
     /// A business event of a server library: a person is kept for its id.
     Server,
+    /// The same, and it sets properties of the person.
+    Setting,
     /// A page view of an anonymous visitor in a browser: no person is kept.
     Browser,
 }
@@ -69,6 +71,12 @@ impl Source {
         let high = mix(self.seed ^ mix(number));
         let bytes = (u128::from(high) << 64 | u128::from(mix(high ^ number))).to_be_bytes();
         Builder::from_random_bytes(bytes).into_uuid()
+    }
+
+    /// The distinct id of an event.
+    #[must_use]
+    pub fn distinct_id(&self, number: u64) -> String {
+        format!("user-{:016x}", self.person(number))
     }
 
     /// The person of an event, as a number.
@@ -281,10 +289,13 @@ fn head(path: &str, length: usize, more: &str) -> Vec<u8> {
 
 /// Event `index` of a request: a few kinds take turns.
 fn event(shape: Shape, index: usize) -> String {
+    let names = ["order completed", "invoice issued", "report exported", "member invited"];
+    let name = names[index % names.len()];
     let (name, properties) = match shape {
-        Shape::Server => {
-            let names = ["order completed", "invoice issued", "report exported", "member invited"];
-            (names[index % names.len()], server_properties(index))
+        Shape::Server => (name, server_properties(index)),
+        Shape::Setting => {
+            let set = r#"{"$set":{"last_order":"A-<number>","plan":"team"},"#;
+            (name, server_properties(index).replacen('{', set, 1))
         }
         Shape::Browser => ("$pageview", browser_properties(index)),
     };
@@ -342,7 +353,7 @@ mod tests {
         assert_eq!(event["api_key"], "phc_x");
         assert!((900..1200).contains(&single.raw_bytes()), "{}", single.raw_bytes());
 
-        for shape in [Shape::Server, Shape::Browser] {
+        for shape in [Shape::Server, Shape::Setting, Shape::Browser] {
             let mut batch = Template::batch("phc_x", shape, 50);
             let mut seen = HashSet::new();
             for _ in 0..2 {
@@ -365,5 +376,8 @@ mod tests {
         let source = Source::new(3, People::Known(5));
         let people: HashSet<u64> = (0..100).map(|n| source.person(n)).collect();
         assert_eq!(people.len(), 5);
+        let mut single = Template::single("phc_x", Shape::Server);
+        let number = single.stamp(&source).start;
+        assert_eq!(body(single.request())["distinct_id"], source.distinct_id(number));
     }
 }

@@ -5,6 +5,7 @@
 //! What does not: persons, groups and merges, which need what is stored; and
 //! counting, which follows from the decision elsewhere.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use chrono::{DateTime, Utc};
@@ -31,6 +32,9 @@ const SAMPLE_LIMIT: usize = 4096;
 /// Names of what libraries send on event paths although it is no event.
 const NOT_EVENTS: [&str; 3] = ["$performance_event", "$snapshot", "$snapshot_items"];
 
+/// The property that says whether the event has a person.
+const PROFILE: &str = "$process_person_profile";
+
 /// Events that mean nothing without the processing of persons.
 const ABOUT_PERSONS: [&str; 4] =
     ["$identify", "$create_alias", "$merge_dangerously", "$groupidentify"];
@@ -54,6 +58,9 @@ pub struct Context {
     /// Whether an event without a name is a `$identify`
     /// ([`CapturePath::is_engage`](super::CapturePath::is_engage)).
     pub engage: bool,
+    /// Whether the project processes no persons: its events count as if they said
+    /// so themselves (ingestion 4.2).
+    pub person_processing_opt_out: bool,
 }
 
 /// What becomes of an event.
@@ -153,7 +160,7 @@ fn accept(
     }
     let distinct_id = distinct_id(event, facts).ok_or(DropReason::MissingDistinctId)?;
     let distinct_id = cut(distinct_id, Warning::DistinctIdCut, &mut warnings);
-    refuse_for_persons(&name, facts)?;
+    refuse_for_persons(&name, facts, context)?;
     let sent_uuid = identity::sent(event)?;
     let sent_properties = match present(event.properties) {
         None => "{}",
@@ -196,6 +203,12 @@ fn accept(
         },
     };
     let (properties, elements_chain) = elements::take(properties, facts.elements);
+    // After the uuid: a retry is the same event although the setting was changed
+    // in between.
+    let properties = match context.person_processing_opt_out {
+        true => without_person(properties, facts),
+        false => properties,
+    };
     let properties = match &context.client_address {
         Some(address) if !facts.has_ip => {
             let mut value = String::with_capacity(address.len() + 2);
@@ -269,7 +282,7 @@ impl Facts {
                 "$ip" => self.has_ip = true,
                 elements::CHAIN => self.elements.chain = value().starts_with('"'),
                 elements::LIST => self.elements.list = value().starts_with('['),
-                "$process_person_profile" => self.profile = Switch::of(value()),
+                PROFILE => self.profile = Switch::of(value()),
                 "$set" | "$set_once" => {
                     self.odd_person_update |= !value().starts_with('{') && value() != "null";
                 }
@@ -313,11 +326,11 @@ impl Switch {
 
 /// What an event that is about a person or a group cannot be without
 /// (ingestion 4.2, 4.6).
-fn refuse_for_persons(name: &str, facts: &Facts) -> Result<(), DropReason> {
+fn refuse_for_persons(name: &str, facts: &Facts, context: &Context) -> Result<(), DropReason> {
     if !ABOUT_PERSONS.contains(&name) {
         return Ok(());
     }
-    if facts.profile == Switch::Off {
+    if facts.profile == Switch::Off || context.person_processing_opt_out {
         return Err(DropReason::ProfileSwitchedOff);
     }
     if name == "$groupidentify" && facts.odd_group_set {
@@ -327,6 +340,21 @@ fn refuse_for_persons(name: &str, facts: &Facts) -> Result<(), DropReason> {
         return Err(DropReason::GroupKeyTooLong);
     }
     Ok(())
+}
+
+/// The properties with `$process_person_profile: false`, whatever was sent. It is
+/// written down, so that the event stays what it is when the setting changes.
+fn without_person<'a>(properties: Cow<'a, str>, facts: &Facts) -> Cow<'a, str> {
+    let others = match facts.profile {
+        Switch::Off => return properties,
+        Switch::Absent => properties,
+        // The text has been parsed: what cannot be rewritten stays as it is, and
+        // the last of equal names counts.
+        Switch::On | Switch::Odd => {
+            json::without_members(&properties, &[PROFILE]).map_or(properties, Cow::Owned)
+        }
+    };
+    Cow::Owned(json::with_member(&others, PROFILE, "false"))
 }
 
 fn is_long_group_key(value: &str) -> bool {

@@ -17,7 +17,8 @@ use std::ops::Range;
 use memchr::memchr2;
 
 use escape::Escape;
-pub use escape::{push_string, repair, string, unescape};
+pub use escape::{repair, string, unescape};
+pub use weir_model::json::push_string;
 
 /// Why a walk stopped early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -118,6 +118,7 @@ fn send(call: &Call<'_>) -> Result<Outcome, CaptureError> {
         project: 1,
         client_address: address,
         engage: call.path.is_engage(),
+        person_processing_opt_out: false,
     };
     let mut outcome = Outcome { historical: batch.historical_migration, ..Outcome::default() };
     for event in &batch.events {
@@ -438,6 +439,7 @@ proptest! {
                 project: 1,
                 client_address: None,
                 engage: false,
+                person_processing_opt_out: false,
             };
             for event in &batch.events {
                 let _ = decide(&event, &context);

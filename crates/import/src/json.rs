@@ -11,6 +11,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use weir_model::json::push_string;
 
 /// An object in the order of its text. Of a name given twice, the last counts.
 #[derive(Debug, Clone, Default)]
@@ -101,7 +102,7 @@ impl<'a> Object<'a> {
             if index > 0 {
                 out.push(',');
             }
-            push_quoted(out, name);
+            push_string(out, name);
             out.push(':');
             out.push_str(value);
         }
@@ -154,24 +155,8 @@ pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
 /// A text as JSON.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
-    push_quoted(&mut out, text);
+    push_string(&mut out, text);
     out
-}
-
-fn push_quoted(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
 }
 
 /// The text with U+FFFD for escapes that no text can hold: NUL and half of a
@@ -227,7 +212,7 @@ fn push_canonical(out: &mut String, json: &str) {
                 if index > 0 {
                     out.push(',');
                 }
-                push_quoted(out, name);
+                push_string(out, name);
                 out.push(':');
                 push_canonical(out, value);
             }
@@ -247,7 +232,7 @@ fn push_canonical(out: &mut String, json: &str) {
             out.push(']');
         }
         Some(b'"') => match text(json) {
-            Some(text) => push_quoted(out, &text),
+            Some(text) => push_string(out, &text),
             None => out.push_str(json),
         },
         _ => out.push_str(json),

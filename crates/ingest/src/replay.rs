@@ -1,5 +1,6 @@
 //! Applying once more what the log holds and the store does not: events that
-//! processing gave up, or whose records an older program could not read.
+//! processing gave up, or whose records an older program could not read. Of such
+//! records `quarantine` has copies, which stay when the log no longer has them.
 //!
 //! Such events are appended to the log again, each with the uuid and the times
 //! that it has. The positions of the partitions are not set back: blocks hold
@@ -15,12 +16,13 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 use weir_model::ProjectId;
-use weir_store::events::{Position, historical_partition, live_partition};
+use weir_store::events::{Position, partition};
 use weir_store::{Store, events, projects};
 
 use crate::batch::Batch;
 use crate::log::{
-    AppendError, Applied, IngestLog as _, LocalLog, LogError, LogSettings, Offset, Record,
+    AppendError, Applied, IngestLog as _, Intact, LocalLog, LogError, LogSettings, Offset, Record,
+    list_aside,
 };
 use weir_capture::AcceptedEvent;
 
@@ -51,6 +53,8 @@ pub struct Replayed {
     pub waiting: u64,
     /// In records that this program cannot read.
     pub unreadable: u64,
+    /// In records of `quarantine` whose content is damaged.
+    pub damaged: u64,
     /// Of projects that do not exist any more.
     pub orphaned: u64,
     /// Appended again.
@@ -81,12 +85,25 @@ pub async fn replay(
         found: Replayed::default(),
     };
     let mut at = from;
+    let mut copies = list_aside(directory)?;
+    copies.retain(|copy| copy.offset.is_some_and(|offset| offset >= from.0));
     while at < end {
         let records = log.read(at, STRETCH)?;
         let Some(last) = records.last() else { break };
         at = last.next;
         for record in records.iter().filter(|record| record.offset < end) {
+            copies.retain(|copy| copy.offset != Some(record.offset.0));
             if let Some(batch) = replay.look_at(record).await? {
+                log.append(record.project, batch.seal()).await?;
+            }
+        }
+    }
+    // What the log itself does not have any more, or has damaged.
+    for copy in copies {
+        let Intact { records, damaged } = copy.intact()?;
+        replay.found.damaged += damaged;
+        for record in records {
+            if let Some(batch) = replay.look_at(&record).await? {
                 log.append(record.project, batch.seal()).await?;
             }
         }
@@ -136,10 +153,9 @@ impl Replay<'_> {
 
     /// The events of a record that their partitions have passed.
     fn applied<'a>(&self, record: &Record, batch: &'a Arc<Batch>) -> Vec<&'a AcceptedEvent> {
-        let way = if batch.historical { historical_partition } else { live_partition };
         let is_applied = |(index, event): &(u32, &AcceptedEvent)| {
-            let partition = usize::from(way(record.project, &event.distinct_id));
-            let position = self.positions.get(partition).copied().unwrap_or_default();
+            let own = partition(record.project, &event.distinct_id, batch.historical);
+            let position = self.positions.get(usize::from(own)).copied().unwrap_or_default();
             Position { offset: record.offset.0, index: *index } < position
         };
         (0..).zip(&batch.accepted).filter(is_applied).map(|(_, event)| event).collect()

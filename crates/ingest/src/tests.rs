@@ -102,6 +102,26 @@ async fn the_same_uuid_live_and_historical_is_stored_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_an_import_drops_is_counted_with_the_import() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    for historical in [true, false] {
+        let mut batch = Batch { historical, ..batch("ada", 1) };
+        batch.push_dropped(dropped(DropReason::MissingEventName));
+        ingest.append(PROJECT, batch.seal()).await.unwrap();
+    }
+    ingest.applied().await;
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    assert_eq!((counts.len(), counts[0].count), (1, 2));
+    let mut keys: Vec<_> =
+        warnings::samples(&store, PROJECT).await.unwrap().into_iter().map(|s| s.key).collect();
+    keys.sort();
+    let own = [events::live_partition(PROJECT, ""), events::historical_partition(PROJECT)];
+    assert_eq!(keys, own.map(|partition| warnings::sample_key(partition.into(), 0)));
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_of_many_events_is_applied_in_steps() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);
     let ingest = start(place.path(), &store).await;

@@ -52,6 +52,7 @@ impl FieldError {
 
 /// The error body of every API answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = Error))]
 pub struct ErrorBody {
     /// `authentication_error`, `invalid_request`, `validation_error`,
     /// `throttled_error` or `server_error`.
@@ -70,6 +71,7 @@ pub struct ErrorBody {
 
 /// What a 5xx body carries besides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ErrorExtra {
     /// The id that the log line of the failure carries too.
     pub request_id: String,

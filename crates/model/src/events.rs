@@ -1,5 +1,7 @@
 //! Stored events as they are read back (DECISIONS "Reading data back").
 
+use std::sync::Arc;
+
 use uuid::Uuid;
 
 use crate::persons::PersonRef;
@@ -27,7 +29,7 @@ pub struct Event {
     /// Whether it came with `historical_migration`.
     pub historical: bool,
     /// The person, if there is one.
-    pub person: Option<PersonRef>,
+    pub person: Option<Arc<PersonRef>>,
 }
 
 /// Which events to read; newest event time first.

@@ -26,6 +26,16 @@ macro_rules! uuid_ids {
                 Uuid::parse_str(text).map(Self)
             }
         }
+
+        #[cfg(feature = "schema")]
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                crate::schema::uuid()
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl utoipa::ToSchema for $name {}
     )+};
 }
 
@@ -36,8 +46,20 @@ uuid_ids! {
     UserId,
     /// A membership of a user in an organization; not used in paths.
     MembershipId,
+    /// An invite. It is the secret of the invite's link (management-api 8.1).
+    InviteId,
+    /// A domain of an organization.
+    DomainId,
+    /// A mail that waits to be sent.
+    MailId,
     /// A person that events belong to.
     PersonId,
+    /// A batch export.
+    BatchExportId,
+    /// One run of a batch export.
+    RunId,
+    /// A backfill of a batch export.
+    BackfillId,
 }
 
 /// A project (the `team` of the wire protocol): a small positive integer.

@@ -16,9 +16,12 @@ pub const PER_USER: usize = 10;
 pub const PREFIX: &str = "phx_";
 /// What every project key starts with.
 pub const PROJECT_PREFIX: &str = "phc_";
+/// What every secret project key starts with.
+pub const PROJECT_SECRET_PREFIX: &str = "phs_";
 
 /// A personal API key as the API and the pages show it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct PersonalKey {
     /// Id of the record.
     pub id: KeyId,

@@ -3,26 +3,41 @@
 //! What belongs here: types that mean the same in every layer, and the checks
 //! that need nothing but the value itself.
 //! What does not: I/O, the clock, randomness, frameworks. The crate builds for
-//! the browser, so it depends on `serde`, `uuid` and `chrono` only.
+//! the browser, so it depends on `serde`, `serde_json`,
+//! `uuid` and `chrono` only.
 
+pub mod activity;
 pub mod definitions;
+pub mod domains;
 pub mod errors;
 pub mod events;
+pub mod exports;
 pub mod groups;
 pub mod ids;
+pub mod json;
+pub mod invites;
 pub mod keys;
 pub mod live;
+pub mod mail;
+pub mod members;
 pub mod organizations;
 pub mod outcomes;
 pub mod pagination;
+pub mod panics;
 pub mod patch;
 pub mod persons;
 pub mod projects;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod scopes;
+pub mod sessions;
 pub mod time;
 pub mod users;
 pub mod validate;
 
-pub use ids::{KeyId, MembershipId, OrganizationId, PersonId, ProjectId, UserId};
+pub use ids::{
+    BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
+    PersonId, ProjectId, RunId, UserId,
+};
 pub use patch::Patch;
 pub use time::Timestamp;

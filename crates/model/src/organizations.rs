@@ -61,6 +61,7 @@ impl Level {
 
 /// An organization as the API shows it to one caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Organization {
     /// Id.
     pub id: OrganizationId,
@@ -96,6 +97,7 @@ pub struct Organization {
 
 /// An item of `available_product_features`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProductFeature {
     /// The key that clients test.
     pub key: String,

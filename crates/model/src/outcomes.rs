@@ -11,6 +11,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::live::Outcome;
+
 /// A code that names no reason and no warning of this version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownCode {
@@ -142,8 +144,8 @@ outcomes! {
         "The time of the event is missing or cannot be read, and the newer protocol asks for one.",
         "Send `timestamp` as ISO 8601 with a zone, such as 2026-06-01T10:00:00Z.";
     ProfileSwitchedOff = "profile_switched_off", "profile-switched-off",
-        "The event is about a person or a group, but says that persons are not to be processed.",
-        "Leave `$process_person_profile` out of identify, alias, merge and group calls.";
+        "The event is about a person or a group, but it or its project switches persons off.",
+        "Leave `$process_person_profile` out of such calls, and look at the settings of the project.";
     InvalidGroupSet = "invalid_group_set", "invalid-group-set",
         "The `$group_set` of a `$groupidentify` is not an object.",
         "Send `$group_set` as an object of names and values, or leave it out.";
@@ -155,7 +157,7 @@ outcomes! {
         "This is a defect of Weir: report it with the sample and the message in the log.";
     UnreadableRecord = "unreadable_record", "unreadable-record",
         "Events of the ingest log could not be read by this version of the program.",
-        "Run `weir log replay` with a version that can read them, while the log keeps them.";
+        "Run `weir log replay` with a version that can read them.";
     DuplicateUuid = "duplicate_uuid", "duplicate-uuid",
         "An event with the same uuid is already stored.",
         "Nothing is wrong after a retry; otherwise give every event a uuid of its own.";
@@ -234,11 +236,41 @@ outcomes! {
         "Keep few properties on persons: `$unset` what is not needed, and put the rest into events.";
 }
 
+/// What a code of either list says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Meaning {
+    /// What became of the events: dropped, or accepted and altered.
+    pub outcome: Outcome,
+    /// What happened, for people.
+    pub sentence: &'static str,
+    /// What to do about it, for people.
+    pub fix: &'static str,
+}
+
+impl Meaning {
+    /// What the code says; none when a newer version of the program wrote it.
+    #[must_use]
+    pub fn of(code: &str) -> Option<Self> {
+        let dropped = |reason: DropReason| Self {
+            outcome: Outcome::Dropped,
+            sentence: reason.sentence(),
+            fix: reason.fix(),
+        };
+        let altered = |warning: Warning| Self {
+            outcome: Outcome::Accepted,
+            sentence: warning.sentence(),
+            fix: warning.fix(),
+        };
+        DropReason::from_code(code).map(dropped).or_else(|| Warning::from_code(code).map(altered))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::{DropReason, Warning};
+    use super::{DropReason, Meaning, Warning};
+    use crate::live::Outcome;
 
     /// Code, anchor, sentence and fix of every value of both lists.
     fn rows() -> Vec<[&'static str; 4]> {
@@ -307,6 +339,14 @@ mod tests {
             assert_eq!(serde_json::from_str::<Warning>(&json).unwrap(), *warning);
             assert_eq!(warning.to_string().parse(), Ok(*warning));
         }
+    }
+
+    #[test]
+    fn a_code_tells_what_became_of_the_event() {
+        let outcome = |code: &str| Meaning::of(code).map(|meaning| meaning.outcome);
+        assert_eq!(outcome("missing_event_name"), Some(Outcome::Dropped));
+        assert_eq!(outcome("event_name_cut"), Some(Outcome::Accepted));
+        assert_eq!(outcome("of a newer version"), None);
     }
 
     #[test]

@@ -18,6 +18,14 @@ pub struct PersonRef {
     pub is_identified: bool,
 }
 
+impl PersonRef {
+    /// Bytes of its texts.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.properties.len() + self.distinct_ids.iter().map(String::len).sum::<usize>()
+    }
+}
+
 /// Which persons are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PersonQuery {

@@ -1,6 +1,8 @@
 //! Projects (`team` on the wire): the resource and its inputs
 //! (management-api 5.2).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -24,6 +26,7 @@ pub const DEFAULT_NAME: &str = "Default project";
 
 /// The short form: items of an organization's `teams` and of project lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProjectBrief {
     /// Id; used in paths.
     pub id: ProjectId,
@@ -51,6 +54,7 @@ pub struct ProjectBrief {
 
 /// The full form: retrieve, create and update.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Project {
     /// The short form.
     #[serde(flatten)]
@@ -71,6 +75,9 @@ pub struct Project {
     pub app_urls: Vec<String>,
     /// Whether client addresses are left out of events.
     pub anonymize_ips: bool,
+    /// Whether persons are left out: events count as if they carried
+    /// `$process_person_profile: false` (ingestion 4.2).
+    pub person_processing_opt_out: bool,
     /// Always empty.
     pub test_account_filters: Vec<String>,
     /// Always `["data-attr"]`.
@@ -93,9 +100,9 @@ pub struct Project {
     pub heatmaps_opt_in: Option<bool>,
     /// A description for people.
     pub product_description: Option<String>,
-    /// Always null.
+    /// Secret project key; null when there is none, and for who may not rotate it.
     pub secret_api_token: Option<String>,
-    /// Always null.
+    /// The secret project key before that, which still works; null likewise.
     pub secret_api_token_backup: Option<String>,
     /// Always empty.
     pub default_modifiers: serde_object::Empty,
@@ -109,7 +116,23 @@ pub mod serde_object {
 
     /// `{}`
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
     pub struct Empty {}
+}
+
+/// The secret keys of a project. Their `Debug` shows nothing of them.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ProjectSecrets {
+    /// The present key.
+    pub primary: Option<String>,
+    /// The one before it, until it is deleted.
+    pub backup: Option<String>,
+}
+
+impl fmt::Debug for ProjectSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProjectSecrets(..)")
+    }
 }
 
 /// Settings of a project, to change it or to begin it with: then what is kept or
@@ -126,6 +149,8 @@ pub struct ProjectPatch {
     pub app_urls: Patch<Vec<String>>,
     /// New value of `anonymize_ips`.
     pub anonymize_ips: Patch<bool>,
+    /// New value of `person_processing_opt_out`.
+    pub person_processing_opt_out: Patch<bool>,
     /// New person properties shown as a name.
     pub person_display_name_properties: Patch<Vec<String>>,
     /// New first day of the week.

@@ -52,6 +52,7 @@ impl ScopeObject {
     /// The objects that guard something in Weir today: what the key form offers.
     pub const OFFERED: &'static [Self] = &[
         Self::Organization,
+        Self::OrganizationMember,
         Self::Project,
         Self::Event,
         Self::Query,
@@ -59,7 +60,9 @@ impl ScopeObject {
         Self::Group,
         Self::EventDefinition,
         Self::PropertyDefinition,
+        Self::BatchExport,
         Self::User,
+        Self::ActivityLog,
     ];
 }
 

@@ -11,6 +11,7 @@ use crate::time::Timestamp;
 
 /// A user as members and invites show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct User {
     /// Running number.
     pub id: i64,
@@ -32,6 +33,7 @@ pub struct User {
 
 /// `GET /api/users/@me/`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Me {
     /// When the account was created.
     pub date_joined: Timestamp,
@@ -91,6 +93,7 @@ pub struct Me {
 
 /// Which columns a list of events shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct EventsColumns {
     /// Always `DEFAULT`.
     pub active: String,
@@ -98,6 +101,7 @@ pub struct EventsColumns {
 
 /// An organization in the user's list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct OrganizationRef {
     /// Id.
     pub id: OrganizationId,

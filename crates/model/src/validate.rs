@@ -65,6 +65,22 @@ pub fn list_length(attr: &str, length: usize, most: usize) -> Result<(), FieldEr
     Ok(())
 }
 
+/// A number within bounds, both included.
+///
+/// # Errors
+/// `max_value` or `min_value` at `attr`.
+pub fn within(attr: &str, number: i64, least: i64, most: i64) -> Result<(), FieldError> {
+    if number > most {
+        let detail = format!("Ensure this value is less than or equal to {most}.");
+        return Err(FieldError::new(attr, "max_value", detail));
+    }
+    if number < least {
+        let detail = format!("Ensure this value is greater than or equal to {least}.");
+        return Err(FieldError::new(attr, "min_value", detail));
+    }
+    Ok(())
+}
+
 /// The fault of a value that is not among the choices.
 #[must_use]
 pub fn invalid_choice(attr: &str, value: &dyn std::fmt::Display) -> FieldError {

@@ -39,6 +39,14 @@ pub enum Error {
         /// Seconds to wait.
         wait_seconds: u64,
     },
+    /// As many of something as there may be: code and sentence.
+    #[error("too many: {code}")]
+    TooMany {
+        /// Machine code.
+        code: &'static str,
+        /// A sentence for people.
+        detail: String,
+    },
     /// Not now: overload.
     #[error("unavailable: {0}")]
     Unavailable(&'static str),
@@ -70,7 +78,7 @@ impl Error {
             Self::NotFound(_) => ErrorKind::NotFound,
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Conflict { .. } => ErrorKind::Conflict,
-            Self::Throttled { .. } => ErrorKind::RateLimited,
+            Self::Throttled { .. } | Self::TooMany { .. } => ErrorKind::RateLimited,
             Self::Unavailable(_) => ErrorKind::Unavailable,
             Self::Store(error) if error.is_temporary() => ErrorKind::Unavailable,
             Self::Store(_) | Self::Internal(_) => ErrorKind::Internal,

@@ -15,6 +15,12 @@ use weir_store::{events, live, persons, warnings};
 use crate::ctx::ProjectCtx;
 use crate::{Core, Result};
 
+/// Bytes of properties, of events and their persons, after which a page ends
+/// early: one large person may stand beside each of its events.
+const PAGE_BYTES: usize = 16 << 20;
+/// Events whose persons are read at a time.
+const TOGETHER: usize = 50;
+
 /// Reads of stored events.
 #[derive(Clone)]
 pub struct Events {
@@ -35,22 +41,33 @@ impl Events {
         Self { core }
     }
 
-    /// A page of events with their persons.
+    /// A page of events with their persons: shorter than asked for where these
+    /// are large.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn list(&self, project: &ProjectCtx, query: EventQuery) -> Result<EventPage> {
         let id = project.project;
         let (found, more) = events::page(&self.core.store, id, &query).await?;
-        let people = self.persons_of(id, &found).await?;
-        let events = found
-            .into_iter()
-            .map(|event| {
+        let mut page = EventPage { events: Vec::with_capacity(found.len()), more };
+        let mut people: HashMap<PersonId, Option<Arc<PersonRef>>> = HashMap::new();
+        let (mut found, mut bytes) = (found.into_iter().peekable(), 0);
+        while found.peek().is_some() {
+            let together: Vec<StoredEvent> = found.by_ref().take(TOGETHER).collect();
+            self.read_persons(id, &together, &mut people).await?;
+            for event in together {
+                if bytes > PAGE_BYTES {
+                    // The next page goes on behind the last one here.
+                    page.more = true;
+                    return Ok(page);
+                }
                 let person = persons::first_id(id, &event.distinct_id);
-                shown(event, people.get(&person).cloned())
-            })
-            .collect();
-        Ok(EventPage { events, more })
+                let person = people.get(&person).cloned().flatten();
+                bytes += event.properties.len() + person.as_ref().map_or(0, |p| p.size());
+                page.events.push(shown(event, person));
+            }
+        }
+        Ok(page)
     }
 
     /// What was skipped or altered in a project, counted by reason.
@@ -85,18 +102,22 @@ impl Events {
         Ok(rows)
     }
 
-    async fn persons_of(
+    /// Adds the persons of these events; `None`: there is none.
+    async fn read_persons(
         &self,
         project: ProjectId,
         events: &[StoredEvent],
-    ) -> Result<HashMap<PersonId, PersonRef>> {
-        let ids: HashSet<PersonId> =
-            events.iter().map(|e| persons::first_id(project, &e.distinct_id)).collect();
-        Ok(persons::resolve(&self.core.store, project, ids).await?)
+        people: &mut HashMap<PersonId, Option<Arc<PersonRef>>>,
+    ) -> Result<()> {
+        let ids = events.iter().map(|e| persons::first_id(project, &e.distinct_id));
+        let new: HashSet<PersonId> = ids.filter(|id| !people.contains_key(id)).collect();
+        let mut found = persons::resolve(&self.core.store, project, new.iter().copied()).await?;
+        people.extend(new.into_iter().map(|id| (id, found.remove(&id))));
+        Ok(())
     }
 }
 
-fn shown(event: StoredEvent, person: Option<PersonRef>) -> Event {
+fn shown(event: StoredEvent, person: Option<Arc<PersonRef>>) -> Event {
     Event {
         uuid: event.uuid,
         arrival: event.arrival,

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::keys::{LABEL_MAX, PER_USER, PREFIX, PersonalKey, PersonalKeyInput};
 use weir_model::scopes::Scope;
@@ -21,6 +22,7 @@ use weir_store::keys::{self as rows, Created, KeyRow};
 use weir_store::users::{self, UserRow};
 use weir_store::{organizations as organization_rows, projects as project_rows};
 
+use crate::activity::{self, About, Changes};
 use crate::ctx::{Actor, Ctx};
 use crate::error::{Error, NO_KEYS, NOT_FOUND};
 use crate::policy;
@@ -115,7 +117,9 @@ impl PersonalKeys {
         policy::person_only(ctx)?;
         let store = &self.core.store;
         let row = rows::get(store, ctx.user(), id).await?.ok_or(Error::NotFound(NOT_FOUND))?;
-        Ok(rows::delete(store, row.user, id).await?)
+        let changes = Changes::none().field("label", &Some(&row.key.label), &None);
+        let told = self.told(ctx, &row.key, Deed::Deleted, changes).await?;
+        Ok(rows::delete(store, row.user, id, &told).await?)
     }
 
     /// Replaces the value of a key of the caller: the old value stops working
@@ -128,10 +132,15 @@ impl PersonalKeys {
         policy::recent_person_only(ctx)?;
         let store = &self.core.store;
         let secret = secrets::personal_key()?;
-        if !rows::roll(store, ctx.user(), id, &secret.hash(), &secret.mask(), ctx.now).await? {
-            return Err(Error::NotFound(NOT_FOUND));
+        let (user, hash, mask) = (ctx.user(), secret.hash(), secret.mask());
+        let missing = || Error::NotFound(NOT_FOUND);
+        let before = rows::get(store, user, id).await?.ok_or_else(missing)?;
+        let changes = Changes::none().secret("value");
+        let told = self.told(ctx, &before.key, Deed::Rotated, changes).await?;
+        if !rows::roll(store, user, id, &hash, &mask, ctx.now, &told).await? {
+            return Err(missing());
         }
-        let row = rows::get(store, ctx.user(), id).await?.ok_or(Error::NotFound(NOT_FOUND))?;
+        let row = rows::get(store, user, id).await?.ok_or_else(missing)?;
         Ok(PersonalKey { value: Some(secret.reveal()), ..row.key })
     }
 
@@ -168,10 +177,55 @@ impl PersonalKeys {
         let store = &self.core.store;
         let user = users::get(store, ctx.user()).await?.ok_or(Error::NotFound(NOT_FOUND))?;
         let (row, secret) = new_row(input, &user, ctx.now)?;
-        match rows::create(store, &row, PER_USER).await? {
+        let changes = Changes::none().field("label", &None, &Some(&row.key.label)).field(
+            "scopes",
+            &None,
+            &Some(&row.key.scopes),
+        );
+        let told = self.told(ctx, &row.key, Deed::Created, changes).await?;
+        match rows::create(store, &row, PER_USER, &told).await? {
             Created::Yes => Ok(PersonalKey { value: Some(secret.reveal()), ..row.key }),
             Created::TooMany => Err(too_many().into()),
         }
+    }
+
+    /// An entry for every organization of the owner that the key reaches. It does
+    /// not name the limits: one organization learns nothing of another here.
+    async fn told(
+        &self,
+        ctx: &Ctx,
+        key: &PersonalKey,
+        deed: Deed,
+        changes: Changes,
+    ) -> Result<Vec<Entry>> {
+        let entry = |organization: OrganizationId| {
+            let about = About {
+                subject: Subject::PersonalApiKey,
+                id: key.id.to_string(),
+                name: Some(&key.label),
+                project: None,
+            };
+            activity::entry(ctx, organization, about, deed, changes.clone())
+        };
+        Ok(self.reached(ctx.user(), key).await?.into_iter().map(entry).collect())
+    }
+
+    async fn reached(&self, owner: UserId, key: &PersonalKey) -> Result<Vec<OrganizationId>> {
+        let store = &self.core.store;
+        let own = organization_rows::of_user(store, owner).await?;
+        let mut reached: Vec<OrganizationId> = own.iter().map(|own| own.row.id).collect();
+        if !key.scoped_organizations.is_empty() {
+            reached.retain(|id| key.scoped_organizations.contains(id));
+        }
+        if !key.scoped_teams.is_empty() {
+            let mut homes = Vec::new();
+            for project in &key.scoped_teams {
+                let home = project_rows::find(store, *project).await?;
+                homes.extend(home.map(|row| row.brief.organization));
+            }
+            reached.retain(|id| homes.contains(id));
+        }
+        Ok(reached)
     }
 
     /// A key can only be limited to what its owner belongs to: else it would

@@ -8,20 +8,28 @@
 //! Every operation takes a context first ([`Ctx`], or [`OrgCtx`] and
 //! [`ProjectCtx`] once membership is proved): it says who acts and when.
 
+pub mod activity;
 pub mod clock;
 pub mod ctx;
 mod current;
 pub mod definitions;
+pub mod domains;
 pub mod error;
 pub mod events;
+pub mod exports;
 pub mod groups;
 pub mod identity;
+pub mod invites;
 pub mod keys;
+pub mod mail;
+pub mod members;
 pub mod organizations;
 pub mod persons;
 pub mod policy;
 pub mod projects;
+pub mod sealing;
 pub mod secrets;
+pub mod sessions;
 #[cfg(test)]
 mod test_support;
 pub mod users;
@@ -46,18 +54,32 @@ pub struct Services {
     pub keys: keys::PersonalKeys,
     /// Organizations.
     pub organizations: organizations::Organizations,
+    /// Members of organizations.
+    pub members: members::Members,
+    /// Invites to organizations.
+    pub invites: invites::Invites,
+    /// Domains of organizations.
+    pub domains: domains::Domains,
+    /// Mails that wait to be sent.
+    pub mails: mail::Mails,
     /// Projects.
     pub projects: projects::Projects,
     /// Users.
     pub users: users::Users,
     /// Stored events, read back.
     pub events: events::Events,
+    /// Batch exports.
+    pub exports: exports::Exports,
     /// Persons, read back.
     pub persons: persons::Persons,
     /// Groups, read back.
     pub groups: groups::Groups,
+    /// Sessions of visitors, read back.
+    pub sessions: sessions::Sessions,
     /// Names in use, read back.
     pub definitions: definitions::Definitions,
+    /// What was changed, by whom.
+    pub activity: activity::ActivityLog,
     /// The clock all of them read.
     pub clock: Clock,
 }
@@ -72,17 +94,38 @@ impl Services {
     /// Services that hash passwords at another cost: for tests.
     #[must_use]
     pub fn with_hashing(store: Store, clock: Clock, parameters: identity::HashParameters) -> Self {
-        let core = Arc::new(Core { store, clock: clock.clone() });
+        let sealer = sealing::Sealer::without_key(store.clone());
+        Self::with_sealer(store, clock, parameters, sealer)
+    }
+
+    /// The same with a key for stored secrets. Without one every call that would
+    /// touch a secret fails.
+    #[must_use]
+    pub fn with_sealer(
+        store: Store,
+        clock: Clock,
+        parameters: identity::HashParameters,
+        sealer: sealing::Sealer,
+    ) -> Self {
+        let mailing = mail::Mailing::default();
+        let core = Arc::new(Core { store, clock: clock.clone(), mailing, sealer });
         Self {
             identity: identity::Identity::new(Arc::clone(&core), parameters),
             keys: keys::PersonalKeys::new(Arc::clone(&core)),
             organizations: organizations::Organizations::new(Arc::clone(&core)),
+            members: members::Members::new(Arc::clone(&core)),
+            invites: invites::Invites::new(Arc::clone(&core)),
+            domains: domains::Domains::new(Arc::clone(&core)),
+            mails: mail::Mails::new(Arc::clone(&core)),
             projects: projects::Projects::new(Arc::clone(&core)),
             users: users::Users::new(Arc::clone(&core)),
             events: events::Events::new(Arc::clone(&core)),
+            exports: exports::Exports::new(Arc::clone(&core)),
             persons: persons::Persons::new(Arc::clone(&core)),
             groups: groups::Groups::new(Arc::clone(&core)),
-            definitions: definitions::Definitions::new(core),
+            sessions: sessions::Sessions::new(Arc::clone(&core)),
+            definitions: definitions::Definitions::new(Arc::clone(&core)),
+            activity: activity::ActivityLog::new(core),
             clock,
         }
     }
@@ -92,4 +135,6 @@ impl Services {
 pub(crate) struct Core {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
+    pub(crate) mailing: mail::Mailing,
+    pub(crate) sealer: sealing::Sealer,
 }

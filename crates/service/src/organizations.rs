@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use unicode_normalization::UnicodeNormalization as _;
+use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::organizations::{
     self as model, FEATURES, Level, NAME_MAX, Organization, OrganizationInput, OrganizationPatch,
@@ -22,6 +23,7 @@ use weir_store::organizations::{
 use weir_store::projects::{self, ProjectRow};
 use weir_store::{events, ids};
 
+use crate::activity::{self, About, Changes};
 use crate::ctx::{Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
@@ -111,8 +113,15 @@ impl Organizations {
             membership: MembershipId(ids::time_ordered(ctx.now)),
             project,
         };
+        let created = told(
+            ctx,
+            new.row.id,
+            &new.row.name,
+            Deed::Created,
+            Changes::none().field("name", &None, &Some(&new.row.name)),
+        );
         for _ in 0..=SLUG_TRIES {
-            match rows::create(store, &new).await? {
+            match rows::create(store, &new, std::slice::from_ref(&created)).await? {
                 Created::Yes => {
                     let contents = Contents { member_count: 1, projects: vec![new.project.brief] };
                     return Ok(shown(new.row, Level::Owner, contents));
@@ -129,7 +138,7 @@ impl Organizations {
         })
     }
 
-    /// Removes what is stored of organizations that were deleted before a time:
+    /// Removes what is stored of organizations and projects that were deleted before a time:
     /// background work of the instance, on nobody's behalf. Nothing of theirs
     /// may be waiting to be applied.
     ///
@@ -143,8 +152,7 @@ impl Organizations {
             }
             // One that fails must not keep the others.
             if let Err(error) = self.purge_one(&deletion).await {
-                let organization = deletion.organization;
-                tracing::error!(%organization, %error, "its events were not removed yet");
+                tracing::error!(of = %deletion.of, %error, "its events were not removed yet");
             }
         }
         Ok(())
@@ -155,9 +163,9 @@ impl Organizations {
         for project in &deletion.projects {
             events::purge(store, *project).await?;
         }
-        rows::deletion_done(store, deletion.organization).await?;
+        rows::deletion_done(store, deletion).await?;
         let projects = deletion.projects.len();
-        tracing::info!(organization = %deletion.organization, projects, "removed its events");
+        tracing::info!(of = %deletion.of, projects, "removed its events");
         Ok(())
     }
 
@@ -195,12 +203,19 @@ impl Organizations {
             },
         };
         let store = &self.core.store;
+        let found = rows::get(store, org.organization).await?;
+        let before = found.ok_or(Error::NotFound(NOT_FOUND))?;
         // A change that names nothing is no change, of `updated_at` neither.
-        let row = if change == OrganizationChange::default() {
-            rows::get(store, org.organization).await?
-        } else {
-            rows::update(store, org.organization, change, org.ctx.now).await?
-        };
+        if change == OrganizationChange::default() {
+            return self.show(org, Some(before)).await;
+        }
+        let changes = changes(&before, &change);
+        let entries: Vec<Entry> = (!changes.is_empty())
+            .then(|| told(&org.ctx, org.organization, &before.name, Deed::Updated, changes))
+            .into_iter()
+            .collect();
+        let now = org.ctx.now;
+        let row = rows::update(store, org.organization, change, now, &entries).await?;
         self.show(org, row).await
     }
 
@@ -211,7 +226,11 @@ impl Organizations {
     /// [`Error::MissingScope`], [`Error::Forbidden`] below owner.
     pub async fn delete(&self, org: &OrgCtx) -> Result<()> {
         policy::check(org, Action::DeleteOrganization)?;
-        rows::delete(&self.core.store, org.organization, org.ctx.now).await?;
+        let store = &self.core.store;
+        let Some(row) = rows::get(store, org.organization).await? else { return Ok(()) };
+        let changes = Changes::none().field("name", &Some(&row.name), &None);
+        let deleted = told(&org.ctx, row.id, &row.name, Deed::Deleted, changes);
+        rows::delete(store, org.organization, org.ctx.now, &[deleted]).await?;
         tracing::info!(
             organization.id = %org.organization,
             user.id = %org.ctx.user(),
@@ -281,6 +300,40 @@ pub(crate) fn new_row(input: OrganizationInput, slug: String, now: Timestamp) ->
         is_member_join_email_enabled: input.is_member_join_email_enabled,
         enforce_2fa: input.enforce_2fa,
     }
+}
+
+/// The entry about the organization itself.
+pub(crate) fn told(
+    ctx: &Ctx,
+    organization: OrganizationId,
+    name: &str,
+    deed: Deed,
+    changes: Changes,
+) -> Entry {
+    let about = About {
+        subject: Subject::Organization,
+        id: organization.to_string(),
+        name: Some(name),
+        project: None,
+    };
+    activity::entry(ctx, organization, about, deed, changes)
+}
+
+/// What a change makes of the fields that people know.
+fn changes(before: &OrganizationRow, change: &OrganizationChange) -> Changes {
+    let is_mailed = before.is_member_join_email_enabled;
+    Changes::none()
+        .field("name", &before.name, change.name.as_ref().unwrap_or(&before.name))
+        .field(
+            "is_member_join_email_enabled",
+            &is_mailed,
+            &change.is_member_join_email_enabled.unwrap_or(is_mailed),
+        )
+        .field(
+            "enforce_2fa",
+            &before.enforce_2fa,
+            &change.enforce_2fa.unwrap_or(before.enforce_2fa),
+        )
 }
 
 fn shown(row: OrganizationRow, level: Level, contents: Contents) -> Organization {

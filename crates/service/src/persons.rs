@@ -86,7 +86,7 @@ impl Persons {
     /// [`Error::NotFound`].
     pub async fn get(&self, project: &ProjectCtx, id: PersonId) -> Result<PersonRef> {
         let mut found = rows::resolve(&self.core.store, project.project, [id]).await?;
-        found.remove(&id).ok_or(Error::NotFound(NOT_FOUND))
+        found.remove(&id).map(Arc::unwrap_or_clone).ok_or(Error::NotFound(NOT_FOUND))
     }
 
     async fn of_distinct_id(
@@ -95,7 +95,8 @@ impl Persons {
         distinct_id: &str,
     ) -> Result<Option<PersonRef>> {
         let id = rows::first_id(project, distinct_id);
-        Ok(rows::resolve(&self.core.store, project, [id]).await?.remove(&id))
+        let mut found = rows::resolve(&self.core.store, project, [id]).await?;
+        Ok(found.remove(&id).map(Arc::unwrap_or_clone))
     }
 }
 

@@ -33,17 +33,45 @@ pub enum Action {
     CreateProject,
     /// Change a project's settings.
     UpdateProject,
+    /// Delete a project with everything in it.
+    DeleteProject,
+    /// Replace a project's keys, and see its secret ones.
+    ResetProjectKeys,
+    /// Put a project into another organization: a finer rule asks for the level
+    /// in both.
+    MoveProject,
+    /// See its members, their keys and the invites.
+    ReadMembers,
+    /// Change levels of members, or remove them: finer rules say whose.
+    ChangeMembers,
+    /// Invite, and take invites back.
+    ManageInvites,
+    /// Claim, prove, change and give up domains.
+    ManageDomains,
+    /// See batch exports.
+    ReadExports,
+    /// Create, change and delete batch exports, pause them and export anew.
+    WriteExports,
 }
 
 impl Action {
     /// All actions, for tests that walk through the table.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 15] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
         Self::ReadProject,
         Self::CreateProject,
         Self::UpdateProject,
+        Self::DeleteProject,
+        Self::ResetProjectKeys,
+        Self::MoveProject,
+        Self::ReadMembers,
+        Self::ChangeMembers,
+        Self::ManageInvites,
+        Self::ManageDomains,
+        Self::ReadExports,
+        Self::WriteExports,
     ];
 
     /// The scope a key needs.
@@ -51,11 +79,21 @@ impl Action {
     pub const fn scope(self) -> Scope {
         match self {
             Self::ReadOrganization => Scope::read(ScopeObject::Organization),
-            Self::UpdateOrganization | Self::DeleteOrganization => {
+            Self::UpdateOrganization | Self::DeleteOrganization | Self::ManageDomains => {
                 Scope::write(ScopeObject::Organization)
             }
             Self::ReadProject => Scope::read(ScopeObject::Project),
-            Self::CreateProject | Self::UpdateProject => Scope::write(ScopeObject::Project),
+            Self::ReadExports => Scope::read(ScopeObject::BatchExport),
+            Self::WriteExports => Scope::write(ScopeObject::BatchExport),
+            Self::ReadMembers => Scope::read(ScopeObject::OrganizationMember),
+            Self::ChangeMembers | Self::ManageInvites => {
+                Scope::write(ScopeObject::OrganizationMember)
+            }
+            Self::CreateProject
+            | Self::UpdateProject
+            | Self::DeleteProject
+            | Self::ResetProjectKeys
+            | Self::MoveProject => Scope::write(ScopeObject::Project),
         }
     }
 
@@ -63,8 +101,20 @@ impl Action {
     #[must_use]
     pub const fn level(self) -> Level {
         match self {
-            Self::ReadOrganization | Self::ReadProject | Self::UpdateProject => Level::Member,
-            Self::UpdateOrganization | Self::CreateProject => Level::Administrator,
+            Self::ReadOrganization
+            | Self::ReadProject
+            | Self::UpdateProject
+            | Self::MoveProject
+            | Self::ReadMembers
+            | Self::ChangeMembers
+            | Self::ManageInvites
+            | Self::ReadExports
+            | Self::WriteExports => Level::Member,
+            Self::ManageDomains
+            | Self::UpdateOrganization
+            | Self::CreateProject
+            | Self::DeleteProject
+            | Self::ResetProjectKeys => Level::Administrator,
             Self::DeleteOrganization => Level::Owner,
         }
     }
@@ -110,6 +160,18 @@ pub fn recent_person_only(ctx: &Ctx) -> Result<(), Error> {
             Ok(())
         }
         Actor::Key { .. } => Err(Error::Forbidden(NO_KEYS.to_owned())),
+    }
+}
+
+/// Refuses a person who did not prove just now who they are. A key is not asked:
+/// its scope was given for this.
+///
+/// # Errors
+/// [`Error::SignInAgain`].
+pub fn recent_if_person(ctx: &Ctx) -> Result<(), Error> {
+    match &ctx.actor {
+        Actor::Session { .. } => recent_person_only(ctx),
+        Actor::Key { .. } => Ok(()),
     }
 }
 

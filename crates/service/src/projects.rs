@@ -1,22 +1,28 @@
-//! Projects: entering one, listing, creating, changing (management-api 5.2),
-//! and what capture needs to know of them.
+//! Projects: entering one, listing, creating, changing, deleting
+//! (management-api 5.2), and what capture needs to know of them.
 //!
 //! What belongs here: what a project is to its caller. What does not: levels
-//! and scopes (`policy`), stored events (`events`).
+//! and scopes (`policy`), stored events (`events`), keys and the organization of
+//! a project (`projects::tokens`, `projects::moving`).
+
+mod moving;
+mod tokens;
 
 use std::sync::Arc;
 
+use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::projects::{
     DEFAULT_NAME, DESCRIPTION_MAX, ITEM_MAX, LIST_MAX, NAME_MAX, Project, ProjectBrief,
-    ProjectPatch, WEEK_STARTS, serde_object,
+    ProjectPatch, ProjectSecrets, WEEK_STARTS, serde_object,
 };
 use weir_model::scopes::{Scope, ScopeObject};
-use weir_model::{ProjectId, validate};
-use weir_store::organizations as organization_rows;
+use weir_model::{Patch, ProjectId, validate};
 use weir_store::projects::{self as rows, ProjectChange, ProjectRow, ProjectRulesRow};
+use weir_store::{groups, organizations as organization_rows};
 
+use crate::activity::{self, About, Changes};
 use crate::ctx::{Ctx, OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::organizations::required;
@@ -33,11 +39,17 @@ pub struct ProjectRules {
     pub id: ProjectId,
     /// Whether client addresses are left out of events.
     pub anonymize_ips: bool,
+    /// Whether events have no persons.
+    pub person_processing_opt_out: bool,
 }
 
 impl From<ProjectRulesRow> for ProjectRules {
     fn from(row: ProjectRulesRow) -> Self {
-        Self { id: row.id, anonymize_ips: row.anonymize_ips }
+        Self {
+            id: row.id,
+            anonymize_ips: row.anonymize_ips,
+            person_processing_opt_out: row.person_processing_opt_out,
+        }
     }
 }
 
@@ -121,10 +133,12 @@ impl Projects {
         let name = DEFAULT_NAME.to_owned();
         let mut row = ProjectRow::new(number, org.organization, name, token, org.ctx.now);
         settings.apply_to(&mut row);
-        if !rows::create(store, &row, org.ctx.user()).await? {
+        let changes = Changes::none().field("name", &None, &Some(&row.brief.name));
+        let created = told(org, &row, Deed::Created, changes);
+        if !rows::create(store, &row, org.ctx.user(), &[created]).await? {
             return Err(Error::NotFound(NOT_FOUND));
         }
-        Ok(shown(org, row))
+        Ok(shown(org, row, Vec::new(), ProjectSecrets::default()))
     }
 
     /// The project.
@@ -133,8 +147,8 @@ impl Projects {
     /// [`Error::MissingScope`].
     pub async fn get(&self, project: &ProjectCtx) -> Result<Project> {
         policy::check(&project.org, Action::ReadProject)?;
-        let row = rows::find(&self.core.store, project.project).await?;
-        Self::show(project, row)
+        let row = self.row(project).await?;
+        self.show(&project.org, row).await
     }
 
     /// Changes the project's settings.
@@ -145,13 +159,42 @@ impl Projects {
         policy::check(&project.org, Action::UpdateProject)?;
         let change = checked(patch)?;
         let (store, org) = (&self.core.store, &project.org);
+        let before = self.row(project).await?;
         // A change that names nothing is no change, of `updated_at` neither.
-        let row = if change == ProjectChange::default() {
-            rows::find(store, project.project).await?
-        } else {
-            rows::update(store, org.organization, project.project, change, org.ctx.now).await?
-        };
-        Self::show(project, row)
+        if change == ProjectChange::default() {
+            return self.show(org, before).await;
+        }
+        let changes = changes(&before, &change);
+        let entries: Vec<Entry> = (!changes.is_empty())
+            .then(|| told(org, &before, Deed::Updated, changes))
+            .into_iter()
+            .collect();
+        let (home, now) = (org.organization, org.ctx.now);
+        let row = rows::update(store, home, project.project, change, now, &entries).await?;
+        self.show(org, row.ok_or(Error::NotFound(NOT_FOUND))?).await
+    }
+
+    /// Deletes the project. Its keys stop working at once; stored events are
+    /// removed in the background.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
+    pub async fn delete(&self, project: &ProjectCtx) -> Result<()> {
+        let org = &project.org;
+        policy::check(org, Action::DeleteProject)?;
+        let row = self.row(project).await?;
+        let changes = Changes::none().field("name", &Some(&row.brief.name), &None);
+        let deleted = told(org, &row, Deed::Deleted, changes);
+        let (home, now) = (org.organization, org.ctx.now);
+        rows::delete(&self.core.store, home, project.project, now, &[deleted]).await?;
+        tracing::info!(
+            project.id = %project.project,
+            organization.id = %home,
+            user.id = %org.ctx.user(),
+            request.id = org.ctx.request_id,
+            "project deleted"
+        );
+        Ok(())
     }
 
     /// The tokens of all projects, for the cache that capture looks them up in.
@@ -171,10 +214,22 @@ impl Projects {
         Ok(rows::by_token(&self.core.store, token).await?.map(ProjectRules::from))
     }
 
-    fn show(project: &ProjectCtx, row: Option<ProjectRow>) -> Result<Project> {
-        let organization = project.org.organization;
-        let row = row.filter(|row| row.brief.organization == organization);
-        Ok(shown(&project.org, row.ok_or(Error::NotFound(NOT_FOUND))?))
+    /// The project as it is stored, while it is in the organization that it was
+    /// entered through.
+    async fn row(&self, project: &ProjectCtx) -> Result<ProjectRow> {
+        let row = rows::find(&self.core.store, project.project).await?;
+        let row = row.filter(|row| row.brief.organization == project.org.organization);
+        row.ok_or(Error::NotFound(NOT_FOUND))
+    }
+
+    async fn show(&self, org: &OrgCtx, row: ProjectRow) -> Result<Project> {
+        let group_types = groups::types(&self.core.store, row.brief.id).await?;
+        // Whoever may replace them may see them; a key that only reads may not.
+        let secrets = match policy::check(org, Action::ResetProjectKeys) {
+            Ok(()) => self.secrets(&row)?,
+            Err(_refused) => ProjectSecrets::default(),
+        };
+        Ok(shown(org, row, group_types, secrets))
     }
 }
 
@@ -206,6 +261,10 @@ fn checked(patch: ProjectPatch) -> Result<ProjectChange, FieldError> {
             None => None,
         },
         anonymize_ips: required("anonymize_ips", patch.anonymize_ips)?,
+        person_processing_opt_out: required(
+            "person_processing_opt_out",
+            patch.person_processing_opt_out,
+        )?,
         person_display_name_properties: patch.person_display_name_properties.try_map(|names| {
             validate::texts("person_display_name_properties", &names, LIST_MAX, ITEM_MAX)
         })?,
@@ -235,16 +294,85 @@ pub fn timezone(name: String) -> Result<String, FieldError> {
     }
 }
 
-fn shown(org: &OrgCtx, row: ProjectRow) -> Project {
+/// The entry about a project.
+fn told(org: &OrgCtx, row: &ProjectRow, deed: Deed, changes: Changes) -> Entry {
+    let about = About {
+        subject: Subject::Project,
+        id: row.brief.id.to_string(),
+        name: Some(&row.brief.name),
+        project: Some(row.brief.id),
+    };
+    activity::entry(&org.ctx, org.organization, about, deed, changes)
+}
+
+/// What a change makes of the fields that people know.
+fn changes(before: &ProjectRow, change: &ProjectChange) -> Changes {
+    fn value<'a, T>(before: &'a T, after: &'a Option<T>) -> &'a T {
+        after.as_ref().unwrap_or(before)
+    }
+    fn patched<'a, T>(before: &'a Option<T>, after: &'a Patch<T>) -> Option<&'a T> {
+        match after {
+            Patch::Keep => before.as_ref(),
+            Patch::Clear => None,
+            Patch::Set(value) => Some(value),
+        }
+    }
+    let brief = &before.brief;
+    Changes::none()
+        .field("name", &brief.name, value(&brief.name, &change.name))
+        .field(
+            "completed_snippet_onboarding",
+            &brief.completed_snippet_onboarding,
+            value(&brief.completed_snippet_onboarding, &change.completed_snippet_onboarding),
+        )
+        .field("timezone", &brief.timezone, value(&brief.timezone, &change.timezone))
+        .field("app_urls", &before.app_urls, value(&before.app_urls, &change.app_urls))
+        .field(
+            "anonymize_ips",
+            &before.anonymize_ips,
+            value(&before.anonymize_ips, &change.anonymize_ips),
+        )
+        .field(
+            "person_processing_opt_out",
+            &before.person_processing_opt_out,
+            value(&before.person_processing_opt_out, &change.person_processing_opt_out),
+        )
+        .field(
+            "person_display_name_properties",
+            &before.person_display_name_properties.as_ref(),
+            &patched(
+                &before.person_display_name_properties,
+                &change.person_display_name_properties,
+            ),
+        )
+        .field(
+            "week_start_day",
+            &before.week_start_day.as_ref(),
+            &patched(&before.week_start_day, &change.week_start_day),
+        )
+        .field(
+            "product_description",
+            &before.product_description.as_ref(),
+            &patched(&before.product_description, &change.product_description),
+        )
+}
+
+fn shown(
+    org: &OrgCtx,
+    row: ProjectRow,
+    group_types: Vec<String>,
+    secrets: ProjectSecrets,
+) -> Project {
     Project {
         project_id: row.brief.id,
         created_at: row.created_at,
         updated_at: row.updated_at,
         effective_membership_level: Some(org.level),
-        has_group_types: false,
-        group_types: Vec::new(),
+        has_group_types: !group_types.is_empty(),
+        group_types,
         app_urls: row.app_urls,
         anonymize_ips: row.anonymize_ips,
+        person_processing_opt_out: row.person_processing_opt_out,
         test_account_filters: Vec::new(),
         data_attributes: vec!["data-attr".to_owned()],
         person_display_name_properties: row.person_display_name_properties,
@@ -256,8 +384,8 @@ fn shown(org: &OrgCtx, row: ProjectRow) -> Project {
         surveys_opt_in: None,
         heatmaps_opt_in: None,
         product_description: row.product_description,
-        secret_api_token: None,
-        secret_api_token_backup: None,
+        secret_api_token: secrets.primary,
+        secret_api_token_backup: secrets.backup,
         default_modifiers: serde_object::Empty {},
         live_events_token: None,
         brief: row.brief,

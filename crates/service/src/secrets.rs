@@ -66,6 +66,11 @@ pub(crate) fn project_key() -> Result<String, Error> {
     Ok(format!("{}{}", keys::PROJECT_PREFIX, base62(&random::<32>()?)))
 }
 
+/// The value of a new secret project key.
+pub(crate) fn project_secret() -> Result<String, Error> {
+    Ok(format!("{}{}", keys::PROJECT_SECRET_PREFIX, base62(&random::<35>()?)))
+}
+
 /// A random name that says nothing and opens nothing.
 pub(crate) fn name() -> Result<String, Error> {
     Ok(base62(&random::<32>()?))

@@ -9,6 +9,7 @@ use weir_store::{Location, Settings, Store, organizations};
 
 use crate::ctx::{Actor, Ctx};
 use crate::identity::{HashParameters, Peer, SetupInput};
+use crate::sealing::{PassingKey, Sealer};
 use crate::{Clock, Services};
 
 /// The password of everybody.
@@ -29,7 +30,8 @@ pub(crate) fn setup_input() -> SetupInput {
 pub(crate) async fn empty() -> Services {
     let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
     let clock = Clock::fixed(Timestamp::from_micros(1_760_000_000_123_456));
-    Services::with_hashing(store, clock, HashParameters::cheapest())
+    let sealer = Sealer::start(store.clone(), Box::new(PassingKey)).await.unwrap();
+    Services::with_sealer(store, clock, HashParameters::cheapest(), sealer)
 }
 
 /// An instance that Ada has set up: organization `Acme Tea`, project `Shop`.

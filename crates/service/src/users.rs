@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::organizations::Organization;
 use weir_model::projects::serde_object::Empty;
@@ -13,18 +14,22 @@ use weir_model::users::{EventsColumns, Me, OrganizationRef, User};
 use weir_model::{OrganizationId, Patch, ProjectId, validate};
 use weir_store::organizations::{self as organization_rows, Belonging};
 use weir_store::projects as project_rows;
-use weir_store::users::{self as rows, UserChange, UserRow};
+use weir_store::users::{self as rows, Deleted, UserChange, UserRow};
 
+use crate::activity::{self, About, Changes};
 use crate::ctx::Ctx;
 use crate::error::{Error, NOT_FOUND};
+use crate::identity::emails;
 use crate::organizations::required;
-use crate::{Core, Result, current, organizations};
+use crate::{Core, Result, current, organizations, policy};
 
 /// Longest first or last name, in characters.
 pub const NAME_MAX: usize = 150;
 /// What callers hear who ask for anybody but themselves.
 pub const ONLY_ME: &str =
     "As a non-staff user you're only allowed to access the `@me` user instance.";
+/// What a user hears who wants to go but belongs to an organization.
+pub const HAS_MEMBERSHIPS: &str = "Cannot delete user with organization memberships.";
 /// The choices of `theme_mode`.
 pub const THEMES: [&str; 3] = ["light", "dark", "system"];
 
@@ -140,13 +145,63 @@ impl Users {
             },
         };
         let store = &self.core.store;
+        let before = rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
         // A change that names nothing is no change, of `updated_at` neither.
-        let user = if change == UserChange::default() {
-            rows::get(store, ctx.user()).await?
-        } else {
-            rows::update(store, ctx.user(), change, ctx.now).await?
-        };
+        if change == UserChange::default() {
+            return self.show(before).await;
+        }
+        let told = self.told(ctx, &before, &change).await?;
+        let user = rows::update(store, ctx.user(), change, ctx.now, &told).await?;
         self.show(user.ok_or(Error::NotAuthenticated)?).await
+    }
+
+    /// Deletes the caller's account with its keys and sessions.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`];
+    /// [`Error::Conflict`] while the caller belongs to an organization.
+    pub async fn delete_me(&self, ctx: &Ctx) -> Result<()> {
+        policy::recent_person_only(ctx)?;
+        let store = &self.core.store;
+        let Some(user) = rows::get(store, ctx.user()).await? else { return Ok(()) };
+        match rows::delete(store, user.id, &emails::normalise(&user.email)).await? {
+            Deleted::Yes => {
+                let request = &ctx.request_id;
+                tracing::info!(user.id = %user.id, request.id = request, "account deleted");
+                Ok(())
+            }
+            Deleted::HasMemberships => {
+                Err(Error::Conflict { code: "conflict", detail: HAS_MEMBERSHIPS.to_owned() })
+            }
+        }
+    }
+
+    /// An entry for every organization of the user: the people there know them
+    /// by name. Which theme a page has is nobody else's business.
+    async fn told(&self, ctx: &Ctx, user: &UserRow, change: &UserChange) -> Result<Vec<Entry>> {
+        let after =
+            |name: &Option<String>, before: &String| name.as_ref().unwrap_or(before).clone();
+        let first_name = after(&change.first_name, &user.first_name);
+        let last_name = after(&change.last_name, &user.last_name);
+        let changes = Changes::none().field("first_name", &user.first_name, &first_name).field(
+            "last_name",
+            &user.last_name,
+            &last_name,
+        );
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let entry = |belonging: &Belonging| {
+            let about = About {
+                subject: Subject::User,
+                id: user.id.to_string(),
+                name: Some(&user.email),
+                project: None,
+            };
+            activity::entry(ctx, belonging.row.id, about, Deed::Updated, changes.clone())
+        };
+        let belongings = organization_rows::of_user(&self.core.store, user.id).await?;
+        Ok(belongings.iter().map(entry).collect())
     }
 
     async fn refuse_unseen(

@@ -14,8 +14,9 @@ use tokio::sync::Notify;
 use crate::disk::DiskState;
 use crate::error::Error;
 
-/// How often a transaction in conflict is tried.
-const ATTEMPTS: u32 = 8;
+/// How often a transaction in conflict is tried. Fifty callers that change one
+/// organization at once stand in line for a second or two.
+const ATTEMPTS: u32 = 16;
 /// Waits between tries double from here.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 /// The longest wait between tries.
@@ -78,7 +79,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The rows of part `index`.
+    /// The rows of part `index`. Every statement of a text is one, `BEGIN` too.
     pub(crate) fn rows<T: SurrealValue>(&mut self, index: usize) -> Result<Vec<T>, Error> {
         let value: Value = self.value(index)?;
         let items = match value {

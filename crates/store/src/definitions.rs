@@ -20,10 +20,10 @@ use crate::{Error, Result, Store};
 
 const EVENTS: Statement = Statement::read("event definitions", "SELECT * FROM $range;");
 const PROPERTIES: Statement = Statement::read("property definitions", "SELECT * FROM $range;");
-const PURGE: Statement = Statement::read(
-    "purge definitions",
-    "BEGIN; DELETE $events RETURN NONE; DELETE $properties RETURN NONE; COMMIT;",
-);
+const IDS: Statement = Statement::read("ids of definitions", "SELECT VALUE id FROM $range;");
+const DELETE: Statement = Statement::read("purge definitions", "DELETE $ids RETURN NONE;");
+/// Records that a removal takes at a time.
+const REMOVED: usize = 1_000;
 
 #[derive(SurrealValue)]
 struct EventRow {
@@ -78,16 +78,19 @@ pub async fn properties(store: &Store, project: ProjectId) -> Result<Vec<Propert
         .collect()
 }
 
-/// Removes all of a project.
+/// Removes all of a project, piece by piece.
 ///
 /// # Errors
-/// When the store cannot be written.
+/// When the store cannot be written; a further call goes on.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
-    let vars = bind! {
-        events: of_project("event_definition", project),
-        properties: of_project("property_definition", project),
-    };
-    store.db.run(PURGE, vars).await.map(drop)
+    for table in ["event_definition", "property_definition"] {
+        let vars = bind! { range: of_project(table, project) };
+        let ids: Vec<RecordId> = store.db.run(IDS, vars).await?.rows(0)?;
+        for piece in ids.chunks(REMOVED) {
+            store.db.run(DELETE, bind! { ids: piece.to_vec() }).await?;
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn event_row(project: ProjectId, seen: &EventDefinition) -> Value {

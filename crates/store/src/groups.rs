@@ -23,6 +23,8 @@ pub const TYPES: usize = 5;
 
 /// Namespace of the hashes of group keys. Never changes: ids follow from it.
 const NAMESPACE: Uuid = uuid!("b1f7a6c2-3d0e-4b7f-9a53-6f0c1f3f9f5d");
+/// Bytes of properties after which a page ends early.
+const PAGE_BYTES: usize = 16 << 20;
 /// How many records are fetched with one statement.
 const FETCH: usize = 256;
 const PAGE: &str = "groups in order";
@@ -114,8 +116,8 @@ pub async fn by_keys(
 }
 
 /// Groups of one type from the hash `from` on, at most `limit` of those that
-/// `wanted` takes. Looks at about `most` records at most: then the page is
-/// shorter, and the next one goes on behind them.
+/// `wanted` takes. Looks at about `most` records at most, and takes about 16 MiB
+/// of them: then the page is shorter, and the next one goes on behind them.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -128,15 +130,16 @@ pub async fn page(
     most: usize,
     mut wanted: impl FnMut(&Group) -> bool,
 ) -> Result<GroupPage> {
-    let mut groups = Vec::new();
+    let (mut groups, mut bytes) = (Vec::new(), 0);
     let next = spread(project, index)
-        .walk(store, from, most, |row| {
+        .walk(store, from, most, size, |row| {
             let row = Row::from_value(row).map_err(|e| wrong(PAGE, e.message()))?;
             let group = stored(row, PAGE)?.group;
             if wanted(&group) {
-                if groups.len() == limit {
+                if groups.len() == limit || bytes > PAGE_BYTES {
                     return Ok(ControlFlow::Break(hash(&group.key)));
                 }
+                bytes += group.properties.len();
                 groups.push(group);
             }
             Ok(ControlFlow::Continue(()))
@@ -199,6 +202,17 @@ fn stored(row: Row, statement: &'static str) -> Result<Stored> {
         created_at: Timestamp::from_micros(row.created_at),
     };
     Ok(Stored { group, version: row.version })
+}
+
+/// Bytes of a row, about.
+fn size(row: &Value) -> usize {
+    match row {
+        Value::Object(row) => match row.get("properties") {
+            Some(Value::String(text)) => text.len(),
+            Some(_) | None => 0,
+        },
+        _ => 0,
+    }
 }
 
 fn wrong(statement: &'static str, detail: &str) -> Error {

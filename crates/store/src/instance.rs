@@ -6,9 +6,11 @@
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
+use weir_model::activity::Entry;
 use weir_model::organizations::Level;
 use weir_model::{Timestamp, UserId};
 
+use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::keys::{self, KeyRow, write_key};
@@ -39,6 +41,8 @@ pub struct NewInstance {
     pub key: Option<KeyRow>,
     /// SHA-256 of the token that must be valid; `None`: the caller has the host.
     pub token: Option<String>,
+    /// What the activity log tells.
+    pub activities: Vec<Entry>,
 }
 
 /// What became of a set-up.
@@ -110,8 +114,9 @@ const SET_UP: Statement = Statement::write(
         write_key!(),
         "};
          UPDATE instance:setup SET user = $user, token = NONE, token_expires_at = NONE
-             RETURN NONE;
-         COMMIT;"
+             RETURN NONE;",
+        write_activities!(),
+        "COMMIT;"
     ),
 );
 
@@ -122,6 +127,7 @@ const SET_UP: Statement = Statement::write(
 /// Any failure of the store.
 pub async fn set_up(store: &Store, new: &NewInstance, now: Timestamp) -> Result<SetUp> {
     let vars = bind! {
+        activities: activity::stored(&new.activities)?,
         user: new.user.id.0,
         first_user: users::Stored::from(&new.user),
         email: new.email_key.as_str(),

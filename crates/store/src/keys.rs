@@ -6,10 +6,12 @@
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
+use weir_model::activity::Entry;
 use weir_model::keys::PersonalKey;
 use weir_model::scopes::Scope;
 use weir_model::{KeyId, OrganizationId, ProjectId, Timestamp, UserId};
 
+use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Error, Result, Store};
@@ -175,6 +177,7 @@ const CREATE: Statement = Statement::write(
                              WHERE record::id(id)[1] != $row.key);
          IF $others >= $limit { THROW 'limit' };",
         write_key!(),
+        write_activities!(),
         "COMMIT;"
     ),
 );
@@ -183,8 +186,14 @@ const CREATE: Statement = Statement::write(
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn create(store: &Store, row: &KeyRow, limit: usize) -> Result<Created> {
+pub async fn create(
+    store: &Store,
+    row: &KeyRow,
+    limit: usize,
+    activities: &[Entry],
+) -> Result<Created> {
     let vars = bind! {
+        activities: activity::stored(activities)?,
         user: row.user.0,
         row: Stored::from(row),
         limit: i64::try_from(limit).unwrap_or(i64::MAX),
@@ -198,28 +207,37 @@ pub async fn create(store: &Store, row: &KeyRow, limit: usize) -> Result<Created
 
 const DELETE: Statement = Statement::read(
     "keys delete",
-    "BEGIN;
-     LET $hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
-     IF $hash != NONE {
-         DELETE type::record('api_key', $hash) RETURN NONE;
-         DELETE type::record('user_key', [$user, $key]) RETURN NONE;
-     };
-     COMMIT;",
+    concat!(
+        "BEGIN;
+         LET $hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
+         IF $hash != NONE {
+             DELETE type::record('api_key', $hash) RETURN NONE;
+             DELETE type::record('user_key', [$user, $key]) RETURN NONE;",
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
 );
 
 /// Deletes a key of this user. Deleting what is gone does nothing.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn delete(store: &Store, user: UserId, key: &KeyId) -> Result<()> {
-    store.db.run(DELETE, bind! { user: user.0, key: key.0.as_str() }).await.map(drop)
+pub async fn delete(store: &Store, user: UserId, key: &KeyId, activities: &[Entry]) -> Result<()> {
+    let vars = bind! {
+        activities: activity::stored(activities)?,
+        user: user.0,
+        key: key.0.as_str(),
+    };
+    store.db.run(DELETE, vars).await.map(drop)
 }
 
 // A second run after a lost answer finds the new hash in place and changes
 // nothing more.
 const ROLL: Statement = Statement::write(
     "keys roll",
-    "BEGIN;
+    concat!(
+        "BEGIN;
      LET $old_hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
      IF $old_hash = NONE { THROW 'missing' };
      IF $old_hash != $hash {
@@ -228,9 +246,11 @@ const ROLL: Statement = Statement::write(
              hash: $hash, mask: $mask, last_rolled_at: $now
          }) RETURN NONE;
          DELETE type::record('api_key', $old_hash) RETURN NONE;
-         UPDATE type::record('user_key', [$user, $key]) SET hash = $hash RETURN NONE;
-     };
-     COMMIT;",
+         UPDATE type::record('user_key', [$user, $key]) SET hash = $hash RETURN NONE;",
+        write_activities!(),
+        "};
+     COMMIT;"
+    ),
 );
 
 /// Replaces the value of a key: the old hash finds nothing any more. `false`
@@ -245,8 +265,10 @@ pub async fn roll(
     hash: &str,
     mask: &str,
     now: Timestamp,
+    activities: &[Entry],
 ) -> Result<bool> {
     let vars = bind! {
+        activities: activity::stored(activities)?,
         user: user.0,
         key: key.0.as_str(),
         hash: hash,

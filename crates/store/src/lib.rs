@@ -18,20 +18,27 @@ mod migrations;
 #[cfg(test)]
 mod tests;
 
+pub mod activity;
 pub mod definitions;
 pub mod disk;
+pub mod domains;
 pub mod events;
+pub mod exports;
 pub mod groups;
 pub mod ids;
 pub mod instance;
+pub mod invites;
 pub mod keys;
 pub mod live;
+pub mod mail;
 #[cfg(feature = "measure")]
 #[doc(hidden)]
 pub mod measure;
+pub mod members;
 pub mod organizations;
 pub mod persons;
 pub mod projects;
+pub mod sealing;
 pub mod sessions;
 mod spread;
 pub mod throttle;

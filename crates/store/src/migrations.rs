@@ -27,6 +27,20 @@ const ALL: &[Migration] = &[
             include_str!("migrations/0002_processing.surql"),
         ),
     },
+    Migration {
+        version: 3,
+        statement: Statement::write(
+            "migration 3",
+            include_str!("migrations/0003_management.surql"),
+        ),
+    },
+    Migration {
+        version: 4,
+        statement: Statement::write(
+            "migration 4",
+            include_str!("migrations/0004_person_processing.surql"),
+        ),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(
@@ -94,14 +108,34 @@ mod tests {
         run(&store.db).await.unwrap();
     }
 
+    /// Projects that were made before there was the setting.
+    #[tokio::test]
+    async fn older_projects_go_on_with_persons() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let before = Statement::write(
+            "an older project",
+            "DELETE migration:4;
+             CREATE project:1 SET number = 1;
+             CREATE project:2 SET number = 2, person_processing_opt_out = true;",
+        );
+        store.db.run(before, Variables::new()).await.unwrap();
+        run(&store.db).await.unwrap();
+        let read = Statement::read(
+            "the setting",
+            "SELECT VALUE person_processing_opt_out FROM project:1, project:2;",
+        );
+        let found: Vec<bool> = store.db.run(read, Variables::new()).await.unwrap().rows(0).unwrap();
+        assert_eq!(found, [false, true]);
+    }
+
     #[tokio::test]
     async fn newer_and_changed_schemas_are_refused() {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
         let error = run_all(&store.db, &[]).await.unwrap_err();
         assert!(matches!(error, Error::NewerSchema { known: 0, .. }), "{error}");
-        let changed = [1, 2]
-            .map(|version| Migration { version, statement: Statement::write("m", "RETURN 1;") });
-        let error = run_all(&store.db, &changed).await.unwrap_err();
+        let text = Statement::write("m", "RETURN 1;");
+        let changed = ALL.iter().map(|m| Migration { version: m.version, statement: text });
+        let error = run_all(&store.db, &changed.collect::<Vec<_>>()).await.unwrap_err();
         assert!(matches!(error, Error::ChangedMigration { version: 1 }), "{error}");
     }
 }

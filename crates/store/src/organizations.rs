@@ -1,19 +1,24 @@
-//! Organizations and who belongs to them.
+//! Organizations, and joining them.
 //!
-//! What belongs here: statements about `organization`, `org_slug`,
-//! `membership`, `user_membership` and `deletion`. What does not: which level
-//! an action needs (`weir-service`).
+//! What belongs here: statements about `organization`, `org_slug` and
+//! `deletion`, and what a user belongs to. What does not: members as a list and
+//! their levels (`members`), which level an action needs (`weir-service`).
 
 use std::time::Duration;
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
+use weir_model::activity::Entry;
 use weir_model::organizations::Level;
 use weir_model::projects::ProjectBrief;
 use weir_model::{MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
 
+use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::domains::remove_domains;
+use crate::exports::remove_export;
+use crate::members::{remove_membership, write_membership};
 use crate::projects::{self, ProjectRow};
 use crate::{Error, Result, Store};
 
@@ -130,10 +135,10 @@ impl From<&OrganizationRow> for Stored {
 /// The record of a membership; its id is `membership:[organization, user]`.
 #[derive(Debug, Clone, SurrealValue)]
 pub(crate) struct StoredMembership {
-    uuid: Uuid,
-    level: i64,
-    joined_at: i64,
-    updated_at: i64,
+    pub(crate) uuid: Uuid,
+    pub(crate) level: i64,
+    pub(crate) joined_at: i64,
+    pub(crate) updated_at: i64,
 }
 
 impl StoredMembership {
@@ -157,10 +162,8 @@ macro_rules! write_organization {
                  CONTENT { organization: $organization.uuid } RETURN NONE;
              UPSERT type::record('organization', $organization.uuid)
                  CONTENT $organization RETURN NONE;
-             UPSERT type::record('membership', [$organization.uuid, $user])
-                 CONTENT $membership RETURN NONE;
-             UPSERT type::record('user_membership', [$user, $organization.uuid])
-                 CONTENT {} RETURN NONE;",
+             ",
+            crate::members::write_membership!("$organization.uuid"),
             crate::projects::write_project!()
         )
     };
@@ -172,7 +175,7 @@ macro_rules! contents_of {
     () => {
         "{
             members: count(SELECT VALUE 1
-                           FROM membership:[$organization]..=[$organization, ..]),
+                           FROM org_member:[$organization]..=[$organization, ..]),
             projects: (SELECT * FROM (SELECT VALUE type::record('project', record::id(id)[1])
                        FROM org_project:[$organization]..=[$organization, ..])),
         }"
@@ -236,7 +239,7 @@ pub async fn level(store: &Store, id: OrganizationId, user: UserId) -> Result<Op
     answer.row::<i64>(0)?.map(|level| to_level(LEVEL.name, level)).transpose()
 }
 
-fn to_level(statement: &'static str, level: i64) -> Result<Level> {
+pub(crate) fn to_level(statement: &'static str, level: i64) -> Result<Level> {
     Level::try_from(level).map_err(|detail| Error::Shape { statement, detail })
 }
 
@@ -304,16 +307,19 @@ pub async fn contents(store: &Store, ids: &[OrganizationId]) -> Result<Vec<Conte
     Ok(found.into_iter().map(Contents::from).collect())
 }
 
-const CREATE: Statement =
-    Statement::write("organizations create", concat!("BEGIN;", write_organization!(), "COMMIT;"));
+const CREATE: Statement = Statement::write(
+    "organizations create",
+    concat!("BEGIN;", write_organization!(), write_activities!(), "COMMIT;"),
+);
 
 /// Creates an organization with its owner and first project, and makes both
 /// what the owner looks at.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn create(store: &Store, new: &NewOrganization) -> Result<Created> {
+pub async fn create(store: &Store, new: &NewOrganization, activities: &[Entry]) -> Result<Created> {
     let vars = bind! {
+        activities: activity::stored(activities)?,
         organization: Stored::from(&new.row),
         membership: StoredMembership::new(new.membership, Level::Owner, new.row.created_at),
         project: projects::Stored::from(&new.project),
@@ -341,17 +347,17 @@ pub enum Added {
 // `projects::CREATE`.
 const ADD_MEMBER: Statement = Statement::write(
     "organizations add member",
-    "BEGIN;
-     LET $home = (UPDATE type::record('organization', $organization)
-                  SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-     IF $home = [] { THROW 'organization' };
-     LET $present = (SELECT VALUE uuid
-                     FROM ONLY type::record('membership', [$organization, $user]));
-     IF $present != NONE AND $present != $membership.uuid { THROW 'member' };
-     UPSERT type::record('membership', [$organization, $user])
-         CONTENT $membership RETURN NONE;
-     UPSERT type::record('user_membership', [$user, $organization]) CONTENT {} RETURN NONE;
-     COMMIT;",
+    concat!(
+        "BEGIN;
+         LET $home = (UPDATE type::record('organization', $organization)
+                      SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
+         IF $home = [] { THROW 'organization' };
+         LET $present = (SELECT VALUE uuid
+                         FROM ONLY type::record('membership', [$organization, $user]));
+         IF $present != NONE AND $present != $membership.uuid { THROW 'member' };",
+        write_membership!("$organization"),
+        "COMMIT;"
+    ),
 );
 
 /// Makes a user a member of an organization.
@@ -381,13 +387,18 @@ pub async fn add_member(
 
 const UPDATE: Statement = Statement::write(
     "organizations update",
-    "UPDATE type::record('organization', $organization) SET
-        name = $name ?? name,
-        is_member_join_email_enabled =
-            $is_member_join_email_enabled ?? is_member_join_email_enabled,
-        enforce_2fa = $enforce_2fa ?? enforce_2fa,
-        updated_at = $now
-     RETURN AFTER;",
+    concat!(
+        "BEGIN;
+         UPDATE type::record('organization', $organization) SET
+            name = $name ?? name,
+            is_member_join_email_enabled =
+                $is_member_join_email_enabled ?? is_member_join_email_enabled,
+            enforce_2fa = $enforce_2fa ?? enforce_2fa,
+            updated_at = $now
+         RETURN AFTER;",
+        write_activities!(),
+        "COMMIT;"
+    ),
 );
 
 /// Changes an organization; `None` when it is gone.
@@ -399,8 +410,10 @@ pub async fn update(
     id: OrganizationId,
     change: OrganizationChange,
     now: Timestamp,
+    activities: &[Entry],
 ) -> Result<Option<OrganizationRow>> {
     let vars = bind! {
+        activities: activity::stored(activities)?,
         organization: id.0,
         name: change.name,
         is_member_join_email_enabled: change.is_member_join_email_enabled,
@@ -408,7 +421,7 @@ pub async fn update(
         now: now.micros(),
     };
     let mut answer = store.db.run(UPDATE, vars).await?;
-    Ok(answer.row::<Stored>(0)?.map(OrganizationRow::from))
+    Ok(answer.row::<Stored>(1)?.map(OrganizationRow::from))
 }
 
 // Everything that makes the organization reachable goes at once; the note in
@@ -417,7 +430,8 @@ pub async fn update(
 // member, because they write it.
 const DELETE: Statement = Statement::read(
     "organizations delete",
-    "BEGIN;
+    concat!(
+        "BEGIN;
      LET $slug = (SELECT VALUE slug FROM ONLY type::record('organization', $organization));
      LET $projects = (SELECT VALUE record::id(id)[1]
                       FROM org_project:[$organization]..=[$organization, ..]);
@@ -429,21 +443,30 @@ const DELETE: Statement = Statement::read(
          DELETE type::record('project', $project) RETURN NONE;
          DELETE type::record('org_project', [$organization, $project]) RETURN NONE;
      };
-     FOR $user IN $users {
-         DELETE type::record('membership', [$organization, $user]) RETURN NONE;
-         DELETE type::record('user_membership', [$user, $organization]) RETURN NONE;
-         UPDATE type::record('user', $user)
-             SET current_organization = NONE, current_project = NONE
-             WHERE current_organization = $organization RETURN NONE;
+     FOR $user IN $users {",
+        remove_membership!(),
+        "};
+     FOR $invite IN (SELECT VALUE record::id(id)[1]
+                     FROM org_invite:[$organization]..=[$organization, ..]) {
+         DELETE type::record('invite', $invite) RETURN NONE;
+         DELETE type::record('org_invite', [$organization, $invite]) RETURN NONE;
      };
-     IF $slug != NONE {
+     DELETE invite_email:[$organization]..=[$organization, ..] RETURN NONE;
+     FOR $batch_export IN (SELECT VALUE record::id(id)[1]
+                           FROM org_batch_export:[$organization]..=[$organization, ..]) {",
+        remove_export!(),
+        "};",
+        remove_domains!(),
+        "IF $slug != NONE {
          DELETE type::record('org_slug', $slug) RETURN NONE;
          DELETE type::record('organization', $organization) RETURN NONE;
          UPSERT type::record('deletion', $organization)
              CONTENT { kind: 'organization', projects: $projects, requested_at: $now }
-             RETURN NONE;
-     };
-     COMMIT;",
+             RETURN NONE;",
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
 )
 .within(Duration::from_secs(60));
 
@@ -453,25 +476,34 @@ const DELETE: Statement = Statement::read(
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn delete(store: &Store, id: OrganizationId, now: Timestamp) -> Result<()> {
-    let vars = bind! { organization: id.0, now: now.micros() };
+pub async fn delete(
+    store: &Store,
+    id: OrganizationId,
+    now: Timestamp,
+    activities: &[Entry],
+) -> Result<()> {
+    let vars = bind! {
+        activities: activity::stored(activities)?,
+        organization: id.0,
+        now: now.micros(),
+    };
     store.db.run(DELETE, vars).await.map(drop)
 }
 
 /// Data that is to be removed in the background.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
-    /// The organization that is gone.
-    pub organization: OrganizationId,
-    /// Its projects, whose events are to be removed.
+    /// Id of the organization, or UUID of the project, that is gone.
+    pub of: Uuid,
+    /// The projects whose events are to be removed.
     pub projects: Vec<ProjectId>,
-    /// When the organization was deleted.
+    /// When it was deleted.
     pub requested_at: Timestamp,
 }
 
 #[derive(Debug, SurrealValue)]
 struct StoredDeletion {
-    organization: Uuid,
+    of: Uuid,
     projects: Vec<i64>,
     requested_at: i64,
 }
@@ -479,7 +511,7 @@ struct StoredDeletion {
 // A table scan: what is left to remove is little, and looked at rarely.
 const DELETIONS: Statement = Statement::read(
     "organizations deletions",
-    "SELECT *, record::id(id) AS organization FROM deletion;",
+    "SELECT projects, requested_at, record::id(id) AS of FROM deletion;",
 );
 
 /// The deletions whose events are still stored.
@@ -489,7 +521,7 @@ const DELETIONS: Statement = Statement::read(
 pub async fn deletions(store: &Store) -> Result<Vec<Deletion>> {
     let mut answer = store.db.run(DELETIONS, bind! {}).await?;
     let shown = |stored: StoredDeletion| Deletion {
-        organization: OrganizationId(stored.organization),
+        of: stored.of,
         projects: stored.projects.into_iter().map(ProjectId).collect(),
         requested_at: Timestamp::from_micros(stored.requested_at),
     };
@@ -498,13 +530,13 @@ pub async fn deletions(store: &Store) -> Result<Vec<Deletion>> {
 
 const DELETION_DONE: Statement = Statement::read(
     "organizations deletion done",
-    "DELETE type::record('deletion', $organization) RETURN NONE;",
+    "DELETE type::record('deletion', $of) RETURN NONE;",
 );
 
-/// Notes that the events of a deleted organization are gone.
+/// Notes that the events of a deletion are gone.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn deletion_done(store: &Store, organization: OrganizationId) -> Result<()> {
-    store.db.run(DELETION_DONE, bind! { organization: organization.0 }).await.map(drop)
+pub async fn deletion_done(store: &Store, deletion: &Deletion) -> Result<()> {
+    store.db.run(DELETION_DONE, bind! { of: deletion.of }).await.map(drop)
 }

@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use surrealdb::types::{Object, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::{Uuid, uuid};
@@ -26,6 +27,8 @@ use crate::{Error, Result, Store};
 const NAMESPACE: Uuid = uuid!("932979b4-65c3-4424-8467-0b66ec27bc22");
 /// How many records are fetched with one statement.
 const FETCH: usize = 256;
+/// Bytes of distinct ids and properties after which a page ends early.
+const PAGE_BYTES: usize = 16 << 20;
 /// Pointers that are followed from one record to the next, as a guard against
 /// damage: every merge adds one at most.
 const HOPS: usize = 10_000;
@@ -135,7 +138,7 @@ pub async fn by_ids(store: &Store, project: ProjectId, ids: &[PersonId]) -> Resu
 }
 
 /// The persons that these ids lead to, by the id that was asked for. Ids of
-/// nobody are left out.
+/// nobody are left out. A person that several ids lead to is there once.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -143,7 +146,7 @@ pub async fn resolve(
     store: &Store,
     project: ProjectId,
     ids: impl IntoIterator<Item = PersonId>,
-) -> Result<HashMap<PersonId, PersonRef>> {
+) -> Result<HashMap<PersonId, Arc<PersonRef>>> {
     // Who asked, by the id that has to be looked at next.
     let mut open: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
     for id in ids {
@@ -163,8 +166,8 @@ pub async fn resolve(
             let asked = open.remove(&record.id).unwrap_or_default();
             match record.state {
                 PersonState::Person(facts) => {
-                    let person = shown(record.id, facts);
-                    people.extend(asked.into_iter().map(|id| (id, person.clone())));
+                    let person = Arc::new(shown(record.id, facts));
+                    people.extend(asked.into_iter().map(|id| (id, Arc::clone(&person))));
                 }
                 PersonState::Merged(merged) => {
                     further.entry(merged.into).or_default().extend(asked);
@@ -177,8 +180,8 @@ pub async fn resolve(
 }
 
 /// Persons in order of their ids from `from` on, at most `limit` of those that
-/// `wanted` takes. Looks at about `most` records at most: then the page is
-/// shorter, and the next one goes on behind them.
+/// `wanted` takes. Looks at about `most` records at most, and takes about 16 MiB
+/// of them: then the page is shorter, and the next one goes on behind them.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -190,9 +193,9 @@ pub async fn page(
     most: usize,
     mut wanted: impl FnMut(&PersonRef) -> bool,
 ) -> Result<PersonPage> {
-    let mut persons = Vec::new();
+    let (mut persons, mut bytes) = (Vec::new(), 0);
     let next = spread(project)
-        .walk(store, from.map(|id| id.0), most, |row| {
+        .walk(store, from.map(|id| id.0), most, size, |row| {
             let row = Row::from_value(row).map_err(|e| wrong(PAGE, e.message()))?;
             let record = stored(row, PAGE)?;
             let PersonState::Person(facts) = record.state else {
@@ -200,9 +203,10 @@ pub async fn page(
             };
             let person = shown(record.id, facts);
             if wanted(&person) {
-                if persons.len() == limit {
+                if persons.len() == limit || bytes > PAGE_BYTES {
                     return Ok(ControlFlow::Break(person.id.0));
                 }
+                bytes += person.size();
                 persons.push(person);
             }
             Ok(ControlFlow::Continue(()))
@@ -273,6 +277,26 @@ fn stored(row: Row, statement: &'static str) -> Result<Stored> {
     };
     let id = PersonId(Uuid::from_bytes(*uuid.as_bytes()));
     Ok(Stored { id, version: row.version, state })
+}
+
+/// Bytes of a row, about.
+fn size(row: &Value) -> usize {
+    let Value::Object(row) = row else { return 0 };
+    let properties = match row.get("properties") {
+        Some(Value::String(text)) => text.len(),
+        Some(_) | None => 0,
+    };
+    let ids = match row.get("distinct_ids") {
+        Some(Value::Array(ids)) => ids
+            .iter()
+            .map(|id| match id {
+                Value::String(text) => text.len(),
+                _ => 0,
+            })
+            .sum(),
+        Some(_) | None => 0,
+    };
+    properties + ids
 }
 
 fn wrong(statement: &'static str, detail: &str) -> Error {

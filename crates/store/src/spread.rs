@@ -1,6 +1,10 @@
 //! Tables whose records are spread evenly by a hash in their ids: read in
 //! stretches of it, because a limit does not reach a range scan.
 //!
+//! A stretch is narrow by the number of its records. Their sizes are not even,
+//! and whoever chooses the keys can put large ones side by side; so the ids of a
+//! stretch are read first, and then the records in pieces of so many bytes.
+//!
 //! What belongs here: `[prefix…, hash]` as a record id, pages and removal.
 //! What does not: what a record holds.
 
@@ -11,7 +15,7 @@ use uuid::Uuid;
 
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Result, Store};
+use crate::{Error, Result, Store};
 
 /// Width of the first stretch that a page looks into: wide enough for one
 /// statement where there is little, narrow where there are millions.
@@ -20,11 +24,16 @@ const FIRST_WIDTH: u128 = 1 << 112;
 const FEW: usize = 64;
 /// With so many records in a stretch, the next one is narrower.
 const MANY: usize = 1_024;
-/// Records that a removal takes at a time.
-const PIECE: usize = 1_000;
+/// Records of the first piece of a page; how many the next one has follows from
+/// their sizes.
+const FIRST_PIECE: usize = 16;
+/// Bytes that a piece should have.
+const PIECE_BYTES: usize = 4 << 20;
+/// Records that a removal takes at a time. The engine reads each of them.
+const REMOVED: usize = 200;
 
 const RANGE: Statement = Statement::read("records in order", "SELECT * FROM $range;");
-const IDS: Statement = Statement::read("ids in order", "SELECT id FROM $range;");
+const IDS: Statement = Statement::read("ids in order", "SELECT VALUE id FROM $range;");
 const DELETE: Statement = Statement::read("purge in order", "DELETE $ids RETURN NONE;");
 
 /// The records of a table that have the same ids but for the hash.
@@ -43,71 +52,69 @@ impl Spread {
     /// Walks over the records from `from` on in order of their hashes, until
     /// `visit` breaks or `most` records were seen. Gives the hash at which to go
     /// on, but for the end.
+    ///
+    /// `size`: bytes of a record, about. What is in memory at a time is bounded
+    /// by it.
     pub(crate) async fn walk(
         &self,
         store: &Store,
         from: Option<Uuid>,
         most: usize,
-        visit: impl FnMut(Value) -> Result<ControlFlow<Uuid>>,
-    ) -> Result<Option<Uuid>> {
-        self.walk_with(RANGE, store, from, most, visit).await
-    }
-
-    async fn walk_with(
-        &self,
-        statement: Statement,
-        store: &Store,
-        from: Option<Uuid>,
-        most: usize,
+        size: impl Fn(&Value) -> usize,
         mut visit: impl FnMut(Value) -> Result<ControlFlow<Uuid>>,
     ) -> Result<Option<Uuid>> {
-        let mut low = from.map_or(0, |hash| hash.as_u128());
-        let mut width = FIRST_WIDTH;
-        let mut seen = 0;
-        loop {
-            let high = low.saturating_add(width);
-            let vars = bind! { range: self.range(low, high) };
-            let rows: Vec<Value> = store.db.run(statement, vars).await?.rows(0)?;
-            width = match rows.len() {
-                0..=FEW => width.saturating_mul(4),
-                MANY.. => (width / 4).max(1),
-                _ => width,
-            };
-            seen += rows.len();
-            for row in rows {
-                if let ControlFlow::Break(at) = visit(row)? {
-                    return Ok(Some(at));
+        let mut stretches = Stretches::begin(from);
+        let (mut seen, mut piece) = (0, FIRST_PIECE);
+        while let Some((low, high, hashes)) = stretches.next(self, store).await? {
+            let (mut begin, mut rest) = (low, hashes.as_slice());
+            while !rest.is_empty() {
+                let (now, later) = rest.split_at(piece.min(rest.len()));
+                let end = later.first().copied().unwrap_or(high);
+                let vars = bind! { range: self.range(begin, end) };
+                let rows: Vec<Value> = store.db.run(RANGE, vars).await?.rows(0)?;
+                let bytes: usize = rows.iter().map(&size).sum();
+                let each = bytes / rows.len().max(1);
+                piece = (PIECE_BYTES / each.max(1)).clamp(1, MANY);
+                seen += now.len();
+                for row in rows {
+                    if let ControlFlow::Break(at) = visit(row)? {
+                        return Ok(Some(at));
+                    }
+                }
+                (begin, rest) = (end, later);
+                if seen >= most && !(rest.is_empty() && high == u128::MAX) {
+                    return Ok(Some(Uuid::from_u128(begin)));
                 }
             }
-            if high == u128::MAX {
-                return Ok(None);
-            }
-            low = high;
-            if seen >= most {
-                return Ok(Some(Uuid::from_u128(low)));
-            }
         }
+        Ok(None)
     }
 
     /// Removes all of them, in small transactions.
     pub(crate) async fn purge(&self, store: &Store) -> Result<()> {
-        let mut from = None;
-        loop {
-            let mut ids = Vec::new();
-            let next = self
-                .walk_with(IDS, store, from, PIECE, |row| {
-                    if let Value::Object(mut row) = row {
-                        ids.extend(row.remove("id"));
-                    }
-                    Ok(ControlFlow::Continue(()))
-                })
-                .await?;
-            for piece in ids.chunks(PIECE) {
+        let mut stretches = Stretches::begin(None);
+        while let Some((_, _, hashes)) = stretches.next(self, store).await? {
+            let ids: Vec<_> = hashes.iter().map(|hash| self.key(Uuid::from_u128(*hash))).collect();
+            for piece in ids.chunks(REMOVED) {
                 store.db.run(DELETE, bind! { ids: piece.to_vec() }).await?;
             }
-            let Some(next) = next else { return Ok(()) };
-            from = Some(next);
         }
+        Ok(())
+    }
+
+    /// The hashes of the records in a stretch, in order.
+    async fn hashes(&self, store: &Store, low: u128, high: u128) -> Result<Vec<u128>> {
+        let vars = bind! { range: self.range(low, high) };
+        let ids: Vec<RecordId> = store.db.run(IDS, vars).await?.rows(0)?;
+        ids.iter()
+            .map(|id| match &id.key {
+                RecordIdKey::Array(parts) => match parts.get(self.prefix.len()) {
+                    Some(Value::Uuid(hash)) => Ok(hash.as_u128()),
+                    Some(_) | None => Err(unexpected()),
+                },
+                _ => Err(unexpected()),
+            })
+            .collect()
     }
 
     fn parts(&self, hash: u128) -> RecordIdKey {
@@ -126,5 +133,109 @@ impl Spread {
         let start = std::ops::Bound::Included(self.parts(low));
         let bounds = RecordIdKeyRange { start, end };
         RecordId::new(self.table, RecordIdKey::Range(Box::new(bounds)))
+    }
+}
+
+/// Stretches of the hash one after the other, as wide as makes for neither few
+/// nor many records.
+struct Stretches {
+    low: u128,
+    width: u128,
+    is_done: bool,
+}
+
+impl Stretches {
+    fn begin(from: Option<Uuid>) -> Self {
+        let low = from.map_or(0, |hash| hash.as_u128());
+        Self { low, width: FIRST_WIDTH, is_done: false }
+    }
+
+    /// The next one: where it begins, where it ends, and the hashes in it.
+    async fn next(
+        &mut self,
+        spread: &Spread,
+        store: &Store,
+    ) -> Result<Option<(u128, u128, Vec<u128>)>> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let low = self.low;
+        let high = low.saturating_add(self.width);
+        let hashes = spread.hashes(store, low, high).await?;
+        self.width = match hashes.len() {
+            0..=FEW => self.width.saturating_mul(4),
+            MANY.. => (self.width / 4).max(1),
+            _ => self.width,
+        };
+        self.low = high;
+        self.is_done = high == u128::MAX;
+        Ok(Some((low, high, hashes)))
+    }
+}
+
+fn unexpected() -> Error {
+    Error::Shape { statement: IDS.name, detail: "unexpected id".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::{Location, Settings};
+
+    const CREATE: Statement = Statement::write("test", "INSERT INTO person $rows RETURN NONE;");
+
+    async fn filled(hashes: impl Iterator<Item = u128>) -> (Store, Spread) {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let spread = Spread { table: "person", prefix: vec![7] };
+        let row = |hash: u128| {
+            let mut row = surrealdb::types::Object::new();
+            row.insert("id", spread.key(Uuid::from_u128(hash)));
+            Value::Object(row)
+        };
+        let rows: Vec<Value> = hashes.map(row).collect();
+        store.db.run(CREATE, bind! { rows: rows }).await.unwrap();
+        (store, spread)
+    }
+
+    async fn all(store: &Store, spread: &Spread, most: usize, size: usize) -> (usize, usize) {
+        let (mut from, mut pages) = (None, 0);
+        let seen = RefCell::new(0);
+        // The largest number of records that were in memory at a time.
+        let (together, largest) = (RefCell::new(0), RefCell::new(0_usize));
+        loop {
+            let count = |_: &Value| {
+                *together.borrow_mut() += 1;
+                size
+            };
+            let next = spread
+                .walk(store, from, most, count, |_| {
+                    let at_once = together.replace(0);
+                    let highest = (*largest.borrow()).max(at_once);
+                    largest.replace(highest);
+                    *seen.borrow_mut() += 1;
+                    Ok(ControlFlow::Continue(()))
+                })
+                .await
+                .unwrap();
+            pages += 1;
+            let Some(next) = next else { break };
+            from = Some(next);
+        }
+        let largest = *largest.borrow();
+        assert!(most < 1_000 || pages == 1);
+        (seen.into_inner(), largest)
+    }
+
+    #[tokio::test]
+    async fn records_side_by_side_are_read_in_pieces_by_their_sizes() {
+        let base = 1_u128 << 100;
+        let (store, spread) = filled((0..300).map(|n| base + n).chain([u128::MAX])).await;
+        assert_eq!(all(&store, &spread, 10_000, 100).await, (301, 284));
+        assert_eq!(all(&store, &spread, 10_000, PIECE_BYTES / 2).await, (301, FIRST_PIECE));
+        assert_eq!(all(&store, &spread, 7, 100).await.0, 301, "short pages leave nothing out");
+        spread.purge(&store).await.unwrap();
+        assert_eq!(all(&store, &spread, 10_000, 100).await, (0, 0));
     }
 }

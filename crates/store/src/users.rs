@@ -7,8 +7,10 @@ use std::fmt;
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
+use weir_model::activity::Entry;
 use weir_model::{OrganizationId, Patch, ProjectId, Timestamp, UserId};
 
+use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Error, Result, Store};
@@ -255,12 +257,17 @@ pub async fn set_current(
 
 const UPDATE: Statement = Statement::write(
     "users update",
-    "UPDATE type::record('user', $user) SET
-        first_name = $first_name ?? first_name,
-        last_name = $last_name ?? last_name,
-        theme_mode = IF $keep_theme { theme_mode } ELSE { $theme },
-        updated_at = $now
-     RETURN AFTER;",
+    concat!(
+        "BEGIN;
+         UPDATE type::record('user', $user) SET
+             first_name = $first_name ?? first_name,
+             last_name = $last_name ?? last_name,
+             theme_mode = IF $keep_theme { theme_mode } ELSE { $theme },
+             updated_at = $now
+         RETURN AFTER;",
+        write_activities!(),
+        "COMMIT;"
+    ),
 );
 
 /// Changes a user's own settings; `None` when the user is gone.
@@ -272,6 +279,7 @@ pub async fn update(
     user: UserId,
     change: UserChange,
     now: Timestamp,
+    activities: &[Entry],
 ) -> Result<Option<UserRow>> {
     let keep_theme = change.theme_mode.is_keep();
     let theme = match change.theme_mode {
@@ -279,6 +287,7 @@ pub async fn update(
         Patch::Keep | Patch::Clear => None,
     };
     let vars = bind! {
+        activities: activity::stored(activities)?,
         user: user.0,
         first_name: change.first_name,
         last_name: change.last_name,
@@ -287,5 +296,50 @@ pub async fn update(
         now: now.micros(),
     };
     let mut answer = store.db.run(UPDATE, vars).await?;
-    Ok(answer.row::<Stored>(0)?.map(UserRow::from))
+    Ok(answer.row::<Stored>(1)?.map(UserRow::from))
+}
+
+/// What became of deleting an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deleted {
+    /// It is gone, or was before.
+    Yes,
+    /// The user belongs to an organization; nothing was changed.
+    HasMemberships,
+}
+
+// Who takes up an invite looks at the organization from then on, which writes
+// the user's record: so that this collides with it and is decided again.
+const DELETE: Statement = Statement::read(
+    "users delete",
+    "BEGIN;
+     LET $memberships = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]);
+     IF $memberships != [] { THROW 'memberships' };
+     FOR $hash IN (SELECT VALUE hash FROM user_key:[$user]..=[$user, ..]) {
+         DELETE type::record('api_key', $hash) RETURN NONE;
+     };
+     FOR $key IN (SELECT VALUE record::id(id)[1] FROM user_key:[$user]..=[$user, ..]) {
+         DELETE type::record('user_key', [$user, $key]) RETURN NONE;
+     };
+     FOR $session IN (SELECT VALUE record::id(id)[1]
+                      FROM user_session:[$user]..=[$user, ..]) {
+         DELETE type::record('session', $session) RETURN NONE;
+         DELETE type::record('user_session', [$user, $session]) RETURN NONE;
+     };
+     DELETE type::record('user_email', $email) RETURN NONE;
+     DELETE type::record('user', $user) RETURN NONE;
+     COMMIT;",
+);
+
+/// Deletes an account with its keys and sessions, unless the user belongs to an
+/// organization. `normalised` is the form of its address that must be unique.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete(store: &Store, user: UserId, normalised: &str) -> Result<Deleted> {
+    match store.db.run(DELETE, bind! { user: user.0, email: normalised }).await {
+        Ok(_) => Ok(Deleted::Yes),
+        Err(Error::Refused { .. }) => Ok(Deleted::HasMemberships),
+        Err(error) => Err(error),
+    }
 }

@@ -12,6 +12,7 @@ use weir_service::identity::{HashParameters, Peer, SetupInput};
 use weir_store::Store;
 
 use crate::caller::{Caller, Client};
+use crate::dns_server::DnsServer;
 use crate::people::{self, Person};
 
 /// A running server and what was made in it. Must be used on a runtime with
@@ -19,6 +20,7 @@ use crate::people::{self, Person};
 pub struct TestApp {
     server: Server,
     client: Client,
+    dns: DnsServer,
     owned: Option<Owned>,
 }
 
@@ -47,32 +49,52 @@ impl TestApp {
         settings: impl FnOnce(&mut Config),
         limits: impl FnOnce(&mut Limits),
     ) -> Self {
-        Self::launch(settings, limits, Clock::default()).await
+        Self::launch(settings, limits, |_| {}).await
+    }
+
+    /// An empty instance with other limits, whose log or threads are the test's.
+    pub async fn with_options(
+        limits: impl FnOnce(&mut Limits),
+        options: impl FnOnce(&mut Options),
+    ) -> Self {
+        Self::launch(|_| {}, limits, options).await
     }
 
     /// An empty instance whose clock stands still until the test moves it.
     pub async fn at(clock: Clock) -> Self {
-        Self::launch(|_| {}, |_| {}, clock).await
+        Self::launch(|_| {}, |_| {}, |options| options.clock = clock).await
+    }
+
+    /// The same with other settings.
+    pub async fn with_settings_at(clock: Clock, settings: impl FnOnce(&mut Config)) -> Self {
+        Self::launch(settings, |_| {}, |options| options.clock = clock).await
     }
 
     async fn launch(
         settings: impl FnOnce(&mut Config),
         limits: impl FnOnce(&mut Limits),
-        clock: Clock,
+        change: impl FnOnce(&mut Options),
     ) -> Self {
+        let dns = DnsServer::start().await;
         let mut config = Settings {
             listen: Some("127.0.0.1:0".to_owned()),
             store: Some("mem://".parse().unwrap()),
             metrics_listen: Some("off".parse().unwrap()),
+            dns_servers: Some(dns.address().to_string().parse().unwrap()),
             ..Settings::default()
         }
         .over(Settings::default());
         settings(&mut config);
         let mut chosen = Limits::from_config(&config);
         limits(&mut chosen);
-        let options = Options { hashing: HashParameters::cheapest(), limits: Some(chosen), clock };
+        let mut options = Options {
+            hashing: HashParameters::cheapest(),
+            limits: Some(chosen),
+            ..Options::default()
+        };
+        change(&mut options);
         let server = Server::start(config, options).await.expect("the server starts");
-        Self { server, client: Client::new(), owned: None }
+        Self { server, client: Client::new(), dns, owned: None }
     }
 
     /// Makes the owner, the organization and the project.
@@ -101,6 +123,12 @@ impl TestApp {
         &self.server.app
     }
 
+    /// The name server that it asks.
+    #[must_use]
+    pub fn dns(&self) -> &DnsServer {
+        &self.dns
+    }
+
     /// Its store, to take away.
     #[must_use]
     pub fn store(&self) -> &Store {
@@ -113,6 +141,15 @@ impl TestApp {
         self.server.address
     }
 
+    /// The page of metrics, read from its own listener. The settings must name
+    /// an address for it: without one there is none.
+    pub async fn metrics(&self) -> String {
+        let address = self.server.metrics_address.expect("metrics have an address");
+        let answer = Caller::new(self.client.clone(), address).get("/metrics").await;
+        assert_eq!(answer.status, 200);
+        String::from_utf8(answer.body.to_vec()).expect("the page is a text")
+    }
+
     /// A caller without a credential.
     #[must_use]
     pub fn anonymous(&self) -> Caller {
@@ -121,7 +158,12 @@ impl TestApp {
 
     /// Another person, who belongs to nothing.
     pub async fn stranger(&self, name: &str) -> Person {
-        let user = people::create(&self.server.store, self.app(), name).await;
+        self.stranger_with_address(name, &format!("{name}@mail.example")).await
+    }
+
+    /// The same with an address of its own.
+    pub async fn stranger_with_address(&self, name: &str, address: &str) -> Person {
+        let user = people::create(&self.server.store, self.app(), name, address).await;
         Person::new(self.app().clone(), self.anonymous(), user)
     }
 

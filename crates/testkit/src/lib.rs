@@ -15,8 +15,12 @@
 
 mod app;
 mod caller;
+mod dns_server;
+mod mail_sink;
 mod people;
 
 pub use app::TestApp;
 pub use caller::{Answer, Call, Caller};
+pub use dns_server::{DnsAnswer, DnsServer};
+pub use mail_sink::{MailSink, Received};
 pub use people::Person;

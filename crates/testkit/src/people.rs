@@ -62,7 +62,7 @@ impl Person {
     }
 }
 
-pub(crate) async fn create(store: &Store, app: &App, name: &str) -> UserId {
+pub(crate) async fn create(store: &Store, app: &App, name: &str, address: &str) -> UserId {
     let now = app.services.clock.now();
     let row = UserRow {
         id: UserId(Uuid::new_v4()),
@@ -70,7 +70,7 @@ pub(crate) async fn create(store: &Store, app: &App, name: &str) -> UserId {
         distinct_id: name.to_owned(),
         first_name: name.to_owned(),
         last_name: String::new(),
-        email: format!("{name}@mail.example"),
+        email: address.to_owned(),
         is_email_verified: false,
         password: None,
         is_staff: false,

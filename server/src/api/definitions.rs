@@ -4,19 +4,37 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use utoipa::ToSchema;
 use weir_model::Timestamp;
 use weir_model::definitions::{EventDefinition, PropertyDefinition, PropertyKind, PropertyOwner};
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Envelope, Paged};
 
 use crate::app::App;
+use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject};
 use crate::http::guards::{EventDefinitionsRead, PropertyDefinitionsRead};
 use crate::http::pagination::Listing;
 
+filters! {
+    /// Which event names are wanted.
+    EventDefinitionFilters {
+        "search": Text, "Only names that contain this.";
+    }
+}
+
+filters! {
+    /// Which property names are wanted.
+    PropertyDefinitionFilters {
+        "search": Text, "Only names that contain this.";
+        "type": OneOf(&["event", "person", "group"]), "Only properties of these.";
+    }
+}
+
 /// An event name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EventDefinition)]
 pub struct EventDefinitionAnswer {
     /// The name.
     pub name: String,
@@ -27,7 +45,8 @@ pub struct EventDefinitionAnswer {
 }
 
 /// A property name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PropertyDefinition)]
 pub struct PropertyDefinitionAnswer {
     /// The name.
     pub name: String,
@@ -47,7 +66,7 @@ pub struct PropertyDefinitionAnswer {
 pub async fn list_event_definitions(
     auth: Authorized<EventDefinitionsRead, InProject>,
     State(app): State<App>,
-    listing: Listing,
+    listing: Listing<EventDefinitionFilters>,
 ) -> ApiResult<Json<Envelope<EventDefinitionAnswer>>> {
     let search = listing.param("search").unwrap_or_default();
     let found = app.services.definitions.events(&auth.ctx, search, listing.page()).await?;
@@ -64,7 +83,7 @@ pub async fn list_event_definitions(
 pub async fn list_property_definitions(
     auth: Authorized<PropertyDefinitionsRead, InProject>,
     State(app): State<App>,
-    listing: Listing,
+    listing: Listing<PropertyDefinitionFilters>,
 ) -> ApiResult<Json<Envelope<PropertyDefinitionAnswer>>> {
     let search = listing.param("search").unwrap_or_default();
     let owner = listing.param("type").filter(|owner| !owner.is_empty()).map(|owner| {

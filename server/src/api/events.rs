@@ -1,11 +1,17 @@
 //! `/api/projects/{id}/events/`: stored events, newest first, page by page
 //! without a count (DECISIONS "Reading data back").
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
+use weir_model::PersonId;
 use weir_model::errors::FieldError;
 use weir_model::events::{Event, EventQuery};
 use weir_model::time::Timestamp;
@@ -13,13 +19,26 @@ use weir_model::time::Timestamp;
 use super::persons::{self, PersonAnswer};
 use super::stored_object;
 use crate::app::App;
+use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject};
 use crate::http::guards::EventsRead;
 use crate::http::pagination::Listing;
 
+filters! {
+    /// Which events are wanted.
+    EventFilters {
+        "after": Time, "Only events after this time.";
+        "before": Time, "Only events before this time.";
+        "before_uuid": Uuid, "Of the events at `before`, those that come before this one; from `next`.";
+        "event": Text, "Only events of this name.";
+        "distinct_id": Text, "Only events of the person that this id leads to.";
+        "uuid": Uuid, "Only the event with this uuid.";
+    }
+}
+
 /// One page of events.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct EventList {
     /// Link to the next, older page.
     pub next: Option<String>,
@@ -28,7 +47,8 @@ pub struct EventList {
 }
 
 /// An event as the API shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
 pub struct EventAnswer {
     /// Identity within the project.
     pub id: Uuid,
@@ -43,9 +63,12 @@ pub struct EventAnswer {
     /// When it was accepted.
     pub created_at: Timestamp,
     /// Properties, numbers as they were sent.
+    #[schema(value_type = Object)]
     pub properties: Box<RawValue>,
     /// The person, if there is one.
-    pub person: Option<PersonAnswer>,
+    #[serde(serialize_with = "shared")]
+    #[schema(value_type = Option<PersonAnswer>)]
+    pub person: Option<Arc<PersonAnswer>>,
     /// Compact element chain of autocapture, or empty.
     pub elements_chain: String,
     /// Whether it was imported.
@@ -56,7 +79,7 @@ pub struct EventAnswer {
 pub async fn list_events(
     auth: Authorized<EventsRead, InProject>,
     State(app): State<App>,
-    listing: Listing,
+    listing: Listing<EventFilters>,
 ) -> ApiResult<Json<EventList>> {
     let page = app.services.events.list(&auth.ctx, query(&listing)?).await?;
     let next = page.events.last().filter(|_| page.more).map(|oldest| {
@@ -66,11 +89,12 @@ pub async fn list_events(
             ("before_uuid", Some(oldest.uuid.to_string())),
         ])
     });
-    let results = page.events.into_iter().map(answer).collect::<ApiResult<_>>()?;
-    Ok(Json(EventList { next, results }))
+    let mut people = HashMap::new();
+    let results = page.events.into_iter().map(|event| answer(event, &mut people));
+    Ok(Json(EventList { next, results: results.collect::<ApiResult<_>>()? }))
 }
 
-fn query(listing: &Listing) -> Result<EventQuery, FieldError> {
+fn query(listing: &Listing<EventFilters>) -> Result<EventQuery, FieldError> {
     let text = |name: &str| listing.param(name).filter(|value| !value.is_empty());
     let before = time(text("before"), "before")?;
     Ok(EventQuery {
@@ -103,7 +127,22 @@ fn uuid(text: Option<&str>, attr: &str) -> Result<Option<Uuid>, FieldError> {
     text.parse().map(Some).map_err(|_| wrong())
 }
 
-fn answer(event: Event) -> ApiResult<EventAnswer> {
+/// `people`: those that were shown before. A person can be large and stand
+/// beside every event of the page.
+fn answer(
+    event: Event,
+    people: &mut HashMap<PersonId, Arc<PersonAnswer>>,
+) -> ApiResult<EventAnswer> {
+    let person = match event.person {
+        None => None,
+        Some(person) => Some(match people.entry(person.id) {
+            Entry::Occupied(shown) => Arc::clone(shown.get()),
+            Entry::Vacant(new) => {
+                let shown = persons::answer(Arc::unwrap_or_clone(person))?;
+                Arc::clone(new.insert(Arc::new(shown)))
+            }
+        }),
+    };
     Ok(EventAnswer {
         id: event.uuid,
         uuid: event.uuid,
@@ -112,8 +151,15 @@ fn answer(event: Event) -> ApiResult<EventAnswer> {
         timestamp: event.timestamp,
         created_at: event.created_at,
         properties: stored_object(event.properties)?,
-        person: event.person.map(persons::answer).transpose()?,
+        person,
         elements_chain: event.elements_chain,
         historical: event.historical,
     })
+}
+
+fn shared<S: Serializer>(
+    person: &Option<Arc<PersonAnswer>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    person.as_deref().serialize(serializer)
 }

@@ -5,6 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
@@ -12,13 +13,23 @@ use weir_model::groups::{Group, GroupQuery};
 
 use super::stored_object;
 use crate::app::App;
+use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject};
 use crate::http::guards::GroupsRead;
 use crate::http::pagination::Listing;
 
+filters! {
+    /// Which groups are wanted.
+    GroupFilters {
+        "after": Text, "Where the page before ended; from `next`.";
+        "group_type": Text, "Only groups of this type.";
+        "search": Text, "Only groups with this in the key or the name.";
+    }
+}
+
 /// One page of groups.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct GroupList {
     /// Link to the next page.
     pub next: Option<String>,
@@ -29,7 +40,8 @@ pub struct GroupList {
 }
 
 /// A group as the API shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Group)]
 pub struct GroupAnswer {
     /// Name of its type.
     pub group_type: String,
@@ -38,13 +50,15 @@ pub struct GroupAnswer {
     /// Its key within the type.
     pub group_key: String,
     /// Properties, numbers as they were sent.
+    #[schema(value_type = Object)]
     pub group_properties: Box<RawValue>,
     /// When it was first seen.
     pub created_at: Timestamp,
 }
 
 /// A group type.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = GroupType)]
 pub struct GroupTypeAnswer {
     /// Its name.
     pub group_type: String,
@@ -66,7 +80,7 @@ pub async fn list_group_types(
 pub async fn list_groups(
     auth: Authorized<GroupsRead, InProject>,
     State(app): State<App>,
-    listing: Listing,
+    listing: Listing<GroupFilters>,
 ) -> ApiResult<Json<GroupList>> {
     let page = app.services.groups.list(&auth.ctx, &query(&listing)?).await?;
     let next = page.next.map(|((index, place), rest)| {
@@ -80,7 +94,7 @@ pub async fn list_groups(
     Ok(Json(GroupList { next, previous: None, results }))
 }
 
-fn query(listing: &Listing) -> Result<GroupQuery, FieldError> {
+fn query(listing: &Listing<GroupFilters>) -> Result<GroupQuery, FieldError> {
     let text = |name: &str| listing.param(name).filter(|value| !value.is_empty());
     let page = listing.page();
     let after = text("after").map(|after| {

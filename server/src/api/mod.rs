@@ -4,13 +4,21 @@
 //! handler enters (its extractors did), calls a service, and answers.
 //! What does not: rules (`weir-service`), paths and scopes (`router`).
 
+pub mod activity;
 pub mod definitions;
+pub mod domains;
 pub mod events;
+pub mod exports;
 pub mod groups;
+pub mod invites;
+pub mod members;
 pub mod organizations;
 pub mod personal_api_keys;
 pub mod persons;
 pub mod projects;
+pub mod schema;
+pub mod sessions;
+pub mod signup;
 pub mod users;
 pub mod warnings;
 
@@ -30,6 +38,16 @@ pub struct Created<T>(pub T);
 impl<T: Serialize> IntoResponse for Created<T> {
     fn into_response(self) -> Response {
         (StatusCode::CREATED, Json(self.0)).into_response()
+    }
+}
+
+/// Nothing to say: 204 without a body.
+#[derive(Debug, Clone, Copy)]
+pub struct NoContent;
+
+impl IntoResponse for NoContent {
+    fn into_response(self) -> Response {
+        StatusCode::NO_CONTENT.into_response()
     }
 }
 

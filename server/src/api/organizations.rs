@@ -2,14 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use http::StatusCode;
 use weir_model::Patch;
 use weir_model::errors::FieldError;
 use weir_model::organizations::{NAME_MAX, Organization, OrganizationInput, OrganizationPatch};
 use weir_model::pagination::Envelope;
 use weir_service::policy::{self, Action};
 
-use crate::api::Created;
+use crate::api::{Created, NoContent};
 use crate::app::App;
 use crate::http::error::ApiResult;
 use crate::http::extract::{
@@ -73,10 +72,10 @@ pub async fn replace_organization(
 pub async fn delete_organization(
     auth: Authorized<OrganizationWrite, AtOrganization>,
     State(app): State<App>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<NoContent> {
     app.services.organizations.delete(&auth.ctx).await?;
     app.tokens.refresh().await;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(NoContent)
 }
 
 /// The body of PUT: a change that must name the organization.
@@ -84,6 +83,8 @@ pub async fn delete_organization(
 pub struct Replacement(OrganizationPatch);
 
 impl Input for OrganizationInput {
+    const EXAMPLE: &'static str = r#"{"name": "Acme Tea", "enforce_2fa": false}"#;
+
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         Ok(Self {
             name: fields.required_text("name", NAME_MAX)?,
@@ -96,6 +97,8 @@ impl Input for OrganizationInput {
 }
 
 impl Input for OrganizationPatch {
+    const EXAMPLE: &'static str = r#"{"name": "Acme Coffee"}"#;
+
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         Ok(Self {
             name: fields.text("name", NAME_MAX)?,
@@ -106,6 +109,8 @@ impl Input for OrganizationPatch {
 }
 
 impl Input for Replacement {
+    const EXAMPLE: &'static str = r#"{"name": "Acme Coffee"}"#;
+
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let name = fields.required_text("name", NAME_MAX)?;
         Ok(Self(OrganizationPatch { name: Patch::Set(name), ..OrganizationPatch::read(fields)? }))

@@ -5,6 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
 use weir_model::ids::PersonId;
@@ -13,13 +14,23 @@ use weir_service::{Error as ServiceError, error, persons};
 
 use super::stored_object;
 use crate::app::App;
+use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject, PathParams};
 use crate::http::guards::PersonsRead;
 use crate::http::pagination::Listing;
 
+filters! {
+    /// Which persons are wanted.
+    PersonFilters {
+        "after": Uuid, "Where the page before ended; from `next`.";
+        "distinct_id": Text, "Only the person that this id leads to.";
+        "search": Text, "Only persons with this in a distinct id, the name or the address.";
+    }
+}
+
 /// One page of persons.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct PersonList {
     /// Link to the next page.
     pub next: Option<String>,
@@ -30,7 +41,8 @@ pub struct PersonList {
 }
 
 /// A person as the API shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Person)]
 pub struct PersonAnswer {
     /// Id.
     pub id: PersonId,
@@ -41,6 +53,7 @@ pub struct PersonAnswer {
     /// Distinct ids that lead to it, the main one first.
     pub distinct_ids: Vec<String>,
     /// Properties, numbers as they were sent.
+    #[schema(value_type = Object)]
     pub properties: Box<RawValue>,
     /// When it was first seen.
     pub created_at: Timestamp,
@@ -52,7 +65,7 @@ pub struct PersonAnswer {
 pub async fn list_persons(
     auth: Authorized<PersonsRead, InProject>,
     State(app): State<App>,
-    listing: Listing,
+    listing: Listing<PersonFilters>,
 ) -> ApiResult<Json<PersonList>> {
     let page = app.services.persons.list(&auth.ctx, &query(&listing)?).await?;
     let next = page.next.map(|(next, rest)| {
@@ -77,7 +90,7 @@ pub async fn get_person(
     Ok(Json(answer(app.services.persons.get(&auth.ctx, id).await?)?))
 }
 
-fn query(listing: &Listing) -> Result<PersonQuery, FieldError> {
+fn query(listing: &Listing<PersonFilters>) -> Result<PersonQuery, FieldError> {
     let text = |name: &str| listing.param(name).filter(|value| !value.is_empty());
     let page = listing.page();
     let after = text("after").map(|after| {

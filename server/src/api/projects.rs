@@ -2,6 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
+use serde_json::json;
+use weir_model::OrganizationId;
 use weir_model::errors::FieldError;
 use weir_model::pagination::Envelope;
 use weir_model::projects::{
@@ -11,12 +13,12 @@ use weir_service::policy::{self, Action};
 use weir_service::projects::timezone;
 use weir_service::{OrgCtx, ProjectCtx};
 
-use crate::api::Created;
+use crate::api::{Created, NoContent};
 use crate::app::App;
 use crate::http::error::ApiResult;
 use crate::http::extract::{
     ApiJson, AtOrganizationProject, AtProject, Authorized, ForProject, ForProjectOfCurrent,
-    InAllOrganizations, InOrganization,
+    InAllOrganizations, InOrganization, InProject,
 };
 use crate::http::guards::{ProjectRead, ProjectWrite};
 use crate::http::input::{Fields, Input};
@@ -24,6 +26,8 @@ use crate::http::pagination::Listing;
 
 /// Longest time zone name, in characters.
 const TIMEZONE_MAX: usize = 64;
+/// Longest text of a reference, in characters.
+const REFERENCE_MAX: usize = 64;
 
 /// The projects of all organizations that the caller belongs to.
 pub async fn list_projects(
@@ -118,9 +122,92 @@ async fn update(
     Ok(Json(updated))
 }
 
+/// Delete a project with everything in it.
+pub async fn delete_project(
+    auth: Authorized<ProjectWrite, AtProject>,
+    State(app): State<App>,
+) -> ApiResult<NoContent> {
+    delete(&app, &auth.ctx).await
+}
+
+/// Delete a project, by the path below the organization.
+pub async fn delete_organization_project(
+    auth: Authorized<ProjectWrite, AtOrganizationProject>,
+    State(app): State<App>,
+) -> ApiResult<NoContent> {
+    delete(&app, &auth.ctx).await
+}
+
+async fn delete(app: &App, project: &ProjectCtx) -> ApiResult<NoContent> {
+    app.services.projects.delete(project).await?;
+    app.tokens.refresh().await;
+    Ok(NoContent)
+}
+
+/// Replace the project API key. The old one stops working at once.
+pub async fn reset_project_token(
+    auth: Authorized<ProjectWrite, InProject>,
+    State(app): State<App>,
+) -> ApiResult<Json<Project>> {
+    let project = app.services.projects.reset_token(&auth.ctx).await?;
+    app.tokens.refresh().await;
+    Ok(Json(project))
+}
+
+/// Make a new secret project key. The one before it works on as the backup.
+pub async fn rotate_project_secret(
+    auth: Authorized<ProjectWrite, InProject>,
+    State(app): State<App>,
+) -> ApiResult<Json<Project>> {
+    Ok(Json(app.services.projects.rotate_secret_token(&auth.ctx).await?))
+}
+
+/// Delete the backup of the secret project key, if there is one.
+pub async fn delete_project_secret_backup(
+    auth: Authorized<ProjectWrite, InProject>,
+    State(app): State<App>,
+) -> ApiResult<Json<Project>> {
+    Ok(Json(app.services.projects.delete_secret_backup(&auth.ctx).await?))
+}
+
+/// Put a project into another organization, which keeps its events and keys.
+pub async fn change_project_organization(
+    auth: Authorized<ProjectWrite, InProject>,
+    State(app): State<App>,
+    body: ApiJson<NewHome>,
+) -> ApiResult<Json<Project>> {
+    let NewHome(organization) = body.checked()?;
+    Ok(Json(app.services.projects.change_organization(&auth.ctx, organization).await?))
+}
+
+/// The organization that a project is to go to.
+#[derive(Debug)]
+pub struct NewHome(OrganizationId);
+
+impl Input for NewHome {
+    const EXAMPLE: &'static str = r#"{"organization_id": "01979e3c-7a1e-7c34-b1d5-2f60a9b1c0de"}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let text = fields.required_text("organization_id", REFERENCE_MAX)?;
+        fields.refine("organization_id", || json!({"format": "uuid"}));
+        // Malformed or spelled in another way, it names nothing.
+        let id = text
+            .parse()
+            .ok()
+            .filter(|id: &OrganizationId| text.eq_ignore_ascii_case(&id.to_string()));
+        id.map(Self).ok_or_else(|| {
+            let detail = format!("Object with id={text} does not exist.");
+            FieldError::new("organization_id", "does_not_exist", detail)
+        })
+    }
+}
+
 /// In the order in which the resource shows its fields; each is checked wholly
 /// before the next, so that the first at fault is the one that is told.
 impl Input for ProjectPatch {
+    const EXAMPLE: &'static str =
+        r#"{"name": "Shop", "timezone": "Europe/Paris", "app_urls": ["https://shop.example"]}"#;
+
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         Ok(Self {
             name: fields.text("name", NAME_MAX)?,
@@ -128,6 +215,7 @@ impl Input for ProjectPatch {
             timezone: fields.text("timezone", TIMEZONE_MAX)?.try_map(timezone)?,
             app_urls: fields.texts("app_urls", LIST_MAX, ITEM_MAX)?,
             anonymize_ips: fields.boolean("anonymize_ips")?,
+            person_processing_opt_out: fields.boolean("person_processing_opt_out")?,
             person_display_name_properties: fields.nullable_texts(
                 "person_display_name_properties",
                 LIST_MAX,

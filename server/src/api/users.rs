@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use serde_json::json;
 use weir_model::Patch;
 use weir_model::errors::FieldError;
 use weir_model::users::Me;
@@ -10,9 +11,9 @@ use weir_service::users::{MePatch, NAME_MAX, THEMES};
 
 use crate::api::refuse_key;
 use crate::app::App;
-use crate::http::error::ApiResult;
+use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{ApiJson, Authorized, PathParams};
-use crate::http::guards::{UserRead, UserWrite};
+use crate::http::guards::{AnyKey, UserRead, UserWrite};
 use crate::http::input::{Fields, Input};
 
 /// Fields by which a person signs in. They are never changed by a key, which
@@ -50,6 +51,11 @@ pub async fn update_user(
     Ok(Json(users.update_me(&auth.ctx, change.settings).await?))
 }
 
+/// Refused for keys: a person deletes their account, in a session.
+pub async fn delete_user(auth: Authorized<AnyKey>) -> ApiError {
+    refuse_key(&auth.ctx)
+}
+
 /// The body of PATCH.
 #[derive(Debug)]
 pub struct UserChange {
@@ -59,6 +65,8 @@ pub struct UserChange {
 }
 
 impl Input for UserChange {
+    const EXAMPLE: &'static str = r#"{"first_name": "Ada", "theme_mode": "dark"}"#;
+
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let first_name = fields.text("first_name", NAME_MAX)?;
         let last_name = fields.optional_text("last_name", NAME_MAX)?;
@@ -82,6 +90,10 @@ fn refuse_notifications(fields: &Fields) -> Result<(), FieldError> {
 
 fn theme(fields: &Fields) -> Result<Patch<String>, FieldError> {
     let theme = fields.nullable_text("theme_mode", REFERENCE_MAX)?;
+    fields.refine("theme_mode", || {
+        let words = THEMES.iter().map(|word| Some(*word)).chain([None]);
+        json!({"enum": words.collect::<Vec<_>>()})
+    });
     match &theme {
         Patch::Set(word) if !THEMES.contains(&word.as_str()) => {
             Err(validate::invalid_choice("theme_mode", word))

@@ -4,9 +4,10 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use utoipa::ToSchema;
 use weir_model::Timestamp;
 use weir_model::live::Outcome;
-use weir_model::outcomes::{DropReason, Warning};
+use weir_model::outcomes::Meaning;
 
 use crate::app::App;
 use crate::http::error::ApiResult;
@@ -17,14 +18,16 @@ use crate::http::guards::ProjectRead;
 const SAMPLES: usize = 10;
 
 /// The answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = IngestionWarnings)]
 pub struct Warnings {
     /// One entry per reason.
     pub results: Vec<WarningAnswer>,
 }
 
 /// One reason.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = IngestionWarning)]
 pub struct WarningAnswer {
     /// Machine code.
     pub code: String,
@@ -45,7 +48,8 @@ pub struct WarningAnswer {
 }
 
 /// One dropped or altered event.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = IngestionSample)]
 pub struct SampleAnswer {
     /// When it reached us.
     pub received_at: Timestamp,
@@ -66,7 +70,7 @@ pub async fn list_ingestion_warnings(
     let results = counts
         .into_iter()
         .map(|counted| {
-            let (outcome, detail, fix) = meaning(&counted.code);
+            let Meaning { outcome, sentence, fix } = meaning(&counted.code);
             let samples = counted.samples.into_iter().take(SAMPLES).map(|sample| SampleAnswer {
                 received_at: sample.received_at,
                 event: sample.event,
@@ -75,7 +79,7 @@ pub async fn list_ingestion_warnings(
             });
             WarningAnswer {
                 outcome,
-                detail,
+                detail: sentence,
                 fix,
                 count: counted.count,
                 first_at: counted.first_at,
@@ -89,12 +93,7 @@ pub async fn list_ingestion_warnings(
 }
 
 /// A code that this program does not know was written by a newer one.
-fn meaning(code: &str) -> (Outcome, &'static str, &'static str) {
-    if let Some(reason) = DropReason::from_code(code) {
-        (Outcome::Dropped, reason.sentence(), reason.fix())
-    } else if let Some(warning) = Warning::from_code(code) {
-        (Outcome::Accepted, warning.sentence(), warning.fix())
-    } else {
-        (Outcome::Accepted, "", "")
-    }
+fn meaning(code: &str) -> Meaning {
+    let unknown = Meaning { outcome: Outcome::Accepted, sentence: "", fix: "" };
+    Meaning::of(code).unwrap_or(unknown)
 }

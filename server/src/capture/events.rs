@@ -37,6 +37,7 @@ async fn judge(app: &App, path: CapturePath, received: &mut Received) -> ApiResu
         project: rules.id.0,
         client_address: address.filter(|_| !payload.hides_address()),
         engage: path.is_engage(),
+        person_processing_opt_out: rules.person_processing_opt_out,
     };
     let mut captured = Batch::new(received.received_at.micros(), batch.historical_migration);
     for event in &batch.events {

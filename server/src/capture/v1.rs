@@ -38,6 +38,7 @@ async fn judge(app: &App, received: &mut Received) -> ApiResult<Worked<Results>>
         project: rules.id.0,
         client_address: received.client_address(&rules),
         engage: false,
+        person_processing_opt_out: rules.person_processing_opt_out,
     };
     let mut captured = Batch::new(received.received_at.micros(), batch.historical_migration);
     let mut results = Results::default();

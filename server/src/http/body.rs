@@ -20,6 +20,8 @@ use crate::limits::{BodyLimits, HeldBytes};
 
 /// Bytes are taken from the budget in steps of this size.
 const STEP: usize = 16 << 10;
+/// A sender that has brought so much is believed what it has announced.
+const EARNEST: usize = 64 << 10;
 
 /// A body that was read, and the share of the budget that it holds.
 #[derive(Debug)]
@@ -103,8 +105,13 @@ async fn read(
             return Err(BodyFault::TooLarge);
         }
         held.grow_to(length.next_multiple_of(STEP)).map_err(|_| BodyFault::NoRoom)?;
-        if bytes.is_empty() {
-            bytes.reserve(declared.unwrap_or(length).min(STEP).max(length));
+        if length > bytes.capacity() {
+            // A buffer that grows again and again leaves behind as much memory
+            // as it takes, and none of that is counted. Room that nothing is
+            // written to yet is address space and no memory.
+            let announced = declared.unwrap_or(length);
+            let room = if length > EARNEST { announced } else { announced.min(STEP) };
+            bytes.reserve(room.max(length) - bytes.len());
         }
         bytes.extend_from_slice(&chunk);
     }

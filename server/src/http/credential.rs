@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderMap, Method, header};
@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, header};
 use crate::app::App;
 use crate::http::body::{self, BodyFault, Collected};
 use crate::http::input::Fields;
-use crate::http::pagination::Listing;
+use crate::http::pagination::Query;
 
 /// Name of the body field and of the query parameter.
 const FIELD: &str = "personal_api_key";
@@ -44,9 +44,8 @@ pub async fn find(State(app): State<App>, mut request: Request, next: Next) -> R
         request.extensions_mut().insert(body);
     }
     if found.is_none() {
-        let (mut parts, body) = request.into_parts();
-        let Ok(query) = Listing::from_request_parts(&mut parts, &app).await;
-        found = query
+        let (parts, body) = request.into_parts();
+        found = Query::of(&parts)
             .param(FIELD)
             .filter(|value| !value.is_empty())
             .map(|value| Credential { value: value.to_owned(), place: "query string" });

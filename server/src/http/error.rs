@@ -24,6 +24,8 @@ pub type ApiResult<T> = Result<T, ApiError>;
 
 /// Seconds after which a refused request may be tried again.
 const RETRY_SOON: u64 = 1;
+/// Seconds after which one of many things may be done.
+const RETRY_LATER: u64 = 60;
 
 /// Anything that is answered with an error.
 #[derive(Debug, thiserror::Error)]
@@ -242,10 +244,19 @@ fn service_shape(error: &ServiceError) -> Shape<'_> {
             attr: fault.attr.as_deref(),
             ..Shape::new(fault.code.as_str(), fault.detail.as_str())
         },
-        ServiceError::Conflict { code, detail } => {
-            Shape { status: StatusCode::CONFLICT, ..Shape::new(*code, detail.as_str()) }
-        }
+        // The reference has this type for a conflict (management-api 1.2).
+        ServiceError::Conflict { code, detail } => Shape {
+            status: StatusCode::CONFLICT,
+            kind: "server_error",
+            ..Shape::new(*code, detail.as_str())
+        },
         ServiceError::Throttled { wait_seconds } => Shape::throttled(*wait_seconds),
+        ServiceError::TooMany { code, detail } => Shape {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            kind: "throttled_error",
+            retry_after: Some(RETRY_LATER),
+            ..Shape::new(*code, detail.as_str())
+        },
         ServiceError::Unavailable(_) => Shape::unavailable(),
         ServiceError::Store(cause) if cause.is_temporary() => Shape::unavailable(),
         ServiceError::Store(_) | ServiceError::Internal(_) => Shape::internal(),

@@ -11,16 +11,17 @@ use std::sync::Arc;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use http::header;
 use http::request::Parts;
+use weir_model::errors::FieldError;
 use weir_model::scopes::Scope;
 use weir_service::policy::{self, Action};
 use weir_service::{Actor, Ctx, Error as ServiceError, OrgCtx, ProjectCtx, error, organizations};
 
 use crate::app::App;
-use crate::http::body;
+use crate::http::body::{self, Collected};
 use crate::http::credential::{Credential, EarlyBody};
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::guards::Guard;
-use crate::http::input::{Fields, Input};
+use crate::http::input::{Fields, Input, Items, read_items};
 use crate::http::request_id::RequestId;
 
 /// The sentence below an organization that is not there.
@@ -337,7 +338,15 @@ impl<T: Input> ApiJson<T> {
     /// # Errors
     /// What is wrong with the first field at fault.
     pub fn checked(&self) -> ApiResult<T> {
-        Ok(T::read(&self.fields)?)
+        Ok(self.read()?)
+    }
+
+    /// The same for a service that judges the input at its own time.
+    ///
+    /// # Errors
+    /// What is wrong with the first field at fault.
+    pub fn read(&self) -> Result<T, FieldError> {
+        T::read(&self.fields)
     }
 }
 
@@ -345,18 +354,76 @@ impl<T: Input> FromRequest<App> for ApiJson<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> ApiResult<Self> {
-        let (mut parts, body) = request.into_parts();
-        let limits = &app.limits.api_body;
-        let collected = match parts.extensions.remove::<EarlyBody>() {
-            Some(EarlyBody(outcome)) => outcome,
-            None => body::collect(&parts.headers, body, limits, &app.shares.management_bytes)
-                .await
-                .map(Arc::new),
-        };
-        let collected = collected.map_err(|fault| fault.into_api_error(limits))?;
-        let content_type = parts.headers.get(header::CONTENT_TYPE);
-        let content_type = content_type.and_then(|value| value.to_str().ok());
-        let fields = Fields::parse(content_type, &collected.bytes).await?;
+        let (parts, collected) = collect(request, app).await?;
+        let fields = Fields::parse(content_type(&parts), &collected.bytes).await?;
         Ok(Self { fields, input: PhantomData })
     }
+}
+
+/// The body of a request that is one object or a list of them, well formed but
+/// not yet judged.
+#[derive(Debug)]
+pub struct ApiItems<T> {
+    items: Items,
+    input: PhantomData<fn() -> T>,
+}
+
+/// What a body of one object or a list was.
+#[derive(Debug)]
+pub enum OneOrMany<T> {
+    /// One object.
+    One(T),
+    /// A list.
+    Many(Vec<T>),
+}
+
+impl<T: Input> ApiItems<T> {
+    /// The checked input. `may_have` says whether a list may have so many items,
+    /// before any of them is looked at.
+    ///
+    /// # Errors
+    /// What is wrong with the first field at fault of the first item at fault,
+    /// or `no_list` when the body is neither a list nor an object.
+    pub fn checked(
+        &self,
+        no_list: &'static str,
+        may_have: impl FnOnce(usize) -> Result<(), ServiceError>,
+    ) -> ApiResult<OneOrMany<T>> {
+        match &self.items {
+            Items::One(fields) => Ok(OneOrMany::One(T::read(fields)?)),
+            Items::Many(items) => {
+                may_have(items.len())?;
+                Ok(OneOrMany::Many(read_items(items)?))
+            }
+            Items::Neither => Err(FieldError::body("invalid_input", no_list).into()),
+        }
+    }
+}
+
+impl<T: Input> FromRequest<App> for ApiItems<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> ApiResult<Self> {
+        let (parts, collected) = collect(request, app).await?;
+        let items = Items::parse(content_type(&parts), &collected.bytes).await?;
+        Ok(Self { items, input: PhantomData })
+    }
+}
+
+/// Reads the body, unless that was done to look for a key.
+async fn collect(request: Request, app: &App) -> ApiResult<(Parts, Arc<Collected>)> {
+    let (mut parts, body) = request.into_parts();
+    let limits = &app.limits.api_body;
+    let collected = match parts.extensions.remove::<EarlyBody>() {
+        Some(EarlyBody(outcome)) => outcome,
+        None => body::collect(&parts.headers, body, limits, &app.shares.management_bytes)
+            .await
+            .map(Arc::new),
+    };
+    let collected = collected.map_err(|fault| fault.into_api_error(limits))?;
+    Ok((parts, collected))
+}
+
+fn content_type(parts: &Parts) -> Option<&str> {
+    parts.headers.get(header::CONTENT_TYPE)?.to_str().ok()
 }

@@ -29,10 +29,20 @@ guards! {
     OrganizationRead = [Scope::read(ScopeObject::Organization)];
     /// `organization:write`
     OrganizationWrite = [Scope::write(ScopeObject::Organization)];
+    /// `organization_member:read`
+    MembersRead = [Scope::read(ScopeObject::OrganizationMember)];
+    /// `organization_member:write`
+    MembersWrite = [Scope::write(ScopeObject::OrganizationMember)];
+    /// `activity_log:read`
+    ActivityLogRead = [Scope::read(ScopeObject::ActivityLog)];
     /// `project:read`
     ProjectRead = [Scope::read(ScopeObject::Project)];
     /// `project:write`
     ProjectWrite = [Scope::write(ScopeObject::Project)];
+    /// `batch_export:read`
+    ExportsRead = [Scope::read(ScopeObject::BatchExport)];
+    /// `batch_export:write`
+    ExportsWrite = [Scope::write(ScopeObject::BatchExport)];
     /// `user:read`
     UserRead = [Scope::read(ScopeObject::User)];
     /// `user:write`

@@ -7,10 +7,12 @@
 //! beyond its type and length (`weir-model`).
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Map, Value};
-use weir_model::Patch;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use weir_model::{Patch, Timestamp};
 use weir_model::errors::FieldError;
 use weir_model::validate;
 
@@ -18,10 +20,18 @@ use crate::http::error::ApiError;
 
 /// Nested objects and lists of a body.
 const DEPTH: usize = 64;
+/// What a time of another form hears.
+const TIME_FORM: &str = "Datetime has wrong format. Use one of these formats instead: \
+                         YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
 
 /// A resource's input, read from fields in the order in which the resource
-/// declares them: the first field at fault is reported.
+/// declares them: the first field at fault is reported. The API document shows
+/// the fields that [`read`](Self::read) asks for, because it runs it.
 pub trait Input: Sized {
+    /// A body that is accepted, as JSON text: the example of the API document.
+    /// Must have every required field.
+    const EXAMPLE: &'static str = "{}";
+
     /// Reads and checks the fields.
     ///
     /// # Errors
@@ -31,7 +41,21 @@ pub trait Input: Sized {
 
 /// The fields of a request body.
 #[derive(Debug, Clone, Default)]
-pub struct Fields(Map<String, Value>);
+pub struct Fields(Map<String, Value>, Option<Recorder>);
+
+/// Notes which fields are asked for, and what each may be.
+type Recorder = Arc<Mutex<Vec<Asked>>>;
+
+/// A field that an input asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// Its name.
+    pub name: String,
+    /// What it may be, as JSON Schema.
+    pub schema: Value,
+    /// Whether it must be there.
+    pub required: bool,
+}
 
 impl Fields {
     /// Reads a body. No bytes are no fields, whatever the media type.
@@ -52,7 +76,7 @@ impl Fields {
             let field = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
                 (name.into_owned(), Value::String(value.into_owned()))
             };
-            Ok(Self(pairs.map(field).collect()))
+            Ok(Self(pairs.map(field).collect(), None))
         } else if essence.eq_ignore_ascii_case("multipart/form-data") {
             Self::from_multipart(content_type, body).await.map_err(|error| {
                 ApiError::Malformed(format!("Multipart form parse error - {error}"))
@@ -72,23 +96,54 @@ impl Fields {
                 fields.insert(name, Value::String(part.text().await?));
             }
         }
-        Ok(Self(fields))
+        Ok(Self(fields, None))
     }
 
     fn from_json(body: &[u8]) -> Result<Self, ApiError> {
-        let fault = |text: &dyn std::fmt::Display| {
-            ApiError::Malformed(format!("JSON parse error - {text}"))
-        };
-        if is_too_deep(body) {
-            return Err(fault(&format_args!("more than {DEPTH} nested objects and lists")));
-        }
-        match serde_json::from_slice(body).map_err(|error| fault(&error))? {
-            Value::Object(fields) => Ok(Self(fields)),
+        Ok(Self::of_value(parse_json(body)?)?)
+    }
+
+    fn of_value(value: Value) -> Result<Self, FieldError> {
+        match value {
+            Value::Object(fields) => Ok(Self(fields, None)),
             other => Err(FieldError::body(
                 "invalid_input",
                 format!("Invalid data. Expected a dictionary, but got {}.", kind(&other)),
-            )
-            .into()),
+            )),
+        }
+    }
+
+    /// The fields that an input asks for, in its order.
+    ///
+    /// # Errors
+    /// The example of the input is not accepted.
+    pub fn asked_by<T: Input>() -> Result<Vec<Asked>, ApiError> {
+        let recorder = Recorder::default();
+        let Self(example, _) = Self::from_json(T::EXAMPLE.as_bytes())?;
+        T::read(&Self(example, Some(Arc::clone(&recorder))))?;
+        let asked = recorder.lock().clone();
+        Ok(asked)
+    }
+
+    /// Says more of a field in the API document: what is checked of it beyond
+    /// its type and length, such as `{"format": "email"}`. Call it after the
+    /// field was read.
+    pub fn refine(&self, name: &str, more: impl FnOnce() -> Value) {
+        let Some(recorder) = &self.1 else { return };
+        let mut asked = recorder.lock();
+        let Some(found) = asked.iter_mut().find(|asked| asked.name == name) else { return };
+        if let (Value::Object(schema), Value::Object(more)) = (&mut found.schema, more()) {
+            schema.extend(more);
+        }
+    }
+
+    /// The first note of a field is the one that counts: readers are built on
+    /// each other.
+    fn note(&self, name: &str, required: bool, schema: impl FnOnce() -> Value) {
+        let Some(recorder) = &self.1 else { return };
+        let mut asked = recorder.lock();
+        if asked.iter().all(|asked| asked.name != name) {
+            asked.push(Asked { name: name.to_owned(), schema: schema(), required });
         }
     }
 
@@ -109,7 +164,34 @@ impl Fields {
     /// # Errors
     /// The fault, at `name`.
     pub fn required_text(&self, name: &str, max: usize) -> Result<String, FieldError> {
+        self.note(name, true, || text_schema(1, max));
         match self.text(name, max)? {
+            Patch::Set(text) => Ok(text),
+            Patch::Keep | Patch::Clear => {
+                Err(FieldError::new(name, "required", "This field is required."))
+            }
+        }
+    }
+
+    /// A text of 1 to `max` characters that must be there, blanks and all: a
+    /// password.
+    ///
+    /// # Errors
+    /// The fault, at `name`.
+    pub fn secret(&self, name: &str, max: usize) -> Result<String, FieldError> {
+        self.note(name, true, || {
+            json!({"type": "string", "format": "password", "minLength": 1, "maxLength": max})
+        });
+        let read = self.present(name, |value| {
+            let text = to_text(name, value)?;
+            // For what it may not be: too long, or nothing.
+            validate::optional_text(name, &text, max)?;
+            match text.is_empty() {
+                true => validate::text(name, &text, max),
+                false => Ok(text),
+            }
+        })?;
+        match read {
             Patch::Set(text) => Ok(text),
             Patch::Keep | Patch::Clear => {
                 Err(FieldError::new(name, "required", "This field is required."))
@@ -122,6 +204,7 @@ impl Fields {
     /// # Errors
     /// The fault, at `name`.
     pub fn text(&self, name: &str, max: usize) -> Result<Patch<String>, FieldError> {
+        self.note(name, false, || text_schema(1, max));
         self.present(name, |value| validate::text(name, &to_text(name, value)?, max))
     }
 
@@ -130,6 +213,7 @@ impl Fields {
     /// # Errors
     /// The fault, at `name`.
     pub fn optional_text(&self, name: &str, max: usize) -> Result<Patch<String>, FieldError> {
+        self.note(name, false, || text_schema(0, max));
         self.present(name, |value| validate::optional_text(name, &to_text(name, value)?, max))
     }
 
@@ -138,6 +222,7 @@ impl Fields {
     /// # Errors
     /// The fault, at `name`.
     pub fn nullable_text(&self, name: &str, max: usize) -> Result<Patch<String>, FieldError> {
+        self.note(name, false, || or_null(text_schema(0, max)));
         if self.0.get(name) == Some(&Value::Null) {
             return Ok(Patch::Clear);
         }
@@ -149,6 +234,7 @@ impl Fields {
     /// # Errors
     /// The fault, at `name`.
     pub fn boolean(&self, name: &str) -> Result<Patch<bool>, FieldError> {
+        self.note(name, false, || json!({"type": "boolean"}));
         self.present(name, |value| to_boolean(name, value))
     }
 
@@ -157,6 +243,7 @@ impl Fields {
     /// # Errors
     /// The fault, at `name`.
     pub fn nullable_boolean(&self, name: &str) -> Result<Patch<bool>, FieldError> {
+        self.note(name, false, || or_null(json!({"type": "boolean"})));
         match self.0.get(name) {
             Some(Value::Null) => Ok(Patch::Clear),
             Some(Value::String(text)) if text.is_empty() || text.eq_ignore_ascii_case("null") => {
@@ -166,14 +253,12 @@ impl Fields {
         }
     }
 
-    /// One of a few numbers, or null. `"1"` is accepted for 1.
+    /// One of a few numbers. `"1"` is accepted for 1.
     ///
     /// # Errors
     /// The fault, at `name`.
-    pub fn nullable_choice(&self, name: &str, choices: &[i64]) -> Result<Patch<i64>, FieldError> {
-        if self.0.get(name) == Some(&Value::Null) {
-            return Ok(Patch::Clear);
-        }
+    pub fn choice(&self, name: &str, choices: &[i64]) -> Result<Patch<i64>, FieldError> {
+        self.note(name, false, || json!({"type": "integer", "enum": choices}));
         self.present(name, |value| {
             let text = scalar_text(value);
             let chosen = text.as_deref().and_then(|text| text.parse().ok());
@@ -182,6 +267,85 @@ impl Fields {
                 validate::invalid_choice(name, &given)
             })
         })
+    }
+
+    /// One of a few numbers, or null. `"1"` is accepted for 1.
+    ///
+    /// # Errors
+    /// The fault, at `name`.
+    pub fn nullable_choice(&self, name: &str, choices: &[i64]) -> Result<Patch<i64>, FieldError> {
+        self.note(name, false, || or_null(json!({"type": "integer", "enum": choices})));
+        if self.0.get(name) == Some(&Value::Null) {
+            return Ok(Patch::Clear);
+        }
+        self.choice(name, choices)
+    }
+
+    /// One of a few words.
+    ///
+    /// # Errors
+    /// The fault, at `name`.
+    pub fn word(&self, name: &str, words: &[&str]) -> Result<Patch<String>, FieldError> {
+        self.note(name, false, || json!({"type": "string", "enum": words}));
+        self.present(name, |value| {
+            let given = scalar_text(value).unwrap_or_else(|| value.to_string());
+            let is_known = words.contains(&given.as_str());
+            if is_known { Ok(given) } else { Err(validate::invalid_choice(name, &given)) }
+        })
+    }
+
+    /// A whole number within bounds, or null. `"1"` is accepted for 1.
+    ///
+    /// # Errors
+    /// The fault, at `name`.
+    pub fn nullable_integer(
+        &self,
+        name: &str,
+        least: i64,
+        most: i64,
+    ) -> Result<Patch<i64>, FieldError> {
+        self.note(name, false, || {
+            or_null(json!({"type": "integer", "minimum": least, "maximum": most}))
+        });
+        if self.0.get(name) == Some(&Value::Null) {
+            return Ok(Patch::Clear);
+        }
+        self.present(name, |value| {
+            let text = scalar_text(value);
+            let number = text.as_deref().and_then(|text| text.trim().parse().ok());
+            let number: i64 = number.ok_or_else(|| {
+                FieldError::new(name, "invalid_input", "A valid integer is required.")
+            })?;
+            validate::within(name, number, least, most)?;
+            Ok(number)
+        })
+    }
+
+    /// A time, or null. Without a zone it is UTC.
+    ///
+    /// # Errors
+    /// The fault, at `name`.
+    pub fn nullable_time(&self, name: &str) -> Result<Patch<Timestamp>, FieldError> {
+        self.note(name, false, || or_null(json!({"type": "string", "format": "date-time"})));
+        if self.0.get(name) == Some(&Value::Null) {
+            return Ok(Patch::Clear);
+        }
+        self.present(name, |value| {
+            let read = value.as_str().and_then(Timestamp::parse_lenient);
+            read.ok_or_else(|| FieldError::new(name, "invalid_input", TIME_FORM))
+        })
+    }
+
+    /// A value as it was sent, for an input that judges it by itself. `schema` is
+    /// what it may be, as JSON Schema.
+    pub fn value(
+        &self,
+        name: &str,
+        is_required: bool,
+        schema: impl FnOnce() -> Value,
+    ) -> Option<&Value> {
+        self.note(name, is_required, schema);
+        self.0.get(name)
     }
 
     /// A list of at most `most` texts of 1 to `max` characters.
@@ -194,6 +358,7 @@ impl Fields {
         most: usize,
         max: usize,
     ) -> Result<Patch<Vec<String>>, FieldError> {
+        self.note(name, false, || texts_schema(most, max));
         self.present(name, |value| {
             let Value::Array(items) = value else {
                 let detail = format!("Expected a list of items but got type \"{}\".", kind(value));
@@ -221,6 +386,7 @@ impl Fields {
         most: usize,
         max: usize,
     ) -> Result<Patch<Vec<String>>, FieldError> {
+        self.note(name, false, || or_null(texts_schema(most, max)));
         if self.0.get(name) == Some(&Value::Null) {
             return Ok(Patch::Clear);
         }
@@ -238,6 +404,83 @@ impl Fields {
             Some(value) => read(value).map(Patch::Set),
         }
     }
+}
+
+/// A body that is one object or a list of them.
+#[derive(Debug)]
+pub enum Items {
+    /// One object.
+    One(Fields),
+    /// A list; what its items are is not judged yet.
+    Many(Vec<Value>),
+    /// JSON of another kind.
+    Neither,
+}
+
+impl Items {
+    /// Reads a body. A list is JSON; one object may be a form as well.
+    ///
+    /// # Errors
+    /// As [`Fields::parse`].
+    pub async fn parse(content_type: Option<&str>, body: &Bytes) -> Result<Self, ApiError> {
+        let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
+        if body.is_empty() || !essence.trim().eq_ignore_ascii_case("application/json") {
+            return Fields::parse(content_type, body).await.map(Self::One);
+        }
+        Ok(match parse_json(body)? {
+            Value::Object(fields) => Self::One(Fields(fields, None)),
+            Value::Array(items) => Self::Many(items),
+            _ => Self::Neither,
+        })
+    }
+}
+
+/// The inputs of a list, or what is wrong with the first item at fault: `attr` is
+/// `<index>__<field>` (management-api 1.3).
+///
+/// # Errors
+/// The fault.
+pub fn read_items<T: Input>(items: &[Value]) -> Result<Vec<T>, FieldError> {
+    let read = |(index, item): (usize, &Value)| {
+        let read = Fields::of_value(item.clone()).and_then(|fields| T::read(&fields));
+        read.map_err(|fault| {
+            let field = fault.attr.as_deref().unwrap_or("non_field_errors");
+            FieldError { attr: Some(format!("{index}__{field}")), ..fault }
+        })
+    };
+    items.iter().enumerate().map(read).collect()
+}
+
+fn parse_json(body: &[u8]) -> Result<Value, ApiError> {
+    let fault = |text: &dyn std::fmt::Display| {
+        ApiError::Malformed(format!("JSON parse error - {text}"))
+    };
+    if is_too_deep(body) {
+        return Err(fault(&format_args!("more than {DEPTH} nested objects and lists")));
+    }
+    serde_json::from_slice(body).map_err(|error| fault(&error))
+}
+
+fn text_schema(least: usize, most: usize) -> Value {
+    match least {
+        0 => json!({"type": "string", "maxLength": most}),
+        // One character that is not blank: what is around it is cut off.
+        _ => json!({"type": "string", "minLength": least, "maxLength": most, "pattern": r"\S"}),
+    }
+}
+
+fn texts_schema(most: usize, longest: usize) -> Value {
+    json!({"type": "array", "maxItems": most, "items": text_schema(1, longest)})
+}
+
+/// The same, or null.
+fn or_null(mut schema: Value) -> Value {
+    let kind = schema["type"].take();
+    schema["type"] = json!([kind, "null"]);
+    if let Some(Value::Array(choices)) = schema.get_mut("enum") {
+        choices.push(Value::Null);
+    }
+    schema
 }
 
 fn null(name: &str) -> FieldError {
@@ -281,7 +524,7 @@ fn to_boolean(name: &str, value: &Value) -> Result<bool, FieldError> {
 }
 
 /// The name of a value's type in the texts of the specification.
-fn kind(value: &Value) -> &'static str {
+pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",
         Value::Bool(_) => "bool",
@@ -319,7 +562,6 @@ fn is_too_deep(body: &[u8]) -> bool {
 mod tests {
 
     use futures::FutureExt as _;
-    use serde_json::json;
 
     use super::*;
 
@@ -413,6 +655,48 @@ mod tests {
         assert!(matches!(parse(json, "{"), Err(ApiError::Malformed(_))));
         assert!(matches!(parse(json, "[]"), Err(ApiError::Service(_))));
         assert_eq!(parse(json, r#"{"a":"1","a":"2"}"#).unwrap().raw_text("a"), Some("2"));
+    }
+
+    #[derive(Debug, PartialEq)]
+    struct Named(String);
+
+    impl Input for Named {
+        fn read(fields: &Fields) -> Result<Self, FieldError> {
+            fields.required_text("name", 3).map(Self)
+        }
+    }
+
+    #[test]
+    fn a_list_names_the_item_and_the_field() {
+        let items = |body: &str| {
+            let body = Bytes::copy_from_slice(body.as_bytes());
+            Items::parse(Some("application/json"), &body).now_or_never().unwrap()
+        };
+        let read = |body: &str| match items(body) {
+            Ok(Items::Many(items)) => read_items::<Named>(&items).map_err(|fault| fault.attr),
+            other => panic!("no list: {other:?}"),
+        };
+        assert_eq!(read(r#"[{"name": "a"}, {"name": 7}]"#).unwrap().len(), 2);
+        for (body, attr) in [
+            (r#"[{"name": "a"}, {}]"#, "1__name"),
+            (r#"[{"name": "abcd"}, 7]"#, "0__name"),
+            (r#"[{"name": "a"}, 7]"#, "1__non_field_errors"),
+        ] {
+            assert_eq!(read(body), Err(Some(attr.to_owned())), "{body}");
+        }
+        assert!(matches!(items(r#"{"name": "a"}"#), Ok(Items::One(_))));
+        assert!(matches!(items("7"), Ok(Items::Neither)));
+        assert!(matches!(items("["), Err(ApiError::Malformed(_))));
+    }
+
+    #[test]
+    fn secrets_keep_their_blanks() {
+        let fields = fields(&json!({"a": " x y ", "b": "", "c": null, "d": "xxxxxxx"}));
+        assert_eq!(fields.secret("a", 6), Ok(" x y ".to_owned()));
+        for (name, expected) in [("b", "blank"), ("c", "null"), ("d", "max_length"), ("e", "required")]
+        {
+            assert_eq!(code(fields.secret(name, 6)).1, expected, "{name}");
+        }
     }
 
     #[test]

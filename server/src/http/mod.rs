@@ -13,3 +13,4 @@ pub mod input;
 pub mod pagination;
 pub mod peer;
 pub mod request_id;
+pub mod visitor;

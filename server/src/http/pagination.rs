@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::convert::Infallible;
+use std::marker::PhantomData;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -10,43 +11,165 @@ use weir_model::pagination::{Envelope, Page, Paged};
 
 use crate::http::peer::{Origin, RequestedUri};
 
-/// The query of a request, and how to link to another part of the same list.
-#[derive(Debug, Clone)]
-pub struct Listing {
-    base: String,
-    query: Vec<(String, String)>,
+/// A query parameter of a list, besides `limit` and `offset`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be.
+    pub kind: ParameterKind,
+    /// What it does, for people.
+    pub description: &'static str,
 }
 
-impl Listing {
-    fn new(origin: &str, path: &str, query: &str) -> Self {
-        let owned = |text: Cow<'_, str>| text.into_owned();
-        let pairs = form_urlencoded::parse(query.as_bytes());
-        Self {
-            base: format!("{origin}{path}"),
-            query: pairs.map(|(name, value)| (owned(name), owned(value))).collect(),
-        }
-    }
+/// What a query parameter may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// Any text.
+    Text,
+    /// A text that must be there.
+    RequiredText,
+    /// A UUID.
+    Uuid,
+    /// A time.
+    Time,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+}
 
+/// The query parameters that a list takes besides `limit` and `offset`. Made
+/// with [`filters!`](crate::filters).
+pub trait Filters: Send + Sync + 'static {
+    /// All of them.
+    const PARAMETERS: &'static [Parameter];
+}
+
+/// A list that takes none.
+#[derive(Debug, Clone, Copy)]
+pub struct NoFilters;
+
+impl Filters for NoFilters {
+    const PARAMETERS: &'static [Parameter] = &[];
+}
+
+/// The query parameters of a list, for its handler and for the API document:
+///
+/// ```ignore
+/// filters! {
+///     /// What the list of things can be narrowed by.
+///     ThingFilters {
+///         "search": Text, "Only things whose name contains this.";
+///     }
+/// }
+/// // in the handler: listing: Listing<ThingFilters>
+/// ```
+#[macro_export]
+macro_rules! filters {
+    ($(#[$doc:meta])* $name:ident {
+        $($parameter:literal: $kind:ident $(($words:expr))?, $description:literal;)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $name;
+
+        impl $crate::http::pagination::Filters for $name {
+            const PARAMETERS: &'static [$crate::http::pagination::Parameter] = &[$(
+                $crate::http::pagination::Parameter {
+                    name: $parameter,
+                    kind: $crate::http::pagination::ParameterKind::$kind $(($words))?,
+                    description: $description,
+                },
+            )+];
+        }
+    };
+}
+
+/// The query of a request, and how to link to another part of the same list.
+/// `F` names the parameters besides `limit` and `offset`.
+#[derive(Debug)]
+pub struct Listing<F: Filters = NoFilters> {
+    query: Query,
+    filters: PhantomData<fn() -> F>,
+}
+
+impl<F: Filters> Listing<F> {
     /// A query parameter; the last one when it is given several times.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<&str> {
-        let last = self.query.iter().rev().find(|(given, _)| given == name);
-        last.map(|(_, value)| value.as_str())
+        debug_assert!(
+            F::PARAMETERS.iter().any(|parameter| parameter.name == name),
+            "name the query parameter `{name}` with filters!, see docs/adding-an-endpoint.md",
+        );
+        self.query.param(name)
     }
 
     /// The page that was asked for.
     #[must_use]
     pub fn page(&self) -> Page {
-        Page::from_texts(self.param("limit"), self.param("offset"))
+        self.query.page()
     }
 
     /// A link to the same list with some parameters set or, with `None`, removed.
     /// All others are kept, sorted by name.
     #[must_use]
     pub fn link(&self, changes: &[(&str, Option<String>)]) -> String {
+        self.query.link(changes)
+    }
+
+    /// The list answer for a page of results.
+    #[must_use]
+    pub fn envelope<T>(&self, paged: Paged<T>) -> Envelope<T> {
+        self.query.envelope(paged)
+    }
+}
+
+impl<S: Sync, F: Filters> FromRequestParts<S> for Listing<F> {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self { query: Query::of(parts), filters: PhantomData })
+    }
+}
+
+/// The query of a request and the address that it belongs to.
+#[derive(Debug)]
+pub(super) struct Query {
+    base: String,
+    pairs: Vec<(String, String)>,
+}
+
+impl Query {
+    /// The query as the client sent it.
+    pub(super) fn of(parts: &Parts) -> Self {
+        let requested = parts.extensions.get::<RequestedUri>().map(|uri| &uri.0);
+        let uri = requested.unwrap_or(&parts.uri);
+        let origin = parts.extensions.get::<Origin>().map(|origin| origin.0.as_str());
+        Self::new(origin.unwrap_or_default(), uri.path(), uri.query().unwrap_or_default())
+    }
+
+    fn new(origin: &str, path: &str, query: &str) -> Self {
+        let owned = |text: Cow<'_, str>| text.into_owned();
+        let pairs = form_urlencoded::parse(query.as_bytes());
+        Self {
+            base: format!("{origin}{path}"),
+            pairs: pairs.map(|(name, value)| (owned(name), owned(value))).collect(),
+        }
+    }
+
+    /// A parameter; the last one when it is given several times.
+    pub(super) fn param(&self, name: &str) -> Option<&str> {
+        let last = self.pairs.iter().rev().find(|(given, _)| given == name);
+        last.map(|(_, value)| value.as_str())
+    }
+
+    fn page(&self) -> Page {
+        Page::from_texts(self.param("limit"), self.param("offset"))
+    }
+
+    fn link(&self, changes: &[(&str, Option<String>)]) -> String {
         let changed = |name: &str| changes.iter().any(|(other, _)| *other == name);
         let mut pairs: Vec<(&str, &str)> = self
-            .query
+            .pairs
             .iter()
             .filter(|(name, _)| !changed(name))
             .map(|(name, value)| (name.as_str(), value.as_str()))
@@ -57,9 +180,7 @@ impl Listing {
         if query.is_empty() { self.base.clone() } else { format!("{}?{query}", self.base) }
     }
 
-    /// The list answer for a page of results.
-    #[must_use]
-    pub fn envelope<T>(&self, paged: Paged<T>) -> Envelope<T> {
+    fn envelope<T>(&self, paged: Paged<T>) -> Envelope<T> {
         let Page { limit, offset } = self.page();
         let to = |offset: u64| {
             let offset = (offset > 0).then(|| offset.to_string());
@@ -75,24 +196,13 @@ impl Listing {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Listing {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
-        let requested = parts.extensions.get::<RequestedUri>().map(|uri| &uri.0);
-        let uri = requested.unwrap_or(&parts.uri);
-        let origin = parts.extensions.get::<Origin>().map(|origin| origin.0.as_str());
-        Ok(Self::new(origin.unwrap_or_default(), uri.path(), uri.query().unwrap_or_default()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Listing;
+    use super::Query;
     use weir_model::pagination::Paged;
 
     fn links(query: &str, count: u64) -> (Option<String>, Option<String>) {
-        let envelope = Listing::new("http://h", "/api/x/", query)
+        let envelope = Query::new("http://h", "/api/x/", query)
             .envelope(Paged { count, results: Vec::<u8>::new() });
         (envelope.next, envelope.previous)
     }

@@ -41,6 +41,18 @@ pub(super) fn record_line(record: &RecordSeen) -> String {
     line.trim_end().to_owned()
 }
 
+/// A line about a record that was set aside.
+fn set_aside_line(record: &RecordSeen) -> String {
+    let (received, reason) = match &record.content {
+        Ok(content) => (time(Some(content.received_at)), "`weir log replay` can bring it back"),
+        Err(why) => (time(None), why.as_str()),
+    };
+    format!(
+        "  offset {}, project {}, {} events from number {}, received {received}: {reason}",
+        record.offset.0, record.project.0, record.events, record.first_arrival
+    )
+}
+
 /// A record as an object.
 pub(super) fn record_json(record: &RecordSeen) -> Value {
     let content = record.content.as_ref().ok();
@@ -123,7 +135,14 @@ fn write_text(
         writeln!(text, "\nquarantine")?;
     }
     for file in &found.quarantine {
-        writeln!(text, "{}  {} bytes", file.path.display(), file.bytes)?;
+        let (place, at) = (file.path.display(), time(file.at));
+        writeln!(text, "{place}  {} bytes, set aside {at}", file.bytes)?;
+        if file.records.is_empty() {
+            writeln!(text, "  no header of a record can be read")?;
+        }
+        for record in &file.records {
+            writeln!(text, "{}", set_aside_line(record))?;
+        }
     }
     match progress {
         Progress::Known(_) => write_waiting(text, found),
@@ -174,6 +193,9 @@ pub(super) fn json(
         "quarantine": found.quarantine.iter().map(|file| json!({
             "path": file.path,
             "bytes": file.bytes,
+            "offset": file.offset.map(|offset| offset.0),
+            "set_aside_at": file.at,
+            "records": file.records.iter().map(record_json).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "partitions": known.then(|| found.waiting.iter().map(waiting_json).collect::<Vec<_>>()),
         "waiting": known.then(|| json!({"events": events(found), "bytes": bytes(found)})),

@@ -7,17 +7,17 @@ use crate::config::Config;
 
 /// How the cookies of one answer are written, and what they are good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Manner {
-    pub(super) cookies: Cookies,
+pub(crate) struct Manner {
+    pub(crate) cookies: Cookies,
     /// Whether a session can be opened.
-    pub(super) keeps_sessions: bool,
+    pub(crate) keeps_sessions: bool,
 }
 
 /// Secure cookies, apart from http on this machine: there browsers would not all
 /// keep them. Without a public URL the request must say that it is there:
 /// behind a proxy the same cookie would go through networks in the clear. A
 /// session is opened only where its cookie can be one of the two.
-pub(super) fn of(config: &Config, origin: &str, headers: &HeaderMap) -> Manner {
+pub(crate) fn of(config: &Config, origin: &str, headers: &HeaderMap) -> Manner {
     let plain = match config.public_url.authority() {
         Some(authority) => !config.public_url.is_https() && is_this_machine(authority),
         None => {
@@ -42,7 +42,7 @@ fn says_tls(headers: &HeaderMap) -> bool {
 }
 
 /// Whether an authority, with or without port, names this machine.
-pub(super) fn is_this_machine(authority: &str) -> bool {
+pub(crate) fn is_this_machine(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
@@ -52,7 +52,7 @@ pub(super) fn is_this_machine(authority: &str) -> bool {
 }
 
 /// The value of the first cookie of this name.
-pub(super) fn read<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(crate) fn read<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(';')).find_map(|cookie| {
         let (found, value) = cookie.trim().split_once('=')?;

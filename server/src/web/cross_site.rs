@@ -8,7 +8,7 @@ use super::cookies::is_this_machine;
 use crate::config::Config;
 
 /// Whether a request may pass: a read, or a change asked for by our own page.
-pub(super) fn may_pass(config: &Config, method: &Method, headers: &HeaderMap) -> bool {
+pub(crate) fn may_pass(config: &Config, method: &Method, headers: &HeaderMap) -> bool {
     if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return true;
     }

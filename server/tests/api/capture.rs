@@ -13,7 +13,7 @@ const PATHS: [&str; 7] =
     ["/capture", "/batch", "/e", "/i/v0/e", "/track", "/engage", "/i/v0/ai/batch"];
 const FORM: &str = "application/x-www-form-urlencoded";
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -85,9 +85,13 @@ async fn a_body_travels_in_many_ways() {
             .to_string()
             .into_bytes()
     };
-    // lz-string of `{"event":"lz64", …}` cannot be packed here; the ingest crate
-    // has its cases.
-    let ways: [(&str, &str, &str, &str, Vec<u8>); 9] = [
+    // The very old browser library.
+    let lz64 = |name: &str| lz_str::compress_to_base64(std::str::from_utf8(&body(name)).unwrap());
+    let lz64_form = |data: String| {
+        let fields = [("data", data), ("compression", "lz64".to_owned())];
+        form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
+    };
+    let ways: [(&str, &str, &str, &str, Vec<u8>); 12] = [
         ("plain", "/batch/", "application/json", "", body("plain")),
         ("no type", "/batch/", "", "", body("no type")),
         ("text", "/e/", "text/plain;charset=UTF-8", "", body("text")),
@@ -103,6 +107,21 @@ async fn a_body_travels_in_many_ways() {
         ("go", "/batch/?compression=gzip", "application/json", "gzip", gzip(&body("go"))),
         ("form", "/e/?compression=base64", FORM, "", form(base64(&body("form"))).into_bytes()),
         ("bare form", "/e/", FORM, "", form(base64(&body("bare form"))).into_bytes()),
+        (
+            "lz64",
+            "/e/?compression=lz64&_=1780308303000",
+            "text/plain",
+            "",
+            lz64("lz64").into_bytes(),
+        ),
+        ("lz64 form", "/e/", FORM, "", lz64_form(lz64("lz64 form")).into_bytes()),
+        (
+            "lz64 form, hinted",
+            "/e/?compression=lz64",
+            FORM,
+            "",
+            form(lz64("lz64 form, hinted")).into_bytes(),
+        ),
     ];
     let mut names = Vec::new();
     for (name, path, content_type, encoding, body) in ways {

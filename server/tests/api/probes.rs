@@ -23,6 +23,25 @@ async fn probes_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_learns_what_sort_of_instance_it_is() {
+    let app = TestApp::empty().await;
+    let asked = async |app: &TestApp| {
+        let answer = app.anonymous().get("/_preflight/").await;
+        assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")));
+        answer.json()
+    };
+    let empty = asked(&app).await;
+    assert_eq!((&empty["initiated"], &empty["can_create_org"]), (&json!(false), &json!(true)));
+    let app = app.set_up().await;
+    let ready = asked(&app).await;
+    assert_eq!((&ready["initiated"], &ready["can_create_org"]), (&json!(true), &json!(false)));
+    assert_eq!(
+        (&ready["cloud"], &ready["email_service_available"]),
+        (&json!(false), &json!(false))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn readiness_fails_before_the_service_stops() {
     let app = TestApp::with_owner().await;
     let nobody = app.anonymous();

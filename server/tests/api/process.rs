@@ -19,7 +19,20 @@ pub(crate) struct Output {
 }
 
 fn weir(data: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    weir_through(&[], data)
+}
+
+/// The program, started by another one, such as `nsenter` with its arguments.
+pub(crate) fn weir_through(launcher: &[String], data: &Path) -> Command {
+    let program = env!("CARGO_BIN_EXE_weir");
+    let mut command = match launcher {
+        [] => Command::new(program),
+        [first, arguments @ ..] => {
+            let mut command = Command::new(first);
+            command.args(arguments).arg(program);
+            command
+        }
+    };
     // Settings of the machine that runs the tests must not matter.
     command.env_clear().current_dir(data);
     command.args(["--listen", "127.0.0.1:0", "--metrics-listen", "off", "--data"]);
@@ -40,7 +53,10 @@ async fn run(mut command: Command, input: &str) -> Output {
 }
 
 pub(crate) async fn set_up(data: &Path, password: &str) -> Output {
-    let mut command = weir(data);
+    set_up_with(weir(data), password).await
+}
+
+pub(crate) async fn set_up_with(mut command: Command, password: &str) -> Output {
     command.args(["setup", "--email", "ada@mail.example", "--name", "Ada"]);
     command.args(["--organization", "Acme", "--project", "Shop", "--password-stdin", "--json"]);
     run(command, &format!("{password}\n")).await
@@ -50,13 +66,16 @@ pub(crate) async fn set_up(data: &Path, password: &str) -> Output {
 pub(crate) struct Serving {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     pub(crate) caller: Caller,
 }
 
 impl Serving {
     pub(crate) async fn start(data: &Path) -> Self {
-        let mut command = weir(data);
+        Self::start_with(weir(data)).await
+    }
+
+    pub(crate) async fn start_with(mut command: Command) -> Self {
         command.arg("serve").stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -71,8 +90,13 @@ impl Serving {
         next.unwrap().unwrap().unwrap_or_default()
     }
 
+    /// The process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id().unwrap()).unwrap();
+        let pid = i32::try_from(self.id()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
@@ -230,6 +254,29 @@ async fn an_instance_that_is_set_up_offers_no_link() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_operator_releases_a_domain() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = set_up(directory.path(), "plum-otter-violin-93").await;
+    let made: Value = serde_json::from_str(&made.out).unwrap();
+    let serving = Serving::start(directory.path()).await;
+    let caller = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
+    let path = "/api/organizations/@current/domains/";
+    let answer = caller.post(path, &json!({"domain": "acme.example"})).await;
+    assert_eq!(answer.status, 201, "{:?}", answer.body);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+    let release = async |name: &str| {
+        let mut command = weir(directory.path());
+        command.args(["domain", "release", name]);
+        run(command, "").await
+    };
+    let released = release("acme.example").await;
+    assert!(released.ok && released.out == "Released acme.example\n", "{}", released.err);
+    let again = release("acme.example").await;
+    assert!(!again.ok && again.err.contains("no organization claims"), "{}", again.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn settings_come_from_flags_environment_and_file() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
@@ -336,6 +383,19 @@ async fn the_log_is_inspected_and_applied_once_more_without_a_change() {
     assert_eq!((&records[4]["events"], &records[4]["historical"]), (&json!(10), &json!(true)));
     let shown = log(data, &["inspect", "--records"], "").await;
     assert!(shown.out.contains("historical") && shown.out.contains("Waiting: 0 events"));
+
+    // As a version would that cannot read the second record.
+    let bytes = std::fs::read(segment["path"].as_str().unwrap()).unwrap();
+    let place = |record: usize| usize::try_from(records[record]["offset"].as_u64().unwrap());
+    let (from, to) = (place(1).unwrap(), place(2).unwrap());
+    let quarantine = Path::new(seen["directory"].as_str().unwrap()).join("quarantine");
+    std::fs::create_dir(&quarantine).unwrap();
+    std::fs::write(quarantine.join(format!("{from:020}.bytes")), &bytes[from..to]).unwrap();
+    let kept = &inspected(data, &[]).await["quarantine"][0];
+    assert_eq!((&kept["offset"], &kept["records"]), (&json!(from), &json!([records[1]])));
+    let shown = log(data, &["inspect"], "").await;
+    assert!(shown.out.contains("10 events from number 11"), "{}", shown.out);
+    assert!(shown.out.contains("`weir log replay` can bring it back"), "{}", shown.out);
 
     let (end, second) = (&seen["end"], &records[1]["offset"]);
     for (arguments, input, told) in [

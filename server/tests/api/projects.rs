@@ -1,7 +1,26 @@
 //! `/api/projects/` and the same below an organization.
 
+mod change_organization;
+mod delete;
+mod tokens;
+
 use serde_json::json;
 use weir_testkit::TestApp;
+
+fn exports_of(app: &TestApp) -> String {
+    format!("/api/projects/{}/batch_exports/", app.project())
+}
+
+/// A body that makes a batch export.
+fn export() -> serde_json::Value {
+    let config = json!({
+        "bucket_name": "events", "region": "eu-west-1", "prefix": "weir/",
+        "aws_access_key_id": "id", "aws_secret_access_key": "secret",
+    });
+    json!({
+        "name": "Nightly", "interval": "day", "destination": {"type": "S3", "config": config},
+    })
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn flat_and_nested_show_the_same() {
@@ -79,6 +98,7 @@ async fn every_setting_can_be_given_at_the_beginning() {
         "timezone": "Europe/Berlin",
         "app_urls": ["https://blog.example"],
         "anonymize_ips": "yes",
+        "person_processing_opt_out": true,
         "person_display_name_properties": ["email", "name"],
         "week_start_day": 1,
         "product_description": "Words.",

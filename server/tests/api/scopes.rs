@@ -13,6 +13,7 @@ fn path_of(app: &TestApp, pattern: &str) -> String {
         .replace("{user_id}", "@me")
         .replace("{person_id}", "00000000-0000-0000-0000-000000000000")
         .replace("{id}", "@current")
+        .replace("/sessions/", "/sessions/?distinct_id=ada")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,8 +56,9 @@ async fn a_read_scope_reads_and_a_write_scope_does_both() {
         }
         let path = path_of(&app, route.path);
         if route.method == Method::GET {
-            // There is no person yet.
-            let expected = if route.path.contains("{person_id}") { 404 } else { 200 };
+            // There is no person yet, nor anything else that has to be made first.
+            let is_missing = route.path.contains("{person_id}") || path.contains('{');
+            let expected = if is_missing { 404 } else { 200 };
             for caller in [&reader, &writer, &all] {
                 assert_eq!(caller.get(&path).await.status, expected, "{path}");
             }
@@ -69,8 +71,8 @@ async fn a_read_scope_reads_and_a_write_scope_does_both() {
                     .send()
             };
             assert_eq!(call(&reader).await.status, 403, "{path}");
-            // The scope suffices: the next check is that of the body.
-            if route.method != Method::DELETE {
+            // The scope suffices: the next check is that of the body, where one is read.
+            if (route.describe)().body.is_some() {
                 assert_eq!(call(&writer).await.status, 415, "{path}");
                 assert_eq!(call(&all).await.status, 415, "{path}");
             }

@@ -79,6 +79,19 @@ async fn what_a_key_cannot_change_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_deletes_nobody() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    let detail = "This action does not support Personal API Key access";
+    for id in ["@me", "%40me", &app.owner().id().to_string(), "x"] {
+        let answer = caller.delete(&format!("/api/users/{id}/")).await;
+        answer.assert_error(403, "authentication_error", "permission_denied", detail);
+    }
+    assert_eq!(app.anonymous().delete("/api/users/@me/").await.status, 401);
+    assert_eq!(caller.get("/api/users/@me/").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn change_me() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["*"]).await;

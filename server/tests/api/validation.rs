@@ -103,6 +103,11 @@ async fn texts_are_trimmed_numbers_taken_and_unknown_keys_ignored() {
     let answer = form.body("name=Delta+%26+Co&enforce_2fa=on").send().await;
     assert_eq!((answer.status, &answer.json()["name"]), (201, &json!("Delta & Co")));
     assert_eq!(answer.json()["enforce_2fa"], true);
+    let parts = "--x\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\nEcho\r\n--x--\r\n";
+    let call = caller.call(Method::POST, "/api/organizations/");
+    let form = call.header("content-type", "multipart/form-data; boundary=x");
+    let answer = form.body(parts).send().await;
+    assert_eq!((answer.status, &answer.json()["name"]), (201, &json!("Echo")));
     // No bytes are no fields, whatever the type.
     let call = caller.call(Method::POST, "/api/organizations/");
     let answer = call.header("content-type", "text/plain").send().await;
@@ -162,6 +167,7 @@ async fn fields_of_projects() {
     let mut body = json!({
         "week_start_day": 2,
         "person_display_name_properties": "x",
+        "person_processing_opt_out": "x",
         "anonymize_ips": "x",
         "app_urls": vec!["x"; 101],
         "timezone": "Mars/Phobos",
@@ -174,6 +180,7 @@ async fn fields_of_projects() {
         "timezone",
         "app_urls",
         "anonymize_ips",
+        "person_processing_opt_out",
         "person_display_name_properties",
         "week_start_day",
     ] {

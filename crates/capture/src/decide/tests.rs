@@ -17,6 +17,7 @@ pub(crate) fn context() -> Context {
         project: 1,
         client_address: None,
         engage: false,
+        person_processing_opt_out: false,
     }
 }
 
@@ -103,6 +104,36 @@ fn what_is_dropped() {
         let event = dropped(raw);
         assert_eq!(event.reason, reason, "{raw}");
         assert_eq!(event.sample, raw);
+    }
+}
+
+#[test]
+fn a_project_without_persons_switches_them_off_for_every_event() {
+    let off = Context { person_processing_opt_out: true, ..context() };
+    for (sent, stored) in [
+        (r"{}", r#"{"$process_person_profile":false}"#),
+        (r#"{"a":1}"#, r#"{"a":1,"$process_person_profile":false}"#),
+        (r#"{"$process_person_profile":true,"a":1}"#, r#"{"a":1,"$process_person_profile":false}"#),
+        (r#"{"$process_person_profile":0,"a":1}"#, r#"{"a":1,"$process_person_profile":false}"#),
+        (
+            r#"{"$process_person_profile":false,"a":1}"#,
+            r#"{"$process_person_profile":false,"a":1}"#,
+        ),
+    ] {
+        let raw = format!(
+            r#"{{"event":"a","distinct_id":"d","timestamp":"2026-06-01T09:00:00Z","properties":{sent}}}"#
+        );
+        let event = accepted_in(&raw, &off);
+        assert_eq!(event.properties, stored, "{sent}");
+        // A retry after the setting was changed is the same event.
+        assert_eq!(event.uuid, accepted(&raw).uuid, "{sent}");
+    }
+    for name in ["$identify", "$create_alias", "$merge_dangerously", "$groupidentify"] {
+        let raw = format!(r#"{{"event":"{name}","distinct_id":"d"}}"#);
+        let Decision::Drop(event) = decided(&raw, &off) else {
+            unreachable!("{name} was accepted")
+        };
+        assert_eq!(event.reason, DropReason::ProfileSwitchedOff, "{name}");
     }
 }
 

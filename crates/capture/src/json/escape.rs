@@ -1,4 +1,4 @@
-//! The inside of JSON strings: reading, repairing and writing escapes.
+//! The inside of JSON strings: reading and repairing escapes.
 
 use std::borrow::Cow;
 
@@ -37,23 +37,6 @@ pub fn repair(json: &str) -> String {
         }
     }
     text
-}
-
-/// Appends `text` as a JSON string.
-pub fn push_string(out: &mut String, text: &str) {
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
 }
 
 /// One escape sequence; both halves of a surrogate pair count as one.

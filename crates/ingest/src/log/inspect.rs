@@ -7,14 +7,16 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use weir_model::{ProjectId, Timestamp};
-use weir_store::events::{Position, historical_partition, live_partition};
+use weir_store::events::{Position, partition};
 
+use super::aside::{Aside, Kept};
 use super::frame::Header;
 use super::recovery::walk;
 use super::segment::Segment;
-use super::{LogError, Offset};
+use super::{LogError, Offset, aside};
 use crate::batch::Batch;
 
 /// What a log holds.
@@ -86,13 +88,20 @@ impl Fault {
     }
 }
 
-/// A file in `quarantine`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// A file in `quarantine`: a record that could not be read, or a damaged stretch.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetAside {
-    /// The file; its name is the offset that it is from.
+    /// The file.
     pub path: PathBuf,
     /// Its bytes.
     pub bytes: u64,
+    /// The place in the log that it is from; `None`: not a copy from the log.
+    pub offset: Option<Offset>,
+    /// When it was set aside.
+    pub at: Option<Timestamp>,
+    /// The records of which at least the header can be read. Where the content
+    /// can be read too, a replay brings it back.
+    pub records: Vec<RecordSeen>,
 }
 
 /// How much a partition has still to apply.
@@ -183,7 +192,8 @@ pub fn inspect(
     for waiting in &mut found.waiting {
         waiting.bytes = end.saturating_sub(waiting.position.offset);
     }
-    found.quarantine = quarantine(&directory.join("quarantine"))?;
+    found.quarantine =
+        aside::list(directory)?.into_iter().map(set_aside).collect::<Result<_, _>>()?;
     Ok(found)
 }
 
@@ -254,11 +264,11 @@ impl Waiting {
         if header.offset + header.span() <= self.position.offset {
             return;
         }
-        let way = if batch.historical { historical_partition } else { live_partition };
         let project = ProjectId(header.project);
         for (index, event) in (0..).zip(&batch.accepted) {
             let place = Position { offset: header.offset, index };
-            if place >= self.position && way(project, &event.distinct_id) == self.partition {
+            let own = partition(project, &event.distinct_id, batch.historical);
+            if place >= self.position && own == self.partition {
                 self.events += 1;
             }
         }
@@ -292,22 +302,25 @@ fn record<E: ToString>(header: &Header, payload: &[u8], batch: Result<&Batch, E>
     }
 }
 
-/// The copies in this directory, which need not exist.
-fn quarantine(directory: &Path) -> Result<Vec<SetAside>, LogError> {
-    let failed = |source| LogError::Io { action: "list", path: directory.to_owned(), source };
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(error)),
+/// A copy. One that was removed meanwhile has nothing in it.
+fn set_aside(file: Aside) -> Result<SetAside, LogError> {
+    let kept = match file.read() {
+        Ok(kept) => kept,
+        Err(LogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
     };
-    let mut files = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(failed)?;
-        let bytes = entry.metadata().map_err(failed)?.len();
-        files.push(SetAside { path: entry.path(), bytes });
-    }
-    files.sort();
-    Ok(files)
+    let seen = |Kept { header, payload }: &Kept| match payload {
+        Some(payload) => record(header, payload, Batch::decode(payload).as_ref()),
+        None => record(header, &[], Err("its payload is damaged")),
+    };
+    let at = file.meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    Ok(SetAside {
+        bytes: file.meta.len(),
+        offset: file.offset.map(Offset),
+        at: at.and_then(|at| i64::try_from(at.as_micros()).ok()).map(Timestamp::from_micros),
+        records: kept.iter().map(seen).collect(),
+        path: file.path,
+    })
 }
 
 #[cfg(test)]

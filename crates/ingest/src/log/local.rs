@@ -1,6 +1,8 @@
 //! The log in segment files on this machine.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,10 +17,10 @@ use weir_store::events::Position;
 
 use super::cache::Cache;
 use super::frame::{ALIGN, HEADER, Header};
-use super::recovery::{Recovery, cut_tail, quarantine, scan};
+use super::recovery::{Recovery, cut_tail, scan};
 use super::segment::Segment;
 use super::writer::{Pending, Writer};
-use super::{AppendError, Appended, IngestLog, LogError, Offset, Record};
+use super::{AppendError, Appended, IngestLog, LogError, Offset, Record, aside};
 use crate::batch::{Batch, Sealed};
 
 /// Unit of the semaphore that bounds what waits for the writer.
@@ -41,6 +43,8 @@ pub struct LogSettings {
     pub keep_bytes: u64,
     /// How long applied records are kept.
     pub keep_for: Duration,
+    /// How what was written becomes durable. Tests put a slow or a failing disk here.
+    pub sync: fn(&File) -> io::Result<()>,
 }
 
 impl Default for LogSettings {
@@ -53,6 +57,7 @@ impl Default for LogSettings {
             behind: 32 << 20,
             keep_bytes: 2 << 30,
             keep_for: Duration::from_secs(24 * 3600),
+            sync: File::sync_data,
         }
     }
 }
@@ -95,7 +100,7 @@ impl Record {
 
     /// Decodes it at once: every consumer will ask for it. What cannot be
     /// decoded is told to whoever asks.
-    fn from_disk(header: &Header, payload: Bytes) -> Self {
+    pub(super) fn from_disk(header: &Header, payload: Bytes) -> Self {
         let batch = Batch::decode(&payload).ok().map(Arc::new);
         Self::new(header, payload, batch)
     }
@@ -107,6 +112,7 @@ impl Record {
             project: ProjectId(header.project),
             first_arrival: header.first_arrival,
             count: header.count,
+            header: *header,
             memory: payload.len() + batch.as_ref().map_or(0, |batch| batch.memory()),
             payload,
             batch: batch.map_or_else(OnceLock::new, OnceLock::from),
@@ -233,6 +239,7 @@ impl LocalLog {
         let writer = Writer {
             directory: PathBuf::from(directory),
             segment_size: settings.segment_size,
+            sync: settings.sync,
             shared: Arc::clone(&shared),
             poisoned: Arc::clone(&poisoned),
             end: end.clone(),
@@ -442,7 +449,9 @@ impl IngestLog for LocalLog {
     }
 
     fn set_aside(&self, record: &Record) -> Result<(), LogError> {
-        quarantine(&self.directory, record.offset.0, &record.payload)
+        let mut bytes = Vec::with_capacity(HEADER + record.payload.len() + ALIGN as usize);
+        record.header.write(&record.payload, &mut bytes);
+        aside::keep(&self.directory, record.offset.0, &bytes)
     }
 
     fn end(&self) -> watch::Receiver<Offset> {

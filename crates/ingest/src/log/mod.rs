@@ -7,6 +7,7 @@
 //! What belongs here: bytes, offsets, segments, recovery. What does not: what
 //! an event means.
 
+mod aside;
 mod cache;
 mod frame;
 mod inspect;
@@ -25,6 +26,7 @@ use weir_model::ProjectId;
 
 use crate::batch::{Batch, BatchError, Sealed};
 
+pub(crate) use aside::{Intact, list as list_aside};
 pub use inspect::{
     Broken, Content, Fault, Inspection, RecordSeen, SegmentSeen, SetAside, Waiting, inspect,
 };
@@ -84,6 +86,8 @@ pub struct Record {
     pub first_arrival: u64,
     /// How many events it carries.
     pub count: u32,
+    /// As it stands on disk.
+    header: frame::Header,
     payload: Bytes,
     memory: usize,
     batch: OnceLock<Arc<Batch>>,
@@ -133,7 +137,8 @@ pub trait IngestLog: Send + Sync {
     /// The end of what is on stable storage, and every change of it.
     fn end(&self) -> watch::Receiver<Offset>;
 
-    /// Keeps a copy of a record that this program cannot read, for one that can.
+    /// Keeps a copy of a record that this program cannot read, for one that can:
+    /// also when the log no longer has it.
     ///
     /// # Errors
     /// When it cannot be written.

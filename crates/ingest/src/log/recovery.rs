@@ -10,9 +10,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::LogError;
 use super::frame::{ALIGN, HEADER, Header};
-use super::segment::{Segment, sync_directory};
+use super::segment::Segment;
+use super::{LogError, aside};
 
 /// What opening found and did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -113,7 +113,7 @@ fn report(
 ) -> Result<(), LogError> {
     let offset = segment.base + place.start as u64;
     let length = place.len() as u64;
-    quarantine(directory, offset, bytes.get(place).unwrap_or_default())?;
+    aside::keep(directory, offset, bytes.get(place).unwrap_or_default())?;
     recovery.damaged.push((offset, length));
     let path = segment.path.display();
     if offset < synced {
@@ -166,14 +166,4 @@ fn written(bytes: &[u8]) -> usize {
         end -= step.len();
     }
     0
-}
-
-/// Keeps a copy of what cannot be read.
-pub(super) fn quarantine(directory: &Path, offset: u64, bytes: &[u8]) -> Result<(), LogError> {
-    let place = directory.join("quarantine");
-    let path = place.join(format!("{offset:020}.bytes"));
-    std::fs::create_dir_all(&place)
-        .and_then(|()| std::fs::write(&path, bytes))
-        .map_err(|source| LogError::Io { action: "write", path, source })?;
-    sync_directory(&place)
 }

@@ -3,6 +3,7 @@
 //! poisons the log.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub(super) struct Pending {
 pub(super) struct Writer {
     pub(super) directory: PathBuf,
     pub(super) segment_size: u64,
+    pub(super) sync: fn(&File) -> std::io::Result<()>,
     pub(super) shared: Arc<Shared>,
     pub(super) poisoned: Arc<AtomicBool>,
     pub(super) end: watch::Sender<Offset>,
@@ -105,7 +107,7 @@ impl Writer {
             .active
             .file
             .write_all_at(buffer, start - self.active.base)
-            .and_then(|()| self.active.file.sync_data());
+            .and_then(|()| (self.sync)(&self.active.file));
         if let Err(error) = written {
             return self.poison(&error, group);
         }

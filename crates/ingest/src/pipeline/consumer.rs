@@ -1,6 +1,5 @@
 //! The loop of one partition.
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::{RwLock, watch};
 use tokio::time::Instant;
 use weir_model::outcomes::{DropReason, Warning};
-use weir_model::{ProjectId, Timestamp};
+use weir_model::{ProjectId, Timestamp, panics};
 use weir_store::events::{self, Apply, LIVE_PARTITIONS, Position, ProjectWrite, WarningCount};
 use weir_store::warnings::{Skipped, sample_key};
 use weir_store::{Error, Store, live};
@@ -282,7 +281,7 @@ impl Consumer {
             self.let_others_first(target).await;
             // A defect that one event brings to light must not stop the others.
             let step = AssertUnwindSafe(self.step(target)).catch_unwind().await;
-            match step.unwrap_or_else(|panic| Err(Failure::Panicked(message(&*panic)))) {
+            match step.unwrap_or_else(|panic| Err(Failure::Panicked(panics::message(&*panic)))) {
                 Ok(()) => wait = FIRST_WAIT,
                 Err(Failure::Store(Error::Stopped)) => return,
                 Err(failure) => {
@@ -487,14 +486,6 @@ impl Consumer {
             }
         }
     }
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

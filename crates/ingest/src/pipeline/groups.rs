@@ -14,7 +14,8 @@ use weir_store::{Error, Store};
 
 use super::facts::Facts;
 use super::people::Cause;
-use super::updates::{self, Properties};
+use super::properties::{Properties, member_size, members};
+use super::updates;
 use weir_capture::json::{self, Cursor, Limits};
 
 /// Characters of a type and of a key (ingestion 2.7).
@@ -123,7 +124,7 @@ impl Groups {
     fn put(&mut self, found: Stored) {
         let Stored { group, version } = found;
         let held = Group {
-            properties: updates::read(&group.properties),
+            properties: Properties::read(&group.properties),
             created_at: group.created_at.micros(),
             stored: Some(version),
             is_changed: false,
@@ -140,7 +141,7 @@ impl Groups {
     ) -> Option<Warning> {
         let Some(index) = self.index(&group.kind) else { return Some(Warning::TooManyGroupTypes) };
         let held = self.groups.entry((index, group.key.clone())).or_insert_with(|| Group {
-            properties: Properties::new(),
+            properties: Properties::default(),
             created_at: cause.timestamp,
             stored: None,
             is_changed: true,
@@ -149,20 +150,15 @@ impl Groups {
             held.created_at = cause.timestamp;
             held.is_changed = true;
         }
-        let members = updates::members(set);
-        let size = |name: &str, value: &str| name.len() + value.len() + 4;
-        let replaced = members
-            .keys()
-            .filter_map(|name| held.properties.get(name.as_ref()).map(|value| size(name, value)));
-        let kept = updates::size(&held.properties) - replaced.sum::<usize>();
-        let added: usize = members.iter().map(|(name, value)| size(name, value)).sum();
-        if kept + added > updates::LIMIT {
+        let members = members(set);
+        let replaced: usize = members.keys().map(|name| held.properties.size_of(name)).sum();
+        let added: usize = members.iter().map(|(name, value)| member_size(name, value)).sum();
+        if held.properties.size() - replaced + added > updates::LIMIT {
             return Some(Warning::GroupTooLarge);
         }
         for (name, value) in members {
-            let same = held.properties.get(name.as_ref()).is_some_and(|held| **held == *value);
-            if !same {
-                held.properties.insert(name.into_owned(), value.into());
+            if held.properties.get(&name) != Some(value) {
+                held.properties.insert(&name, value);
                 held.is_changed = true;
             }
         }
@@ -223,7 +219,7 @@ impl Groups {
             .map(|((index, key), group)| GroupWrite {
                 index,
                 key,
-                properties: updates::write(&group.properties),
+                properties: group.properties.write(),
                 created_at: group.created_at,
                 expected: group.stored,
                 version: group.stored.map_or(0, |version| version + 1),

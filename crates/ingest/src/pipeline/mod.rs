@@ -20,6 +20,7 @@ mod merge;
 mod names;
 mod people;
 mod process;
+mod properties;
 mod spikes;
 mod stretch;
 mod tally;

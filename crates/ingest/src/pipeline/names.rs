@@ -1,12 +1,14 @@
 //! Which names of events and properties are new.
 //!
 //! One table for all consumers. Names come from outside: how many are noted of
-//! a project is bounded.
+//! a project is bounded, and so is what is remembered of all projects.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 
 use parking_lot::Mutex;
+use quick_cache::Weighter;
+use quick_cache::unsync::Cache;
 use weir_model::definitions::{
     EventDefinition, NAMES_MAX, PropertyDefinition, PropertyKind, PropertyOwner,
 };
@@ -14,11 +16,16 @@ use weir_model::{ProjectId, Timestamp};
 use weir_store::{Error, Store, definitions};
 
 use super::facts::Facts;
-use super::updates::{self, Updates};
+use super::properties::members;
+use super::updates::Updates;
 use weir_capture::AcceptedEvent;
 
-/// Projects whose names are remembered.
-const PROJECTS: usize = 200;
+/// Projects whose names are remembered, about: the cache sizes its tables by it.
+const PROJECTS: usize = 1_000;
+/// Bytes of what is remembered; the projects that were used least go first.
+const BYTES: u64 = 64 << 20;
+/// What a project, and each name of it, takes beside the text.
+const OVERHEAD: u64 = 100;
 /// Shapes of events that are remembered of a project.
 const SHAPES: usize = 10_000;
 /// Bytes of a name; longer ones are not noted.
@@ -34,13 +41,52 @@ struct Known {
     properties: HashSet<(PropertyOwner, String)>,
     /// Events whose names are all known look like this.
     shapes: HashSet<u64>,
+    /// What it takes in memory, about.
+    bytes: u64,
+}
+
+impl Known {
+    /// Takes names over that are in the store.
+    fn extend(
+        &mut self,
+        events: impl IntoIterator<Item = EventDefinition>,
+        properties: impl IntoIterator<Item = (PropertyOwner, String)>,
+    ) {
+        let taken = |name: &str| name.len() as u64 + OVERHEAD;
+        for EventDefinition { name, last_at, .. } in events {
+            let bytes = taken(&name);
+            if self.events.insert(name, last_at.micros()).is_none() {
+                self.bytes += bytes;
+            }
+        }
+        for key in properties {
+            let bytes = taken(&key.1);
+            if self.properties.insert(key) {
+                self.bytes += bytes;
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl Weighter<ProjectId, Known> for Weight {
+    fn weight(&self, _project: &ProjectId, known: &Known) -> u64 {
+        known.bytes + OVERHEAD + (known.shapes.len() * size_of::<u64>()) as u64
+    }
 }
 
 /// The names of projects as they are in the store.
-#[derive(Default)]
 pub(super) struct NamesCache {
     hashing: RandomState,
-    projects: Mutex<HashMap<ProjectId, Known>>,
+    projects: Mutex<Cache<ProjectId, Known, Weight>>,
+}
+
+impl Default for NamesCache {
+    fn default() -> Self {
+        Self::within(BYTES)
+    }
 }
 
 /// What uses names.
@@ -61,6 +107,11 @@ pub(super) struct NewNames {
 }
 
 impl NamesCache {
+    fn within(bytes: u64) -> Self {
+        let projects = Mutex::new(Cache::with_weighter(PROJECTS, bytes, Weight));
+        Self { hashing: RandomState::new(), projects }
+    }
+
     /// How events are told apart by their names.
     pub(super) fn hashing(&self) -> &RandomState {
         &self.hashing
@@ -76,16 +127,13 @@ impl NamesCache {
         }
         let events = definitions::events(store, project).await?;
         let properties = definitions::properties(store, project).await?;
-        let known = Known {
-            events: events.into_iter().map(|seen| (seen.name, seen.last_at.micros())).collect(),
-            properties: properties.into_iter().map(|seen| (seen.owner, seen.name)).collect(),
-            shapes: HashSet::new(),
-        };
+        let mut known = Known::default();
+        known.extend(events, properties.into_iter().map(|seen| (seen.owner, seen.name)));
         let mut projects = self.projects.lock();
-        if projects.len() >= PROJECTS {
-            projects.clear();
+        // Another consumer may have been faster, and have added to it since.
+        if !projects.contains_key(&project) {
+            projects.insert(project, known);
         }
-        projects.entry(project).or_insert(known);
         Ok(())
     }
 
@@ -107,13 +155,13 @@ impl NamesCache {
         if known.shapes.contains(&shape) || new.shapes.contains(&shape) {
             return room;
         }
-        let of_group = updates::members(facts.group_set);
+        let of_group = members(facts.group_set);
         let mut owned = |owner, members: &mut dyn Iterator<Item = (&str, &str)>| {
             for (name, value) in members {
                 room &= new.note_property(known, owner, name, value, received_at);
             }
         };
-        let of_event = updates::members(Some(&event.properties));
+        let of_event = members(Some(&event.properties));
         let hidden = ["$set", "$set_once", "$unset", "$group_set"];
         let mut shown = of_event
             .iter()
@@ -135,7 +183,7 @@ impl NamesCache {
     /// The same for events that use the same names for the same kinds of values.
     fn shape(&self, named: &Named<'_>) -> u64 {
         let Named { event: _, facts, updates, added } = named;
-        let of_group = updates::members(facts.group_set);
+        let of_group = members(facts.group_set);
         let of_person: Vec<_> = updates.named().map(named_kind).collect();
         let of_group: Vec<_> =
             of_group.iter().map(|(name, value)| named_kind((name.as_ref(), *value))).collect();
@@ -147,11 +195,8 @@ impl NamesCache {
     pub(super) fn post(&self, project: ProjectId, new: NewNames) {
         let mut projects = self.projects.lock();
         // Pushed out meanwhile: a part of the names must not pass for all of them.
-        let Some(known) = projects.get_mut(&project) else { return };
-        known
-            .events
-            .extend(new.events.into_values().map(|seen| (seen.name, seen.last_at.micros())));
-        known.properties.extend(new.properties.into_keys());
+        let Some(mut known) = projects.get_mut(&project) else { return };
+        known.extend(new.events.into_values(), new.properties.into_keys());
         if known.shapes.len() >= SHAPES {
             known.shapes.clear();
         }
@@ -213,4 +258,47 @@ impl NewNames {
 
 fn named_kind<'a>((name, value): (&'a str, &str)) -> (&'a str, Option<PropertyKind>) {
     (name, PropertyKind::of(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_store::{Location, Settings};
+
+    use super::*;
+
+    fn named(name: &str) -> NewNames {
+        let at = Timestamp::EPOCH;
+        let seen = EventDefinition { name: name.to_owned(), first_at: at, last_at: at };
+        let mut new = NewNames::default();
+        new.events.insert(name.to_owned(), seen);
+        new
+    }
+
+    fn knows(cache: &NamesCache, project: ProjectId, name: &str) -> bool {
+        let projects = cache.projects.lock();
+        projects.get(&project).is_some_and(|known| known.events.contains_key(name))
+    }
+
+    #[tokio::test]
+    async fn projects_that_are_used_stay_and_memory_is_bounded() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let bytes = 20_000;
+        let cache = NamesCache::within(bytes);
+        let used = ProjectId(1);
+        cache.load(&store, used).await.unwrap();
+        cache.post(used, named("click"));
+        for other in 2..300 {
+            let other = ProjectId(other);
+            cache.load(&store, other).await.unwrap();
+            cache.post(other, named(&"x".repeat(300)));
+            assert!(knows(&cache, used, "click"), "forgotten at {other}");
+            let projects = cache.projects.lock();
+            // What was posted last counts with the next insertion.
+            assert!(projects.weight() <= bytes + 1_000, "{} at {other}", projects.weight());
+        }
+        assert!(cache.projects.lock().len() > 20, "not all of the others went at once");
+        // What a project has alone takes effect at once.
+        cache.post(used, named("buy"));
+        assert!(knows(&cache, used, "buy"));
+    }
 }

@@ -16,7 +16,8 @@ use weir_store::{Error, Store};
 
 use super::cache::PersonCache;
 use super::merge::{Merge, Refusal};
-use super::updates::{self, Applied, Properties, Updates};
+use super::properties::Properties;
+use super::updates::{self, Applied, Updates};
 
 /// Distinct ids that a person lists. Further ones lead to it all the same.
 const LISTED: usize = 10_000;
@@ -50,7 +51,7 @@ struct Held {
 impl Held {
     fn read(&mut self) -> &mut Properties {
         if let Some(text) = self.text.take() {
-            self.read = updates::read(&text);
+            self.read = Properties::read(&text);
         }
         &mut self.read
     }
@@ -60,7 +61,7 @@ impl Held {
     }
 
     fn into_text(self) -> String {
-        self.text.unwrap_or_else(|| updates::write(&self.read))
+        self.text.unwrap_or_else(|| self.read.write())
     }
 }
 
@@ -262,8 +263,8 @@ impl People {
     }
 
     fn create(&mut self, id: PersonId, distinct_id: &str, cause: &Cause<'_>) {
-        let creator = format!("\"{}\"", cause.uuid).into();
-        let read = Properties::from([("$creator_event_uuid".to_owned(), creator)]);
+        let mut read = Properties::default();
+        read.insert("$creator_event_uuid", &format!("\"{}\"", cause.uuid));
         let person = Person {
             distinct_ids: vec![distinct_id.to_owned()],
             properties: Held { text: None, read },
@@ -331,11 +332,8 @@ impl People {
         if let Some(place) = self.places.get_mut(&main)
             && let State::Person(person) = &mut place.state
         {
-            let mut united = gone.properties.into_read();
-            united.extend(person.properties.read().clone());
-            if updates::size(&united) <= updates::LIMIT {
-                person.properties = Held { text: None, read: united };
-            } else {
+            let gone_properties = gone.properties.into_read();
+            if !person.properties.read().complete(gone_properties, updates::LIMIT) {
                 warnings.push(Warning::PersonTooLarge);
             }
             person.distinct_ids.extend(gone.distinct_ids);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_model::outcomes::{DropReason, Warning};
-use weir_store::events::{Position, StoredEvent, historical_partition, live_partition};
-use weir_store::{Error, Store, events};
+use weir_store::events::{self, LIVE_PARTITIONS, Position, StoredEvent};
+use weir_store::{Error, Store};
 
 use super::tally::cut;
 use crate::batch::{Batch, BatchError};
@@ -142,12 +142,15 @@ impl Stretch {
             if done == 0 {
                 stretch.collect_dropped(partition, project, &batch);
             }
-            let way = if batch.historical { historical_partition } else { live_partition };
+            // Its events all go other ways: no need to look at each.
+            if batch.historical != (partition >= LIVE_PARTITIONS) {
+                to = Position::at(record.next.0);
+                continue;
+            }
             for index in done..u32::try_from(batch.accepted.len()).unwrap_or(u32::MAX) {
-                let arrival = record.first_arrival + u64::from(index);
-                let item = Item::new(Arc::clone(&batch), index as usize, arrival);
-                let Some(event) = item.event() else { break };
-                if way(project, &event.distinct_id) != partition {
+                let Some(event) = batch.accepted.get(index as usize) else { break };
+                let own = events::partition(project, &event.distinct_id, batch.historical);
+                if own != partition {
                     continue;
                 }
                 if events >= most || bytes >= BYTES {
@@ -155,6 +158,8 @@ impl Stretch {
                 }
                 events += 1;
                 bytes += event.properties.len();
+                let arrival = record.first_arrival + u64::from(index);
+                let item = Item::new(Arc::clone(&batch), index as usize, arrival);
                 stretch.parts.entry(project).or_default().items.push(item);
             }
             to = Position::at(record.next.0);
@@ -165,7 +170,7 @@ impl Stretch {
     /// Its events cannot be told apart: one partition of the project counts
     /// them.
     fn collect_unreadable(&mut self, partition: u16, record: &Record) {
-        if live_partition(record.project, "") == partition {
+        if events::partition(record.project, "", false) == partition {
             let part = self.parts.entry(record.project).or_default();
             #[expect(clippy::disallowed_methods, reason = "its own time cannot be read either")]
             let now = chrono::Utc::now().timestamp_micros();
@@ -183,9 +188,11 @@ impl Stretch {
         }
     }
 
-    /// Skipped events have no person: one partition of the project counts them.
+    /// Skipped events have no person: one partition of the project counts them,
+    /// of an import one of those that imports have for themselves.
     fn collect_dropped(&mut self, partition: u16, project: ProjectId, batch: &Batch) {
-        if batch.dropped.is_empty() || live_partition(project, "") != partition {
+        let own = events::partition(project, "", batch.historical);
+        if batch.dropped.is_empty() || own != partition {
             return;
         }
         let part = self.parts.entry(project).or_default();

@@ -1,9 +1,11 @@
 //! Stories of persons and groups, through the log into the store.
 
+mod order;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
 use weir_model::persons::PersonRef;
@@ -48,7 +50,7 @@ async fn tell(ingest: &Ingest, project: ProjectId, story: &[AcceptedEvent]) {
 
 async fn person(store: &Store, project: ProjectId, distinct_id: &str) -> Option<PersonRef> {
     let id = persons::first_id(project, distinct_id);
-    persons::resolve(store, project, [id]).await.unwrap().remove(&id)
+    persons::resolve(store, project, [id]).await.unwrap().remove(&id).map(Arc::unwrap_or_clone)
 }
 
 async fn everybody(store: &Store, project: ProjectId) -> Vec<PersonRef> {
@@ -70,75 +72,6 @@ fn sorted_ids(person: &PersonRef) -> Vec<String> {
 async fn codes(store: &Store, project: ProjectId) -> Vec<(String, u64)> {
     let counts = warnings::counts(store, project).await.unwrap();
     counts.into_iter().map(|counted| (counted.code, counted.count)).collect()
-}
-
-/// Somebody looks around, signs in and goes on, as a browser tells it.
-fn identify_story() -> Vec<AcceptedEvent> {
-    let anonymous = json!({"$process_person_profile": false, "$current_url": "https://a/"});
-    vec![
-        event("$pageview", "anon", 0, &anonymous),
-        event("$pageview", "anon", 1_000, &json!({"$set": {"seen": true}})),
-        event(
-            "$identify",
-            "ada",
-            2_000,
-            &json!({"$anon_distinct_id": "anon", "$set": {"plan": "pro"}, "$set_once": {"from": "ad"}}),
-        ),
-        event("buy", "ada", 3_000, &json!({"$process_person_profile": true, "$set": {"paid": 7}})),
-        event("buy", "anon", 4_000, &json!({"late": true})),
-    ]
-}
-
-fn told_in_order(order: Vec<usize>) -> impl Strategy<Value = Vec<usize>> {
-    Just(order).prop_shuffle()
-}
-
-/// Rule 11 of the specification's section 0, and 4.8.
-#[test]
-fn rule_11_an_identify_story_ends_the_same_in_any_order() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(16 << 20)
-        .build()
-        .unwrap();
-    let (place, store, ingest) = runtime.block_on(async {
-        let (place, store) = (tempfile::tempdir().unwrap(), store().await);
-        let ingest = start(place.path(), &store).await;
-        (place, store, ingest)
-    });
-    let next = std::cell::Cell::new(1);
-    let config = ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() };
-    proptest!(config, |(order in told_in_order(vec![0, 1, 2, 3, 4]), at_once in any::<bool>())| {
-        let project = ProjectId(next.replace(next.get() + 1));
-        let told = identify_story();
-        let story: Vec<AcceptedEvent> = order.iter().map(|index| told[*index].clone()).collect();
-        runtime.block_on(async {
-            if at_once {
-                append(&ingest, project, story).await;
-                ingest.applied().await;
-            } else {
-                tell(&ingest, project, &story).await;
-            }
-            let all = everybody(&store, project).await;
-            assert_eq!(all.len(), 1, "one person: {all:?}");
-            let ada = &all[0];
-            assert_eq!(sorted_ids(ada), ["ada", "anon"]);
-            assert!(ada.is_identified);
-            assert_eq!(ada.created_at.micros(), NOON + 1_000, "the first event with a profile");
-            let known = [
-                ("from".to_owned(), json!("ad")),
-                ("paid".to_owned(), json!(7)),
-                ("plan".to_owned(), json!("pro")),
-                ("seen".to_owned(), json!(true)),
-            ];
-            assert_eq!(properties(ada), BTreeMap::from(known));
-            for distinct_id in ["ada", "anon"] {
-                assert_eq!(person(&store, project, distinct_id).await.unwrap().id, ada.id);
-            }
-        });
-    });
-    runtime.block_on(ingest.close(Duration::from_secs(10)));
-    drop(place);
 }
 
 /// The rows of ingestion 4.4: what is known before, the event, who is left.

@@ -5,18 +5,16 @@
 //! which person it is.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Facts;
+use super::properties::{Properties, member_size, members};
 use crate::location::Located;
 use weir_capture::json::{self, Cursor, Limits};
 
 /// Bytes of a person's properties beyond which changes are not taken
 /// (ingestion 2.7).
 pub(super) const LIMIT: usize = 524_288;
-
-/// Names of properties and the text of their values.
-pub(super) type Properties = BTreeMap<String, Box<str>>;
 
 /// Properties that persons take over from events, each with the name under
 /// which the first value is kept. Sorted by name.
@@ -112,7 +110,7 @@ pub(super) fn lifted(name: &str) -> Option<usize> {
 pub(super) struct Updates<'a> {
     set: BTreeMap<Cow<'a, str>, &'a str>,
     set_once: BTreeMap<Cow<'a, str>, &'a str>,
-    unset: Vec<Cow<'a, str>>,
+    unset: BTreeSet<Cow<'a, str>>,
     /// Whether passing changes alone are not worth a write.
     is_ordinary: bool,
     is_silent: bool,
@@ -187,113 +185,71 @@ impl<'a> Updates<'a> {
         if !self.is_worth_a_write(properties) {
             return Applied::Nothing;
         }
-        if size(properties) + self.room() <= LIMIT {
-            self.write(properties);
-            return Applied::Changed;
-        }
-        // Replacing and removing may make it smaller all the same.
-        let mut after = properties.clone();
-        self.write(&mut after);
-        if size(&after) > LIMIT {
+        if self.size_after(properties) > LIMIT {
             return Applied::TooLarge;
         }
-        *properties = after;
+        self.write(properties);
         Applied::Changed
     }
 
     fn is_worth_a_write(&self, properties: &Properties) -> bool {
         let counts = |name: &str| !self.is_ordinary || PASSING.binary_search(&name).is_err();
         self.set_once.iter().any(|(name, value)| is_missing(properties, name, value))
-            || self.set.iter().any(|(name, value)| match properties.get(name.as_ref()) {
+            || self.set.iter().any(|(name, value)| match properties.get(name) {
                 None => true,
-                Some(present) => **present != **value && counts(name),
+                Some(present) => present != *value && counts(name),
             })
-            || self.unset.iter().any(|name| properties.contains_key(name.as_ref()))
+            || self.unset.iter().any(|name| properties.get(name).is_some())
     }
 
     fn write(&self, properties: &mut Properties) {
         for (name, value) in &self.set_once {
             if is_missing(properties, name, value) {
-                properties.insert(name.as_ref().to_owned(), (*value).into());
+                properties.insert(name, value);
             }
         }
         for (name, value) in &self.set {
-            properties.insert(name.as_ref().to_owned(), (*value).into());
+            properties.insert(name, value);
         }
         for name in &self.unset {
-            properties.remove(name.as_ref());
+            properties.remove(name);
         }
     }
 
-    /// Bytes that they can add at most.
-    fn room(&self) -> usize {
-        self.named().map(|(name, value)| member_size(name, value)).sum()
+    /// How large the properties would be. Looks at what changes only: there may
+    /// be thousands of others.
+    fn size_after(&self, properties: &Properties) -> usize {
+        let (mut added, mut replaced) = (0, 0);
+        let once = self.set_once.iter().filter(|(name, value)| {
+            !self.set.contains_key(*name) && is_missing(properties, name, value)
+        });
+        for (name, value) in once.chain(&self.set) {
+            if !self.unset.contains(name) {
+                added += member_size(name, value);
+                replaced += properties.size_of(name);
+            }
+        }
+        let removed: usize = self.unset.iter().map(|name| properties.size_of(name)).sum();
+        properties.size() + added - replaced - removed
     }
 }
 
 /// Also a `null` can be set once, by something that is none.
 fn is_missing(properties: &Properties, name: &str, value: &str) -> bool {
-    properties.get(name).is_none_or(|present| &**present == "null" && value != "null")
+    properties.get(name).is_none_or(|present| present == "null" && value != "null")
 }
 
 fn name_at(place: usize) -> &'static str {
     LIFTED.get(place).map_or("", |(name, _)| name)
 }
 
-fn member_size(name: &str, value: &str) -> usize {
-    name.len() + value.len() + 4
-}
-
-/// Bytes of the properties as text, about.
-pub(super) fn size(properties: &Properties) -> usize {
-    properties.iter().map(|(name, value)| member_size(name, value)).sum()
-}
-
-/// Reads the text of a JSON object; what is none has no members.
-pub(super) fn read(object: &str) -> Properties {
-    members(Some(object))
-        .into_iter()
-        .map(|(name, value)| (name.into_owned(), Box::from(value)))
-        .collect()
-}
-
-/// Writes a JSON object.
-pub(super) fn write(properties: &Properties) -> String {
-    let mut out = String::with_capacity(size(properties) + 2);
-    out.push('{');
-    for (name, value) in properties {
-        if out.len() > 1 {
-            out.push(',');
-        }
-        json::push_string(&mut out, name);
-        out.push(':');
-        out.push_str(value);
-    }
-    out.push('}');
-    out
-}
-
-/// The members of an object; the last of equal names counts.
-pub(super) fn members(raw: Option<&str>) -> BTreeMap<Cow<'_, str>, &str> {
-    let mut members = BTreeMap::new();
-    if let Some(raw) = raw.filter(|raw| raw.starts_with('{')) {
-        let walked = Cursor::new(raw, Limits::NONE).object(|key, cursor| {
-            members.insert(key.text(), cursor.value()?);
-            Ok(())
-        });
-        // Capture has parsed the text that it is part of.
-        debug_assert!(walked.is_ok(), "an object that is none");
-    }
-    members
-}
-
 /// `$unset` names properties in a list, or as the names of an object.
-fn names(raw: Option<&str>) -> Vec<Cow<'_, str>> {
-    let Some(raw) = raw else { return Vec::new() };
+fn names(raw: Option<&str>) -> BTreeSet<Cow<'_, str>> {
+    let Some(raw) = raw else { return BTreeSet::new() };
     if !raw.starts_with('[') {
         return members(Some(raw)).into_keys().collect();
     }
-    let mut names = Vec::new();
+    let mut names = BTreeSet::new();
     let walked = Cursor::new(raw, Limits::NONE).list(|cursor| {
         names.extend(json::string(cursor.value()?));
         Ok(())
@@ -309,10 +265,10 @@ mod tests {
     use super::*;
 
     fn apply(event: &str, before: &str, properties: &str) -> (String, Applied) {
-        let mut person = read(before);
+        let mut person = Properties::read(before);
         let facts = Facts::read(properties, &RandomState::new());
         let applied = Updates::of(event, &facts, &[]).apply(&mut person);
-        (write(&person), applied)
+        (person.write(), applied)
     }
 
     #[test]
@@ -395,5 +351,26 @@ mod tests {
         let before = format!(r#"{{"big":"{half}"}}"#);
         let same_size = format!(r#"{{"$set":{{"big":"{}"}}}}"#, "y".repeat(LIMIT / 2 + 100));
         assert_eq!(apply("$set", &before, &same_size).1, Applied::Changed);
+
+        // What is named in several ways counts as it comes out.
+        let full = format!(r#"{{"a":null,"big":"{}"}}"#, "x".repeat(LIMIT - 40));
+        for (event, applied) in [
+            (
+                r#"{"$set_once":{"a":"0123456789012345678901234567890123456789"}}"#,
+                Applied::TooLarge,
+            ),
+            (
+                r#"{"$set_once":{"a":"0123456789012345678901234567890123456789"},"$set":{"a":1}}"#,
+                Applied::Changed,
+            ),
+            (
+                r#"{"$set":{"a":"0123456789012345678901234567890123456789"},"$unset":["a"]}"#,
+                Applied::Changed,
+            ),
+            (r#"{"$set":{"b":"012345678901234567890123"},"$unset":["a","a"]}"#, Applied::Changed),
+            (r#"{"$set":{"b":"0123456789012345678901234"},"$unset":["a"]}"#, Applied::TooLarge),
+        ] {
+            assert_eq!(apply("$set", &full, event).1, applied, "{event}");
+        }
     }
 }

@@ -32,7 +32,7 @@ async fn make_project(store: &Store) {
         membership: MembershipId(Uuid::from_u128(1)),
         project: ProjectRow::new(PROJECT, id, "Shop".to_owned(), "phc_1".to_owned(), NOW),
     };
-    assert!(matches!(organizations::create(store, &new).await.unwrap(), Created::Yes));
+    assert!(matches!(organizations::create(store, &new, &[]).await.unwrap(), Created::Yes));
 }
 
 /// A request that says of somebody which number was the last.
@@ -83,7 +83,7 @@ async fn last_of_ada(store: &Store) -> (serde_json::Value, Vec<String>) {
     let id = persons::first_id(PROJECT, "ada");
     let ada = persons::resolve(store, PROJECT, [id]).await.unwrap().remove(&id).unwrap();
     let properties: serde_json::Value = serde_json::from_str(&ada.properties).unwrap();
-    (properties["last"].clone(), ada.distinct_ids)
+    (properties["last"].clone(), ada.distinct_ids.clone())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,6 +122,55 @@ async fn what_was_passed_over_is_applied_once_and_comes_last() {
     assert_eq!(uuids, lost.accepted.iter().map(|event| event.uuid).collect::<Vec<_>>());
     assert_eq!(last_of_ada(&store).await.0, 2, "late as it is, it is the last that was told");
     assert!(warnings::counts(&store, PROJECT).await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_log_no_longer_has_comes_back_from_the_copy() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    make_project(&store).await;
+    ingest(place.path(), &store, &[told(1)]).await;
+    let lost = told(2);
+    let damaged = told(3);
+    let mut offsets = Vec::new();
+    for batch in [&lost, &damaged] {
+        offsets.push(events::positions(&store).await.unwrap()[0].offset);
+        pass_over(place.path(), &store, batch.clone()).await;
+    }
+    // As a program does that cannot read the records: it sets them aside.
+    let positions = events::positions(&store).await.unwrap();
+    let arrivals = events::next_arrivals(&store).await.unwrap();
+    let (applied, settings) = (Applied::of(&positions), LogSettings::default());
+    let log = LocalLog::open(place.path(), settings, arrivals, applied, store.disk()).unwrap();
+    for offset in &offsets {
+        log.set_aside(&log.read(Offset(*offset), 1).unwrap()[0]).unwrap();
+    }
+    drop(log);
+    let copy = place.path().join("quarantine").join(format!("{:020}.bytes", offsets[1]));
+    let mut bytes = std::fs::read(&copy).unwrap();
+    bytes[100] ^= 0xFF;
+    std::fs::write(&copy, &bytes).unwrap();
+
+    // The log still has both: the copies are not looked at.
+    let whole = again(place.path(), &store, Offset(0)).await;
+    assert_eq!(whole, Replayed { stored: 2, appended: 4, ..Replayed::default() });
+
+    for entry in std::fs::read_dir(place.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "log") {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let found = again(place.path(), &store, Offset(0)).await;
+    assert_eq!(found, Replayed { appended: 2, damaged: 2, ..Replayed::default() });
+    ingest(place.path(), &store, &[]).await;
+    let uuids: Vec<_> = stored(&store).await.into_iter().map(|(uuid, _)| uuid).skip(2).collect();
+    assert_eq!(uuids, lost.accepted.iter().map(|event| event.uuid).collect::<Vec<_>>());
+    assert_eq!(last_of_ada(&store).await.0, 2);
+
+    let found = again(place.path(), &store, Offset(0)).await;
+    assert_eq!(found.appended, 0, "it is stored now");
+    let found = again(place.path(), &store, Offset(offsets[1])).await;
+    assert_eq!((found.stored, found.damaged), (2, 2), "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,7 @@ const LONGEST: usize = 320;
 /// The form in which addresses are unique and tries are counted: Unicode form
 /// NFKC, lower case, without blanks around it. Every spelling that a mail
 /// system would deliver to the same box by these rules has the same form.
-pub(super) fn normalise(address: &str) -> String {
+pub(crate) fn normalise(address: &str) -> String {
     let composed: String = address.trim().chars().take(LONGEST).nfkc().collect();
     composed.to_lowercase().trim().to_owned()
 }

@@ -4,12 +4,14 @@
 //! not: cookies and forms (the server), personal API keys (`keys`), what a
 //! person may do (`policy`).
 
-mod emails;
+pub(crate) mod emails;
 mod flash;
 mod passwords;
 mod sessions;
 mod setup;
 mod sign_in;
+mod sign_up;
+mod sso;
 mod throttle;
 
 #[cfg(test)]
@@ -26,6 +28,7 @@ use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 use crate::Core;
 
 pub use passwords::HashParameters;
+pub use sign_up::Shown;
 
 /// Set-up, sign-in, sessions.
 #[derive(Clone)]

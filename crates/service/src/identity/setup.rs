@@ -1,5 +1,6 @@
 //! The set-up of an empty instance: the first user, organization and project.
 
+use weir_model::activity::Deed;
 use weir_model::keys::{PersonalKey, PersonalKeyInput};
 use weir_model::organizations::OrganizationInput;
 use weir_model::projects::NAME_MAX as PROJECT_NAME_MAX;
@@ -11,6 +12,8 @@ use weir_store::users::{self as user_rows, UserRow};
 
 use super::passwords::{About, Password};
 use super::{Identity, Peer, SetupInput, SetupOutcome, SetupToken, SetupTokenState, emails};
+use crate::activity::Changes;
+use crate::ctx::{Actor, Ctx};
 use crate::error::{Error, NOT_FOUND};
 use crate::{Result, keys, organizations, secrets, users};
 
@@ -155,7 +158,13 @@ impl Identity {
         );
         let key = key.map(|key| keys::new_row(key, &user, now)).transpose()?;
         let (key, secret) = key.unzip();
+        let actor = Actor::Session { user: user.id, session: String::new(), signed_in_at: now };
+        let ctx = Ctx { actor, now, request_id: String::new() };
+        let changes = Changes::none().field("name", &None, &Some(&organization.name));
+        let created =
+            organizations::told(&ctx, organization.id, &organization.name, Deed::Created, changes);
         let new = NewInstance {
+            activities: vec![created],
             key,
             email_key: emails::normalise(&user.email),
             token: token.map(secrets::sha256_hex),

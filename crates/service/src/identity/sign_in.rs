@@ -13,8 +13,9 @@ impl Identity {
     /// Opens a session for the owner of this address and password.
     ///
     /// # Errors
-    /// The same [`Error::Invalid`] for an unknown address, a wrong password and
-    /// an account that may not act; [`Error::Throttled`] after too many of
+    /// [`Error::Invalid`] with `sso_enforced` where the address's domain allows no
+    /// password; the same [`Error::Invalid`] for an unknown address, a wrong
+    /// password and an account that may not act; [`Error::Throttled`] after too many of
     /// them; [`Error::Unavailable`] when too many people sign in at once.
     pub async fn sign_in(&self, email: &str, password: &str, peer: &Peer) -> Result<NewSession> {
         let user = self.prove(&emails::normalise(email), password, peer).await?;
@@ -41,6 +42,8 @@ impl Identity {
     }
 
     async fn prove(&self, email_key: &str, password: &str, peer: &Peer) -> Result<UserRow> {
+        // Before anything else: no password helps here, so none is looked at.
+        self.refuse_password(email_key).await?;
         // The queue first: who is turned away there has not used up a try.
         let turn = self.hasher.queue()?;
         let counted = self.count_try(email_key, peer).await?;

@@ -1,4 +1,4 @@
-//! Counting tries to sign in, by account and by network.
+//! Counting tries to sign in, by account and by network, and to open links.
 //!
 //! What belongs here: what is counted and how long to wait (SECURITY-NOTES
 //! 3.3). What does not: the counters themselves, which are in the store so that
@@ -25,6 +25,18 @@ const NETWORK_WAITS: &[u64] = &[
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512,
     900,
 ];
+/// Questions cost little and reveal little: a hundred of a network are free.
+const QUESTION_WAITS: &[u64] = &{
+    let mut waits = [60; 106];
+    let mut at = 0;
+    while at < 105 {
+        waits[at] = if at < 100 { 0 } else { 2 << (at - 100) };
+        at += 1;
+    }
+    waits
+};
+/// A counter of questions starts anew after a minute without one.
+const FORGET_QUESTIONS_AFTER: u64 = 60;
 /// A counter starts anew after a day without a try.
 const FORGET_AFTER: u64 = 24 * 60 * 60;
 /// How often old counters are looked for, in microseconds.
@@ -42,8 +54,6 @@ impl Identity {
     /// # Errors
     /// [`Error::Throttled`] when it is too early for another.
     pub(super) async fn count_try(&self, email_key: &str, peer: &Peer) -> Result<Counted, Error> {
-        let at = self.core.clock.now();
-        self.forget_old_counters(at).await;
         // The hash keeps addresses out of the counters, and their keys short.
         let account = Rule {
             kind: "account",
@@ -57,7 +67,15 @@ impl Identity {
             waits: NETWORK_WAITS,
             forget_after: FORGET_AFTER,
         });
-        let rules: Vec<Rule> = std::iter::once(account).chain(network).collect();
+        self.count(std::iter::once(account).chain(network).collect()).await
+    }
+
+    async fn count(&self, rules: Vec<Rule>) -> Result<Counted, Error> {
+        let at = self.core.clock.now();
+        self.forget_old_counters(at).await;
+        if rules.is_empty() {
+            return Ok(Counted { rules, at });
+        }
         match throttle::count(&self.core.store, &rules, at).await? {
             Try::Counted => Ok(Counted { rules, at }),
             Try::Wait { until } => {
@@ -65,6 +83,36 @@ impl Identity {
                 Err(Error::Throttled { wait_seconds: micros.div_ceil(1_000_000).max(1) })
             }
         }
+    }
+
+    /// Counts a try to open a link from this peer: a link is a secret that could
+    /// be guessed at.
+    ///
+    /// # Errors
+    /// [`Error::Throttled`] when it is too early for another.
+    pub(super) async fn count_link(&self, peer: &Peer) -> Result<Counted, Error> {
+        let rule = |address| Rule {
+            kind: "link",
+            key: network(address),
+            waits: NETWORK_WAITS,
+            forget_after: FORGET_AFTER,
+        };
+        self.count(peer.address.map(rule).into_iter().collect()).await
+    }
+
+    /// Counts a question about an address from this peer.
+    ///
+    /// # Errors
+    /// [`Error::Throttled`] when it is too early for another.
+    pub(super) async fn count_question(&self, peer: &Peer) -> Result<(), Error> {
+        let rule = |address| Rule {
+            kind: "question",
+            key: network(address),
+            waits: QUESTION_WAITS,
+            forget_after: FORGET_QUESTIONS_AFTER,
+        };
+        // Never given back: an answer is what is limited.
+        self.count(peer.address.map(rule).into_iter().collect()).await.map(drop)
     }
 
     /// The try succeeded: the account's counter starts anew, the network gets

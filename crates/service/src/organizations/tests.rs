@@ -311,7 +311,7 @@ async fn deleting_removes_what_makes_it_reachable() {
     // The events are waiting to be removed; the slug is free again.
     let waiting = rows::deletions(services.organizations.store()).await.unwrap();
     assert_eq!(waiting.len(), 1);
-    assert_eq!((waiting[0].organization, &waiting[0].projects), (id, &vec![project.id]));
+    assert_eq!((waiting[0].of, &waiting[0].projects), (id.0, &vec![project.id]));
     let again = services.organizations.create(&ada, named("Zebra")).await.unwrap();
     assert_eq!(again.slug, "zebra");
     let left = async |before| {

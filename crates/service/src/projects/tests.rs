@@ -24,6 +24,7 @@ fn every_setting() -> ProjectPatch {
         timezone: Patch::Set("Asia/Tokyo".to_owned()),
         app_urls: Patch::Set(vec!["https://shop.example".to_owned()]),
         anonymize_ips: Patch::Set(true),
+        person_processing_opt_out: Patch::Set(true),
         person_display_name_properties: Patch::Set(vec!["email".to_owned()]),
         week_start_day: Patch::Set(1),
         product_description: Patch::Set("Sells tea.".to_owned()),
@@ -36,6 +37,7 @@ fn has_every_setting(project: &Project) {
         ("Shop 2", "Asia/Tokyo")
     );
     assert!(project.anonymize_ips && project.brief.completed_snippet_onboarding);
+    assert!(project.person_processing_opt_out);
     assert_eq!(project.app_urls, ["https://shop.example"]);
     assert_eq!(
         (project.week_start_day, project.product_description.as_deref()),
@@ -58,7 +60,9 @@ async fn creating_and_entering() {
     let current = services.projects.enter(&ctx, "@current").await.unwrap();
     assert_eq!(current.project, made.brief.id);
     let rules = services.projects.by_token(&made.brief.api_token).await.unwrap().unwrap();
-    assert_eq!(rules, ProjectRules { id: made.brief.id, anonymize_ips: false });
+    let expected =
+        ProjectRules { id: made.brief.id, anonymize_ips: false, person_processing_opt_out: false };
+    assert_eq!(rules, expected);
     for token in ["", "phc_unknown", "phc_x'; RETURN 1", "phc_\0", "⟨x⟩`", "7", &"x".repeat(10_000)]
     {
         assert_eq!(services.projects.by_token(token).await.unwrap(), None);
@@ -148,7 +152,7 @@ async fn changing_settings() {
     let kept = services.projects.update(&project, ProjectPatch::default()).await.unwrap();
     assert_eq!(kept, after, "nothing changed, the time of the last change neither");
     let rules = services.projects.all_tokens().await.unwrap().remove(0).1;
-    assert!(rules.anonymize_ips);
+    assert!(rules.anonymize_ips && rules.person_processing_opt_out);
     let patch = ProjectPatch {
         week_start_day: Patch::Clear,
         product_description: Patch::Clear,
@@ -171,6 +175,10 @@ async fn changing_settings() {
             "app_urls__1",
         ),
         (ProjectPatch { anonymize_ips: Patch::Clear, ..Default::default() }, "anonymize_ips"),
+        (
+            ProjectPatch { person_processing_opt_out: Patch::Clear, ..Default::default() },
+            "person_processing_opt_out",
+        ),
     ];
     for (patch, attr) in bad {
         let Err(Error::Invalid(field)) = services.projects.update(&project, patch).await else {

@@ -124,3 +124,29 @@ async fn changing_oneself() {
         assert_eq!(field.attr.as_deref(), Some(attr));
     }
 }
+
+#[tokio::test]
+async fn an_account_is_deleted_by_its_person_once_it_belongs_to_nothing() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    let by_key = key(&services, &ada, key_input()).await;
+    let error = services.users.delete_me(&by_key).await.unwrap_err();
+    assert!(matches!(error, Error::Forbidden(text) if text == crate::error::NO_KEYS));
+    let error = services.users.delete_me(&ada).await.unwrap_err();
+    assert!(matches!(
+        error,
+        Error::Conflict { code: "conflict", detail } if detail == HAS_MEMBERSHIPS
+    ));
+    services.users.me(&ada).await.unwrap();
+
+    let eve = stranger(&services, "eve").await;
+    let value = services.keys.create(&eve, key_input()).await.unwrap().value.unwrap();
+    services.users.delete_me(&eve).await.unwrap();
+    services.users.delete_me(&eve).await.unwrap();
+    assert!(matches!(services.users.me(&eve).await, Err(Error::NotAuthenticated)));
+    let by_key = services.keys.authenticate(&value, "body", String::new()).await;
+    assert!(matches!(by_key, Err(Error::BadCredential(_))));
+    // The address is free again.
+    let again = stranger(&services, "eve").await;
+    assert_ne!(again.user(), eve.user());
+}

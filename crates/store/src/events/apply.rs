@@ -173,6 +173,9 @@ pub struct Sample {
     pub payload: String,
 }
 
+/// What replaces records comes first and what only adds them last: the engine
+/// tries to create a record before it replaces one, and going back after that
+/// costs it time for every record that the transaction has written until then.
 const APPLY: Statement = Statement::write(
     "apply events",
     "BEGIN;
@@ -180,39 +183,39 @@ const APPLY: Statement = Statement::write(
     IF ($found.offset ?? 0) != $from.offset OR ($found.index ?? 0) != $from.index {
         THROW 'position'
     };
-    INSERT INTO event_uuid $uuids RETURN NONE;
+    UPSERT $position SET offset = $to.offset, index = $to.index RETURN NONE;
+    FOR $id IN $first { UPDATE $id SET ingested_event = true RETURN NONE };
+    FOR $row IN $heads { UPSERT $row.id CONTENT $row RETURN NONE };
     FOR $row IN $blocks { UPSERT $row.id CONTENT $row RETURN NONE };
     FOR $row IN $summaries { UPSERT $row.id CONTENT $row RETURN NONE };
-    FOR $row IN $heads { UPSERT $row.id CONTENT $row RETURN NONE };
     INSERT IGNORE INTO event_time $times RETURN NONE;
-    INSERT INTO person $new_persons RETURN NONE;
-    FOR $row IN $changed_persons {
-        IF (SELECT VALUE version FROM ONLY $row.id) != $row.expected { THROW 'stale person' };
-        UPSERT $row.id CONTENT $row.content RETURN NONE;
-    };
-    INSERT INTO event_group $new_groups RETURN NONE;
-    FOR $row IN $changed_groups {
-        IF (SELECT VALUE version FROM ONLY $row.id) != $row.expected { THROW 'stale group' };
-        UPSERT $row.id CONTENT $row.content RETURN NONE;
-    };
-    FOR $row IN $group_types {
-        LET $present = (SELECT VALUE names FROM ONLY $row.id) ?? [];
-        IF array::len($present) != $row.expected { THROW 'stale group types' };
-        UPSERT $row.id SET names = $row.names RETURN NONE;
-    };
-    FOR $row IN $event_names {
-        UPSERT $row.id SET first_at = first_at ?? $row.first_at, last_at = $row.last_at
-            RETURN NONE;
-    };
-    INSERT IGNORE INTO property_definition $property_names RETURN NONE;
     FOR $row IN $warnings {
         UPSERT $row.id SET count = (count ?? 0) + $row.count,
             first_at = first_at ?? $row.first_at, last_at = $row.last_at,
             samples = array::slice(array::concat($row.samples, samples ?? []), 0, 5) RETURN NONE;
     };
     FOR $row IN $samples { UPSERT $row.id CONTENT $row RETURN NONE };
-    FOR $id IN $first { UPDATE $id SET ingested_event = true RETURN NONE };
-    UPSERT $position SET offset = $to.offset, index = $to.index RETURN NONE;
+    FOR $row IN $event_names {
+        UPSERT $row.id SET first_at = first_at ?? $row.first_at, last_at = $row.last_at
+            RETURN NONE;
+    };
+    INSERT IGNORE INTO property_definition $property_names RETURN NONE;
+    FOR $row IN $group_types {
+        LET $present = (SELECT VALUE names FROM ONLY $row.id) ?? [];
+        IF array::len($present) != $row.expected { THROW 'stale group types' };
+        UPSERT $row.id SET names = $row.names RETURN NONE;
+    };
+    FOR $row IN $changed_groups {
+        IF (SELECT VALUE version FROM ONLY $row.id) != $row.expected { THROW 'stale group' };
+        UPDATE $row.id CONTENT $row.content RETURN NONE;
+    };
+    FOR $row IN $changed_persons {
+        IF (SELECT VALUE version FROM ONLY $row.id) != $row.expected { THROW 'stale person' };
+        UPDATE $row.id CONTENT $row.content RETURN NONE;
+    };
+    INSERT INTO event_group $new_groups RETURN NONE;
+    INSERT INTO person $new_persons RETURN NONE;
+    INSERT INTO event_uuid $uuids RETURN NONE;
     COMMIT;",
 )
 .within(std::time::Duration::from_secs(60));
@@ -303,8 +306,11 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     let mut warning_rows: Vec<Value> = Vec::new();
     let mut samples: Vec<Value> = Vec::new();
     let mut first: Vec<RecordId> = Vec::new();
-    for write in apply.projects {
+    for mut write in apply.projects {
         let project = write.project;
+        // In the order of their ids: the engine looks for each among all that it
+        // holds in memory, and neighbours are found on the same way.
+        write.uuids.sort_unstable_by_key(|(uuid, ..)| *uuid);
         uuids.extend(write.uuids.into_iter().map(|(uuid, block, index)| UuidRow {
             id: keys::uuid(project, uuid),
             at: vec![partition.into(), int(block), int(index)],

@@ -16,8 +16,13 @@ const FULL_BYTES: usize = 1 << 20;
 /// Distinct event names that a summary lists; with more it lists none and the
 /// block is always looked into.
 const NAMES: usize = 64;
+/// Blocks that reach over more seconds say in which of them they have events:
+/// those of an import that is not sorted are all within each other's span.
+const WIDE: i64 = 3_600;
 /// Fast, and eight times smaller than the text for events of one kind.
 const COMPRESSION: i32 = 1;
+/// Microseconds.
+const SECOND: i64 = 1_000_000;
 /// Bytes that a block may have after decompression: the largest single event
 /// beside a nearly full block, with room to spare.
 const LARGEST: usize = 64 << 20;
@@ -81,9 +86,33 @@ pub struct Summary {
     pub names: Vec<String>,
     /// Fingerprints of distinct ids: sorted, four bytes each.
     pub ids: Bytes,
+    /// Where the block reaches over long: the seconds from the earliest on in
+    /// which it has events, sorted, four bytes each.
+    pub seconds: Option<Bytes>,
 }
 
 impl Summary {
+    /// The latest time before `high` at which the block may hold an event;
+    /// `None`: there is none. Not too early, and less than a second too late.
+    #[must_use]
+    pub fn latest_before(&self, high: i64) -> Option<i64> {
+        if self.from_time >= high {
+            return None;
+        }
+        let latest = self.to_time.min(high.saturating_sub(1));
+        let Some(seconds) = &self.seconds else { return Some(latest) };
+        let (seconds, _) = seconds.as_chunks::<4>();
+        let wanted = latest.saturating_sub(self.from_time).div_euclid(SECOND);
+        let after = seconds.partition_point(|at| i64::from(u32::from_be_bytes(*at)) <= wanted);
+        let at = i64::from(u32::from_be_bytes(*seconds.get(after.checked_sub(1)?)?));
+        Some(latest.min(self.from_time.saturating_add(at * SECOND + SECOND - 1)))
+    }
+
+    /// What is left of it once names and distinct ids were looked at.
+    pub(super) fn times_only(self) -> Self {
+        Self { names: Vec::new(), ids: Bytes::default(), ..self }
+    }
+
     /// Whether the block may hold events of this name.
     #[must_use]
     pub fn may_name(&self, name: &str) -> bool {
@@ -111,6 +140,7 @@ pub struct BlockBuilder {
     span: Span,
     names: Vec<String>,
     ids: Vec<u32>,
+    times: Vec<i64>,
 }
 
 impl BlockBuilder {
@@ -128,6 +158,7 @@ impl BlockBuilder {
             span: Span { from: event.timestamp, to: event.timestamp },
             names: Vec::new(),
             ids: Vec::new(),
+            times: Vec::new(),
         };
         block.push(event)?;
         Ok(block)
@@ -170,6 +201,7 @@ impl BlockBuilder {
             self.names.push(event.event.clone());
         }
         self.ids.push(fingerprint(self.project, &event.distinct_id));
+        self.times.push(event.timestamp);
         self.count += 1;
         Ok(self.count - 1)
     }
@@ -212,8 +244,22 @@ impl BlockBuilder {
             to_time: self.span.to,
             names: if self.names.len() > NAMES { Vec::new() } else { self.names.clone() },
             ids: Bytes::from(ids),
+            seconds: self.seconds().map(Bytes::from),
         };
         Ok((data, summary))
+    }
+
+    fn seconds(&self) -> Option<Vec<u8>> {
+        let Span { from, to } = self.span;
+        if to.saturating_sub(from) <= WIDE * SECOND {
+            return None;
+        }
+        let second = |time: &i64| u32::try_from(time.saturating_sub(from).div_euclid(SECOND)).ok();
+        // None, if there are more than fit: a century.
+        let mut seconds: Vec<u32> = self.times.iter().map(second).collect::<Option<_>>()?;
+        seconds.sort_unstable();
+        seconds.dedup();
+        Some(seconds.iter().flat_map(|second| second.to_be_bytes()).collect())
     }
 }
 
@@ -275,6 +321,39 @@ pub(super) mod tests {
         assert!(summary.may_name("event 1") && !summary.may_name("event 9"));
         assert!(summary.may_be_about(project, "user-3"));
         assert!(!summary.may_be_about(project, "user-9"));
+    }
+
+    #[test]
+    fn wide_blocks_tell_in_which_seconds_they_have_events() {
+        let project = ProjectId(1);
+        let block = |times: &[i64]| {
+            let of = |at: &i64| StoredEvent { timestamp: *at, ..event(1, "a") };
+            let mut block = BlockBuilder::begin(project, &of(&times[0])).unwrap();
+            for at in &times[1..] {
+                block.push(&of(at)).unwrap();
+            }
+            block.finish().unwrap().1
+        };
+        let day = 86_400 * SECOND;
+        let wide = block(&[5, 10 * day + 7, 3 * day, 3 * day + 2, 20 * day]);
+        for (high, latest) in [
+            (5, None),
+            (6, Some(5)),
+            (day, Some(SECOND + 4)),
+            // Within the second all is possible.
+            (3 * day + 1, Some(3 * day)),
+            (4 * day, Some(3 * day + 4)),
+            (10 * day, Some(3 * day + 4)),
+            (i64::MAX, Some(20 * day)),
+        ] {
+            assert_eq!(wide.latest_before(high), latest, "{high}");
+        }
+        let narrow = block(&[0, WIDE * SECOND]);
+        assert!(narrow.seconds.is_none());
+        assert_eq!(narrow.latest_before(70), Some(69));
+        let longest = block(&[0, 200 * 365 * day]);
+        assert!(longest.seconds.is_none());
+        assert_eq!(longest.latest_before(i64::MAX), Some(200 * 365 * day));
     }
 
     #[test]

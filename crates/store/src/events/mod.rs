@@ -22,6 +22,7 @@
 
 mod apply;
 mod block;
+mod by_time;
 mod keys;
 mod purge;
 mod read;
@@ -30,8 +31,9 @@ pub use apply::{
     Apply, Head, NewBlock, Position, ProjectWrite, Sample, WarningCount, apply, position, positions,
 };
 pub use block::{BlockBuilder, Span, StoredEvent, Summary};
+pub use by_time::page;
 pub use purge::purge;
-pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, page, stored_uuids};
+pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, stored_uuids};
 
 use weir_model::ProjectId;
 
@@ -55,8 +57,17 @@ pub fn live_partition(project: ProjectId, distinct_id: &str) -> u16 {
 /// The partition of a project's historical events: one for all of them, because
 /// an import keeps its order (service.md, "Events").
 #[must_use]
-pub fn historical_partition(project: ProjectId, _distinct_id: &str) -> u16 {
+pub fn historical_partition(project: ProjectId) -> u16 {
     LIVE_PARTITIONS + spread(project, "", HISTORICAL_PARTITIONS)
+}
+
+/// The partition of an event that came with `historical_migration` or without.
+#[must_use]
+pub fn partition(project: ProjectId, distinct_id: &str, historical: bool) -> u16 {
+    match historical {
+        true => historical_partition(project),
+        false => live_partition(project, distinct_id),
+    }
 }
 
 fn spread(project: ProjectId, distinct_id: &str, over: u16) -> u16 {

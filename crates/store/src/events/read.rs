@@ -1,35 +1,26 @@
-//! Reading events back. Every read is a point get or a range that is narrow by
-//! construction: a limit does not reach a range scan (TOOLCHAIN notes).
+//! Reading events back by uuid and by order of arrival, and what all reads share.
+//! Every read is a point get or a range that is narrow by construction: a limit
+//! does not reach a range scan (TOOLCHAIN notes).
+//!
+//! What does not belong here: pages by event time (`by_time`).
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use surrealdb::types::{
     Array, Bytes, RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue, Value,
 };
 use uuid::Uuid;
 use weir_model::ProjectId;
-use weir_model::events::EventQuery;
 
 use super::apply::Head;
-use super::block::{BlockBuilder, StoredEvent, Summary, decode};
-use super::{PARTITIONS, historical_partition, keys, live_partition};
+use super::block::{BlockBuilder, StoredEvent, decode};
+use super::{PARTITIONS, keys};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Error, Result, Store};
 
 /// How many records are fetched with one statement.
-const FETCH: usize = 256;
-/// The first stretch of event time that a page looks into, microseconds.
-const FIRST_WINDOW: i64 = 60_000_000;
-/// Longest stretch of event time that one statement looks into.
-const LONGEST_WINDOW: i64 = 64 * 86_400_000_000;
-/// With so few pointers in a stretch, the next one is longer.
-const FEW_POINTERS: usize = 200;
-/// With so many pointers in a stretch, the next one is shorter.
-const MANY_POINTERS: usize = 2_000;
-/// Bytes of properties after which a page ends early.
-const PAGE_BYTES: usize = 16 << 20;
+pub(super) const FETCH: usize = 256;
 /// The first stretch of arrival numbers that a page looks into.
 const FIRST_ARRIVALS: u64 = 2_048;
 
@@ -37,14 +28,8 @@ const HEADS: Statement = Statement::read("event heads", "SELECT * FROM $ids;");
 // One small row per project and partition: read once, at the start.
 const ALL_HEADS: Statement = Statement::read("all event heads", "SELECT * FROM event_head;");
 pub(super) const BLOCKS: Statement = Statement::read("event blocks", "SELECT * FROM $ids;");
-const SUMMARIES: Statement = Statement::read("event summaries", "SELECT * FROM $ids;");
 const SUMMARY_RANGE: Statement =
     Statement::read("event summaries by arrival", "SELECT VALUE id FROM $range;");
-const TIMES: Statement = Statement::read(
-    "event blocks by time",
-    "SELECT VALUE id FROM $w0; SELECT VALUE id FROM $w1;
-     SELECT VALUE id FROM $w2; SELECT VALUE id FROM $w3;",
-);
 const UUIDS: Statement = Statement::read("event uuids", "SELECT * FROM $ids;");
 
 #[derive(SurrealValue)]
@@ -60,7 +45,7 @@ struct UuidRow {
 }
 
 /// Where a block is: partition and first arrival number.
-type Place = (u16, u64);
+pub(super) type Place = (u16, u64);
 
 /// Events in order of arrival, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,184 +130,6 @@ pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> 
         }
     }
     Ok(stored)
-}
-
-/// A page of events, newest event time first (equal times: larger uuid first).
-/// Gives up to `limit` events and whether there are more.
-///
-/// # Errors
-/// When the store cannot be read or a block is damaged.
-pub async fn page(
-    store: &Store,
-    project: ProjectId,
-    query: &EventQuery,
-) -> Result<(Vec<StoredEvent>, bool)> {
-    if let Some(uuid) = query.uuid {
-        let event = by_uuid(store, project, uuid).await?;
-        return Ok((event.into_iter().filter(|e| matches(query, e)).collect(), false));
-    }
-    let heads = heads(store, project).await?;
-    let Some(newest) = heads.values().filter_map(|h| h.span().map(|s| s.to)).max() else {
-        return Ok((Vec::new(), false));
-    };
-    let oldest = heads.values().filter_map(|h| h.span().map(|s| s.from)).min().unwrap_or(newest);
-    let lower = query.after.map_or(oldest, |after| oldest.max(after.micros().saturating_add(1)));
-    // Exclusive bound; events at `before` itself count when a uuid says where to go on.
-    let upper = query.before.map_or(newest + 1, |before| {
-        let end = before.micros().saturating_add(i64::from(query.before_uuid.is_some()));
-        end.min(newest + 1)
-    });
-    let mut reader = Reader { store, project, query, blocks: HashMap::new() };
-    let mut found: Vec<StoredEvent> = Vec::new();
-    let (mut high, mut width) = (upper, FIRST_WINDOW);
-    let mut bytes = 0;
-    while high > lower && found.len() <= query.limit {
-        let low = lower.max(high.saturating_sub(width));
-        let window = reader.window(low, high, query.limit + 1 - found.len()).await?;
-        // Wide where there is little, narrow where there is much: what one
-        // statement reads stays bounded.
-        width = match window.pointers {
-            0..=FEW_POINTERS => width.saturating_mul(4).min(LONGEST_WINDOW),
-            MANY_POINTERS.. => (width / 4).max(FIRST_WINDOW),
-            _ => width,
-        };
-        high = low;
-        for event in window.events {
-            bytes += event.properties.len();
-            found.push(event);
-            if bytes > PAGE_BYTES && found.len() <= query.limit {
-                // Shorter than asked for; the next page goes on here.
-                return Ok((found, true));
-            }
-        }
-    }
-    let more = found.len() > query.limit;
-    found.truncate(query.limit);
-    Ok((found, more))
-}
-
-/// How many events it takes to have more than so many bytes of properties.
-fn first_beyond(events: &[StoredEvent], bytes: usize) -> Option<usize> {
-    let mut sum = 0;
-    let beyond = events.iter().position(|event| {
-        sum += event.properties.len();
-        sum > bytes
-    });
-    beyond.map(|at| at + 1)
-}
-
-/// What a stretch of event time gave.
-struct Window {
-    /// Records that lead from the stretch to blocks.
-    pointers: usize,
-    events: Vec<StoredEvent>,
-}
-
-/// One page's work: blocks are decoded once.
-struct Reader<'a> {
-    store: &'a Store,
-    project: ProjectId,
-    query: &'a EventQuery,
-    blocks: HashMap<Place, Arc<Vec<StoredEvent>>>,
-}
-
-impl Reader<'_> {
-    /// The newest `wanted` events with `low <= time < high`, in order.
-    async fn window(&mut self, low: i64, high: i64, mut wanted: usize) -> Result<Window> {
-        let (pointers, mut candidates) = self.candidates(low, high).await?;
-        candidates.sort_by_key(|(_, summary)| std::cmp::Reverse(summary.to_time));
-        let mut found: Vec<StoredEvent> = Vec::new();
-        for (place, summary) in candidates {
-            // Blocks come by their latest event: once enough events are newer
-            // than all that follows, the rest cannot matter.
-            if found.len() >= wanted
-                && found.get(wanted - 1).is_some_and(|e| e.timestamp > summary.to_time)
-            {
-                break;
-            }
-            let events = self.block(place).await?;
-            let inside = |e: &&StoredEvent| {
-                e.timestamp >= low && e.timestamp < high && matches(self.query, e)
-            };
-            found.extend(events.iter().filter(inside).cloned());
-            found.sort_by_key(|e| std::cmp::Reverse((e.timestamp, e.uuid)));
-            found.truncate(wanted);
-            if let Some(enough) = first_beyond(&found, PAGE_BYTES) {
-                wanted = enough;
-                found.truncate(wanted);
-            }
-        }
-        Ok(Window { pointers, events: found })
-    }
-
-    /// How many pointers lead there, and the blocks that may hold events of the query in the stretch.
-    async fn candidates(&self, low: i64, high: i64) -> Result<(usize, Vec<(Place, Summary)>)> {
-        let mut vars = surrealdb::types::Variables::new();
-        for (name, width) in ["w0", "w1", "w2", "w3"].into_iter().zip(keys::WIDTHS) {
-            let from = keys::bucket(low, width);
-            let to = keys::bucket(high - 1, width) + 1;
-            vars.insert(
-                name,
-                range("event_time", &[self.project.0, width, from], &[self.project.0, width, to]),
-            );
-        }
-        let mut answer = self.store.db.run(TIMES, vars).await?;
-        let mut places: Vec<Place> = Vec::new();
-        for index in 0..keys::WIDTHS.len() {
-            for id in answer.rows::<RecordId>(index)? {
-                let partition = partition_of(&id, 3, TIMES.name)?;
-                places.push((partition, first_of(&id, 4, TIMES.name)?));
-            }
-        }
-        let pointers = places.len();
-        places.sort_unstable();
-        places.dedup();
-        if let Some(distinct_id) = &self.query.distinct_id {
-            let ways = [
-                live_partition(self.project, distinct_id),
-                historical_partition(self.project, distinct_id),
-            ];
-            places.retain(|(partition, _)| ways.contains(partition));
-        }
-        let mut candidates = Vec::new();
-        for chunk in places.chunks(FETCH) {
-            let ids: Vec<_> =
-                chunk.iter().map(|(p, first)| keys::summary(self.project, *p, *first)).collect();
-            let rows: Vec<Value> =
-                self.store.db.run(SUMMARIES, bind! { ids: ids }).await?.rows(0)?;
-            for row in rows {
-                let (id, summary) = split_id::<Summary>(row, SUMMARIES.name)?;
-                if self.may_match(&summary, low, high) {
-                    let place =
-                        (partition_of(&id, 1, SUMMARIES.name)?, first_of(&id, 2, SUMMARIES.name)?);
-                    candidates.push((place, summary));
-                }
-            }
-        }
-        Ok((pointers, candidates))
-    }
-
-    fn may_match(&self, summary: &Summary, low: i64, high: i64) -> bool {
-        summary.to_time >= low
-            && summary.from_time < high
-            && self.query.event.as_ref().is_none_or(|name| summary.may_name(name))
-            && self
-                .query
-                .distinct_id
-                .as_ref()
-                .is_none_or(|id| summary.may_be_about(self.project, id))
-    }
-
-    async fn block(&mut self, place: Place) -> Result<Arc<Vec<StoredEvent>>> {
-        if let Some(events) = self.blocks.get(&place) {
-            return Ok(Arc::clone(events));
-        }
-        let events = Arc::new(read_block(self.store, self.project, place).await?);
-        if self.blocks.len() < 32 {
-            self.blocks.insert(place, Arc::clone(&events));
-        }
-        Ok(events)
-    }
 }
 
 /// The newest events by order of arrival, before arrival number `before`.
@@ -432,7 +239,11 @@ pub(super) async fn firsts_between(
     ids.iter().map(|id| first_of(id, 2, SUMMARY_RANGE.name)).collect()
 }
 
-async fn by_uuid(store: &Store, project: ProjectId, uuid: Uuid) -> Result<Option<StoredEvent>> {
+pub(super) async fn by_uuid(
+    store: &Store,
+    project: ProjectId,
+    uuid: Uuid,
+) -> Result<Option<StoredEvent>> {
     let vars = bind! { ids: vec![keys::uuid(project, uuid)] };
     let row: Option<UuidRow> = store.db.run(UUIDS, vars).await?.row(0)?;
     let Some(row) = row else { return Ok(None) };
@@ -444,27 +255,19 @@ async fn by_uuid(store: &Store, project: ProjectId, uuid: Uuid) -> Result<Option
     Ok(events.into_iter().nth(usize::try_from(*index).unwrap_or(usize::MAX)))
 }
 
-async fn read_block(store: &Store, project: ProjectId, place: Place) -> Result<Vec<StoredEvent>> {
+pub(super) async fn read_block(
+    store: &Store,
+    project: ProjectId,
+    place: Place,
+) -> Result<Vec<StoredEvent>> {
     let vars = bind! { ids: vec![keys::block(project, place.0, place.1)] };
     let row: Option<BlockRow> = store.db.run(BLOCKS, vars).await?.row(0)?;
     row.map_or_else(|| Ok(Vec::new()), |row| decode(&row.data))
 }
 
-fn matches(query: &EventQuery, event: &StoredEvent) -> bool {
-    let after_cursor = match (query.before, query.before_uuid) {
-        (Some(before), Some(uuid)) => (event.timestamp, event.uuid) < (before.micros(), uuid),
-        (Some(before), None) => event.timestamp < before.micros(),
-        (None, _) => true,
-    };
-    after_cursor
-        && query.after.is_none_or(|after| event.timestamp > after.micros())
-        && query.event.as_ref().is_none_or(|name| *name == event.event)
-        && query.distinct_id.as_ref().is_none_or(|id| *id == event.distinct_id)
-}
-
 /// The ids from `from` (inclusive) to `to` (exclusive); ids that begin with the
 /// numbers of a bound come after it.
-fn range(table: &'static str, from: &[i64], to: &[i64]) -> RecordId {
+pub(super) fn range(table: &'static str, from: &[i64], to: &[i64]) -> RecordId {
     let key = |parts: &[i64]| {
         let parts: Vec<Value> = parts.iter().map(|n| Value::Number((*n).into())).collect();
         RecordIdKey::Array(Array::from(parts))
@@ -477,7 +280,10 @@ fn range(table: &'static str, from: &[i64], to: &[i64]) -> RecordId {
 }
 
 /// A row's id and the rest.
-fn split_id<T: SurrealValue>(row: Value, statement: &'static str) -> Result<(RecordId, T)> {
+pub(super) fn split_id<T: SurrealValue>(
+    row: Value,
+    statement: &'static str,
+) -> Result<(RecordId, T)> {
     let wrong = |detail: &str| Error::Shape { statement, detail: detail.to_owned() };
     let Value::Object(object) = &row else { return Err(wrong("a row is not an object")) };
     let id = object.get("id").cloned().ok_or_else(|| wrong("a row without id"))?;
@@ -486,13 +292,13 @@ fn split_id<T: SurrealValue>(row: Value, statement: &'static str) -> Result<(Rec
     Ok((id, rest))
 }
 
-fn partition_of(id: &RecordId, index: usize, statement: &'static str) -> Result<u16> {
+pub(super) fn partition_of(id: &RecordId, index: usize, statement: &'static str) -> Result<u16> {
     let number = keys::part(id, index, statement)?;
     u16::try_from(number)
         .map_err(|_| Error::Shape { statement, detail: format!("partition {number}") })
 }
 
-fn first_of(id: &RecordId, index: usize, statement: &'static str) -> Result<u64> {
+pub(super) fn first_of(id: &RecordId, index: usize, statement: &'static str) -> Result<u64> {
     let number = keys::part(id, index, statement)?;
     u64::try_from(number)
         .map_err(|_| Error::Shape { statement, detail: format!("arrival {number}") })

@@ -343,3 +343,47 @@ async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
     purge(&store, ProjectId(8)).await.unwrap();
     assert_eq!(counted().await, vec![0; TABLES.len()]);
 }
+
+#[tokio::test]
+async fn pages_of_an_import_that_is_not_sorted_are_complete_and_in_order() {
+    const DAY: u64 = 86_400;
+    let store = store().await;
+    let mut sent = Vec::new();
+    for block in 0..40_u64 {
+        let mut part = events(block * 50 + 1, block * 50 + 50, "a");
+        for event in &mut part {
+            // Anywhere within three years, several within a second.
+            let second = event.arrival * 7_919 % 1_913 * DAY / 2 + event.arrival % 3;
+            event.timestamp = i64::try_from(second * 1_000_000 + event.arrival % 7).unwrap();
+            event.event = format!("event {}", event.arrival % 11);
+        }
+        sent.extend(part.iter().map(|event| (event.timestamp, event.uuid)));
+        let mut write = stretch(4, block, block + 1, &part);
+        write.projects[0].head.to_time = sent.iter().map(|(at, _)| *at).max().unwrap();
+        apply(&store, write).await.unwrap();
+    }
+    sent.sort_unstable_by(|left, right| right.cmp(left));
+    let walk = async |first: EventQuery| {
+        let (mut seen, mut next) = (Vec::new(), first);
+        loop {
+            let (part, more) = page(&store, PROJECT, &next).await.unwrap();
+            seen.extend(part.iter().map(|event| (event.timestamp, event.uuid)));
+            let Some(last) = part.last().filter(|_| more) else { return seen };
+            next.before = Some(Timestamp::from_micros(last.timestamp));
+            next.before_uuid = Some(last.uuid);
+        }
+    };
+    assert_eq!(walk(query(173)).await, sent);
+    let named = EventQuery { event: Some("event 4".to_owned()), ..query(31) };
+    let of_name = |(_, uuid): &&(i64, Uuid)| uuid.as_u128() % 11 == 4;
+    assert_eq!(walk(named).await, sent.iter().filter(of_name).copied().collect::<Vec<_>>());
+    let (after, before) = (sent[900].0, sent[400].0);
+    let between = EventQuery {
+        after: Some(Timestamp::from_micros(after)),
+        before: Some(Timestamp::from_micros(before)),
+        ..query(5_000)
+    };
+    let expected: Vec<_> =
+        sent.iter().filter(|(at, _)| *at > after && *at < before).copied().collect();
+    assert_eq!(walk(between).await, expected);
+}

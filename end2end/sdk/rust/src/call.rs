@@ -27,6 +27,7 @@ pub(crate) enum Call {
     Group { group_type: String, key: String, set: Value },
     Flush,
     GivenUp,
+    Pause { why: String },
     Shutdown,
     Stream { event: String, distinct_ids: Vec<String>, pause: f64 },
 }

@@ -34,6 +34,12 @@ struct Failure {
     text: String,
 }
 
+/// The harness is to say when to go on.
+#[derive(Debug, Serialize)]
+struct Paused {
+    paused: String,
+}
+
 fn main() -> Outcome<()> {
     let mut line = String::new();
     stdin().lock().read_line(&mut line)?;
@@ -104,6 +110,11 @@ impl Teller {
                 while self.failures.lock().map_err(|_| "a hook panicked")?.is_empty() {
                     wait(Duration::from_millis(20));
                 }
+            }
+            Call::Pause { why } => {
+                serde_json::to_writer(stdout(), &Paused { paused: why })?;
+                println!();
+                stdin().lock().read_line(&mut String::new())?;
             }
             Call::Shutdown => {
                 self.hand_over()?;

@@ -7,10 +7,12 @@
 mod floor;
 mod library;
 mod management;
+mod peaks;
 mod report;
 mod rounds;
 mod service;
 mod sustained;
+mod table;
 mod volume;
 
 use std::fs;
@@ -123,6 +125,9 @@ async fn measure(run: &Run, binary: &Path, directory: &Path) -> Result<Figures> 
     for share in [0.5, 0.8] {
         freshness.push(sustained::freshness(&service, sustainable, share, time).await?);
     }
+    let burst_events = if quick { 20_000 } else { 200_000 };
+    let burst = peaks::burst(&service, effort.rounds.min(3), burst_events).await?;
+    let hot_id = peaks::hot_id(&service, sustainable, time).await?;
     let loaded = watch.highest();
     drop(watch);
     service.stop().await?;
@@ -144,6 +149,8 @@ async fn measure(run: &Run, binary: &Path, directory: &Path) -> Result<Figures> 
         kinds,
         sustainable,
         freshness,
+        burst,
+        hot_id,
         idle,
         loaded: loaded.max(full.memory),
         empty_starts,

@@ -8,9 +8,14 @@ use weir_bench::stats::median;
 
 use crate::library::Library;
 use crate::management::{Call, GET};
+use crate::peaks::{Burst, HotId};
 use crate::rounds::{BATCH, MANY, ONE, Rounds, Side};
-use crate::sustained::{Freshness, Kind};
+use crate::sustained::{Freshness, KNOWN, Kind};
+use crate::table::{Table, grouped, megabytes, short, yes};
 use crate::volume::{Starts, Volume};
+
+/// Events per second that are to be stored, once their distinct ids are known.
+const STORED: f64 = 20_000.0;
 
 /// Everything that was measured.
 #[derive(Debug)]
@@ -26,6 +31,8 @@ pub(crate) struct Figures {
     /// Stored events per second in batches of 100.
     pub(crate) sustainable: f64,
     pub(crate) freshness: Vec<Freshness>,
+    pub(crate) burst: Burst,
+    pub(crate) hot_id: HotId,
     /// Memory in bytes.
     pub(crate) idle: u64,
     pub(crate) loaded: u64,
@@ -45,6 +52,7 @@ pub(crate) fn markdown(figures: &Figures) -> String {
         aims(figures),
         ingestion(&figures.rounds),
         storing(figures),
+        peaks(&figures.burst, &figures.hot_id),
         threads(&figures.rounds),
         size(figures),
         calls(&figures.calls),
@@ -107,6 +115,14 @@ fn aims(figures: &Figures) -> String {
     let batch = &rows[BATCH];
     least("batches of 100: acknowledged, ratio", 0.45, batch.ratio(|s| &s.rate));
     least("batches of 100: stored and readable, ratio", 0.14, batch.stored_ratio());
+    if let Some(kind) = figures.kinds.get(KNOWN) {
+        table.row(&[
+            "batches of 100, 5,000 distinct ids: stored and readable".to_owned(),
+            format!("≥ {} events/s", grouped(STORED)),
+            format!("{} events/s", grouped(kind.stored)),
+            yes(kind.stored >= STORED),
+        ]);
+    }
     let mut most = |name: &str, wanted: f64, unit: &str, reached: f64| {
         table.row(&[
             name.to_owned(),
@@ -121,6 +137,11 @@ fn aims(figures: &Figures) -> String {
             format!("answer to readable, p95, at {:.0} % of the stored rate", fresh.share * 100.0);
         most(&name, 500.0, "ms", fresh.p95);
     }
+    most("lag of others beside a hot id, p95", 500.0, "ms", figures.hot_id.all().percentile(0.95));
+    let burst = &figures.burst;
+    let name = format!("lag back to zero after a burst of {} events", grouped(burst.events as f64));
+    // What the aim for the rate of storing comes to.
+    most(&name, burst.events as f64 / STORED, "s", burst.lag);
     most("memory, idle", 150.0, "MB", megabytes(figures.idle));
     most("memory, loaded", 512.0, "MB", megabytes(figures.loaded));
     let full = &figures.full;
@@ -194,11 +215,16 @@ fn storing(figures: &Figures) -> String {
         ]);
     }
     let mut kinds = Table::new(
-        "By kind of event, in batches of 100:\n\n",
-        &["events", "acknowledged/s", "stored and readable/s"],
+        "By kind of event, in batches of 100; processor time of Weir in ms per 1,000 events:\n\n",
+        &["events", "acknowledged/s", "stored and readable/s", "CPU"],
     );
     for kind in &figures.kinds {
-        kinds.row(&[kind.name.to_owned(), grouped(kind.acknowledged), grouped(kind.stored)]);
+        kinds.row(&[
+            kind.name.to_owned(),
+            grouped(kind.acknowledged),
+            grouped(kind.stored),
+            short(kind.cpu),
+        ]);
     }
     let mut fresh = Table::new(
         &format!(
@@ -217,6 +243,36 @@ fn storing(figures: &Figures) -> String {
         ]);
     }
     table.end() + &kinds.end() + &fresh.end()
+}
+
+/// What does not come evenly.
+fn peaks(burst: &Burst, hot: &HotId) -> String {
+    let mut bursts = Table::new(
+        "A burst, in batches of 100 with 5,000 distinct ids, as fast as it is acknowledged:\n\n",
+        &["events", "acknowledged in, s", "then readable after, s"],
+    );
+    bursts.row(&[grouped(burst.events as f64), short(burst.acknowledged), short(burst.lag)]);
+    let mut others = Table::new(
+        &format!(
+            "Time from the answer until the event can be read, single events of 5,000 distinct ids that send {} events/s, beside a client that sends {} events/s of one distinct id. Events of one distinct id go through one partition.\n\n",
+            grouped(hot.others),
+            grouped(hot.hot),
+        ),
+        &["events of others", "p50, ms", "p95, ms", "looked at"],
+    );
+    for (name, times) in [
+        ("in the partition of the hot id", &hot.beside),
+        ("in the other partitions", &hot.apart),
+        ("all", &hot.all()),
+    ] {
+        others.row(&[
+            name.to_owned(),
+            short(times.percentile(0.5)),
+            short(times.percentile(0.95)),
+            times.count().to_string(),
+        ]);
+    }
+    bursts.end() + &others.end()
 }
 
 /// Where the time goes, as far as the names of threads tell.
@@ -301,57 +357,4 @@ fn library(library: Option<&Library>) -> String {
         table.row(&[name.to_owned(), grouped(value)]);
     }
     table.end()
-}
-
-/// A table under construction.
-struct Table(String);
-
-impl Table {
-    fn new(before: &str, columns: &[&str]) -> Self {
-        let mut table = Self(before.to_owned());
-        table.row(&columns.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
-        let _ = writeln!(table.0, "|{}", "---|".repeat(columns.len()));
-        table
-    }
-
-    fn row(&mut self, cells: &[String]) {
-        let _ = writeln!(self.0, "| {} |", cells.join(" | "));
-    }
-
-    fn end(mut self) -> String {
-        self.0.push('\n');
-        self.0
-    }
-}
-
-fn yes(kept: bool) -> String {
-    if kept { "yes" } else { "**no**" }.to_owned()
-}
-
-fn megabytes(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
-}
-
-/// Two or three digits that count.
-fn short(value: f64) -> String {
-    if value >= 100.0 {
-        grouped(value)
-    } else if value >= 10.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.2}")
-    }
-}
-
-/// A whole number with a comma every three digits.
-fn grouped(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -10,6 +10,7 @@ use weir_bench::api::Api;
 use weir_bench::client::Connection;
 use weir_bench::events::{People, Shape, Source, Template};
 use weir_bench::load::{Load, Work, send};
+use weir_bench::process;
 use weir_bench::random::Random;
 use weir_bench::stats::{Latencies, median};
 
@@ -17,16 +18,23 @@ use crate::rounds::send_until_readable;
 use crate::service::Service;
 
 /// Events of a request.
-const BATCH: usize = 100;
+pub(crate) const BATCH: usize = 100;
 /// Longest wait for one event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A population that is known after a moment.
+pub(crate) const PEOPLE: u64 = 5_000;
+
 /// Kinds of traffic.
-const KINDS: [(&str, Shape, People); 3] = [
+const KINDS: [(&str, Shape, People); 4] = [
     ("server events, a new person each", Shape::Server, People::New),
-    ("server events, 5,000 distinct ids", Shape::Server, People::Known(5_000)),
+    ("server events, 5,000 distinct ids", Shape::Server, People::Known(PEOPLE)),
+    ("the same, each sets a property of its person", Shape::Setting, People::Known(PEOPLE)),
     ("browser page views, nobody identified", Shape::Browser, People::New),
 ];
+
+/// Place in the kinds that an aim speaks of.
+pub(crate) const KNOWN: usize = 1;
 
 /// Stored events per second of one kind of traffic.
 #[derive(Debug)]
@@ -34,6 +42,8 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) acknowledged: f64,
     pub(crate) stored: f64,
+    /// Processor milliseconds of the service per 1,000 events.
+    pub(crate) cpu: f64,
 }
 
 /// Times from an answer until the event could be read.
@@ -50,7 +60,8 @@ pub(crate) struct Freshness {
 
 /// Stores each kind of traffic in turns.
 pub(crate) async fn kinds(service: &Service, rounds: usize, time: Duration) -> Result<Vec<Kind>> {
-    let mut rates = [const { (Vec::new(), Vec::new()) }; KINDS.len()];
+    let process = service.id().to_string();
+    let mut rates = [const { (Vec::new(), Vec::new(), Vec::new()) }; KINDS.len()];
     for round in 0..rounds {
         for (index, (name, shape, people)) in KINDS.into_iter().enumerate() {
             crate::say(&format!("storing: {name}, {} of {rounds}", round + 1));
@@ -58,16 +69,21 @@ pub(crate) async fn kinds(service: &Service, rounds: usize, time: Duration) -> R
             let seed = 1_000 + (round * KINDS.len() + index) as u64;
             let work = Work::Fresh(template, Arc::new(Source::new(seed, people)));
             let load = Load::closed(service.address(), 8, time, work);
+            let before = process::cpu(&process)?;
             let (outcome, took) = send_until_readable(service, load).await?;
+            let used = process::cpu(&process)?.saturating_sub(before);
             rates[index].0.push(outcome.rate());
             rates[index].1.push(outcome.events as f64 / took.as_secs_f64());
+            rates[index].2.push(used.as_secs_f64() * 1e6 / outcome.events.max(1) as f64);
         }
     }
-    let kinds = KINDS.into_iter().zip(rates).map(|((name, ..), (acknowledged, stored))| Kind {
-        name,
-        acknowledged: median(&acknowledged),
-        stored: median(&stored),
-    });
+    let kinds =
+        KINDS.into_iter().zip(rates).map(|((name, ..), (acknowledged, stored, cpu))| Kind {
+            name,
+            acknowledged: median(&acknowledged),
+            stored: median(&stored),
+            cpu: median(&cpu),
+        });
     Ok(kinds.collect())
 }
 
@@ -87,7 +103,8 @@ pub(crate) async fn freshness(
         ..Load::closed(service.address(), 4, time, work)
     };
     let background = tokio::spawn(send(load));
-    let probes = probe(service, time).await?;
+    let mut probes = Latencies::default();
+    probe(service, &service.source, time, |_, took| probes.add(took)).await?;
     let outcome = background.await??;
     ensure!(outcome.refused == 0, "a load below the sustainable rate was refused");
     Ok(Freshness {
@@ -99,22 +116,28 @@ pub(crate) async fn freshness(
     })
 }
 
-async fn probe(service: &Service, time: Duration) -> Result<Latencies> {
+/// Sends single events of a source for some time, one after the other; tells of
+/// each its number and how long after the answer it could be read.
+pub(crate) async fn probe(
+    service: &Service,
+    source: &Source,
+    time: Duration,
+    mut readable: impl FnMut(u64, Duration),
+) -> Result<()> {
     let mut template = Template::single(&service.instance.project_api_key, Shape::Server);
     let mut connection = Connection::open(service.address()).await?;
     let mut api = Api::open(service.address(), &service.instance).await?;
     let mut random = Random::new(5);
-    let mut latencies = Latencies::default();
     let end = Instant::now() + time;
     while Instant::now() < end {
-        let uuid = service.source.uuid(template.stamp(&service.source).start);
+        let number = template.stamp(source).start;
         let status = connection.send(template.request()).await?.status;
         ensure!(status == 200, "a probe was answered with {status}");
         let answered = Instant::now();
-        api.wait_readable(&[uuid], PATIENCE).await?;
-        latencies.add(answered.elapsed());
+        api.wait_readable(&[source.uuid(number)], PATIENCE).await?;
+        readable(number, answered.elapsed());
         // At random, or the probes would march in step with the commits.
         sleep(random.between(Duration::from_millis(10), Duration::from_millis(120))).await;
     }
-    Ok(latencies)
+    Ok(())
 }

@@ -1,9 +1,10 @@
-//! Clients of the service: they send until it goes away.
+//! Clients of the service: they send until it goes away, or while it comes back.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use weir_bench::api::{organization_path, request};
@@ -19,6 +20,8 @@ const SENDERS: u64 = 6;
 const BATCH: u64 = 60;
 /// Longest pause of a sender between two requests.
 const PAUSE: Duration = Duration::from_millis(30);
+/// Pause of a sender that found nobody listening.
+const KNOCK: Duration = Duration::from_millis(5);
 /// An answer takes no longer while the service lives.
 const ANSWER: Duration = Duration::from_secs(30);
 
@@ -38,16 +41,7 @@ impl Clients {
         seed: u64,
     ) -> Self {
         let mut clients = JoinSet::new();
-        let most = lock(ledger).len() + events;
-        for index in 0..SENDERS {
-            let sender = Sender {
-                weir: weir.clone(),
-                key: instance.project_api_key.clone(),
-                ledger: Arc::clone(ledger),
-                random: Random::new(seed * 31 + index),
-                most,
-                story: VecDeque::new(),
-            };
+        for sender in senders(weir, instance, ledger, events, seed) {
             clients.spawn(sender.run());
         }
         clients.spawn(change_setting(weir.clone(), instance.clone(), Arc::clone(ledger)));
@@ -59,6 +53,55 @@ impl Clients {
     pub(crate) async fn gone(mut self) {
         while self.0.join_next().await.is_some() {}
     }
+}
+
+/// Senders that do not wait until the service is ready again: they connect as
+/// soon as it listens, also when it goes away once more.
+pub(crate) struct Impatient {
+    clients: JoinSet<()>,
+    leave: watch::Sender<bool>,
+}
+
+impl Impatient {
+    /// Starts them, to send some `events` new events.
+    pub(crate) fn start(
+        weir: &Weir,
+        instance: &Instance,
+        ledger: &Shared,
+        events: u64,
+        seed: u64,
+    ) -> Self {
+        let leave = watch::channel(false).0;
+        let mut clients = JoinSet::new();
+        for sender in senders(weir, instance, ledger, events, seed) {
+            clients.spawn(sender.knock(leave.subscribe()));
+        }
+        Self { clients, leave }
+    }
+
+    /// Waits until all have left.
+    pub(crate) async fn leave(mut self) {
+        self.leave.send_replace(true);
+        while self.clients.join_next().await.is_some() {}
+    }
+}
+
+fn senders(
+    weir: &Weir,
+    instance: &Instance,
+    ledger: &Shared,
+    events: u64,
+    seed: u64,
+) -> impl Iterator<Item = Sender> {
+    let most = lock(ledger).len() + events;
+    (0..SENDERS).map(move |index| Sender {
+        weir: weir.clone(),
+        key: instance.project_api_key.clone(),
+        ledger: Arc::clone(ledger),
+        random: Random::new(seed * 31 + index),
+        most,
+        story: VecDeque::new(),
+    })
 }
 
 /// The ledger behind its lock; a client that panicked leaves it sound.
@@ -85,9 +128,25 @@ enum Told {
 }
 
 impl Sender {
+    /// Sends until the service goes away.
     async fn run(mut self) {
         let Ok(mut connection) = Connection::open(self.weir.address).await else { return };
-        loop {
+        self.send(&mut connection, || false).await;
+    }
+
+    /// Connects and sends until it is to leave.
+    async fn knock(mut self, leave: watch::Receiver<bool>) {
+        while !*leave.borrow() {
+            match Connection::open(self.weir.address).await {
+                Ok(mut connection) => self.send(&mut connection, || *leave.borrow()).await,
+                Err(_) => sleep(KNOCK).await,
+            }
+        }
+    }
+
+    /// Sends until the connection ends or it is to leave.
+    async fn send(&mut self, connection: &mut Connection, is_leaving: impl Fn() -> bool) {
+        while !is_leaving() {
             let (numbers, path, body) = self.next();
             let answer = timeout(ANSWER, connection.send(&capture(path, &body))).await;
             let told = match answer {
@@ -105,6 +164,8 @@ impl Sender {
             }
             sleep(self.random.between(Duration::ZERO, PAUSE)).await;
         }
+        let mut ledger = lock(&self.ledger);
+        self.story.drain(..).for_each(|numbers| ledger.leave_unsure(numbers));
     }
 
     /// Writes down what came of a request; tells whether to go on.

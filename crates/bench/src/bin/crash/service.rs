@@ -17,13 +17,14 @@ use weir_bench::weir::{Instance, Weir};
 
 use crate::compare::Checks;
 use crate::ledger::Ledger;
-use crate::sending::{Clients, Shared, lock};
+use crate::sending::{Clients, Impatient, Shared, lock};
 use crate::{Check, say};
 
 /// For a start; a longer one is a failure of its own.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The promise for a restart (SECURITY-NOTES F1), for a release build.
-const PROMISED: Duration = Duration::from_secs(10);
+/// The promise for a restart, under load too: libraries give up soon after
+/// (rule 5 of the specification's section 0).
+const PROMISED: Duration = Duration::from_secs(5);
 /// How long the service works before it is killed.
 const WORKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1_800));
 /// All events are compared after so many cycles.
@@ -91,6 +92,14 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
         clients.gone().await;
         let now = lock(&patient.ledger).acknowledged().count();
 
+        // Clients do not stop sending because nobody is there.
+        let impatient = Impatient::start(
+            &patient.weir,
+            &patient.instance,
+            &patient.ledger,
+            events / 4,
+            seed + u64::from(cycles + cycle),
+        );
         let mut note = String::new();
         if cycle.is_multiple_of(3) {
             let after = patient.kill_early().await?;
@@ -98,9 +107,12 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
             note = format!(", killed again {} ms into the restart", after.as_millis());
         }
         process = patient.start().await?;
+        impatient.leave().await;
+        let at_restart = lock(&patient.ledger).acknowledged().count() - now;
         let took = patient.restarts.last().copied().unwrap_or_default();
         say(&format!(
-            "cycle {cycle}: killed after {} ms, {} acknowledged{note}, ready in {} ms",
+            "cycle {cycle}: killed after {} ms, {} acknowledged{note}, ready in {} ms, \
+             {at_restart} acknowledged until then",
             works.as_millis(),
             now - before,
             took.as_millis()
@@ -207,7 +219,7 @@ impl Patient {
             faults.fail(surprise);
         }
         let longest = restarts.iter().max().copied().unwrap_or_default();
-        let mut restart = Check::new("every restart takes less than ten seconds");
+        let mut restart = Check::new("every restart under load takes less than five seconds");
         if longest > PROMISED {
             restart.fail(format!("the longest took {} ms", longest.as_millis()));
         }

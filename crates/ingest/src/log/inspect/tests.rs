@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use weir_store::disk::{DiskMarks, DiskState};
-use weir_store::events::PARTITIONS;
+use weir_store::events::{PARTITIONS, historical_partition, live_partition};
 
 use super::*;
 use crate::batch::Sealed;
@@ -123,6 +123,12 @@ async fn damage_a_torn_tail_and_a_gap_are_told_and_left() {
     let name = format!("{:020}.bytes", records[1].offset.0);
     assert!(found.quarantine[0].path.ends_with(name));
     assert_eq!(found.quarantine[0].bytes, records[2].offset.0 - records[1].offset.0);
+    // What its header says is known still.
+    let [kept] = found.quarantine[0].records.as_slice() else { unreachable!() };
+    assert_eq!((kept.project, kept.first_arrival, kept.events), (PROJECT, 3, 2));
+    assert_eq!(kept.offset, records[1].offset);
+    assert!(kept.content.as_ref().unwrap_err().contains("damaged"));
+    assert!(found.quarantine[0].at.is_some() && found.quarantine[0].offset == Some(kept.offset));
 }
 
 #[tokio::test]
@@ -137,6 +143,18 @@ async fn a_record_of_another_form_is_marked() {
     assert!(found.broken.is_empty());
     assert_eq!((records[1].form, records[1].events), (Some(9), 3));
     assert!(records[1].content.as_ref().unwrap_err().contains("form 9"));
+
+    // Set aside it is the same, also when the log no longer has it.
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    let settings = LogSettings::default();
+    let log =
+        LocalLog::open(place.path(), settings, HashMap::new(), Applied::default(), disk).unwrap();
+    let record = log.read(records[1].offset, 1).unwrap().remove(0);
+    log.set_aside(&record).unwrap();
+    drop(log);
+    std::fs::remove_file(&found.segments[0].path).unwrap();
+    let (found, _) = look(place.path(), &[]);
+    assert_eq!(found.quarantine[0].records, records[1..]);
 }
 
 #[tokio::test]
@@ -157,7 +175,7 @@ async fn what_waits_is_counted_by_partition() {
     assert_eq!(events, expected);
     assert_eq!(found.waiting[own].bytes, end);
 
-    let own = usize::from(historical_partition(PROJECT, "ada"));
+    let own = usize::from(historical_partition(PROJECT));
     positions[own] = Position::at(records[1].offset.0);
     let (found, _) = look(place.path(), &positions);
     assert_eq!(found.waiting[own].events, 7);

@@ -1,0 +1,71 @@
+//! The fields of an event that a query can name.
+
+/// A field of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// The project's number.
+    TeamId,
+    /// When it happened.
+    Timestamp,
+    /// Its name.
+    Event,
+    /// Who did it.
+    DistinctId,
+    /// Its id.
+    Uuid,
+    /// When it was received.
+    CreatedAt,
+    /// The elements that were clicked.
+    ElementsChain,
+    /// The person.
+    PersonId,
+    /// Its properties.
+    Properties,
+    /// The properties of the person.
+    PersonProperties,
+}
+
+impl Field {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::TeamId,
+        Self::Timestamp,
+        Self::Event,
+        Self::DistinctId,
+        Self::Uuid,
+        Self::CreatedAt,
+        Self::ElementsChain,
+        Self::PersonId,
+        Self::Properties,
+        Self::PersonProperties,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TeamId => "team_id",
+            Self::Timestamp => "timestamp",
+            Self::Event => "event",
+            Self::DistinctId => "distinct_id",
+            Self::Uuid => "uuid",
+            Self::CreatedAt => "created_at",
+            Self::ElementsChain => "elements_chain",
+            Self::PersonId => "person_id",
+            Self::Properties => "properties",
+            Self::PersonProperties => "person_properties",
+        }
+    }
+
+    /// The field of this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| field.name() == name)
+    }
+
+    /// Whether it has properties, which can be named one by one.
+    #[must_use]
+    pub const fn has_properties(self) -> bool {
+        matches!(self, Self::Properties | Self::PersonProperties)
+    }
+}

@@ -1,0 +1,107 @@
+//! The functions of queries.
+
+macro_rules! functions {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $least:literal..=$most:literal;)+) => {
+        /// A function.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Function {
+            $($(#[doc = $doc])+ $variant),+
+        }
+
+        impl Function {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Its name; names are told apart without case.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// How many arguments it takes: the least and the most.
+            #[must_use]
+            pub const fn arguments(self) -> (usize, usize) {
+                match self { $(Self::$variant => ($least, $most)),+ }
+            }
+        }
+    };
+}
+
+functions! {
+    /// A text in lower case.
+    Lower = "lower", 1..=1;
+    /// A text in upper case.
+    Upper = "upper", 1..=1;
+    /// A text without the blanks around it.
+    Trim = "trim", 1..=1;
+    /// The number of characters of a text.
+    Length = "length", 1..=1;
+    /// Texts as one.
+    Concat = "concat", 1..=100;
+    /// A part of a text: from a character, counted from 1, and how many.
+    Substring = "substring", 2..=3;
+    /// A text with every occurrence of another replaced.
+    ReplaceAll = "replaceAll", 3..=3;
+    /// Whether a text begins with another.
+    StartsWith = "startsWith", 2..=2;
+    /// Whether a text ends with another.
+    EndsWith = "endsWith", 2..=2;
+    /// The first value that is not null.
+    Coalesce = "coalesce", 1..=100;
+    /// A value, or another where it is null.
+    IfNull = "ifNull", 2..=2;
+    /// A value, or null where it equals another.
+    NullIf = "nullIf", 2..=2;
+    /// One of two values, by a condition.
+    If = "if", 3..=3;
+    /// Values by conditions, then the value for none of them.
+    MultiIf = "multiIf", 3..=99;
+    /// Whether a value is null.
+    IsNull = "isNull", 1..=1;
+    /// Whether a value is not null.
+    IsNotNull = "isNotNull", 1..=1;
+    /// Whether a text is empty.
+    Empty = "empty", 1..=1;
+    /// Whether a text is not empty.
+    NotEmpty = "notEmpty", 1..=1;
+    /// A value as a text.
+    ToString = "toString", 1..=1;
+    /// A value as a whole number, or null.
+    ToInt = "toInt", 1..=1;
+    /// A value as a number, or null.
+    ToFloat = "toFloat", 1..=1;
+    /// A value as true or false, or null.
+    ToBool = "toBool", 1..=1;
+    /// A text as a time, or null.
+    ToDateTime = "toDateTime", 1..=1;
+    /// The day of a time.
+    ToDate = "toDate", 1..=1;
+    /// The first instant of the hour of a time.
+    ToStartOfHour = "toStartOfHour", 1..=1;
+    /// The first instant of the day of a time.
+    ToStartOfDay = "toStartOfDay", 1..=1;
+    /// The first instant of the month of a time.
+    ToStartOfMonth = "toStartOfMonth", 1..=1;
+    /// Seconds since 1970.
+    ToUnixTimestamp = "toUnixTimestamp", 1..=1;
+    /// A property as a text.
+    JsonExtractString = "JSONExtractString", 2..=32;
+    /// A property as a whole number.
+    JsonExtractInt = "JSONExtractInt", 2..=32;
+    /// A property as a number.
+    JsonExtractFloat = "JSONExtractFloat", 2..=32;
+    /// A property as true or false.
+    JsonExtractBool = "JSONExtractBool", 2..=32;
+    /// A property as JSON.
+    JsonExtractRaw = "JSONExtractRaw", 2..=32;
+    /// Whether there is such a property.
+    JsonHas = "JSONHas", 2..=32;
+}
+
+impl Function {
+    /// The function of this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|function| function.name().eq_ignore_ascii_case(name))
+    }
+}

@@ -1,0 +1,27 @@
+//! The schema of an export, as the API shows it (batch-exports 7).
+
+use weir_model::exports::{ExportSchema, SchemaField};
+
+use super::tree::Query;
+use super::write::{Bound, write};
+
+/// What a query means, with texts as values that expressions refer to by name.
+#[must_use]
+pub fn schema(query: &Query) -> ExportSchema {
+    let mut bound = Bound::default();
+    let mut text = |expression| {
+        let mut out = String::new();
+        write(&mut out, expression, &mut bound);
+        out
+    };
+    let fields = query
+        .columns
+        .iter()
+        .map(|column| SchemaField {
+            expression: text(&column.expression),
+            alias: column.alias.clone(),
+        })
+        .collect();
+    let filter = query.filter.as_ref().map(text);
+    ExportSchema { fields, values: bound.values, hogql_query: query.normal_form(), filter }
+}

@@ -1,0 +1,247 @@
+//! Writing queries down: in their normal form, and as the expressions of the
+//! schema, where texts are names of values.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use super::lexer::{is_word, is_word_start};
+use super::tree::{Expression, Literal, Query};
+
+/// How names and texts are written.
+pub(super) trait Style {
+    fn field(&mut self, out: &mut String, expression: &Expression);
+    fn text(&mut self, out: &mut String, text: &str);
+}
+
+/// The normal form of a query.
+pub(super) struct Normal;
+
+impl Style for Normal {
+    fn field(&mut self, out: &mut String, expression: &Expression) {
+        match expression {
+            Expression::Property(field, path) => {
+                out.push_str(field.name());
+                for part in path {
+                    out.push('.');
+                    push_name(out, part);
+                }
+            }
+            Expression::Field(field) => out.push_str(field.name()),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, out: &mut String, text: &str) {
+        push_quoted(out, '\'', text);
+    }
+}
+
+/// Expressions of the schema: fields with their table, texts by name.
+#[derive(Default)]
+pub(super) struct Bound {
+    pub(super) values: Map<String, Value>,
+}
+
+impl Style for Bound {
+    fn field(&mut self, out: &mut String, expression: &Expression) {
+        match expression {
+            Expression::Property(field, path) => {
+                let _ = write!(out, "JSONExtractString(events.{}", field.name());
+                for part in path {
+                    out.push_str(", ");
+                    self.text(out, part);
+                }
+                out.push(')');
+            }
+            Expression::Field(field) => {
+                let _ = write!(out, "events.{}", field.name());
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, out: &mut String, text: &str) {
+        let name = format!("hogql_val_{}", self.values.len());
+        let _ = write!(out, "%({name})s");
+        self.values.insert(name, Value::from(text));
+    }
+}
+
+impl Query {
+    /// The query in its normal form: one spelling for all that mean the same.
+    #[must_use]
+    pub fn normal_form(&self) -> String {
+        let mut out = String::from("SELECT ");
+        for (at, column) in self.columns.iter().enumerate() {
+            if at > 0 {
+                out.push_str(", ");
+            }
+            let text = column.expression.normal_form();
+            out.push_str(&text);
+            if text != column.alias {
+                out.push_str(" AS ");
+                push_name(&mut out, &column.alias);
+            }
+        }
+        out.push_str(" FROM events");
+        if let Some(filter) = &self.filter {
+            out.push_str(" WHERE ");
+            write(&mut out, filter, &mut Normal);
+        }
+        out
+    }
+}
+
+impl Expression {
+    /// The expression in its normal form.
+    #[must_use]
+    pub fn normal_form(&self) -> String {
+        let mut out = String::new();
+        write(&mut out, self, &mut Normal);
+        out
+    }
+}
+
+/// A part of a larger expression: in parentheses unless it is one piece.
+fn part(out: &mut String, expression: &Expression, style: &mut dyn Style) {
+    let is_piece = matches!(
+        expression,
+        Expression::Field(_)
+            | Expression::Property(..)
+            | Expression::Literal(_)
+            | Expression::Call(..)
+    );
+    if is_piece {
+        return write(out, expression, style);
+    }
+    out.push('(');
+    write(out, expression, style);
+    out.push(')');
+}
+
+fn list(out: &mut String, items: &[Expression], between: &str, style: &mut dyn Style, whole: bool) {
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            out.push_str(between);
+        }
+        if whole {
+            write(out, item, style);
+        } else {
+            part(out, item, style);
+        }
+    }
+}
+
+// Writing into a string cannot fail.
+pub(super) fn write(out: &mut String, expression: &Expression, style: &mut dyn Style) {
+    let not = |is_negated: bool| if is_negated { "NOT " } else { "" };
+    match expression {
+        Expression::Field(_) | Expression::Property(..) => style.field(out, expression),
+        Expression::Literal(literal) => write_literal(out, literal, style),
+        Expression::Call(function, arguments) => {
+            let _ = write!(out, "{}(", function.name());
+            list(out, arguments, ", ", style, true);
+            out.push(')');
+        }
+        Expression::And(items) => list(out, items, " AND ", style, false),
+        Expression::Or(items) => list(out, items, " OR ", style, false),
+        Expression::Not(inner) => {
+            out.push_str("NOT ");
+            part(out, inner, style);
+        }
+        Expression::Compare(comparison, left, right) => {
+            part(out, left, style);
+            let _ = write!(out, " {} ", comparison.sign());
+            part(out, right, style);
+        }
+        Expression::In { value, among, is_negated } => {
+            part(out, value, style);
+            let _ = write!(out, " {}IN (", not(*is_negated));
+            list(out, among, ", ", style, true);
+            out.push(')');
+        }
+        Expression::Like { value, pattern, ignores_case, is_negated } => {
+            part(out, value, style);
+            let word = if *ignores_case { "ILIKE" } else { "LIKE" };
+            let _ = write!(out, " {}{word} ", not(*is_negated));
+            part(out, pattern, style);
+        }
+        Expression::Between { value, least, most, is_negated } => {
+            part(out, value, style);
+            let _ = write!(out, " {}BETWEEN ", not(*is_negated));
+            part(out, least, style);
+            out.push_str(" AND ");
+            part(out, most, style);
+        }
+        Expression::IsNull { value, is_negated } => {
+            part(out, value, style);
+            let _ = write!(out, " IS {}NULL", not(*is_negated));
+        }
+        Expression::Arithmetic(arithmetic, left, right) => {
+            part(out, left, style);
+            let _ = write!(out, " {} ", arithmetic.sign());
+            part(out, right, style);
+        }
+        Expression::Negative(inner) => {
+            out.push('-');
+            part(out, inner, style);
+        }
+    }
+}
+
+fn write_literal(out: &mut String, literal: &Literal, style: &mut dyn Style) {
+    match literal {
+        Literal::Null => out.push_str("NULL"),
+        Literal::Boolean(true) => out.push_str("true"),
+        Literal::Boolean(false) => out.push_str("false"),
+        Literal::Integer(number) => {
+            let _ = write!(out, "{number}");
+        }
+        // With a point, so that it stays what it is.
+        Literal::Float(number) => {
+            let _ = write!(out, "{number:?}");
+        }
+        Literal::Text(text) => style.text(out, text),
+    }
+}
+
+/// Words of the language, which are names in quotation marks only.
+pub(super) const KEYWORDS: [&str; 34] = [
+    "and", "or", "not", "in", "like", "ilike", "between", "is", "null", "true", "false", "select",
+    "from", "where", "as", "distinct", "join", "inner", "left", "right", "cross", "array", "union",
+    "with", "group", "having", "order", "limit", "offset", "prewhere", "sample", "case", "on",
+    "settings",
+];
+
+pub(super) fn is_keyword(word: &str) -> bool {
+    KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(word))
+}
+
+fn push_name(out: &mut String, name: &str) {
+    let is_plain =
+        name.starts_with(is_word_start) && name.chars().all(is_word) && !is_keyword(name);
+    if is_plain {
+        out.push_str(name);
+    } else {
+        push_quoted(out, '`', name);
+    }
+}
+
+fn push_quoted(out: &mut String, mark: char, text: &str) {
+    out.push(mark);
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c == mark => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push(mark);
+}

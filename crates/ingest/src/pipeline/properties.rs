@@ -1,0 +1,152 @@
+//! The properties of a person or a group while they are worked on: names, and
+//! the text of their values.
+//!
+//! What belongs here: reading, writing, and how large they are. What does not:
+//! which changes are made to them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use weir_capture::json::{self, Cursor, Limits};
+
+/// Names of properties and the text of their values. Knows its size, so that a
+/// change of one property costs nothing for all the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Properties {
+    members: BTreeMap<String, Box<str>>,
+    size: usize,
+}
+
+impl Properties {
+    /// Reads the text of a JSON object; what is none has no members.
+    pub(super) fn read(object: &str) -> Self {
+        let mut properties = Self::default();
+        for (name, value) in members(Some(object)) {
+            properties.insert(&name, value);
+        }
+        properties
+    }
+
+    /// Writes a JSON object.
+    pub(super) fn write(&self) -> String {
+        let mut out = String::with_capacity(self.size + 2);
+        out.push('{');
+        for (name, value) in &self.members {
+            if out.len() > 1 {
+                out.push(',');
+            }
+            json::push_string(&mut out, name);
+            out.push(':');
+            out.push_str(value);
+        }
+        out.push('}');
+        out
+    }
+
+    /// Bytes as text, about.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Bytes that one of them takes as text, about; none if it is absent.
+    pub(super) fn size_of(&self, name: &str) -> usize {
+        self.get(name).map_or(0, |value| member_size(name, value))
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.members.get(name).map(|value| &**value)
+    }
+
+    pub(super) fn insert(&mut self, name: &str, value: &str) {
+        match self.members.get_mut(name) {
+            Some(present) => {
+                self.size = self.size - present.len() + value.len();
+                *present = value.into();
+            }
+            None => {
+                self.size += member_size(name, value);
+                self.members.insert(name.to_owned(), value.into());
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: &str) {
+        if let Some(value) = self.members.remove(name) {
+            self.size -= member_size(name, &value);
+        }
+    }
+
+    /// Takes over what it has not, unless both together are larger than `limit`:
+    /// then nothing is changed. Gives whether there was room.
+    pub(super) fn complete(&mut self, other: Self, limit: usize) -> bool {
+        let is_missing = |name: &str| !self.members.contains_key(name);
+        let missing = other.members.iter().filter(|(name, _)| is_missing(name));
+        let size = self.size + missing.map(|(n, value)| member_size(n, value)).sum::<usize>();
+        if size > limit {
+            return false;
+        }
+        for (name, value) in other.members {
+            self.members.entry(name).or_insert(value);
+        }
+        self.size = size;
+        true
+    }
+}
+
+/// Bytes of a member as text, about.
+pub(super) fn member_size(name: &str, value: &str) -> usize {
+    name.len() + value.len() + 4
+}
+
+/// The members of an object; the last of equal names counts.
+pub(super) fn members(raw: Option<&str>) -> BTreeMap<Cow<'_, str>, &str> {
+    let mut members = BTreeMap::new();
+    if let Some(raw) = raw.filter(|raw| raw.starts_with('{')) {
+        let walked = Cursor::new(raw, Limits::NONE).object(|key, cursor| {
+            members.insert(key.text(), cursor.value()?);
+            Ok(())
+        });
+        // Capture has parsed the text that it is part of.
+        debug_assert!(walked.is_ok(), "an object that is none");
+    }
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The size as it would be counted anew.
+    fn counted(properties: &Properties) -> usize {
+        properties.members.iter().map(|(name, value)| member_size(name, value)).sum()
+    }
+
+    #[test]
+    fn the_size_follows_every_change() {
+        let mut properties = Properties::read(r#"{"a":1,"b":"two","a":[1,2]}"#);
+        assert_eq!(properties.write(), r#"{"a":[1,2],"b":"two"}"#);
+        for (name, value) in [("a", "1"), ("c", "null"), ("c", r#""long enough""#), ("ä", "{}")] {
+            properties.insert(name, value);
+            assert_eq!(properties.size(), counted(&properties), "{name}");
+        }
+        for name in ["b", "b", "nobody"] {
+            properties.remove(name);
+            assert_eq!(properties.size(), counted(&properties), "{name}");
+        }
+        assert_eq!((properties.size_of("c"), properties.size_of("b")), (5 + 13, 0));
+        let text = properties.write();
+        assert_eq!(Properties::read(&text), properties);
+    }
+
+    #[test]
+    fn what_is_missing_is_taken_over_or_nothing() {
+        let other = Properties::read(r#"{"a":1,"b":2}"#);
+        let mut properties = Properties::read(r#"{"b":3,"c":4}"#);
+        let (before, room) = (properties.clone(), properties.size() + other.size_of("a"));
+        assert!(!properties.complete(other.clone(), room - 1));
+        assert_eq!(properties, before);
+        assert!(properties.complete(other, room));
+        assert_eq!(properties.write(), r#"{"a":1,"b":3,"c":4}"#);
+        assert_eq!(properties.size(), counted(&properties));
+    }
+}

@@ -1,0 +1,191 @@
+//! Handing a letter to the mail server.
+
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use lettre::address::Envelope;
+use lettre::message::{Mailbox, MultiPart};
+use lettre::transport::smtp::authentication::{Credentials, Mechanism};
+use lettre::transport::smtp::client::AsyncSmtpConnection;
+use lettre::transport::smtp::extension::ClientId;
+use lettre::{Address, Message};
+use rustls::{ClientConfig, RootCertStore};
+use weir_model::{MailId, Timestamp};
+
+use crate::letter::Letter;
+use crate::line;
+use crate::smtp_url::SmtpServer;
+use crate::words::Site;
+
+/// For a mail, from opening the connection to the server's last word.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Name that mails come from.
+const NAME: &str = "Weir";
+
+/// Why mail cannot be sent at all.
+#[derive(Debug, thiserror::Error)]
+pub enum SetUpError {
+    /// The address that mails come from is none.
+    #[error("`{0}` cannot be the address that mails come from; add ?from=address to smtp_url")]
+    From(String),
+    /// TLS cannot be set up.
+    #[error("TLS for mail cannot be set up")]
+    Tls(#[from] rustls::Error),
+}
+
+/// Why a letter was not delivered. The texts are for logs and operators.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// No mail server answered, or not one that talks to us.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The mail server did not take the letter this time.
+    #[error("{0}")]
+    Refused(String),
+    /// The letter can never be sent as it is.
+    #[error("{0}")]
+    Hopeless(String),
+}
+
+/// Takes letters to one mail server. Cheap to clone.
+#[derive(Clone)]
+pub struct Courier {
+    server: SmtpServer,
+    from: Mailbox,
+    host: String,
+    tls: Arc<ClientConfig>,
+}
+
+impl Courier {
+    /// A courier to this server, trusting the certificate authorities of the
+    /// system.
+    ///
+    /// # Errors
+    /// [`SetUpError`].
+    pub fn new(server: SmtpServer, site: &Site) -> Result<Self, SetUpError> {
+        let mut roots = RootCertStore::empty();
+        let found = rustls_native_certs::load_native_certs();
+        for error in &found.errors {
+            tracing::warn!(%error, "a certificate authority of the system cannot be read");
+        }
+        roots.add_parsable_certificates(found.certs);
+        Self::trusting(server, site, roots)
+    }
+
+    /// A courier that trusts these certificate authorities.
+    ///
+    /// # Errors
+    /// [`SetUpError`].
+    pub fn trusting(
+        server: SmtpServer,
+        site: &Site,
+        roots: RootCertStore,
+    ) -> Result<Self, SetUpError> {
+        let host = site.host();
+        let from = server.from.clone().unwrap_or_else(|| format!("weir@{host}"));
+        let address: Address = from.parse().map_err(|_| SetUpError::From(from))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let from = Mailbox::new(Some(NAME.to_owned()), address);
+        Ok(Self { server, from, host, tls: Arc::new(tls) })
+    }
+
+    /// Delivers a letter. The id makes two deliveries of one mail recognizable.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn deliver(
+        &self,
+        id: MailId,
+        letter: &Letter,
+        written_at: Timestamp,
+    ) -> Result<(), Failure> {
+        let message = self.message(id, letter, written_at)?;
+        match tokio::time::timeout(LIMIT, self.hand_over(&message)).await {
+            Ok(outcome) => outcome,
+            Err(_elapsed) => {
+                let seconds = LIMIT.as_secs();
+                Err(Failure::Unreachable(format!("the mail server took more than {seconds} s")))
+            }
+        }
+    }
+
+    /// The letter as a message to exactly one address.
+    pub(crate) fn message(
+        &self,
+        id: MailId,
+        letter: &Letter,
+        written_at: Timestamp,
+    ) -> Result<Message, Failure> {
+        let hopeless = |what: &str, error: &dyn std::fmt::Display| {
+            Failure::Hopeless(format!("{what}: {error}"))
+        };
+        // A list, a name or a line break is not an address.
+        let to: Address =
+            letter.to.parse().map_err(|error| hopeless("the address is none", &error))?;
+        let envelope = Envelope::new(Some(self.from.email.clone()), vec![to.clone()])
+            .map_err(|error| hopeless("no envelope", &error))?;
+        let micros = u64::try_from(written_at.micros()).unwrap_or(0);
+        let mut builder = Message::builder()
+            .envelope(envelope)
+            .from(self.from.clone())
+            .to(Mailbox::new(None, to))
+            .subject(letter.subject.clone())
+            .date(UNIX_EPOCH + Duration::from_micros(micros))
+            .message_id(Some(format!("<{id}@{}>", self.host)));
+        if let Some((name, address)) = &letter.reply_to {
+            let address = address
+                .parse()
+                .map_err(|error| hopeless("the address for answers is none", &error))?;
+            builder = builder.reply_to(Mailbox::new(Some(name.clone()), address));
+        }
+        builder
+            .multipart(MultiPart::alternative_plain_html(letter.plain(), letter.html()))
+            .map_err(|error| hopeless("no message", &error))
+    }
+
+    async fn hand_over(&self, message: &Message) -> Result<(), Failure> {
+        let unreachable = |error: &dyn std::error::Error| Failure::Unreachable(chain(error));
+        let line = line::open(&self.server, &self.host, Arc::clone(&self.tls))
+            .await
+            .map_err(|error| unreachable(&error))?;
+        let hello = ClientId::Domain(self.host.clone());
+        let mut talk = AsyncSmtpConnection::connect_with_transport(Box::new(line), &hello)
+            .await
+            .map_err(|error| unreachable(&error))?;
+        if let Some((user, password)) = &self.server.credentials {
+            let credentials = Credentials::new(user.clone(), password.clone());
+            talk.auth(&[Mechanism::Plain, Mechanism::Login], &credentials)
+                .await
+                .map_err(|error| unreachable(&error))?;
+        }
+        let sent = talk.send(message.envelope(), &message.formatted()).await;
+        match sent {
+            Ok(_) => {
+                // It has the mail: how it says goodbye does not matter.
+                let _ = talk.quit().await;
+                Ok(())
+            }
+            Err(error) if error.is_permanent() => Err(Failure::Hopeless(chain(&error))),
+            Err(error) if error.is_transient() => Err(Failure::Refused(chain(&error))),
+            Err(error) => Err(unreachable(&error)),
+        }
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Mails as people see them, compared with the files in `snapshots`, and what
+//! must never get into a header. `WEIR_WRITE=1 cargo test -p weir-mail` writes
+//! the files anew.
+
+use std::path::Path;
+
+use rustls::RootCertStore;
+use uuid::Uuid;
+use weir_model::mail::{Mail, News};
+use weir_model::{InviteId, MailId, Timestamp};
+
+use crate::{Courier, Failure, Letter, Site, SmtpUrl, letter};
+
+fn site() -> Site {
+    Site { origin: "https://weir.example".to_owned() }
+}
+
+fn courier() -> Courier {
+    let url: SmtpUrl = "smtp://mail.example".parse().unwrap();
+    Courier::trusting(url.0.unwrap(), &site(), RootCertStore::empty()).unwrap()
+}
+
+fn at() -> Timestamp {
+    Timestamp::parse("2026-11-21T10:00:00Z").unwrap()
+}
+
+fn invited(change: impl FnOnce(&mut Mail)) -> Letter {
+    let mut mail = Mail {
+        to: "grace@mail.example".to_owned(),
+        news: News::Invited {
+            invite: InviteId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001)),
+            first_name: "Grace".to_owned(),
+            inviter_name: "Ada".to_owned(),
+            inviter_email: "ada@mail.example".to_owned(),
+            organization: "Acme Tea & Co".to_owned(),
+            message: Some("Welcome!\nHave a look at <the> \"live\" page.".to_owned()),
+            expires_at: at().plus_seconds(3 * 24 * 60 * 60),
+        },
+    };
+    change(&mut mail);
+    letter(&mail, &site())
+}
+
+fn joined() -> Letter {
+    let news = News::Joined {
+        member_name: "Grace".to_owned(),
+        member_email: "grace@mail.example".to_owned(),
+        organization: "Acme Tea & Co".to_owned(),
+    };
+    letter(&Mail { to: "ada@mail.example".to_owned(), news }, &site())
+}
+
+fn headers(letter: &Letter) -> String {
+    let id = MailId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002));
+    let message = courier().message(id, letter, at()).unwrap();
+    let text = String::from_utf8(message.formatted()).unwrap();
+    let (headers, _) = text.split_once("\r\n\r\n").unwrap();
+    // The mark between the parts is random.
+    let kept = headers.lines().filter(|line| !line.contains("boundary="));
+    kept.map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+#[track_caller]
+fn assert_snapshot(name: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/snapshots").join(name);
+    if std::env::var_os("WEIR_WRITE").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, expected, "run `WEIR_WRITE=1 cargo test -p weir-mail` to accept {name}");
+}
+
+#[test]
+fn mails_look_like_their_files() {
+    let short = invited(|mail| {
+        if let News::Invited { first_name, message, .. } = &mut mail.news {
+            first_name.clear();
+            *message = None;
+        }
+    });
+    for (name, letter) in
+        [("invited", invited(|_| {})), ("invited_short", short), ("joined", joined())]
+    {
+        let text = format!("{}\n{}", headers(&letter), letter.plain());
+        assert_snapshot(&format!("{name}.txt"), &text);
+        assert_snapshot(&format!("{name}.html"), &letter.html());
+    }
+}
+
+#[test]
+fn names_do_not_get_out_of_their_header() {
+    let letter = invited(|mail| {
+        if let News::Invited { inviter_name, organization, first_name, .. } = &mut mail.news {
+            *inviter_name = "Ada\r\nBcc: evil@mail.example\r\n\r\n<p>".to_owned();
+            *organization = "Acme\nX-Evil: 1".to_owned();
+            *first_name = "\u{0}\u{1b}[31mGrace\u{2028}".to_owned();
+        }
+    });
+    assert_eq!(
+        letter.subject,
+        "Ada Bcc: evil@mail.example <p> invited you to join Acme X-Evil: 1 on Weir"
+    );
+    let headers = headers(&letter);
+    for line in headers.lines() {
+        let name = line.split(':').next().unwrap_or_default();
+        let known = ["Message-ID", "From", "To", "Subject", "Date", "Reply-To", "MIME-Version"];
+        let folds = line.starts_with(' ') || line.starts_with('\t');
+        assert!(folds || known.contains(&name) || name == "Content-Type", "{line}");
+    }
+    let html = letter.html();
+    assert!(!html.contains("<p> invited") && html.contains("&lt;p&gt;"), "{html}");
+}
+
+#[test]
+fn a_letter_has_exactly_one_address() {
+    for bad in [
+        "",
+        "grace",
+        "a@b.example, c@d.example",
+        "a@b.example;c@d.example",
+        "a@b.example\r\nBcc: c@d.example",
+        "a@b.example\nc@d.example",
+        "Grace <grace@mail.example>",
+    ] {
+        let letter = invited(|mail| mail.to = bad.to_owned());
+        let failure = courier().message(MailId(Uuid::nil()), &letter, at()).unwrap_err();
+        assert!(matches!(failure, Failure::Hopeless(_)), "{bad}: {failure}");
+        let letter = invited(|mail| {
+            if let News::Invited { inviter_email, .. } = &mut mail.news {
+                *inviter_email = bad.to_owned();
+            }
+        });
+        assert!(courier().message(MailId(Uuid::nil()), &letter, at()).is_err(), "{bad}");
+    }
+    let message = courier().message(MailId(Uuid::nil()), &joined(), at()).unwrap();
+    assert_eq!(message.envelope().to().len(), 1);
+}
+
+#[test]
+fn the_sender_has_an_address() {
+    let from = |origin: &str, url: &str| {
+        let url: SmtpUrl = url.parse().unwrap();
+        let site = Site { origin: origin.to_owned() };
+        let courier = Courier::trusting(url.0.unwrap(), &site, RootCertStore::empty()).unwrap();
+        let message = courier.message(MailId(Uuid::nil()), &joined(), at()).unwrap();
+        message.envelope().from().unwrap().to_string()
+    };
+    assert_eq!(from("https://weir.example:8443", "smtp://h"), "weir@weir.example");
+    assert_eq!(from("http://127.0.0.1:8000", "smtp://h"), "weir@localhost");
+    assert_eq!(from("http://h.example", "smtp://h?from=a%40b.example"), "a@b.example");
+}

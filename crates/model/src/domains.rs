@@ -1,0 +1,236 @@
+//! Domains of organizations: the resource and its input (service.md "Domain",
+//! management-api 7).
+
+use serde::{Deserialize, Serialize};
+
+use crate::errors::FieldError;
+use crate::ids::DomainId;
+use crate::patch::Patch;
+use crate::time::Timestamp;
+use crate::validate;
+
+/// Longest name, in characters.
+pub const DOMAIN_MAX: usize = 128;
+/// Longest `sso_enforcement`, in characters.
+pub const SSO_ENFORCEMENT_MAX: usize = 28;
+/// Longest `saml_entity_id` and `saml_acs_url`, in characters.
+pub const SAML_TEXT_MAX: usize = 512;
+/// Longest certificate, in characters. Real ones have some two thousand.
+pub const CERTIFICATE_MAX: usize = 65_536;
+/// What a name is that nobody can claim.
+pub const WRONG_NAME: &str = "Please enter a valid domain or subdomain name.";
+/// What is put before a domain to get the name that its challenge stands at.
+const CHALLENGE_LABEL: &str = "_posthog-challenge";
+
+/// How people with an address of the domain must sign in (management-api 7.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum SsoEnforcement {
+    /// As they like.
+    #[default]
+    #[serde(rename = "")]
+    Off,
+    /// Through Google.
+    #[serde(rename = "google-oauth2")]
+    Google,
+    /// Through GitHub.
+    #[serde(rename = "github")]
+    GitHub,
+    /// Through GitLab.
+    #[serde(rename = "gitlab")]
+    GitLab,
+    /// Through the SAML provider of the domain.
+    #[serde(rename = "saml")]
+    Saml,
+}
+
+impl SsoEnforcement {
+    /// All values.
+    pub const ALL: [Self; 5] = [Self::Off, Self::Google, Self::GitHub, Self::GitLab, Self::Saml];
+
+    /// The text on the wire.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Off => "",
+            Self::Google => "google-oauth2",
+            Self::GitHub => "github",
+            Self::GitLab => "gitlab",
+            Self::Saml => "saml",
+        }
+    }
+
+    /// The value with this text.
+    ///
+    /// # Errors
+    /// `invalid_choice` at `sso_enforcement`.
+    pub fn parse(text: &str) -> Result<Self, FieldError> {
+        let found = Self::ALL.into_iter().find(|value| value.text() == text);
+        found.ok_or_else(|| validate::invalid_choice("sso_enforcement", &text))
+    }
+}
+
+/// A domain as the API shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Domain {
+    /// Id.
+    pub id: DomainId,
+    /// Name, in lower case. No other organization of the instance can claim it.
+    pub domain: String,
+    /// Whether the organization proved that the domain is its own.
+    pub is_verified: bool,
+    /// When it did.
+    pub verified_at: Option<Timestamp>,
+    /// The text that a TXT record at `_posthog-challenge.<domain>` must hold.
+    pub verification_challenge: String,
+    /// Whether people with an address of the domain become members when they
+    /// sign in through a provider.
+    pub jit_provisioning_enabled: bool,
+    /// How people with an address of the domain must sign in.
+    pub sso_enforcement: SsoEnforcement,
+    /// Whether all three SAML fields are filled in.
+    pub has_saml: bool,
+    /// The identity provider's name of itself.
+    pub saml_entity_id: Option<String>,
+    /// The identity provider's address for sign-ins.
+    pub saml_acs_url: Option<String>,
+    /// The identity provider's certificate, in PEM or its base64 text alone.
+    pub saml_x509_cert: Option<String>,
+}
+
+/// The SAML fields of a domain.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SamlPatch {
+    /// `saml_entity_id`.
+    pub entity_id: Patch<String>,
+    /// `saml_acs_url`.
+    pub acs_url: Patch<String>,
+    /// `saml_x509_cert`, not yet read as a certificate.
+    pub x509_cert: Patch<String>,
+}
+
+/// A new domain. What only a verified domain can have is not in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DomainInput {
+    /// Name, not yet judged.
+    pub domain: String,
+    /// SAML fields.
+    pub saml: SamlPatch,
+}
+
+/// A change of a domain.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DomainPatch {
+    /// Name, not yet judged.
+    pub domain: Patch<String>,
+    /// `jit_provisioning_enabled`.
+    pub jit_provisioning_enabled: Patch<bool>,
+    /// `sso_enforcement`, not yet judged: an unverified domain can have no value.
+    pub sso_enforcement: Patch<String>,
+    /// SAML fields.
+    pub saml: SamlPatch,
+}
+
+/// What the page of domains shows beside the resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DomainDetails {
+    /// The domain.
+    pub domain: Domain,
+    /// The name that the TXT record must have.
+    pub challenge_name: String,
+    /// When name servers were last asked for the record.
+    pub checked_at: Option<Timestamp>,
+    /// Since when the record of the verified domain is not found any more.
+    pub verification_failing_since: Option<Timestamp>,
+    /// Whether it has been missing for so long that the domain's rules for
+    /// signing in do not act any more.
+    pub is_suspended: bool,
+    /// Until when the certificate is valid.
+    pub saml_certificate_expires_at: Option<Timestamp>,
+}
+
+/// What somebody with an address hears before signing in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Precheck {
+    /// The one way of signing in that the address's domain allows, or null.
+    pub sso_enforcement: Option<SsoEnforcement>,
+    /// Whether people with such an address can sign in with SAML.
+    pub saml_available: bool,
+}
+
+/// The name of the TXT record that proves a domain.
+#[must_use]
+pub fn challenge_name(domain: &str) -> String {
+    format!("{CHALLENGE_LABEL}.{domain}")
+}
+
+/// A name of the form `^([a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,}$` of at most 128
+/// characters. Nothing is changed about it: other spellings are refused.
+///
+/// # Errors
+/// `blank`, `max_length` or `invalid_input` at `domain`.
+pub fn name(value: &str) -> Result<String, FieldError> {
+    let value = validate::text("domain", value, DOMAIN_MAX)?;
+    let label_fits = |label: &str| {
+        label.len() <= 63
+            && label.split('-').all(|part| {
+                !part.is_empty()
+                    && part.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+            })
+    };
+    // A Unicode name in its ASCII form has two hyphens in a row.
+    let encoded_fits = |label: &str| label.strip_prefix("xn--").is_some_and(label_fits);
+    let last_fits = |last: &str| last.len() >= 2 && last.bytes().all(|c| c.is_ascii_lowercase());
+    let fits = value.rsplit_once('.').is_some_and(|(front, last)| {
+        last_fits(last) && front.split('.').all(|label| label_fits(label) || encoded_fits(label))
+    });
+    if fits { Ok(value) } else { Err(FieldError::new("domain", "invalid_input", WRONG_NAME)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SsoEnforcement, name};
+
+    #[test]
+    fn names() {
+        for good in ["acme.com", "tea.acme.co", "a-b.c-d-e.museum", "7.acme.io"] {
+            assert_eq!(name(&format!(" {good} ")).as_deref(), Ok(good));
+        }
+        for bad in [
+            "acme",
+            "Acme.com",
+            "acme.com.",
+            ".acme.com",
+            "acme..com",
+            "-acme.com",
+            "acme-.com",
+            "ac--me.com",
+            "acme.c",
+            "acme.c0m",
+            "*.acme.com",
+            "acme.com:443",
+            "https://acme.com",
+            "127.0.0.1",
+            "[::1]",
+            "täst.de",
+            "acme_tea.com",
+        ] {
+            assert_eq!(name(bad).unwrap_err().code, "invalid_input", "{bad}");
+        }
+        assert_eq!(name(" ").unwrap_err().code, "blank");
+        assert_eq!(name(&format!("{}.com", "a.".repeat(64))).unwrap_err().code, "max_length");
+        assert_eq!(name(&format!("{}.com", "a".repeat(64))).unwrap_err().code, "invalid_input");
+    }
+
+    #[test]
+    fn enforcement_has_five_words() {
+        for value in SsoEnforcement::ALL {
+            assert_eq!(SsoEnforcement::parse(value.text()), Ok(value));
+            let json = serde_json::to_value(value).unwrap();
+            assert_eq!(json, value.text());
+        }
+        let error = SsoEnforcement::parse("okta").unwrap_err();
+        assert_eq!(error.detail, "\"okta\" is not a valid choice.");
+    }
+}

@@ -1,0 +1,277 @@
+//! The kinds of destinations and what each is set up with (batch-exports 1.2):
+//! the one list for the API, for forms and for delivery.
+//!
+//! What belongs here: data. What does not: checking against it
+//! ([`config`](super::config)).
+
+/// A kind of destination.
+#[derive(Debug, PartialEq)]
+pub struct DestinationType {
+    /// The word on the wire.
+    pub name: &'static str,
+    /// What people call it.
+    pub label: &'static str,
+    /// Its settings, in the order in which forms ask for them.
+    pub fields: &'static [Field],
+}
+
+/// A setting of a destination.
+#[derive(Debug, PartialEq)]
+pub struct Field {
+    /// The key in the config.
+    pub name: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// Whether it must be given, or may be left out.
+    pub need: Need,
+    /// Whether it is a secret: sealed at rest and never shown.
+    pub is_secret: bool,
+    /// Whether it says who signs in, or at which address: when it changes, all
+    /// secrets must be sent again, so that none gets to another host.
+    pub is_address: bool,
+}
+
+/// What a setting may be.
+#[derive(Debug, PartialEq)]
+pub enum Kind {
+    /// A text of at most so many characters; an empty one only where that is
+    /// said.
+    Text {
+        /// Characters at most.
+        max: usize,
+        /// Whether it may be empty.
+        may_be_empty: bool,
+    },
+    /// A name of a schema or a table: letters, digits and `_`, no digit first.
+    Identifier,
+    /// An address that begins with `http://` or `https://`.
+    Url,
+    /// A whole number within bounds.
+    Integer {
+        /// The least.
+        min: i64,
+        /// The greatest.
+        max: i64,
+    },
+    /// True or false.
+    Boolean,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of texts.
+    Texts,
+    /// Settings of their own.
+    Object(&'static [Field]),
+    /// A text, or settings of their own.
+    TextOrObject(&'static [Field]),
+}
+
+/// Whether a setting must be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// It must be given.
+    Required,
+    /// It may be left out, or be null.
+    Nullable,
+    /// It is this when it is left out: JSON.
+    Default(&'static str),
+}
+
+const TEXT: Kind = Kind::Text { max: 1000, may_be_empty: false };
+/// Keys and connection strings.
+const LONG: Kind = Kind::Text { max: 20_000, may_be_empty: false };
+const MAY_BE_EMPTY: Kind = Kind::Text { max: 1000, may_be_empty: true };
+const PORT: Kind = Kind::Integer { min: 1, max: 65_535 };
+const FILE_SIZE: Kind = Kind::Integer { min: 0, max: 1_000_000 };
+
+const fn field(name: &'static str, kind: Kind, need: Need) -> Field {
+    Field { name, kind, need, is_secret: false, is_address: false }
+}
+
+const fn required(name: &'static str, kind: Kind) -> Field {
+    field(name, kind, Need::Required)
+}
+
+const fn nullable(name: &'static str, kind: Kind) -> Field {
+    field(name, kind, Need::Nullable)
+}
+
+const fn or(name: &'static str, kind: Kind, default: &'static str) -> Field {
+    field(name, kind, Need::Default(default))
+}
+
+const fn secret(field: Field) -> Field {
+    Field { is_secret: true, ..field }
+}
+
+const fn address(field: Field) -> Field {
+    Field { is_address: true, ..field }
+}
+
+/// Settings of every kind: which events are left out, and which alone are taken.
+/// Null and an empty list are no filter.
+pub const COMMON: &[Field] =
+    &[nullable("exclude_events", Kind::Texts), nullable("include_events", Kind::Texts)];
+
+/// Codecs of JSON lines.
+pub const LINE_CODECS: &[&str] = &["gzip", "brotli"];
+/// Codecs of Parquet.
+pub const PARQUET_CODECS: &[&str] = &["zstd", "lz4", "snappy", "gzip", "brotli"];
+
+const COMPRESSION: Kind = Kind::Choice(PARQUET_CODECS);
+const FILE_FORMAT: Kind = Kind::Choice(&["JSONLines", "Parquet"]);
+
+/// Every kind of destination, in the order in which forms offer them.
+pub const ALL: &[DestinationType] =
+    &[S3, AZURE_BLOB, POSTGRES, REDSHIFT, SNOWFLAKE, BIG_QUERY, DATABRICKS, HTTP, NO_OP];
+
+const S3: DestinationType = DestinationType {
+    name: "S3",
+    label: "S3 and compatible storage",
+    fields: &[
+        required("bucket_name", TEXT),
+        required("region", TEXT),
+        required("prefix", TEXT),
+        address(secret(nullable("aws_access_key_id", TEXT))),
+        secret(nullable("aws_secret_access_key", TEXT)),
+        nullable("compression", COMPRESSION),
+        or("file_format", FILE_FORMAT, "\"JSONLines\""),
+        nullable("encryption", Kind::Choice(&["AES256", "aws:kms"])),
+        nullable("kms_key_id", TEXT),
+        address(nullable("endpoint_url", Kind::Url)),
+        nullable("max_file_size_mb", FILE_SIZE),
+        or("use_virtual_style_addressing", Kind::Boolean, "false"),
+    ],
+};
+
+const AZURE_BLOB: DestinationType = DestinationType {
+    name: "AzureBlob",
+    label: "Azure Blob Storage",
+    fields: &[
+        required("container_name", TEXT),
+        secret(required("connection_string", LONG)),
+        or("prefix", MAY_BE_EMPTY, "\"\""),
+        nullable("compression", COMPRESSION),
+        or("file_format", FILE_FORMAT, "\"JSONLines\""),
+        nullable("max_file_size_mb", FILE_SIZE),
+    ],
+};
+
+const POSTGRES: DestinationType = DestinationType {
+    name: "Postgres",
+    label: "PostgreSQL",
+    fields: &[
+        address(required("host", TEXT)),
+        address(or("port", PORT, "5432")),
+        required("database", TEXT),
+        address(secret(required("user", TEXT))),
+        secret(required("password", TEXT)),
+        or("schema", Kind::Identifier, "\"public\""),
+        or("table_name", Kind::Identifier, "\"events\""),
+        address(or("has_self_signed_cert", Kind::Boolean, "false")),
+    ],
+};
+
+const REDSHIFT: DestinationType = DestinationType {
+    name: "Redshift",
+    label: "Amazon Redshift",
+    fields: &[
+        address(required("host", TEXT)),
+        address(or("port", PORT, "5439")),
+        required("database", TEXT),
+        address(secret(required("user", TEXT))),
+        secret(required("password", TEXT)),
+        or("schema", Kind::Identifier, "\"public\""),
+        or("table_name", Kind::Identifier, "\"events\""),
+        or("properties_data_type", Kind::Choice(&["varchar", "super"]), "\"varchar\""),
+        or("mode", Kind::Choice(&["INSERT", "COPY"]), "\"INSERT\""),
+        nullable("copy_inputs", Kind::Object(COPY_INPUTS)),
+    ],
+};
+
+const COPY_INPUTS: &[Field] = &[
+    required("s3_bucket", TEXT),
+    required("region_name", TEXT),
+    or("s3_key_prefix", TEXT, "\"/\""),
+    // The ARN of a role, or credentials.
+    required("authorization", Kind::TextOrObject(AWS_CREDENTIALS)),
+    required("bucket_credentials", Kind::Object(AWS_CREDENTIALS)),
+];
+
+const AWS_CREDENTIALS: &[Field] = &[
+    address(secret(required("aws_access_key_id", TEXT))),
+    secret(required("aws_secret_access_key", TEXT)),
+];
+
+const SNOWFLAKE: DestinationType = DestinationType {
+    name: "Snowflake",
+    label: "Snowflake",
+    fields: &[
+        address(required("account", TEXT)),
+        required("database", TEXT),
+        required("warehouse", TEXT),
+        required("schema", TEXT),
+        address(secret(required("user", TEXT))),
+        or("authentication_type", Kind::Choice(&["password", "keypair"]), "\"password\""),
+        secret(nullable("password", TEXT)),
+        secret(nullable("private_key", LONG)),
+        secret(nullable("private_key_passphrase", TEXT)),
+        or("table_name", TEXT, "\"events\""),
+        nullable("role", TEXT),
+    ],
+};
+
+const BIG_QUERY: DestinationType = DestinationType {
+    name: "BigQuery",
+    label: "Google BigQuery",
+    fields: &[
+        required("project_id", TEXT),
+        required("dataset_id", TEXT),
+        or("table_id", TEXT, "\"events\""),
+        secret(required("private_key", LONG)),
+        secret(required("private_key_id", TEXT)),
+        address(secret(required("token_uri", Kind::Url))),
+        address(secret(required("client_email", TEXT))),
+        or("use_json_type", Kind::Boolean, "false"),
+    ],
+};
+
+const DATABRICKS: DestinationType = DestinationType {
+    name: "Databricks",
+    label: "Databricks",
+    fields: &[
+        address(required("server_hostname", TEXT)),
+        required("http_path", TEXT),
+        address(required("client_id", TEXT)),
+        secret(required("client_secret", TEXT)),
+        required("catalog", TEXT),
+        required("schema", TEXT),
+        required("table_name", TEXT),
+        or("use_variant_type", Kind::Boolean, "true"),
+        or("use_automatic_schema_evolution", Kind::Boolean, "true"),
+    ],
+};
+
+const HTTP: DestinationType = DestinationType {
+    name: "HTTP",
+    label: "HTTP (another instance)",
+    fields: &[address(required("url", Kind::Url)), secret(required("token", TEXT))],
+};
+
+const NO_OP: DestinationType = DestinationType {
+    name: "NoOp",
+    label: "Nowhere (for trying a schedule)",
+    fields: &[or("arg", MAY_BE_EMPTY, "\"\"")],
+};
+
+impl DestinationType {
+    /// The kind of this name; names are told apart by case.
+    #[must_use]
+    pub fn of(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|kind| kind.name == name)
+    }
+
+    /// Its settings and those of every kind.
+    pub fn all_fields(&self) -> impl Iterator<Item = &'static Field> + use<> {
+        self.fields.iter().chain(COMMON)
+    }
+}

@@ -1,0 +1,118 @@
+//! Invites to an organization: the resource, its input, and what whoever opens
+//! the link sees (service.md "Organization invite", management-api 8).
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::ids::InviteId;
+use crate::organizations::Level;
+use crate::time::Timestamp;
+use crate::users::User;
+
+/// Longest first name on an invite, in characters.
+pub const FIRST_NAME_MAX: usize = 30;
+/// Longest message, in characters.
+pub const MESSAGE_MAX: usize = 5000;
+/// Longest first name that a new account is given by its owner, in characters.
+pub const ACCOUNT_FIRST_NAME_MAX: usize = 128;
+/// Invites of one request.
+pub const BULK_MAX: usize = 20;
+/// An invite can be taken up for so many seconds: three days.
+pub const VALID_SECONDS: i64 = 3 * 24 * 60 * 60;
+
+/// An invite as the API shows it to members of the organization.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Invite {
+    /// Id: the secret of the link `/signup/<id>`.
+    pub id: InviteId,
+    /// Address of the invited person, who alone can take the invite up.
+    pub target_email: String,
+    /// First name of the invited person; may be empty.
+    pub first_name: String,
+    /// Whether a mail with the link was tried to be sent. Until it is, or when
+    /// it never is, the link is to be passed on by hand.
+    pub emailing_attempt_made: bool,
+    /// Whether the invite is more than three days old, and so of no use.
+    pub is_expired: bool,
+    /// Level that the person gets: 1, 8 or 15.
+    pub level: Level,
+    /// Who invited; null when that account is gone.
+    pub created_by: Option<User>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// Words for the invited person, put into the mail.
+    pub message: Option<String>,
+    /// Always empty.
+    pub private_project_access: Vec<Uuid>,
+}
+
+/// A new invite, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InviteInput {
+    /// Address, with its domain in lower case.
+    pub target_email: String,
+    /// First name; may be empty.
+    pub first_name: String,
+    /// Level that the person gets.
+    pub level: Level,
+    /// Words for the invited person.
+    pub message: Option<String>,
+    /// Whether a mail is sent, where mail is set up.
+    pub send_email: bool,
+}
+
+/// What whoever has the link sees of an invite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Invitation {
+    /// Id.
+    pub id: InviteId,
+    /// Address of the invited person.
+    pub target_email: String,
+    /// First name of the invited person; may be empty.
+    pub first_name: String,
+    /// Name of the organization.
+    pub organization_name: String,
+}
+
+/// What somebody without an account enters to take up an invite.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SignUpInput {
+    /// First name.
+    pub first_name: String,
+    /// Password, not yet judged.
+    pub password: String,
+}
+
+/// Without the password.
+impl std::fmt::Debug for SignUpInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SignUpInput").field("first_name", &self.first_name).finish_non_exhaustive()
+    }
+}
+
+/// The answer to an invite that was taken up: the user, and where to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SignedUp {
+    /// The user.
+    #[serde(flatten)]
+    pub user: User,
+    /// Path of the page to go on to.
+    pub redirect_url: String,
+}
+
+/// The path of an invite's page.
+#[must_use]
+pub fn path(id: InviteId) -> String {
+    format!("/signup/{id}")
+}
+
+/// When an invite of this age is of no more use.
+#[must_use]
+pub fn expires_at(created_at: Timestamp) -> Timestamp {
+    created_at.plus_seconds(VALID_SECONDS)
+}

@@ -1,0 +1,27 @@
+//! What a caught panic says.
+//!
+//! What belongs here: its message, for a log line. What does not: catching it.
+
+use std::any::Any;
+
+/// The message of a panic; empty if it carries something else than a text.
+#[must_use]
+pub fn message(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::message;
+
+    #[test]
+    fn both_kinds_of_text_are_told() {
+        assert_eq!(message(&"fixed"), "fixed");
+        assert_eq!(message(&"made".to_owned()), "made");
+        assert_eq!(message(&7), "");
+    }
+}

@@ -1,0 +1,102 @@
+//! What types without fields of their own look like in the API document.
+//!
+//! What belongs here: the schema of ids, times, levels, scopes, and of the list
+//! answer. What does not: resources, which derive `utoipa::ToSchema` where they
+//! stand. Only the server switches the feature `schema` on, so that the browser
+//! does not carry it.
+
+use std::borrow::Cow;
+
+use utoipa::openapi::schema::{
+    ArrayBuilder, ObjectBuilder, OneOfBuilder, Ref, Schema, SchemaFormat, SchemaType, Type,
+};
+use utoipa::openapi::{Object, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::domains::SsoEnforcement;
+use crate::ids::{KeyId, ProjectId};
+use crate::organizations::Level;
+use crate::pagination::Envelope;
+use crate::scopes::Scope;
+use crate::time::Timestamp;
+
+fn text(format: Option<&str>) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::Type(Type::String))
+        .format(format.map(|format| SchemaFormat::Custom(format.to_owned())))
+}
+
+/// What every id that is a UUID looks like.
+pub(crate) fn uuid() -> RefOr<Schema> {
+    RefOr::T(Schema::Object(Object::from(text(Some("uuid")))))
+}
+
+/// What one of a few words looks like.
+pub(crate) fn words(words: &'static [&'static str]) -> RefOr<Schema> {
+    RefOr::T(Schema::Object(Object::from(text(None).enum_values(Some(words.iter().copied())))))
+}
+
+macro_rules! schemas {
+    ($($name:ident = $schema:expr;)+) => {$(
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                RefOr::T(Schema::Object(Object::from($schema)))
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+};
+}
+
+schemas! {
+    KeyId = text(None);
+    ProjectId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
+    Timestamp = text(Some("date-time"));
+    Level = ObjectBuilder::new()
+        .schema_type(SchemaType::Type(Type::Integer))
+        .enum_values(Some([1, 8, 15]));
+    Scope = text(None);
+    // One of the words is empty, which cannot be derived.
+    SsoEnforcement = text(None).enum_values(Some(SsoEnforcement::ALL.map(SsoEnforcement::text)));
+}
+
+impl<T: ToSchema> PartialSchema for Envelope<T> {
+    fn schema() -> RefOr<Schema> {
+        let link = || {
+            OneOfBuilder::new()
+                .item(text(Some("uri")))
+                .item(ObjectBuilder::new().schema_type(SchemaType::Type(Type::Null)))
+        };
+        let count = ObjectBuilder::new()
+            .schema_type(SchemaType::Type(Type::Integer))
+            .minimum(Some(0))
+            .description(Some("Total number of results."));
+        let next = link().description(Some("Link to the next page; null on the last one."));
+        let previous = link().description(Some("Link to the previous page; null on the first."));
+        let item = RefOr::Ref(Ref::from_schema_name(T::name()));
+        let results =
+            ArrayBuilder::new().items(item).description(Some("The resources of this page."));
+        RefOr::T(Schema::Object(Object::from(
+            ObjectBuilder::new()
+                .property("count", count)
+                .required("count")
+                .property("next", next)
+                .required("next")
+                .property("previous", previous)
+                .required("previous")
+                .property("results", results)
+                .required("results"),
+        )))
+    }
+}
+
+impl<T: ToSchema> ToSchema for Envelope<T> {
+    fn name() -> Cow<'static, str> {
+        Cow::Owned(format!("{}List", T::name()))
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((T::name().into_owned(), T::schema()));
+        T::schemas(schemas);
+    }
+}

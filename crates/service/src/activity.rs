@@ -1,0 +1,218 @@
+//! The activity log: telling what was changed, and reading it back
+//! (management-api 11).
+//!
+//! What belongs here: making entries, comparing before and after. What does
+//! not: which fields of a resource are secrets; each resource leaves its own out
+//! of what it hands over.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+use weir_model::activity::{
+    Activity, ActivityQuery, ActivityUser, Deed, Detail, Entry, FieldChange, Subject, UsedKey,
+};
+use weir_model::pagination::{Page, Paged};
+use weir_model::scopes::{Scope, ScopeObject};
+use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
+use weir_store::activity::{self as rows, Of};
+use weir_store::{ids, users};
+
+use crate::ctx::{Actor, Ctx, OrgCtx, ProjectCtx};
+use crate::{Core, Result};
+
+/// The thing that an entry is about.
+#[derive(Debug, Clone)]
+pub(crate) struct About<'a> {
+    /// Its kind.
+    pub(crate) subject: Subject,
+    /// Its id.
+    pub(crate) id: String,
+    /// Its name, for people.
+    pub(crate) name: Option<&'a str>,
+    /// The project that it belongs to, if any.
+    pub(crate) project: Option<ProjectId>,
+}
+
+/// An entry about something in an organization.
+pub(crate) fn entry(
+    ctx: &Ctx,
+    organization: OrganizationId,
+    about: About<'_>,
+    deed: Deed,
+    changes: Changes,
+) -> Entry {
+    let key = match &ctx.actor {
+        Actor::Session { .. } => None,
+        Actor::Key { key, .. } => Some(UsedKey {
+            id: key.id.0.clone(),
+            label: key.label.clone(),
+            mask_value: key.mask_value.clone(),
+        }),
+    };
+    Entry {
+        id: ids::time_ordered(ctx.now),
+        organization_id: organization,
+        team_id: about.project,
+        user: Some(ctx.user()),
+        personal_api_key: key,
+        activity: deed,
+        scope: about.subject,
+        item_id: about.id,
+        detail: Detail { name: about.name.map(str::to_owned), changes: changes.of(about.subject) },
+        created_at: ctx.now,
+        request_id: ctx.request_id.clone(),
+    }
+}
+
+/// An entry about what the service did by itself.
+pub(crate) fn own_entry(
+    now: Timestamp,
+    organization: OrganizationId,
+    about: About<'_>,
+    deed: Deed,
+    changes: Changes,
+) -> Entry {
+    Entry {
+        id: ids::time_ordered(now),
+        organization_id: organization,
+        team_id: about.project,
+        user: None,
+        personal_api_key: None,
+        activity: deed,
+        scope: about.subject,
+        item_id: about.id,
+        detail: Detail { name: about.name.map(str::to_owned), changes: changes.of(about.subject) },
+        created_at: now,
+        request_id: String::new(),
+    }
+}
+
+/// The fields that a change touches.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Changes(Vec<(String, Value, Value)>);
+
+impl Changes {
+    /// No field: the deed says it all.
+    pub(crate) fn none() -> Self {
+        Self::default()
+    }
+
+    /// Notes a field if it changed.
+    pub(crate) fn field<T: Serialize>(mut self, name: &str, before: &T, after: &T) -> Self {
+        // A value that has no JSON form is shown as null; none of ours has none.
+        let json = |value: &T| serde_json::to_value(value).unwrap_or(Value::Null);
+        let (before, after) = (json(before), json(after));
+        if before != after {
+            self.0.push((name.to_owned(), before, after));
+        }
+        self
+    }
+
+    /// Notes that a secret changed, without its value.
+    pub(crate) fn secret(mut self, name: &str) -> Self {
+        let hidden = || Value::String("(secret)".to_owned());
+        self.0.push((name.to_owned(), hidden(), hidden()));
+        self
+    }
+
+    /// Whether nothing changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn of(self, subject: Subject) -> Vec<FieldChange> {
+        let change = |(field, before, after): (String, Value, Value)| {
+            let action = match (before.is_null(), after.is_null()) {
+                (true, false) => "created",
+                (false, true) => "deleted",
+                _ => "changed",
+            };
+            FieldChange { subject, action: action.to_owned(), field, before, after }
+        };
+        self.0.into_iter().map(change).collect()
+    }
+}
+
+/// The activity log, read back.
+#[derive(Clone)]
+pub struct ActivityLog {
+    core: Arc<Core>,
+}
+
+impl ActivityLog {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The entries of an organization, newest first. A query looks at the newest
+    /// ten thousand.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`](crate::Error::MissingScope).
+    pub async fn of_organization(
+        &self,
+        org: &OrgCtx,
+        query: &ActivityQuery,
+        page: Page,
+    ) -> Result<Paged<Activity>> {
+        org.ctx.require(Scope::read(ScopeObject::ActivityLog))?;
+        self.list(Of::Organization(org.organization), query, page).await
+    }
+
+    /// The entries about a project, newest first. A query looks at the newest
+    /// ten thousand.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`](crate::Error::MissingScope).
+    pub async fn of_project(
+        &self,
+        project: &ProjectCtx,
+        query: &ActivityQuery,
+        page: Page,
+    ) -> Result<Paged<Activity>> {
+        project.org.ctx.require(Scope::read(ScopeObject::ActivityLog))?;
+        self.list(Of::Project(project.org.organization, project.project), query, page).await
+    }
+
+    async fn list(&self, of: Of, query: &ActivityQuery, page: Page) -> Result<Paged<Activity>> {
+        let store = &self.core.store;
+        let (count, entries) = if query.is_all() {
+            rows::page(store, of, page).await?
+        } else {
+            let found = rows::search(store, of, |entry| query.wants(entry)).await?;
+            (found.len() as u64, page.slice(found))
+        };
+        let mut people: BTreeMap<UserId, Option<ActivityUser>> = BTreeMap::new();
+        for user in entries.iter().filter_map(|entry| entry.user) {
+            if let std::collections::btree_map::Entry::Vacant(free) = people.entry(user) {
+                let row = users::get(store, user).await?;
+                free.insert(row.map(|row| ActivityUser {
+                    uuid: row.id,
+                    first_name: row.first_name,
+                    last_name: row.last_name,
+                    email: row.email,
+                }));
+            }
+        }
+        let show = |entry: Entry| {
+            let user = entry.user.and_then(|user| people.get(&user).cloned().flatten());
+            Activity {
+                id: entry.id,
+                organization_id: entry.organization_id,
+                team_id: entry.team_id,
+                user,
+                is_system: entry.user.is_none(),
+                personal_api_key: entry.personal_api_key,
+                activity: entry.activity,
+                scope: entry.scope,
+                item_id: entry.item_id,
+                detail: entry.detail,
+                created_at: entry.created_at,
+                request_id: entry.request_id,
+            }
+        };
+        Ok(Paged { count, results: entries.into_iter().map(show).collect() })
+    }
+}

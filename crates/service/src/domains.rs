@@ -1,0 +1,419 @@
+//! Domains of organizations: claiming, proving, changing, releasing them
+//! (service.md "Domain", management-api 7.1 to 7.3).
+//!
+//! What belongs here: what may be claimed, when it counts as verified, which
+//! settings a domain can have. What does not: name servers (`weir-dns`), what a
+//! domain's settings mean for signing in (`identity`).
+
+mod certificate;
+mod checks;
+mod lookup;
+
+use std::sync::{Arc, OnceLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::domains::{
+    self as model, Domain, DomainDetails, DomainInput, DomainPatch, SamlPatch, SsoEnforcement,
+};
+use weir_model::errors::FieldError;
+use weir_model::pagination::{Page, Paged};
+use weir_model::{DomainId, Patch};
+use weir_store::domains::{self as rows, DomainRow, Written};
+use weir_store::ids;
+
+use crate::activity::{self, About, Changes};
+use crate::ctx::OrgCtx;
+use crate::error::{Error, NOT_FOUND};
+use crate::organizations::required;
+use crate::policy::{self, Action};
+use crate::{Core, Result, secrets};
+
+pub use checks::Released;
+pub use lookup::{LookupError, Pending, TxtLookup, TxtRecord};
+
+/// The ways of signing in, beside a password, that this instance has.
+pub(crate) const PROVIDERS: &[SsoEnforcement] = &[];
+/// Days for which a verified domain may lack its record before its rules for
+/// signing in act no more.
+const GRACE_DAYS: i64 = 7;
+const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// How often a change is tried again when others change the same domain.
+const TRIES: usize = 5;
+
+/// Domains.
+#[derive(Clone)]
+pub struct Domains {
+    core: Arc<Core>,
+    lookup: Arc<OnceLock<Arc<dyn TxtLookup>>>,
+}
+
+/// A domain that the caller may change.
+#[derive(Debug)]
+pub struct Changeable(DomainRow);
+
+impl Domains {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core, lookup: Arc::default() }
+    }
+
+    /// Says who asks name servers; the first call counts. Before it every
+    /// look-up fails, which leaves domains as they are.
+    pub fn ask(&self, lookup: Arc<dyn TxtLookup>) {
+        let _ = self.lookup.set(lookup);
+    }
+
+    /// The domains of the organization in the order of their names, with what
+    /// only the page shows.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn list(&self, org: &OrgCtx, page: Page) -> Result<Paged<DomainDetails>> {
+        policy::check(org, Action::ReadOrganization)?;
+        let store = &self.core.store;
+        let ids = rows::ordered(store, org.organization).await?;
+        let count = ids.len() as u64;
+        let found = rows::rows(store, org.organization, &page.slice(ids)).await?;
+        Ok(Paged { count, results: found.into_iter().map(details).collect() })
+    }
+
+    /// One domain.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`].
+    pub async fn get(&self, org: &OrgCtx, domain: &str) -> Result<DomainDetails> {
+        policy::check(org, Action::ReadOrganization)?;
+        Ok(details(self.find(org, domain).await?))
+    }
+
+    /// Refuses who may not change the domains of the organization.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
+    /// [`Error::SignInAgain`].
+    pub fn may_manage(&self, org: &OrgCtx) -> Result<()> {
+        policy::check(org, Action::ManageDomains)?;
+        policy::recent_if_person(&org.ctx)
+    }
+
+    /// Claims a domain. Nobody else in the instance can claim it then, verified or
+    /// not.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
+    /// [`Error::Invalid`] at the first field at fault.
+    pub async fn create(&self, org: &OrgCtx, input: DomainInput) -> Result<Domain> {
+        self.may_manage(org)?;
+        let mut row = DomainRow {
+            id: DomainId(ids::time_ordered(org.ctx.now)),
+            organization: org.organization,
+            revision: ids::time_ordered(org.ctx.now),
+            domain: claimable(&input.domain)?,
+            challenge: challenge()?,
+            verified_at: None,
+            checked_at: None,
+            failing_since: None,
+            due_at: None,
+            jit_provisioning_enabled: false,
+            sso_enforcement: SsoEnforcement::Off,
+            saml_entity_id: None,
+            saml_acs_url: None,
+            saml_x509_cert: None,
+            certificate_expires_at: None,
+            created_at: org.ctx.now,
+            updated_at: org.ctx.now,
+        };
+        fill_in(&mut row, input.saml)?;
+        let changes = Changes::none().field("domain", &None, &Some(&row.domain));
+        let told = entry(org, &row, Deed::Created, changes);
+        match rows::create(&self.core.store, &row, &[told]).await? {
+            Written::Yes => Ok(details(row).domain),
+            Written::Taken => Err(taken()),
+            Written::Changed | Written::Gone => Err(Error::NotFound(NOT_FOUND)),
+        }
+    }
+
+    /// Proves that there is this domain and that the actor may change it.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
+    /// [`Error::NotFound`].
+    pub async fn changeable(&self, org: &OrgCtx, domain: &str) -> Result<Changeable> {
+        self.may_manage(org)?;
+        Ok(Changeable(self.find(org, domain).await?))
+    }
+
+    /// Changes a domain. Another name is another claim: it has a new challenge
+    /// and none of what only a verified domain has.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] at the first field at fault; [`Error::NotFound`] when
+    /// the domain went away meanwhile.
+    pub async fn update(
+        &self,
+        org: &OrgCtx,
+        changeable: Changeable,
+        patch: DomainPatch,
+    ) -> Result<Domain> {
+        let Changeable(mut before) = changeable;
+        for _ in 0..TRIES {
+            let mut row = before.clone();
+            change(&mut row, patch.clone())?;
+            if row == before {
+                return Ok(details(row).domain);
+            }
+            row.revision = ids::time_ordered(org.ctx.now);
+            row.updated_at = org.ctx.now;
+            let told = entry(org, &row, Deed::Updated, changes(&before, &row));
+            match rows::save(&self.core.store, before.revision, &row, &[told]).await? {
+                Written::Yes => return Ok(details(row).domain),
+                Written::Taken => return Err(taken()),
+                Written::Gone => return Err(Error::NotFound(NOT_FOUND)),
+                Written::Changed => before = self.again(org, &before).await?,
+            }
+        }
+        Err(Error::Unavailable("others are changing the same domain"))
+    }
+
+    /// Looks for the record that proves the domain. Not finding it is no error.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with `already_verified`; [`Error::NotFound`] when the
+    /// domain went away meanwhile.
+    pub async fn verify(&self, org: &OrgCtx, changeable: Changeable) -> Result<Domain> {
+        let Changeable(mut before) = changeable;
+        if before.verified_at.is_some() {
+            let detail = "This domain has already been verified.";
+            return Err(FieldError::body("already_verified", detail).into());
+        }
+        let challenge = before.challenge.clone();
+        let proved = lookup::prove(self.lookup.get(), &before.domain, &challenge).await;
+        if let Err(why) = &proved {
+            tracing::info!(domain = before.domain, %why, "a domain was not verified");
+        }
+        let now = self.core.clock.now();
+        for _ in 0..TRIES {
+            // Others may have given it another name, or verified it as well.
+            if before.challenge != challenge || before.verified_at.is_some() {
+                break;
+            }
+            let mut row = before.clone();
+            row.revision = ids::time_ordered(now);
+            row.checked_at = Some(now);
+            let mut told = Vec::new();
+            if proved.is_ok() {
+                row.verified_at = Some(now);
+                row.updated_at = now;
+                row.due_at = Some(checks::next(row.id, now));
+                let changes = Changes::none().field("is_verified", &false, &true);
+                told.push(entry(org, &row, Deed::Verified, changes));
+            }
+            match rows::save(&self.core.store, before.revision, &row, &told).await? {
+                Written::Yes => return Ok(details(row).domain),
+                Written::Gone | Written::Taken => return Err(Error::NotFound(NOT_FOUND)),
+                Written::Changed => before = self.again(org, &before).await?,
+            }
+        }
+        Ok(details(before).domain)
+    }
+
+    /// Gives a domain up, with its rules for signing in.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn delete(&self, org: &OrgCtx, changeable: Changeable) -> Result<()> {
+        let Changeable(row) = changeable;
+        let changes = Changes::none().field("domain", &Some(&row.domain), &None);
+        let told = entry(org, &row, Deed::Deleted, changes);
+        Ok(rows::delete(&self.core.store, org.organization, row.id, &[told]).await?)
+    }
+
+    async fn find(&self, org: &OrgCtx, domain: &str) -> Result<DomainRow> {
+        let found = match parse_id(domain) {
+            Some(id) => rows::get(&self.core.store, org.organization, id).await?,
+            None => None,
+        };
+        found.ok_or(Error::NotFound(NOT_FOUND))
+    }
+
+    async fn again(&self, org: &OrgCtx, before: &DomainRow) -> Result<DomainRow> {
+        let found = rows::get(&self.core.store, org.organization, before.id).await?;
+        found.ok_or(Error::NotFound(NOT_FOUND))
+    }
+}
+
+/// Whether a domain's rules for signing in act.
+pub(crate) fn acts(row: &DomainRow) -> bool {
+    row.verified_at.is_some() && !is_suspended(row)
+}
+
+/// Whether the record was missing whenever it was looked for, for longer than
+/// the time that is given. Time in which nobody looked does not count.
+fn is_suspended(row: &DomainRow) -> bool {
+    row.failing_since.is_some_and(|since| {
+        let end = since.plus_seconds(GRACE_DAYS * DAY_SECONDS);
+        row.checked_at.is_some_and(|checked| checked >= end)
+    })
+}
+
+/// The id in a path, in its usual written form only.
+fn parse_id(text: &str) -> Option<DomainId> {
+    let id: DomainId = text.parse().ok()?;
+    text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
+}
+
+/// A name that an organization can own.
+fn claimable(name: &str) -> Result<String, FieldError> {
+    let name = model::name(name)?;
+    let wrong = |detail: &str| FieldError::new("domain", "invalid_input", detail);
+    // Also names that no name server could have: an `xn--` that stands for nothing.
+    if idna::domain_to_ascii_strict(&name).ok().as_deref() != Some(name.as_str()) {
+        return Err(wrong(model::WRONG_NAME));
+    }
+    if psl::domain_str(&name).is_none() {
+        return Err(wrong("This is a public suffix: names below it belong to many."));
+    }
+    Ok(name)
+}
+
+/// A new challenge: 43 characters.
+fn challenge() -> Result<String> {
+    Ok(URL_SAFE_NO_PAD.encode(secrets::random::<32>()?))
+}
+
+/// Changes what a patch names, or says what is wrong with its first field at
+/// fault.
+fn change(row: &mut DomainRow, patch: DomainPatch) -> Result<()> {
+    if let Some(name) = required("domain", patch.domain)? {
+        let name = claimable(&name)?;
+        if name != row.domain {
+            row.domain = name;
+            row.challenge = challenge()?;
+            row.verified_at = None;
+            row.checked_at = None;
+            row.failing_since = None;
+            row.due_at = None;
+            row.jit_provisioning_enabled = false;
+            row.sso_enforcement = SsoEnforcement::Off;
+        }
+    }
+    let is_verified = row.verified_at.is_some();
+    if let Some(jit) = required("jit_provisioning_enabled", patch.jit_provisioning_enabled)? {
+        refuse_unverified("jit_provisioning_enabled", is_verified)?;
+        row.jit_provisioning_enabled = jit;
+    }
+    if let Some(text) = required("sso_enforcement", patch.sso_enforcement)? {
+        refuse_unverified("sso_enforcement", is_verified)?;
+        row.sso_enforcement = enforceable(&text)?;
+    }
+    Ok(fill_in(row, patch.saml)?)
+}
+
+fn refuse_unverified(attr: &str, is_verified: bool) -> Result<(), FieldError> {
+    if is_verified {
+        return Ok(());
+    }
+    let detail = "This attribute cannot be updated until the domain is verified.";
+    Err(FieldError::new(attr, "verification_required", detail))
+}
+
+/// A way of signing in that people can be bound to: one that there is.
+fn enforceable(text: &str) -> Result<SsoEnforcement, FieldError> {
+    let chosen = SsoEnforcement::parse(text)?;
+    if chosen == SsoEnforcement::Off || PROVIDERS.contains(&chosen) {
+        return Ok(chosen);
+    }
+    let detail = format!(
+        "Signing in through {text} is not possible on this instance yet, so nobody could sign in."
+    );
+    Err(FieldError::new("sso_enforcement", "provider_unavailable", detail))
+}
+
+/// Sets the SAML fields that a patch names.
+fn fill_in(row: &mut DomainRow, saml: SamlPatch) -> Result<(), FieldError> {
+    let set = |present: &mut Option<String>, patch: Patch<String>| match patch {
+        Patch::Keep => {}
+        Patch::Clear => *present = None,
+        Patch::Set(text) => *present = Some(text),
+    };
+    set(&mut row.saml_entity_id, saml.entity_id);
+    set(&mut row.saml_acs_url, saml.acs_url);
+    match &saml.x509_cert {
+        Patch::Keep => {}
+        Patch::Clear => row.certificate_expires_at = None,
+        Patch::Set(text) => row.certificate_expires_at = certificate::expiry(text)?,
+    }
+    set(&mut row.saml_x509_cert, saml.x509_cert);
+    Ok(())
+}
+
+fn taken() -> Error {
+    FieldError::new("domain", "unique", "domain with this domain already exists.").into()
+}
+
+/// What the activity log tells of a domain.
+fn entry(org: &OrgCtx, row: &DomainRow, deed: Deed, changes: Changes) -> Entry {
+    activity::entry(&org.ctx, row.organization, about(row), deed, changes)
+}
+
+fn about(row: &DomainRow) -> About<'_> {
+    About {
+        subject: Subject::Domain,
+        id: row.id.to_string(),
+        name: Some(&row.domain),
+        project: None,
+    }
+}
+
+fn changes(before: &DomainRow, after: &DomainRow) -> Changes {
+    // Of a long text, what tells it from others.
+    let print = |text: &Option<String>| {
+        text.as_ref().map(|text| format!("sha256:{}", secrets::sha256_hex(text)))
+    };
+    Changes::none()
+        .field("domain", &before.domain, &after.domain)
+        .field("is_verified", &before.verified_at.is_some(), &after.verified_at.is_some())
+        .field(
+            "jit_provisioning_enabled",
+            &before.jit_provisioning_enabled,
+            &after.jit_provisioning_enabled,
+        )
+        .field("sso_enforcement", &before.sso_enforcement, &after.sso_enforcement)
+        .field("saml_entity_id", &before.saml_entity_id, &after.saml_entity_id)
+        .field("saml_acs_url", &before.saml_acs_url, &after.saml_acs_url)
+        .field("saml_x509_cert", &print(&before.saml_x509_cert), &print(&after.saml_x509_cert))
+}
+
+/// Whether all three SAML fields are filled in.
+pub(crate) fn has_saml(row: &DomainRow) -> bool {
+    [&row.saml_entity_id, &row.saml_acs_url, &row.saml_x509_cert]
+        .iter()
+        .all(|field| field.as_ref().is_some_and(|text| !text.is_empty()))
+}
+
+fn details(row: DomainRow) -> DomainDetails {
+    DomainDetails {
+        challenge_name: model::challenge_name(&row.domain),
+        checked_at: row.checked_at,
+        verification_failing_since: row.failing_since,
+        is_suspended: is_suspended(&row),
+        saml_certificate_expires_at: row.certificate_expires_at,
+        domain: Domain {
+            has_saml: has_saml(&row),
+            id: row.id,
+            domain: row.domain,
+            is_verified: row.verified_at.is_some(),
+            verified_at: row.verified_at,
+            verification_challenge: row.challenge,
+            jit_provisioning_enabled: row.jit_provisioning_enabled,
+            sso_enforcement: row.sso_enforcement,
+            saml_entity_id: row.saml_entity_id,
+            saml_acs_url: row.saml_acs_url,
+            saml_x509_cert: row.saml_x509_cert,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! Reading an identity provider's certificate.
+//!
+//! What belongs here: whether a text is a certificate, and until when that is
+//! valid. What does not: trust. A certificate is pinned by being entered.
+
+use weir_model::Timestamp;
+use weir_model::errors::FieldError;
+use x509_cert::Certificate;
+use x509_cert::der::DecodePem as _;
+
+const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+const END: &str = "-----END CERTIFICATE-----";
+/// Characters on a line of PEM.
+const LINE: usize = 64;
+
+/// Until when the certificate is valid; `None` for a blank text. The text is PEM,
+/// or the base64 text between its first and its last line alone, as the metadata
+/// of identity providers have it.
+///
+/// # Errors
+/// `invalid_input` at `saml_x509_cert`, saying why.
+pub(super) fn expiry(text: &str) -> Result<Option<Timestamp>, FieldError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let wrong = |why: &str| {
+        let detail = format!("This is not an X.509 certificate in PEM: {why}.");
+        FieldError::new("saml_x509_cert", "invalid_input", detail)
+    };
+    let inner = match text.strip_prefix(BEGIN) {
+        Some(rest) => {
+            let end = format!("it does not end with {END}");
+            rest.strip_suffix(END).ok_or_else(|| wrong(&end))?
+        }
+        None => text,
+    };
+    if inner.contains("-----") {
+        return Err(wrong("it must be one certificate and nothing else"));
+    }
+    let digits: Vec<u8> = inner.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let mut pem = format!("{BEGIN}\n").into_bytes();
+    for line in digits.chunks(LINE) {
+        pem.extend_from_slice(line);
+        pem.push(b'\n');
+    }
+    pem.extend_from_slice(END.as_bytes());
+    pem.push(b'\n');
+    let certificate = Certificate::from_pem(&pem).map_err(|error| wrong(&error.to_string()))?;
+    let end = certificate.tbs_certificate.validity.not_after.to_unix_duration();
+    let micros = i64::try_from(end.as_micros()).unwrap_or(i64::MAX);
+    Ok(Some(Timestamp::from_micros(micros)))
+}

@@ -1,0 +1,118 @@
+//! Looking at verified domains again, every day, and releasing claims: work of
+//! the instance, on nobody's behalf (SECURITY-NOTES 6).
+//!
+//! A domain stays verified when its record goes away: that is noted and shown.
+//! After seven days of looking in vain its rules for signing in act no more,
+//! until the record is there again.
+
+use weir_model::activity::Deed;
+use weir_model::{DomainId, Timestamp};
+use weir_store::domains::{self as rows, DomainRow, Written};
+use weir_store::ids;
+
+use super::{DAY_SECONDS, Domains, about, is_suspended, lookup};
+use crate::Result;
+use crate::activity::{self, Changes};
+
+/// Domains that are looked at in one go: the next go notices what came between.
+const ROUND: usize = 100;
+
+/// What became of the wish to release a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Released {
+    /// The domain is free.
+    Yes,
+    /// Nobody claims it.
+    Unclaimed,
+    /// It is verified, and that was not to be touched.
+    Verified,
+}
+
+/// What people are told of a verified domain.
+fn state(row: &DomainRow) -> &'static str {
+    match (row.failing_since, is_suspended(row)) {
+        (None, _) => "found",
+        (Some(_), false) => "missing",
+        (Some(_), true) => "missing, rules suspended",
+    }
+}
+
+impl Domains {
+    /// Looks at the verified domains whose time has come. Each has its own time
+    /// of the day, and the next time is stored with it, so that a restart changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// Any failure of the store; a further call goes on.
+    pub async fn check_again(&self) -> Result<()> {
+        let store = &self.core.store;
+        let due = rows::due(store, self.core.clock.now()).await?;
+        for id in due.into_iter().take(ROUND) {
+            if let Some(row) = rows::get_any(store, id).await? {
+                self.check_one(&row).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_one(&self, before: &DomainRow) -> Result<()> {
+        let proved = lookup::prove(self.lookup.get(), &before.domain, &before.challenge).await;
+        let now = self.core.clock.now();
+        let mut row = before.clone();
+        row.revision = ids::time_ordered(now);
+        row.checked_at = Some(now);
+        row.due_at = Some(next(row.id, now));
+        row.failing_since = match &proved {
+            Ok(()) => None,
+            Err(_) => Some(before.failing_since.unwrap_or(now)),
+        };
+        let changes = Changes::none()
+            .field("verification_failing_since", &before.failing_since, &row.failing_since)
+            .field("verification_record", &state(before), &state(&row));
+        let told = (!changes.is_empty()).then(|| {
+            activity::own_entry(now, row.organization, about(&row), Deed::Updated, changes)
+        });
+        let told: Vec<_> = told.into_iter().collect();
+        let written = rows::save(&self.core.store, before.revision, &row, &told).await?;
+        // Somebody changed it meanwhile: it is due still, or not at all.
+        if written != Written::Yes {
+            return Ok(());
+        }
+        let (domain, organization) = (&row.domain, row.organization);
+        if let Err(why) = &proved {
+            let state = state(&row);
+            tracing::warn!(domain, %organization, %why, state, "a verified domain is not proved");
+        } else if before.failing_since.is_some() {
+            tracing::info!(domain, %organization, "a verified domain is proved again");
+        }
+        Ok(())
+    }
+
+    /// Releases the claim of a domain, for the operator: an unverified one, or
+    /// with `verified_too` any.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn release(&self, name: &str, verified_too: bool) -> Result<Released> {
+        let store = &self.core.store;
+        let Some(row) = rows::by_name(store, name).await? else { return Ok(Released::Unclaimed) };
+        if row.verified_at.is_some() && !verified_too {
+            return Ok(Released::Verified);
+        }
+        let now = self.core.clock.now();
+        let changes = Changes::none().field("domain", &Some(&row.domain), &None);
+        let told = activity::own_entry(now, row.organization, about(&row), Deed::Deleted, changes);
+        rows::delete(store, row.organization, row.id, &[told]).await?;
+        Ok(Released::Yes)
+    }
+}
+
+/// When a domain is looked at after this time: at its own time of the day, which
+/// its id gives, so that the domains of an instance are spread over it.
+pub(super) fn next(domain: DomainId, now: Timestamp) -> Timestamp {
+    let day = DAY_SECONDS * 1_000_000;
+    // The end of an id is random.
+    let own = i64::try_from(domain.0.as_u128() % (DAY_SECONDS as u128)).unwrap_or(0) * 1_000_000;
+    let today = now.micros().div_euclid(day) * day + own;
+    Timestamp::from_micros(if today > now.micros() { today } else { today + day })
+}

@@ -1,0 +1,93 @@
+//! Asking name servers for the proof of a domain, and what counts as one
+//! (management-api 7.2).
+//!
+//! What belongs here: the interface that the service is given, and the
+//! comparison. What does not: resolvers (`weir-dns`).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_model::domains::challenge_name;
+
+/// Longest time for one answer.
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(5);
+
+/// One TXT record: its strings.
+pub type TxtRecord = Vec<Vec<u8>>;
+/// What a look-up gives some time later.
+pub type Pending<'a> =
+    Pin<Box<dyn Future<Output = Result<Vec<TxtRecord>, LookupError>> + Send + 'a>>;
+
+/// Asks name servers.
+pub trait TxtLookup: Send + Sync {
+    /// The TXT records at a name, behind any alias. No records, or no such name,
+    /// are an empty list. May take longer than five seconds: whoever asks stops
+    /// waiting then.
+    ///
+    /// # Errors
+    /// No answer, or none that can be read.
+    fn txt<'a>(&'a self, name: &'a str) -> Pending<'a>;
+}
+
+/// Why name servers gave no answer.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub struct LookupError(pub String);
+
+/// Why a domain is not proved.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(super) enum Unproved {
+    #[error("no record, or another one")]
+    NotThere,
+    #[error("no answer from the name servers: {0}")]
+    NoAnswer(String),
+}
+
+/// Looks for the challenge of a domain.
+pub(super) async fn prove(
+    lookup: Option<&Arc<dyn TxtLookup>>,
+    domain: &str,
+    challenge: &str,
+) -> Result<(), Unproved> {
+    let Some(lookup) = lookup else {
+        return Err(Unproved::NoAnswer("there are none to ask".to_owned()));
+    };
+    let name = challenge_name(domain);
+    let records = match tokio::time::timeout(TIME_LIMIT, lookup.txt(&name)).await {
+        Ok(Ok(records)) => records,
+        Ok(Err(error)) => return Err(Unproved::NoAnswer(error.to_string())),
+        Err(_elapsed) => return Err(Unproved::NoAnswer("it takes too long".to_owned())),
+    };
+    if records.iter().any(|record| holds(record, challenge)) {
+        Ok(())
+    } else {
+        Err(Unproved::NotThere)
+    }
+}
+
+/// Whether a record is the challenge: its first string, or all of them together,
+/// for servers that split a text.
+fn holds(record: &[Vec<u8>], challenge: &str) -> bool {
+    let first = record.first().is_some_and(|first| first == challenge.as_bytes());
+    first || record.concat() == challenge.as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holds;
+
+    #[test]
+    fn a_record_is_compared_exactly() {
+        let record = |strings: &[&str]| -> Vec<Vec<u8>> {
+            strings.iter().map(|string| string.as_bytes().to_vec()).collect()
+        };
+        for right in [&["abc"][..], &["abc", "more"], &["a", "bc"], &["", "abc"]] {
+            assert!(holds(&record(right), "abc"), "{right:?}");
+        }
+        for wrong in [&[][..], &["ABC"], &["abc "], &["more", "abc"], &["ab"], &["xabc"]] {
+            assert!(!holds(&record(wrong), "abc"), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Domains on a store in memory, with name servers that the test writes.
+
+use std::sync::Mutex;
+
+use weir_model::Timestamp;
+use weir_model::errors::ErrorKind;
+use weir_model::invites::{InviteInput, SignUpInput};
+use weir_model::organizations::Level;
+
+use super::*;
+use crate::Services;
+use crate::ctx::Ctx;
+use crate::identity::Peer;
+use crate::test_support::{self, PASSWORD, ada, organization};
+
+/// Name servers with the same records everywhere.
+#[derive(Default)]
+struct Records(Mutex<Option<Vec<TxtRecord>>>);
+
+impl Records {
+    fn are(&self, texts: &[&str]) {
+        let records = texts.iter().map(|text| vec![text.as_bytes().to_vec()]).collect();
+        *self.0.lock().unwrap() = Some(records);
+    }
+
+    fn fail(&self) {
+        *self.0.lock().unwrap() = None;
+    }
+}
+
+impl TxtLookup for Records {
+    fn txt<'a>(&'a self, _name: &'a str) -> Pending<'a> {
+        let records = self.0.lock().unwrap().clone();
+        let answer = records.ok_or_else(|| LookupError("no name servers".to_owned()));
+        Box::pin(async move { answer })
+    }
+}
+
+async fn set_up() -> (Services, OrgCtx, Arc<Records>) {
+    let services = test_support::set_up().await;
+    let records = Arc::new(Records::default());
+    services.domains.ask(Arc::<Records>::clone(&records));
+    let org = enter(&services, &ada(&services).await).await;
+    (services, org, records)
+}
+
+async fn enter(services: &Services, ctx: &Ctx) -> OrgCtx {
+    services.organizations.enter(ctx, "@current").await.unwrap()
+}
+
+/// The owner's organization at this time.
+async fn now(services: &Services, org: &OrgCtx) -> OrgCtx {
+    enter(services, &test_support::person(services, org.ctx.user())).await
+}
+
+fn input(name: &str) -> DomainInput {
+    DomainInput { domain: name.to_owned(), saml: SamlPatch::default() }
+}
+
+async fn verified(services: &Services, org: &OrgCtx, records: &Records, name: &str) -> Domain {
+    let made = services.domains.create(org, input(name)).await.unwrap();
+    records.are(&[&made.verification_challenge]);
+    let domain = verify(services, org, &made).await.unwrap();
+    assert!(domain.is_verified);
+    domain
+}
+
+async fn verify(services: &Services, org: &OrgCtx, domain: &Domain) -> Result<Domain> {
+    let changeable = services.domains.changeable(org, &domain.id.to_string()).await?;
+    services.domains.verify(org, changeable).await
+}
+
+async fn update(
+    services: &Services,
+    org: &OrgCtx,
+    domain: &Domain,
+    patch: DomainPatch,
+) -> Result<Domain> {
+    let changeable = services.domains.changeable(org, &domain.id.to_string()).await?;
+    services.domains.update(org, changeable, patch).await
+}
+
+async fn shown(services: &Services, org: &OrgCtx, domain: &Domain) -> DomainDetails {
+    services.domains.get(org, &domain.id.to_string()).await.unwrap()
+}
+
+/// Writes an enforcement that no request can set yet.
+async fn enforce(services: &Services, org: &OrgCtx, domain: &Domain, sso: SsoEnforcement) {
+    let store = services.organizations.store();
+    let before = rows::get(store, org.organization, domain.id).await.unwrap().unwrap();
+    let revision = ids::time_ordered(org.ctx.now);
+    let row = DomainRow { revision, sso_enforcement: sso, ..before.clone() };
+    assert_eq!(rows::save(store, before.revision, &row, &[]).await.unwrap(), Written::Yes);
+}
+
+fn code(error: &Error) -> &str {
+    match error {
+        Error::Invalid(fault) => &fault.code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn of_two_claims_at_once_one_wins() {
+    let (services, org, _) = set_up().await;
+    let ctx = test_support::stranger(&services, "grace").await;
+    organization(&services, &ctx, "Coffee").await;
+    let other = enter(&services, &ctx).await;
+    for round in 0..5 {
+        let name = format!("acme{round}.example.com");
+        let mut outcomes = Vec::new();
+        let claims = [&org, &other, &org, &other]
+            .map(|org| (services.clone(), org.clone(), input(&name)))
+            .map(|(services, org, input)| {
+                tokio::spawn(async move { services.domains.create(&org, input).await })
+            });
+        for claim in claims {
+            outcomes.push(claim.await.unwrap());
+        }
+        let won = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert_eq!(won, 1, "{outcomes:?}");
+        for error in outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
+            assert_eq!(code(error), "unique");
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_that_nobody_owns_are_refused() {
+    let (services, org, _) = set_up().await;
+    for name in ["co.uk", "github.io", "example", "xn--a.com", "127.0.0.1", "a--b.com"] {
+        let error = services.domains.create(&org, input(name)).await.unwrap_err();
+        assert_eq!(code(&error), "invalid_input", "{name}");
+    }
+    for name in ["acme.co.uk", "acme.github.io", "xn--bcher-kva.example", "www.acme.example"] {
+        services.domains.create(&org, input(name)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn another_name_is_another_claim() {
+    let (services, org, records) = set_up().await;
+    let domain = verified(&services, &org, &records, "acme.example").await;
+    let jit = DomainPatch { jit_provisioning_enabled: Patch::Set(true), ..DomainPatch::default() };
+    let domain = update(&services, &org, &domain, jit.clone()).await.unwrap();
+    assert!(domain.jit_provisioning_enabled);
+    enforce(&services, &org, &domain, SsoEnforcement::Saml).await;
+
+    let same =
+        DomainPatch { domain: Patch::Set("acme.example".to_owned()), ..DomainPatch::default() };
+    let unchanged = update(&services, &org, &domain, same).await.unwrap();
+    assert_eq!(unchanged.verification_challenge, domain.verification_challenge);
+    assert!(unchanged.is_verified);
+
+    let renamed =
+        DomainPatch { domain: Patch::Set("tea.example".to_owned()), ..DomainPatch::default() };
+    // What only a verified domain has cannot come along.
+    let both = DomainPatch { domain: renamed.domain.clone(), ..jit };
+    let error = update(&services, &org, &domain, both).await.unwrap_err();
+    assert_eq!(code(&error), "verification_required");
+    let after = update(&services, &org, &domain, renamed).await.unwrap();
+    assert_ne!(after.verification_challenge, domain.verification_challenge);
+    assert_eq!((after.is_verified, after.verified_at), (false, None));
+    assert_eq!(
+        (after.jit_provisioning_enabled, after.sso_enforcement),
+        (false, SsoEnforcement::Off)
+    );
+    // The old name is free, the new one is not.
+    services.domains.create(&org, input("acme.example")).await.unwrap();
+    let error = services.domains.create(&org, input("tea.example")).await.unwrap_err();
+    assert_eq!(code(&error), "unique");
+    // Nothing is left that would look at it again.
+    services.clock.advance(2 * DAY_SECONDS);
+    let due = rows::due(services.organizations.store(), services.clock.now()).await.unwrap();
+    assert_eq!(due, []);
+}
+
+#[tokio::test]
+async fn a_record_that_goes_away_suspends_after_seven_days() {
+    let (services, org, records) = set_up().await;
+    let domain = verified(&services, &org, &records, "acme.example").await;
+    enforce(&services, &org, &domain, SsoEnforcement::Saml).await;
+    let peer = Peer::default();
+    let enforced = async || {
+        let answer = services.identity.precheck("eve@acme.example", &peer).await.unwrap();
+        answer.sso_enforcement.is_some()
+    };
+    let next_day = async || {
+        services.clock.advance(DAY_SECONDS);
+        services.domains.check_again().await.unwrap();
+        let org = now(&services, &org).await;
+        shown(&services, &org, &domain).await
+    };
+    let found = next_day().await;
+    assert_eq!((found.verification_failing_since, found.is_suspended), (None, false));
+    let checked_at = found.checked_at;
+    // Not due again on the same day.
+    records.fail();
+    services.domains.check_again().await.unwrap();
+    assert_eq!(shown(&services, &org, &domain).await.checked_at, checked_at);
+
+    let missing = next_day().await;
+    let since = missing.verification_failing_since;
+    assert_eq!(since, Some(services.clock.now()));
+    for _ in 1..7 {
+        let missing = next_day().await;
+        assert!(missing.domain.is_verified && !missing.is_suspended);
+        assert_eq!(missing.verification_failing_since, since);
+    }
+    assert!(enforced().await);
+    records.are(&["another"]);
+    let suspended = next_day().await;
+    assert!(suspended.domain.is_verified && suspended.is_suspended);
+    assert!(!enforced().await);
+
+    records.are(&[&domain.verification_challenge]);
+    let found = next_day().await;
+    assert_eq!((found.verification_failing_since, found.is_suspended), (None, false));
+    assert!(enforced().await);
+
+    // Told in the log when it begins, when it suspends, and when it ends.
+    let query = weir_model::activity::ActivityQuery::default();
+    let log = services.activity.of_organization(&org, &query, Page::default());
+    let told = log.await.unwrap().results;
+    let by_itself: Vec<_> = told.iter().filter(|entry| entry.is_system).collect();
+    let states: Vec<_> = by_itself
+        .iter()
+        .map(|entry| entry.detail.changes.last().unwrap().after.as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["found", "missing, rules suspended", "missing"]);
+}
+
+#[tokio::test]
+async fn time_in_which_nobody_looked_does_not_suspend() {
+    let (services, org, records) = set_up().await;
+    let domain = verified(&services, &org, &records, "acme.example").await;
+    records.fail();
+    services.clock.advance(DAY_SECONDS);
+    services.domains.check_again().await.unwrap();
+    services.clock.advance(30 * DAY_SECONDS);
+    let org = now(&services, &org).await;
+    assert!(!shown(&services, &org, &domain).await.is_suspended);
+    records.are(&[&domain.verification_challenge]);
+    services.domains.check_again().await.unwrap();
+    assert_eq!(shown(&services, &org, &domain).await.verification_failing_since, None);
+}
+
+#[tokio::test]
+async fn domains_are_spread_over_the_day() {
+    let start = Timestamp::from_micros(1_780_000_000_000_000);
+    let mut hours = std::collections::BTreeSet::new();
+    for at in 0..200 {
+        let domain = DomainId(ids::time_ordered(start.plus_seconds(at)));
+        let next = checks::next(domain, start);
+        assert!(next > start && next <= start.plus_seconds(DAY_SECONDS));
+        // From then on the same time every day.
+        assert_eq!(checks::next(domain, next), next.plus_seconds(DAY_SECONDS));
+        hours.insert((next.micros() - start.micros()) / (3_600 * 1_000_000));
+    }
+    assert!(hours.len() > 20, "{hours:?}");
+}
+
+#[tokio::test]
+async fn a_password_is_refused_where_a_provider_is_enforced() {
+    let (services, org, records) = set_up().await;
+    let key = test_support::key(&services, &org.ctx, test_support::key_input()).await;
+    let domain = verified(&services, &org, &records, "mail.example").await;
+    let peer = Peer::default();
+    let sign_in = async |email: &str, password: &str| {
+        services.identity.sign_in(email, password, &peer).await.map(drop)
+    };
+    sign_in("ada.l@mail.example", PASSWORD).await.unwrap();
+    enforce(&services, &org, &domain, SsoEnforcement::Saml).await;
+
+    // The same whether the account is there, and whatever the password.
+    for (email, password) in [
+        ("ada.l@mail.example", PASSWORD),
+        ("Ada.L@MAIL.example", "wrong"),
+        ("nobody@mail.example", "wrong"),
+    ] {
+        let Error::Invalid(fault) = sign_in(email, password).await.unwrap_err() else { panic!() };
+        assert_eq!(fault.code, "sso_enforced");
+        assert_eq!(fault.detail, "You can only login with SSO for this account (saml).");
+    }
+    let again = services.identity.sign_in_again(&org.ctx, PASSWORD, &peer).await.unwrap_err();
+    assert_eq!(code(&again), "sso_enforced");
+    // A domain below it, or beside it, is another.
+    for email in ["ada@tea.mail.example", "ada@mail.example.org", "mail.example"] {
+        assert_eq!(code(&sign_in(email, "wrong").await.unwrap_err()), "invalid_credentials");
+    }
+    // Keys are not touched.
+    enter(&services, &key).await;
+
+    let invite = InviteInput {
+        target_email: "grace@mail.example".to_owned(),
+        first_name: String::new(),
+        level: Level::Member,
+        message: None,
+        send_email: false,
+    };
+    let invite = services.invites.create(&org, invite).await.unwrap();
+    let input = || {
+        let (first_name, password) = ("Grace".to_owned(), PASSWORD.to_owned());
+        Ok(SignUpInput { first_name, password })
+    };
+    let link = invite.id.to_string();
+    let error = services.identity.sign_up(&link, input, &peer, "request").await.unwrap_err();
+    assert_eq!(code(&error), "sso_enforced");
+
+    enforce(&services, &org, &domain, SsoEnforcement::Off).await;
+    sign_in("ada.l@mail.example", PASSWORD).await.unwrap();
+    services.identity.sign_up(&link, input, &peer, "request").await.unwrap();
+}
+
+#[tokio::test]
+async fn rules_act_only_while_the_domain_is_verified() {
+    let (services, org, _) = set_up().await;
+    let made = services.domains.create(&org, input("mail.example")).await.unwrap();
+    enforce(&services, &org, &made, SsoEnforcement::Google).await;
+    let peer = Peer::default();
+    services.identity.sign_in("ada.l@mail.example", PASSWORD, &peer).await.unwrap();
+    let answer = services.identity.precheck("ada.l@mail.example", &peer).await.unwrap();
+    assert_eq!((answer.sso_enforcement, answer.saml_available), (None, false));
+}
+
+#[tokio::test]
+async fn questions_are_counted_by_network() {
+    let (services, _, _) = set_up().await;
+    let peer = Peer { address: Some("192.0.2.7".parse().unwrap()), agent: None };
+    let ask = async |peer: &Peer| services.identity.precheck("a@mail.example", peer).await;
+    for _ in 0..101 {
+        ask(&peer).await.unwrap();
+    }
+    assert_eq!(ask(&peer).await.unwrap_err().kind(), ErrorKind::RateLimited);
+    let other = Peer { address: Some("192.0.2.8".parse().unwrap()), agent: None };
+    ask(&other).await.unwrap();
+    services.clock.advance(61);
+    ask(&peer).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_operator_releases_claims() {
+    let (services, org, records) = set_up().await;
+    services.domains.create(&org, input("stale.example")).await.unwrap();
+    verified(&services, &org, &records, "acme.example").await;
+    let release = async |name, too| services.domains.release(name, too).await.unwrap();
+    assert_eq!(release("nobody.example", true).await, Released::Unclaimed);
+    assert_eq!(release("stale.example", false).await, Released::Yes);
+    assert_eq!(release("acme.example", false).await, Released::Verified);
+    assert_eq!(release("acme.example", true).await, Released::Yes);
+    assert_eq!(services.domains.list(&org, Page::default()).await.unwrap().count, 0);
+}
+
+#[tokio::test]
+async fn an_organization_takes_its_domains_with_it() {
+    let (services, org, records) = set_up().await;
+    verified(&services, &org, &records, "acme.example").await;
+    services.domains.create(&org, input("tea.example")).await.unwrap();
+    services.organizations.delete(&org).await.unwrap();
+    let store = services.organizations.store();
+    assert_eq!(rows::by_name(store, "acme.example").await.unwrap(), None);
+    assert_eq!(rows::ordered(store, org.organization).await.unwrap(), []);
+    services.clock.advance(2 * DAY_SECONDS);
+    assert_eq!(rows::due(store, services.clock.now()).await.unwrap(), []);
+}

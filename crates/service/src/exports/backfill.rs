@@ -1,0 +1,127 @@
+//! Backfills: which stretch of time is exported anew (batch-exports 5).
+
+use weir_model::errors::FieldError;
+use weir_model::exports::{BACKFILLS_MAX, BackfillInput, Interval};
+use weir_model::{BackfillId, Timestamp};
+use weir_store::exports::{BackfillRow, ExportRow};
+use weir_store::ids;
+
+use crate::Result;
+use crate::error::Error;
+
+/// What bounds of another form hear.
+const FORM: &str = "Write the bounds of a backfill as ISO 8601 times with an offset, such as \
+                    2026-08-01T00:00:00+00:00, or as dates.";
+
+/// A new backfill.
+pub(super) fn row(
+    export: &ExportRow,
+    start_at: Option<Timestamp>,
+    end_at: Timestamp,
+    now: Timestamp,
+) -> Result<BackfillRow> {
+    let interval = super::interval(export)?;
+    Ok(BackfillRow {
+        id: BackfillId(ids::time_ordered(now)),
+        export: export.id,
+        project: export.project,
+        start_at,
+        end_at,
+        // Where the first event is, is found out when work begins.
+        total_runs: start_at.map(|start| interval.runs_between(start, end_at)),
+        created_at: now,
+    })
+}
+
+/// The bounds that were asked for, checked.
+pub(super) fn bounds(
+    input: &BackfillInput,
+    interval: Interval,
+    now: Timestamp,
+) -> Result<(Option<Timestamp>, Timestamp)> {
+    let read = |text: &Option<String>| text.as_deref().map(bound).transpose();
+    let start = read(&input.start_at)?;
+    let end = read(&input.end_at)?.unwrap_or_else(|| interval.boundary_before(now));
+    if end > now {
+        return Err(fault("The end of a backfill must not be in the future."));
+    }
+    if start.is_some_and(|start| start >= end) {
+        return Err(fault("The start of a backfill must be before its end."));
+    }
+    Ok((start, end))
+}
+
+fn fault(detail: &str) -> Error {
+    FieldError::body("invalid_input", detail).into()
+}
+
+/// A time with an offset, or a date.
+fn bound(text: &str) -> Result<Timestamp> {
+    let text = text.trim();
+    let read = match text.get(10..) {
+        Some("") => Timestamp::parse_lenient(&format!("{text}T00:00Z")),
+        Some(clock) if clock.contains(['Z', 'z', '+', '-']) => Timestamp::parse_lenient(text),
+        Some(_) | None => None,
+    };
+    read.ok_or_else(|| fault(FORM))
+}
+
+/// That the project has as many backfills as may go on at a time.
+pub(super) fn too_many() -> Error {
+    Error::TooMany {
+        code: "too_many_concurrent_backfills",
+        detail: format!(
+            "The project has {BACKFILLS_MAX} backfills that are not done yet. Wait for one of \
+             them, or cancel it."
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(start: Option<&str>, end: Option<&str>) -> Result<(Option<String>, String), String> {
+        let input =
+            BackfillInput { start_at: start.map(str::to_owned), end_at: end.map(str::to_owned) };
+        let now = Timestamp::parse("2026-08-21T14:30:00Z").unwrap();
+        match bounds(&input, Interval::Hour, now) {
+            Ok((start, end)) => Ok((start.map(|start| start.to_string()), end.to_string())),
+            Err(Error::Invalid(fault)) => {
+                assert_eq!((fault.attr, fault.code.as_str()), (None, "invalid_input"));
+                Err(fault.detail)
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn bounds_are_times_with_an_offset_or_dates() {
+        let end = "2026-08-21T14:00:00Z".to_owned();
+        assert_eq!(asked(None, None), Ok((None, end.clone())));
+        for text in [
+            "2026-08-01",
+            "2026-08-01T00:00:00+00:00",
+            "2026-08-01 02:00+02:00",
+            " 2026-08-01T00:00Z ",
+        ] {
+            let expected = (Some("2026-08-01T00:00:00Z".to_owned()), end.clone());
+            assert_eq!(asked(Some(text), None), Ok(expected), "{text}");
+        }
+        for text in ["", "x", "2026-08-01T00:00:00", "2026-13-01", "20260801", "2026-08-0ä"] {
+            assert_eq!(asked(Some(text), None).unwrap_err(), FORM, "{text}");
+            assert_eq!(asked(None, Some(text)).unwrap_err(), FORM, "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_in_order_and_past() {
+        let future = "The end of a backfill must not be in the future.";
+        assert_eq!(asked(None, Some("2026-08-22")).unwrap_err(), future);
+        let order = "The start of a backfill must be before its end.";
+        assert_eq!(asked(Some("2026-08-02"), Some("2026-08-02")).unwrap_err(), order);
+        // Nothing is complete since then.
+        assert_eq!(asked(Some("2026-08-21T14:00:00Z"), None).unwrap_err(), order);
+        assert!(asked(Some("2026-08-21T14:00:00Z"), Some("2026-08-21T14:30:00Z")).is_ok());
+    }
+}

@@ -1,0 +1,288 @@
+use serde_json::{Map, Value, json};
+use weir_model::exports::{SentConfig, Status};
+use weir_model::organizations::Level;
+use weir_model::{RunId, UserId};
+
+use super::*;
+use crate::sealing::{MasterKey, SealedField, rotate};
+use crate::test_support::{ada, join, person, set_up, stranger};
+use crate::{Ctx, Services};
+
+fn config(value: Value) -> SentConfig {
+    match value {
+        Value::Object(config) => SentConfig(config),
+        other => panic!("no object: {other}"),
+    }
+}
+
+fn input(config_json: Value) -> BatchExportInput {
+    BatchExportInput {
+        team_id: None,
+        name: "Warehouse".to_owned(),
+        destination: DestinationType::of("Postgres").unwrap(),
+        config: config(config_json),
+        interval: Interval::Hour,
+        paused: false,
+        last_paused_at: None,
+        start_at: None,
+        end_at: None,
+        hogql_query: None,
+    }
+}
+
+fn postgres() -> Value {
+    json!({"host": "db.example", "database": "d", "user": "weir-user", "password": "hunter2-canary"})
+}
+
+async fn org(services: &Services, ctx: &Ctx) -> OrgCtx {
+    services.organizations.enter(ctx, "@current").await.unwrap()
+}
+
+fn store(services: &Services) -> &weir_store::Store {
+    services.organizations.store()
+}
+
+async fn stored(services: &Services, org: &OrgCtx, export: &BatchExport) -> ExportRow {
+    let found = rows::rows(store(services), org.organization, &[export.id]).await.unwrap();
+    found.into_iter().next().unwrap()
+}
+
+async fn password(services: &Services, row: &ExportRow) -> String {
+    let whole = super::config::open(&services.exports.core.sealer, row).unwrap();
+    whole["password"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_sealed_and_kept() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    let text = serde_json::to_string(&made).unwrap();
+    assert!(!text.contains("hunter2-canary") && !text.contains("weir-user"), "{text}");
+    let row = stored(&services, &org, &made).await;
+    assert!(!format!("{row:?}").contains("hunter2-canary"));
+    assert!(row.secrets.as_ref().unwrap().starts_with("w1."));
+    assert_eq!(password(&services, &row).await, "hunter2-canary");
+
+    // A change of something else keeps them, without another sealed text.
+    let patch = BatchExportPatch {
+        config: Some(config(json!({"table_name": "t"}))),
+        ..BatchExportPatch::default()
+    };
+    let id = made.id.to_string();
+    let changed = services.exports.update((&org).into(), &id, patch).await.unwrap();
+    assert_eq!(changed.destination.config["table_name"], "t");
+    assert_eq!(password(&services, &stored(&services, &org, &made).await).await, "hunter2-canary");
+    // The log names what changed, and no value of a secret.
+    let patch = BatchExportPatch {
+        config: Some(config(json!({"password": "hunter3-canary"}))),
+        ..BatchExportPatch::default()
+    };
+    services.exports.update((&org).into(), &id, patch).await.unwrap();
+    let log = services
+        .activity
+        .of_organization(&org, &Default::default(), Page::default())
+        .await
+        .unwrap();
+    let log = serde_json::to_string(&log.results).unwrap();
+    assert!(log.contains("destination__config__password"), "{log}");
+    assert!(!log.contains("canary"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_of_other_keys_are_found_and_replaced() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        made.push(services.exports.create((&org).into(), input(postgres())).await.unwrap());
+    }
+    // Without secrets nothing is sealed.
+    let no_op =
+        BatchExportInput { destination: DestinationType::of("NoOp").unwrap(), ..input(json!({})) };
+    let no_op = services.exports.create((&org).into(), no_op).await.unwrap();
+    assert_eq!(stored(&services, &org, &no_op).await.secrets, None);
+
+    let store = store(&services);
+    let before = rows::rows(store, org.organization, &[made[0].id]).await.unwrap();
+    let old_id = before[0].secrets.as_ref().unwrap()[3..19].to_owned();
+    let next = MasterKey::new([5; 32]);
+    let wrong = rotate(store, Some(MasterKey::new([6; 32])), "x".to_owned(), next.clone()).await;
+    assert!(wrong.unwrap_err().to_string().contains(&old_id));
+    let all = weir_store::sealing::with_other_keys(
+        store,
+        SealedField::BatchExportSecrets,
+        &format!("w1.{}.", next.id()),
+        10,
+    )
+    .await
+    .unwrap();
+    assert_eq!(all.len(), 3);
+    for (row, export) in all.iter().zip(&made) {
+        assert_eq!((&row.record, row.organization), (&export.id.to_string(), org.organization));
+    }
+    let replaced = all.into_iter().map(|row| (row, format!("w1.{}.x", next.id()))).collect();
+    weir_store::sealing::replace(store, SealedField::BatchExportSecrets, replaced).await.unwrap();
+    let after = stored(&services, &org, &made[2]).await;
+    assert_eq!(after.secrets, Some(format!("w1.{}.x", next.id())));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_changes_at_once_both_last() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    let id = made.id.to_string();
+    let patch = |config_json| BatchExportPatch {
+        config: Some(config(config_json)),
+        ..BatchExportPatch::default()
+    };
+    let (first, second) = tokio::join!(
+        services.exports.update((&org).into(), &id, patch(json!({"table_name": "one"}))),
+        services.exports.update((&org).into(), &id, patch(json!({"schema": "two"}))),
+    );
+    first.unwrap();
+    second.unwrap();
+    let config = services.exports.get((&org).into(), &id).await.unwrap().destination.config;
+    assert_eq!((&config["table_name"], &config["schema"]), (&json!("one"), &json!("two")));
+}
+
+fn run(export: &BatchExport, number: i64) -> Run {
+    let at = |seconds: i64| Timestamp::from_micros((number * 3600 + seconds) * 1_000_000);
+    Run {
+        id: RunId(ids::time_ordered(at(0))),
+        status: Status::Completed,
+        records_completed: Some(7),
+        latest_error: None,
+        data_interval_start: (number > 0).then(|| at(-3600)),
+        data_interval_end: at(0),
+        cursor: None,
+        created_at: at(1),
+        finished_at: Some(at(2)),
+        last_updated_at: at(2),
+        records_total_count: Some(7),
+        batch_export: export.id,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ten_newest_runs_are_shown() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    assert_eq!(made.latest_runs, Vec::new());
+    let runs: Vec<Run> = (0..12).map(|number| run(&made, number)).collect();
+    for run in &runs {
+        assert!(rows::add_run(store(&services), run).await.unwrap());
+    }
+    // Once more changes nothing.
+    assert!(rows::add_run(store(&services), &runs[11]).await.unwrap());
+    let shown = services.exports.get((&org).into(), &made.id.to_string()).await.unwrap();
+    let expected: Vec<Run> = runs.into_iter().rev().take(10).collect();
+    assert_eq!(shown.latest_runs, expected);
+    // A change keeps them.
+    let paused = services.exports.pause((&org).into(), &made.id.to_string()).await.unwrap();
+    assert_eq!(paused.latest_runs, expected);
+    services.exports.delete((&org).into(), &made.id.to_string()).await.unwrap();
+    assert!(!rows::add_run(store(&services), &expected[0]).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_backfills_of_a_project_go_on_at_a_time() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let mut exports = Vec::new();
+    for _ in 0..2 {
+        exports.push(services.exports.create((&org).into(), input(postgres())).await.unwrap());
+    }
+    let wanted = || BackfillInput { start_at: Some("2025-01-01".to_owned()), end_at: None };
+    let tries = (0..8).map(|number: usize| {
+        let id = exports[number % 2].id.to_string();
+        let (services, org) = (services.clone(), org.clone());
+        tokio::spawn(async move {
+            services
+                .exports
+                .backfill((&org).into(), &id, wanted())
+                .await
+                .map(|made| made.backfill_id)
+        })
+    });
+    let tries: Vec<_> = tries.collect();
+    let (mut started, mut refused) = (0, 0);
+    for outcome in tries {
+        match outcome.await.unwrap() {
+            Ok(id) => started += usize::from(id.is_some()),
+            Err(Error::TooMany { code, .. }) => {
+                assert_eq!(code, "too_many_concurrent_backfills");
+                refused += 1;
+            }
+            // Eight at once collide often.
+            Err(Error::Store(error)) if error.is_temporary() => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(started <= BACKFILLS_MAX && started + refused == 8, "{started}");
+    // Deleting an export ends its backfills.
+    services.exports.delete((&org).into(), &exports[0].id.to_string()).await.unwrap();
+    let project = exports[0].team_id;
+    assert_eq!(
+        rows::backfills(store(&services), project, exports[0].id).await.unwrap(),
+        Vec::new()
+    );
+    let other = exports[1].id.to_string();
+    let more = services.exports.backfill((&org).into(), &other, wanted());
+    assert!(more.await.unwrap().backfill_id.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_project_follows_from_what_the_caller_looks_at() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let first = services.projects.list_in(&org, Page::default()).await.unwrap().results[0].id;
+    let second = services.projects.create(&org, Default::default()).await.unwrap().brief.id;
+    // Creating the project made it the current one.
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    assert_eq!(made.team_id, second);
+    let chosen = BatchExportInput { team_id: Some(first), ..input(postgres()) };
+    assert_eq!(services.exports.create((&org).into(), chosen).await.unwrap().team_id, first);
+    // Grace looks at nothing here: the oldest.
+    let grace = stranger(&services, "grace").await;
+    join(&services, org.organization, &grace, Level::Member).await;
+    let hers = OrgCtx { ctx: grace.clone(), level: Level::Member, ..org.clone() };
+    crate::test_support::organization(&services, &grace, "Elsewhere").await;
+    let made = services.exports.create((&hers).into(), input(postgres())).await.unwrap();
+    assert_eq!(made.team_id, first);
+    let unknown = BatchExportInput { team_id: Some(ProjectId(999)), ..input(postgres()) };
+    let outcome = services.exports.create((&org).into(), unknown).await;
+    assert!(
+        matches!(outcome, Err(Error::Invalid(fault)) if fault.attr.as_deref() == Some("team_id"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_want_a_recent_sign_in() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    let old = |user: UserId| {
+        let mut ctx = person(&services, user);
+        ctx.now = ctx.now.plus_seconds(3600);
+        OrgCtx { ctx, ..org.clone() }
+    };
+    let later = old(ctx.user());
+    let outcome = services.exports.create((&later).into(), input(postgres())).await;
+    assert!(matches!(outcome, Err(Error::SignInAgain)), "{outcome:?}");
+    let patch =
+        BatchExportPatch { config: Some(SentConfig(Map::new())), ..BatchExportPatch::default() };
+    let id = made.id.to_string();
+    let outcome = services.exports.update((&later).into(), &id, patch).await;
+    assert!(matches!(outcome, Err(Error::SignInAgain)), "{outcome:?}");
+    assert!(services.exports.pause((&later).into(), &id).await.unwrap().paused);
+}

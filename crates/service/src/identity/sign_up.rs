@@ -1,0 +1,263 @@
+//! Taking up an invite: with the account of a session, or by making one
+//! (management-api 8.4).
+//!
+//! What belongs here: what is refused, in which order, and what belongs to one
+//! transaction. What does not: making invites (`invites`).
+
+use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::errors::FieldError;
+use weir_model::invites::{ACCOUNT_FIRST_NAME_MAX, Invitation, SignUpInput, path};
+use weir_model::mail::News;
+use weir_model::organizations::Level;
+use weir_model::users::User;
+use weir_model::{MembershipId, UserId, validate};
+use weir_store::invites::{self as invite_rows, Acceptance, Accepted, InviteRow};
+use weir_store::organizations::{self, OrganizationRow};
+use weir_store::users::{self as user_rows, UserRow};
+use weir_store::{ids, members};
+
+use super::passwords::{About, Password};
+use super::{Identity, NewSession, Peer, emails};
+use crate::activity::{self, Changes};
+use crate::ctx::{Actor, Ctx};
+use crate::error::Error;
+use crate::{Result, current, invites, mail, secrets, users};
+
+/// What somebody sees who opens the link of an invite.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The invitation.
+    pub invitation: Invitation,
+    /// First name of who invites, unless that account is gone.
+    pub inviter: Option<String>,
+}
+
+/// An invite as somebody who has its link may take it up.
+struct Open {
+    row: InviteRow,
+    home: OrganizationRow,
+}
+
+impl Identity {
+    /// What somebody sees who opens the link of an invite.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with the code of management-api 8.4 when it cannot be
+    /// taken up by them; [`Error::Throttled`].
+    pub async fn invitation(&self, ctx: Option<&Ctx>, id: &str, peer: &Peer) -> Result<Shown> {
+        let user = self.person(ctx).await?;
+        let open = self.open_invite(id, user.as_ref(), peer).await?;
+        if user.is_none() && self.has_account(&open.row).await? {
+            let sign_in = format!("/login?next={}", path(open.row.id));
+            return Err(FieldError::body("account_exists", sign_in).into());
+        }
+        let inviter = user_rows::get(&self.core.store, open.row.created_by).await?;
+        let invitation = Invitation {
+            id: open.row.id,
+            target_email: open.row.target_email,
+            first_name: open.row.first_name,
+            organization_name: open.home.name,
+        };
+        Ok(Shown { invitation, inviter: inviter.map(|inviter| inviter.first_name) })
+    }
+
+    /// Makes the person of a session a member.
+    ///
+    /// # Errors
+    /// As [`Identity::invitation`]; [`Error::Forbidden`] for a key.
+    pub async fn join(&self, ctx: &Ctx, id: &str, peer: &Peer) -> Result<User> {
+        crate::policy::person_only(ctx)?;
+        let user = self.person(Some(ctx)).await?.ok_or(Error::NotAuthenticated)?;
+        let open = self.open_invite(id, Some(&user), peer).await?;
+        self.accept(ctx, &open, &user, false).await?;
+        Ok(users::shown(&user))
+    }
+
+    /// Makes an account with the address of the invite, makes it a member, and
+    /// opens a session.
+    ///
+    /// # Errors
+    /// As [`Identity::invitation`]; [`Error::Invalid`] at the first field that is
+    /// wrong; [`Error::Unavailable`] when too many people sign in at once.
+    pub async fn sign_up(
+        &self,
+        id: &str,
+        input: impl FnOnce() -> Result<SignUpInput, FieldError>,
+        peer: &Peer,
+        request_id: &str,
+    ) -> Result<(User, NewSession)> {
+        let open = self.open_invite(id, None, peer).await?;
+        self.refuse_password_account(&open.row.email_key).await?;
+        if self.has_account(&open.row).await? {
+            return Err(account_exists(&open.row));
+        }
+        let input = input()?;
+        let first_name = validate::text("first_name", &input.first_name, ACCOUNT_FIRST_NAME_MAX)?;
+        let email = &open.row.target_email;
+        let about = About { email, organization: &open.home.name, first_name: &first_name };
+        let password = Password::chosen(&input.password, &about)?;
+        let hash = self.hasher.queue()?.hash(password).await?;
+        let now = self.core.clock.now();
+        let user = UserRow {
+            id: UserId(ids::time_ordered(now)),
+            number: user_rows::next_number(&self.core.store).await?,
+            distinct_id: secrets::name()?,
+            first_name,
+            last_name: String::new(),
+            email: email.clone(),
+            is_email_verified: false,
+            password: Some(hash),
+            is_staff: false,
+            is_active: true,
+            theme_mode: None,
+            current_organization: None,
+            current_project: None,
+            created_at: now,
+            updated_at: now,
+        };
+        let actor = Actor::Session { user: user.id, session: String::new(), signed_in_at: now };
+        let ctx = Ctx { actor, now, request_id: request_id.to_owned() };
+        self.accept(&ctx, &open, &user, true).await?;
+        tracing::info!(user.id = %user.id, request.id = request_id, "an invited person signed up");
+        let session = self.open_session(user.id, peer, None).await?;
+        Ok((users::shown(&user), session))
+    }
+
+    async fn person(&self, ctx: Option<&Ctx>) -> Result<Option<UserRow>> {
+        match ctx {
+            Some(ctx) => Ok(user_rows::get(&self.core.store, ctx.user()).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// The invite behind a link, if this person (nobody: without a session) may
+    /// take it up.
+    async fn open_invite(&self, id: &str, user: Option<&UserRow>, peer: &Peer) -> Result<Open> {
+        let counted = self.count_link(peer).await?;
+        let store = &self.core.store;
+        let row = match invites::parse_id(id) {
+            Some(id) => invite_rows::by_link(store, id).await?,
+            None => None,
+        };
+        let row = row.ok_or_else(unknown)?;
+        let home = organizations::get(store, row.organization).await?.ok_or_else(unknown)?;
+        self.try_succeeded(counted).await?;
+        if user.is_some_and(|user| emails::normalise(&user.email) != row.email_key) {
+            return Err(refused(
+                "invalid_recipient",
+                "This invite is intended for another email address.",
+            ));
+        }
+        if invites::is_expired(&row, self.core.clock.now()) {
+            return Err(refused(
+                "expired",
+                "This invite has expired. Please ask your admin for a new one.",
+            ));
+        }
+        if let Some(user) = user
+            && organizations::level(store, row.organization, user.id).await?.is_some()
+        {
+            return Err(already_member());
+        }
+        Ok(Open { row, home })
+    }
+
+    async fn has_account(&self, row: &InviteRow) -> Result<bool> {
+        Ok(user_rows::by_email(&self.core.store, &row.email_key).await?.is_some())
+    }
+
+    async fn accept(&self, ctx: &Ctx, open: &Open, user: &UserRow, is_new: bool) -> Result<()> {
+        let store = &self.core.store;
+        let Open { row, home } = open;
+        // What the inviter may give now, not what it was at that time: else
+        // somebody who was demoted or removed could still hand out their level.
+        let inviter = organizations::level(store, row.organization, row.created_by).await?;
+        let level = row.level.min(inviter.unwrap_or(Level::Member));
+        let membership = MembershipId(ids::time_ordered(ctx.now));
+        let mails = self.core.mailing.rows(ctx.now, self.announcements(open, user).await?);
+        let activities = [
+            invites::entry(ctx, row, Deed::Accepted, Changes::none()),
+            joined(ctx, row, membership, user, level),
+        ];
+        let project = current::first_project(&self.core, home.id).await?;
+        let acceptance = Acceptance {
+            invite: row,
+            user: user.id,
+            account: is_new.then_some(user),
+            membership,
+            level,
+            project: project.map(|project| project.brief.id),
+            mails: &mails,
+            activities: &activities,
+        };
+        match invite_rows::accept(store, acceptance, ctx.now).await? {
+            Accepted::Yes => {}
+            Accepted::Gone => return Err(unknown()),
+            Accepted::AlreadyMember => return Err(already_member()),
+            Accepted::EmailTaken => return Err(account_exists(row)),
+        }
+        if !mails.is_empty() {
+            self.core.mailing.wake();
+        }
+        Ok(())
+    }
+
+    /// Mails to the other members, where they want them.
+    async fn announcements(
+        &self,
+        open: &Open,
+        user: &UserRow,
+    ) -> Result<Vec<weir_model::mail::Mail>> {
+        if !open.home.is_member_join_email_enabled || !self.core.mailing.is_open() {
+            return Ok(Vec::new());
+        }
+        let store = &self.core.store;
+        let others = members::ordered(store, open.home.id).await?;
+        let others = members::rows(store, open.home.id, &others).await?;
+        let news = || News::Joined {
+            member_name: user.first_name.clone(),
+            member_email: user.email.clone(),
+            organization: open.home.name.clone(),
+        };
+        Ok(others.iter().map(|other| mail::to(&other.user.email, news())).collect())
+    }
+}
+
+fn joined(
+    ctx: &Ctx,
+    row: &InviteRow,
+    membership: MembershipId,
+    user: &UserRow,
+    level: Level,
+) -> Entry {
+    let about = activity::About {
+        subject: Subject::Member,
+        id: membership.to_string(),
+        name: Some(&user.email),
+        project: None,
+    };
+    let changes = Changes::none().field("level", &None, &Some(level));
+    activity::entry(ctx, row.organization, about, Deed::Created, changes)
+}
+
+fn refused(code: &str, detail: impl Into<String>) -> Error {
+    Error::Invalid(FieldError::body(code, detail))
+}
+
+fn unknown() -> Error {
+    refused("invalid_input", "The provided invite ID is not valid.")
+}
+
+fn already_member() -> Error {
+    refused("user_already_member", "You already are a member of this organization.")
+}
+
+fn account_exists(row: &InviteRow) -> Error {
+    let email = &row.target_email;
+    refused(
+        "invalid_input",
+        format!(
+            "There already exists an account with email address {email}. Please log in instead."
+        ),
+    )
+}

@@ -1,0 +1,243 @@
+//! Invites to an organization: making them, one or many, and taking them back
+//! (service.md "Organization invite", management-api 8.1 to 8.3).
+//!
+//! What belongs here: what members do with invites. What does not: taking one
+//! up, which somebody without an account may do (`identity`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::errors::FieldError;
+use weir_model::invites::{self as model, BULK_MAX, Invite, InviteInput};
+use weir_model::mail::News;
+use weir_model::pagination::{Page, Paged};
+use weir_model::users::User;
+use weir_model::{InviteId, Timestamp, UserId};
+use weir_store::invites::{self as rows, InviteRow};
+use weir_store::users::{self as user_rows, UserRow};
+use weir_store::{ids, organizations};
+
+use crate::activity::{self, About, Changes};
+use crate::ctx::{Ctx, OrgCtx};
+use crate::error::{Error, NOT_FOUND};
+use crate::identity::emails;
+use crate::policy::{self, Action};
+use crate::{Core, Result, mail, users};
+
+/// Whoever would invite somebody above themselves.
+pub const LEVEL_ABOVE: &str =
+    "You cannot invite a user with a higher permission level than your own.";
+/// Whoever would invite a member.
+pub const MEMBER_ALREADY: &str =
+    "A user with this email address already belongs to the organization.";
+/// Whoever sends too many.
+pub const TOO_MANY: &str = "A maximum of 20 invites can be sent in a single request.";
+
+/// Invites.
+#[derive(Clone)]
+pub struct Invites {
+    core: Arc<Core>,
+}
+
+impl Invites {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The invites to the organization, newest first; expired ones too.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn list(&self, org: &OrgCtx, page: Page) -> Result<Paged<Invite>> {
+        policy::check(org, Action::ReadMembers)?;
+        let store = &self.core.store;
+        let mut ids = rows::ordered(store, org.organization).await?;
+        ids.reverse();
+        let count = ids.len() as u64;
+        let found = rows::rows(store, org.organization, &page.slice(ids)).await?;
+        let mut inviters: BTreeMap<UserId, Option<User>> = BTreeMap::new();
+        for user in found.iter().map(|row| row.created_by).collect::<BTreeSet<_>>() {
+            let row = user_rows::get(store, user).await?;
+            inviters.insert(user, row.as_ref().map(users::shown));
+        }
+        let show = |row: InviteRow| {
+            let inviter = inviters.get(&row.created_by).cloned().flatten();
+            shown(row, inviter, org.ctx.now)
+        };
+        Ok(Paged { count, results: found.into_iter().map(show).collect() })
+    }
+
+    /// Invites somebody. An earlier invite of the address ends. Where mail is set
+    /// up, one is written to the address, and sent in the background.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] for a level above one's own;
+    /// [`Error::Invalid`] for an address of a member.
+    pub async fn create(&self, org: &OrgCtx, input: InviteInput) -> Result<Invite> {
+        let made = self.create_all(org, vec![input]).await?;
+        made.into_iter().next().ok_or_else(|| Error::Internal("no invite was made".to_owned()))
+    }
+
+    /// Refuses a list of more invites than one request may have, before they are
+    /// looked at.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`].
+    pub fn refuse_too_many(count: usize) -> Result<()> {
+        if count > BULK_MAX {
+            return Err(FieldError::body("max_length", TOO_MANY).into());
+        }
+        Ok(())
+    }
+
+    /// Invites several people, or nobody. Of several invites of one address the
+    /// last one remains; the answer has all, in the order of the request.
+    ///
+    /// # Errors
+    /// As [`Invites::create`]; [`Error::Invalid`] for too many.
+    pub async fn create_all(&self, org: &OrgCtx, inputs: Vec<InviteInput>) -> Result<Vec<Invite>> {
+        policy::check(org, Action::ManageInvites)?;
+        Self::refuse_too_many(inputs.len())?;
+        let store = &self.core.store;
+        let inviter = user_rows::get(store, org.ctx.user()).await?;
+        let inviter = inviter.ok_or(Error::NotAuthenticated)?;
+        let home = organizations::get(store, org.organization).await?;
+        let home = home.ok_or(Error::NotFound(NOT_FOUND))?;
+        let mut drafts = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            if input.level > org.level {
+                return Err(Error::Forbidden(LEVEL_ABOVE.to_owned()));
+            }
+            let email_key = emails::normalise(&input.target_email);
+            self.refuse_members(org, &email_key).await?;
+            drafts.push(draft(org, input, email_key));
+        }
+        let lasting: BTreeSet<InviteId> = drafts
+            .iter()
+            .map(|(row, _)| (&row.email_key, row.id))
+            .collect::<BTreeMap<_, _>>()
+            .into_values()
+            .collect();
+        let told = drafts
+            .iter()
+            .filter(|(row, send_email)| *send_email && lasting.contains(&row.id))
+            .map(|(row, _)| mail::to(&row.target_email, news(row, &inviter, &home.name)));
+        let mails = self.core.mailing.rows(org.ctx.now, told);
+        let rows: Vec<InviteRow> = drafts.into_iter().map(|(row, _)| row).collect();
+        let kept: Vec<InviteRow> =
+            rows.iter().filter(|row| lasting.contains(&row.id)).cloned().collect();
+        let activities: Vec<Entry> = kept.iter().map(|row| created(org, row)).collect();
+        if !rows::create(store, org.organization, &kept, &mails, &activities).await? {
+            return Err(Error::NotFound(NOT_FOUND));
+        }
+        if !mails.is_empty() {
+            self.core.mailing.wake();
+        }
+        let inviter = users::shown(&inviter);
+        Ok(rows.into_iter().map(|row| shown(row, Some(inviter.clone()), org.ctx.now)).collect())
+    }
+
+    /// Takes an invite back: its link is dead at once.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`].
+    pub async fn delete(&self, org: &OrgCtx, invite: &str) -> Result<()> {
+        policy::check(org, Action::ManageInvites)?;
+        let store = &self.core.store;
+        let missing = || Error::NotFound(NOT_FOUND);
+        let invite = parse_id(invite).ok_or_else(missing)?;
+        let row = rows::get(store, org.organization, invite).await?.ok_or_else(missing)?;
+        let activities = [entry(&org.ctx, &row, Deed::Deleted, Changes::none())];
+        Ok(rows::delete(store, org.organization, invite, &activities).await?)
+    }
+
+    async fn refuse_members(&self, org: &OrgCtx, email_key: &str) -> Result<()> {
+        let store = &self.core.store;
+        if let Some(user) = user_rows::by_email(store, email_key).await?
+            && organizations::level(store, org.organization, user.id).await?.is_some()
+        {
+            return Err(FieldError::body("invalid_input", MEMBER_ALREADY).into());
+        }
+        Ok(())
+    }
+}
+
+fn draft(org: &OrgCtx, input: InviteInput, email_key: String) -> (InviteRow, bool) {
+    let row = InviteRow {
+        id: InviteId(ids::time_ordered(org.ctx.now)),
+        organization: org.organization,
+        target_email: input.target_email,
+        email_key,
+        first_name: input.first_name,
+        level: input.level,
+        message: input.message,
+        created_by: org.ctx.user(),
+        created_at: org.ctx.now,
+        updated_at: org.ctx.now,
+        emailing_attempt_made: false,
+    };
+    (row, input.send_email)
+}
+
+fn news(row: &InviteRow, inviter: &UserRow, organization: &str) -> News {
+    News::Invited {
+        invite: row.id,
+        first_name: row.first_name.clone(),
+        inviter_name: inviter.first_name.clone(),
+        inviter_email: inviter.email.clone(),
+        organization: organization.to_owned(),
+        message: row.message.clone(),
+        expires_at: model::expires_at(row.created_at),
+    }
+}
+
+fn created(org: &OrgCtx, row: &InviteRow) -> Entry {
+    let changes = Changes::none().field("target_email", &None, &Some(&row.target_email)).field(
+        "level",
+        &None,
+        &Some(row.level),
+    );
+    entry(&org.ctx, row, Deed::Created, changes)
+}
+
+/// What the activity log tells of an invite.
+pub(crate) fn entry(ctx: &Ctx, row: &InviteRow, deed: Deed, changes: Changes) -> Entry {
+    let about = About {
+        subject: Subject::Invite,
+        id: row.id.to_string(),
+        name: Some(&row.target_email),
+        project: None,
+    };
+    activity::entry(ctx, row.organization, about, deed, changes)
+}
+
+/// Whether an invite is of no more use at this time.
+pub(crate) fn is_expired(row: &InviteRow, now: Timestamp) -> bool {
+    model::expires_at(row.created_at) < now
+}
+
+/// The id in a path or a link, in its usual written form only.
+pub(crate) fn parse_id(text: &str) -> Option<InviteId> {
+    let id: InviteId = text.parse().ok()?;
+    text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
+}
+
+fn shown(row: InviteRow, created_by: Option<User>, now: Timestamp) -> Invite {
+    Invite {
+        is_expired: is_expired(&row, now),
+        id: row.id,
+        target_email: row.target_email,
+        first_name: row.first_name,
+        emailing_attempt_made: row.emailing_attempt_made,
+        level: row.level,
+        created_by,
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+        message: row.message,
+        private_project_access: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

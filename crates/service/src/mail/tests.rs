@@ -1,0 +1,81 @@
+//! When a mail is tried again, and when no more.
+
+use weir_model::mail::News;
+use weir_store::mail as rows;
+
+use super::*;
+use crate::test_support::{self, ada, organization};
+use crate::{Services, organizations};
+
+/// A mail that waits, in the way in which invites write them.
+async fn waiting() -> Services {
+    let services = test_support::set_up().await;
+    services.mails.open();
+    let ada = ada(&services).await;
+    let home = organization(&services, &ada, "Home").await;
+    let org = organizations::enter(&services.mails.core, &ada, home).await.unwrap();
+    let input = weir_model::invites::InviteInput {
+        target_email: "grace@mail.example".to_owned(),
+        first_name: String::new(),
+        level: weir_model::organizations::Level::Member,
+        message: None,
+        send_email: true,
+    };
+    services.invites.create(&org, input).await.unwrap();
+    services
+}
+
+async fn due(services: &Services) -> Vec<MailRow> {
+    services.mails.due().await.unwrap()
+}
+
+#[tokio::test]
+async fn tries_grow_apart_and_end_after_a_day() {
+    let services = waiting().await;
+    let mails = &services.mails;
+    let began = services.clock.now();
+    let unreachable = Setback::Unreachable("no answer".to_owned());
+    let mut waits = Vec::new();
+    while let Some(row) = due(&services).await.pop() {
+        assert!(matches!(row.mail.news, News::Invited { .. }));
+        mails.not_sent(&row, &unreachable).await.unwrap();
+        assert!(due(&services).await.is_empty(), "not at once");
+        let Some(next) = rows::due(&mails.core.store, began.plus_seconds(10 * GIVE_UP_AFTER))
+            .await
+            .unwrap()
+            .pop()
+        else {
+            break;
+        };
+        assert_eq!(next.id, row.id);
+        let wait = (next.due_at.micros() - services.clock.now().micros()) / 1_000_000;
+        waits.push(wait);
+        services.clock.advance(wait);
+    }
+    assert_eq!(&waits[..7], [5, 30, 120, 600, 1800, 3600, 3600]);
+    let all: i64 = waits.iter().sum();
+    assert!((GIVE_UP_AFTER - 3600..=GIVE_UP_AFTER).contains(&all), "{all}");
+    let given_up = mails.undelivered().await.unwrap();
+    assert_eq!((given_up.len(), given_up[0].reason.as_str()), (1, "no answer"));
+    assert_eq!(mails.waiting().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn what_is_hopeless_is_given_up_at_once() {
+    let services = waiting().await;
+    let row = due(&services).await.pop().unwrap();
+    let setback = Setback::Hopeless("nobody of this name".to_owned());
+    services.mails.not_sent(&row, &setback).await.unwrap();
+    assert_eq!(services.mails.waiting().await.unwrap(), 0);
+    assert_eq!(services.mails.undelivered().await.unwrap()[0].mail.to, "grace@mail.example");
+}
+
+#[tokio::test]
+async fn mails_outlive_a_restart() {
+    let services = waiting().await;
+    let again = test_support::restarted(&services);
+    assert_eq!(due(&again).await.len(), 1);
+    let row = due(&services).await.pop().unwrap();
+    services.mails.sent(&row).await.unwrap();
+    assert_eq!(due(&again).await.len(), 0);
+}

@@ -1,0 +1,304 @@
+//! Members of an organization: the list, levels, leaving
+//! (service.md "Organization member", management-api 6, 9).
+//!
+//! What belongs here: who may change whom, in the order in which it is told.
+//! What does not: becoming a member (`invites`).
+
+use std::sync::Arc;
+
+use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::errors::FieldError;
+use weir_model::members::{
+    BOT_ADDRESSES, Member, MemberKey, MemberKeys, MemberOrder, MemberPatch, MemberQuery,
+};
+use weir_model::organizations::Level;
+use weir_model::pagination::{Page, Paged};
+use weir_model::{OrganizationId, UserId};
+use weir_store::keys::{self as key_rows, KeyRow};
+use weir_store::members::{self as rows, Changed, Decision, MemberRow};
+use weir_store::users::UserRow;
+use weir_store::{projects, users as user_rows};
+
+use crate::activity::{self, About, Changes};
+use crate::ctx::OrgCtx;
+use crate::error::{Error, NOT_FOUND};
+use crate::identity::emails;
+use crate::policy::{self, Action};
+use crate::{Core, Result, users};
+
+/// A member who would change somebody else.
+pub const NOT_AN_ADMIN: &str = "You can only edit others if you are an admin.";
+/// An administrator who would change an owner.
+pub const TARGET_ABOVE: &str = "You can only edit others with level lower or equal to you.";
+/// Anybody who would change their own level.
+pub const OWN_LEVEL: &str = "You can't change your own access level.";
+/// An administrator who would make an owner.
+pub const OWNERS_MAKE_OWNERS: &str =
+    "You can only make another member owner if you're this organization's owner.";
+/// Anybody who would raise a member above themselves.
+pub const LEVEL_ABOVE: &str =
+    "You can only change access level of others to lower or equal to your current one.";
+/// An owner who is to leave.
+pub const OWNER_STAYS: &str = "Cannot leave the organization as its owner!";
+
+/// A key that was used within so many seconds counts as active: seven days.
+const ACTIVE_SECONDS: i64 = 7 * 24 * 60 * 60;
+/// How often a change is decided anew when others change the same members.
+const TRIES: usize = 8;
+
+/// Members.
+#[derive(Clone)]
+pub struct Members {
+    core: Arc<Core>,
+}
+
+/// A member whom the actor may change, as they were when that was found out.
+#[derive(Debug, Clone)]
+pub struct Changeable(MemberRow);
+
+impl Members {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The members of the organization. Users who may not act and accounts that
+    /// are no persons are left out.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn list(
+        &self,
+        org: &OrgCtx,
+        query: &MemberQuery,
+        page: Page,
+    ) -> Result<Paged<Member>> {
+        policy::check(org, Action::ReadMembers)?;
+        let store = &self.core.store;
+        let mut ids = match &query.email {
+            Some(email) => self.with_address(email).await?,
+            None => rows::ordered(store, org.organization).await?,
+        };
+        if query.order == MemberOrder::NewestFirst {
+            ids.reverse();
+        }
+        if query.is_all() {
+            let count = ids.len() as u64;
+            let found = rows::rows(store, org.organization, &page.slice(ids)).await?;
+            return Ok(Paged { count, results: found.iter().map(shown).collect() });
+        }
+        // What is looked for is in the members themselves: all of them are read.
+        let found = rows::rows(store, org.organization, &ids).await?.into_iter();
+        let wanted: Vec<Member> = found
+            .filter(|row| is_listed(&row.user) && is_wanted(row, query))
+            .map(|row| shown(&row))
+            .collect();
+        Ok(Paged { count: wanted.len() as u64, results: page.slice(wanted) })
+    }
+
+    async fn with_address(&self, email: &str) -> Result<Vec<UserId>> {
+        let found = user_rows::by_email(&self.core.store, &emails::normalise(email)).await?;
+        Ok(found.map(|user| user.id).into_iter().collect())
+    }
+
+    /// Proves that there is this member (a user's uuid or `@me`) and that the
+    /// actor may change them.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`]; [`Error::Forbidden`] when
+    /// the actor is no administrator or the member stands above.
+    pub async fn changeable(&self, org: &OrgCtx, user: &str) -> Result<Changeable> {
+        policy::check(org, Action::ChangeMembers)?;
+        policy::recent_if_person(&org.ctx)?;
+        let row = self.find(org, user).await?;
+        may_change(org, &row)?;
+        Ok(Changeable(row))
+    }
+
+    /// Gives a member another level.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] with the first of the rules of management-api 6 that
+    /// is against it; [`Error::NotFound`] when the member has left meanwhile.
+    pub async fn update(
+        &self,
+        org: &OrgCtx,
+        changeable: Changeable,
+        patch: MemberPatch,
+    ) -> Result<Member> {
+        let Changeable(mut row) = changeable;
+        let mut org = org.clone();
+        let Some(level) = patch.level else { return Ok(shown(&row)) };
+        for _ in 0..TRIES {
+            may_change(&org, &row)?;
+            may_give(&org, &row, level)?;
+            if level == row.level {
+                return Ok(shown(&row));
+            }
+            let changes = Changes::none().field("level", &row.level, &level);
+            let activities = [entry(&org, &row, Deed::Updated, changes)];
+            let decision = decision(&org, &row, &activities);
+            let now = org.ctx.now;
+            let outcome = rows::set_level(&self.core.store, decision, level, now).await?;
+            if outcome == Changed::Yes {
+                return Ok(shown(&self.row(org.organization, row.user.id).await?));
+            }
+            (org, row) = self.again(org, &row).await?;
+        }
+        Err(Error::Unavailable("others are changing the same members"))
+    }
+
+    /// Takes a member out of the organization; oneself too, but never an owner.
+    /// What the user looked at there is forgotten; the account remains.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`]; [`Error::Invalid`] for an owner.
+    pub async fn remove(&self, org: &OrgCtx, changeable: Changeable) -> Result<()> {
+        let Changeable(mut row) = changeable;
+        let mut org = org.clone();
+        for _ in 0..TRIES {
+            may_change(&org, &row)?;
+            if row.level == Level::Owner {
+                return Err(FieldError::body("invalid_input", OWNER_STAYS).into());
+            }
+            let activities = [entry(&org, &row, Deed::Deleted, Changes::none())];
+            let decision = decision(&org, &row, &activities);
+            if rows::remove(&self.core.store, decision).await? == Changed::Yes {
+                return Ok(());
+            }
+            (org, row) = self.again(org, &row).await?;
+        }
+        Err(Error::Unavailable("others are changing the same members"))
+    }
+
+    /// The personal API keys of a member that reach this organization.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`].
+    pub async fn keys(&self, org: &OrgCtx, user: &str) -> Result<MemberKeys> {
+        policy::check(org, Action::ReadMembers)?;
+        let store = &self.core.store;
+        let row = self.find(org, user).await?;
+        let projects = projects::of_organization(store, org.organization).await?;
+        let projects: Vec<_> = projects.iter().map(|project| project.brief.id).collect();
+        let reaches = |row: &KeyRow| {
+            let (organizations, teams) = (&row.key.scoped_organizations, &row.key.scoped_teams);
+            (organizations.is_empty() || organizations.contains(&org.organization))
+                && (teams.is_empty() || teams.iter().any(|team| projects.contains(team)))
+        };
+        let now = org.ctx.now;
+        let keys: Vec<MemberKey> = key_rows::of_user(store, row.user.id)
+            .await?
+            .into_iter()
+            .filter(|row| reaches(row) && row.key.expires_at.is_none_or(|end| end > now))
+            .map(|row| MemberKey { name: row.key.label, last_used_at: row.key.last_used_at })
+            .collect();
+        let since = now.plus_seconds(-ACTIVE_SECONDS);
+        let is_active = |key: &MemberKey| key.last_used_at.is_some_and(|used| used >= since);
+        Ok(MemberKeys {
+            has_keys: !keys.is_empty(),
+            has_keys_active_last_week: keys.iter().any(is_active),
+            keys,
+        })
+    }
+
+    async fn find(&self, org: &OrgCtx, user: &str) -> Result<MemberRow> {
+        let user = if user == "@me" { Some(org.ctx.user()) } else { parse_id(user) };
+        self.row(org.organization, user.ok_or(Error::NotFound(NOT_FOUND))?).await
+    }
+
+    async fn row(&self, organization: OrganizationId, user: UserId) -> Result<MemberRow> {
+        let found = rows::rows(&self.core.store, organization, &[user]).await?.into_iter().next();
+        found.filter(|row| is_listed(&row.user)).ok_or(Error::NotFound(NOT_FOUND))
+    }
+
+    /// Actor and member as they are now, after somebody changed one of them.
+    async fn again(&self, org: OrgCtx, row: &MemberRow) -> Result<(OrgCtx, MemberRow)> {
+        let actor = self.row(org.organization, org.ctx.user()).await?;
+        let row = self.row(org.organization, row.user.id).await?;
+        Ok((OrgCtx { level: actor.level, ..org }, row))
+    }
+}
+
+fn decision<'a>(org: &OrgCtx, row: &MemberRow, activities: &'a [Entry]) -> Decision<'a> {
+    Decision {
+        organization: org.organization,
+        actor: org.ctx.user(),
+        actor_level: org.level,
+        user: row.user.id,
+        level: row.level,
+        activities,
+    }
+}
+
+/// The rules that need no new level.
+fn may_change(org: &OrgCtx, row: &MemberRow) -> Result<()> {
+    let is_self = row.user.id == org.ctx.user();
+    if !is_self && org.level < Level::Administrator {
+        return Err(Error::Forbidden(NOT_AN_ADMIN.to_owned()));
+    }
+    if !is_self && row.level > org.level {
+        return Err(Error::Forbidden(TARGET_ABOVE.to_owned()));
+    }
+    Ok(())
+}
+
+/// The rules about the new level.
+fn may_give(org: &OrgCtx, row: &MemberRow, level: Level) -> Result<()> {
+    let against = if row.user.id == org.ctx.user() {
+        OWN_LEVEL
+    } else if level == Level::Owner && org.level < Level::Owner {
+        OWNERS_MAKE_OWNERS
+    } else if level > org.level {
+        LEVEL_ABOVE
+    } else {
+        return Ok(());
+    };
+    Err(Error::Forbidden(against.to_owned()))
+}
+
+fn is_listed(user: &UserRow) -> bool {
+    user.is_active && !user.email.ends_with(BOT_ADDRESSES)
+}
+
+fn is_wanted(row: &MemberRow, query: &MemberQuery) -> bool {
+    let contains = |text: &str| {
+        let user = &row.user;
+        let text = text.to_lowercase();
+        [&user.first_name, &user.last_name, &user.email]
+            .iter()
+            .any(|part| part.to_lowercase().contains(&text))
+    };
+    query.search.as_deref().is_none_or(contains)
+        && query.updated_after.is_none_or(|time| row.updated_at > time)
+}
+
+/// Only the usual written form, as with organizations.
+fn parse_id(text: &str) -> Option<UserId> {
+    let id: UserId = text.parse().ok()?;
+    text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
+}
+
+fn entry(org: &OrgCtx, row: &MemberRow, deed: Deed, changes: Changes) -> Entry {
+    let about = About {
+        subject: Subject::Member,
+        id: row.id.to_string(),
+        name: Some(&row.user.email),
+        project: None,
+    };
+    activity::entry(&org.ctx, org.organization, about, deed, changes)
+}
+
+fn shown(row: &MemberRow) -> Member {
+    Member {
+        id: row.id,
+        user: users::shown(&row.user),
+        level: row.level,
+        joined_at: row.joined_at,
+        updated_at: row.updated_at,
+        is_2fa_enabled: false,
+        has_social_auth: false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

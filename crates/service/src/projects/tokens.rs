@@ -1,0 +1,138 @@
+//! The keys of a project: the one that events come with, and the secret ones
+//! (management-api 3.1, 5.2).
+//!
+//! What belongs here: replacing them, sealing the secret ones. What does not:
+//! who sees them (`projects`), what capture remembers of them (the server).
+
+use weir_model::activity::Deed;
+use weir_model::projects::{Project, ProjectSecrets};
+use weir_model::{OrganizationId, ProjectId};
+use weir_store::projects::{self as rows, ProjectRow};
+use weir_store::sealing::SealedField;
+
+use super::{Projects, told};
+use crate::activity::Changes;
+use crate::ctx::ProjectCtx;
+use crate::error::Error;
+use crate::policy::{self, Action};
+use crate::sealing::Place;
+use crate::{Result, secrets};
+
+/// How often a change is decided again that another one has overtaken.
+pub(super) const TRIES: usize = 8;
+
+impl Projects {
+    /// Replaces the project API key: the old one finds nothing any more.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
+    pub async fn reset_token(&self, project: &ProjectCtx) -> Result<Project> {
+        let org = &project.org;
+        policy::check(org, Action::ResetProjectKeys)?;
+        let after = secrets::project_key()?;
+        for _ in 0..TRIES {
+            let row = self.row(project).await?;
+            let rotated = told(org, &row, Deed::Rotated, Changes::none().secret("api_token"));
+            let (store, now) = (&self.core.store, org.ctx.now);
+            if let Some(row) = rows::reset_token(store, &row, &after, now, &[rotated]).await? {
+                return self.show(org, row).await;
+            }
+        }
+        Err(overtaken())
+    }
+
+    /// Makes a new secret key. The one before it stays valid as the backup; the
+    /// backup before that does not.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
+    pub async fn rotate_secret_token(&self, project: &ProjectCtx) -> Result<Project> {
+        policy::check(&project.org, Action::ResetProjectKeys)?;
+        let primary = secrets::project_secret()?;
+        for _ in 0..TRIES {
+            let row = self.row(project).await?;
+            let backup = self.secrets(&row)?.primary;
+            let after = ProjectSecrets { primary: Some(primary.clone()), backup };
+            let changes = Changes::none().secret("secret_api_token");
+            let done = self.set_secrets(project, &row, &after, Deed::Rotated, changes).await?;
+            if let Some(project) = done {
+                return Ok(project);
+            }
+        }
+        Err(overtaken())
+    }
+
+    /// Deletes the backup of the secret key: it stops working at once. Without
+    /// one nothing happens.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
+    pub async fn delete_secret_backup(&self, project: &ProjectCtx) -> Result<Project> {
+        policy::check(&project.org, Action::ResetProjectKeys)?;
+        for _ in 0..TRIES {
+            let row = self.row(project).await?;
+            let before = self.secrets(&row)?;
+            if before.backup.is_none() {
+                return self.show(&project.org, row).await;
+            }
+            let after = ProjectSecrets { backup: None, ..before };
+            let changes = Changes::none().secret("secret_api_token_backup");
+            let done = self.set_secrets(project, &row, &after, Deed::Deleted, changes).await?;
+            if let Some(project) = done {
+                return Ok(project);
+            }
+        }
+        Err(overtaken())
+    }
+
+    async fn set_secrets(
+        &self,
+        project: &ProjectCtx,
+        row: &ProjectRow,
+        after: &ProjectSecrets,
+        deed: Deed,
+        changes: Changes,
+    ) -> Result<Option<Project>> {
+        let org = &project.org;
+        let sealed = self.sealed(after, org.organization, project.project).await?;
+        let told = told(org, row, deed, changes);
+        let store = &self.core.store;
+        match rows::set_secrets(store, row, &sealed, org.ctx.now, &[told]).await? {
+            Some(row) => self.show(org, row).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The secret keys, opened.
+    pub(super) fn secrets(&self, row: &ProjectRow) -> Result<ProjectSecrets> {
+        let Some(sealed) = &row.secrets else { return Ok(ProjectSecrets::default()) };
+        let plain = self.core.sealer.open(&place(row.brief.organization, row.brief.id), sealed)?;
+        // The cause could quote the text.
+        serde_json::from_slice(plain.bytes())
+            .map_err(|_| Error::Internal("the secret keys of a project are damaged".to_owned()))
+    }
+
+    /// The secret keys, sealed for a project of an organization.
+    pub(super) async fn sealed(
+        &self,
+        secrets: &ProjectSecrets,
+        organization: OrganizationId,
+        project: ProjectId,
+    ) -> Result<String> {
+        let plain = serde_json::to_vec(secrets)
+            .map_err(|_| Error::Internal("secret keys have no JSON form".to_owned()))?;
+        self.core.sealer.seal(&place(organization, project), &plain).await
+    }
+}
+
+fn place(organization: OrganizationId, project: ProjectId) -> Place {
+    Place::new(SealedField::ProjectSecrets, project, organization)
+}
+
+/// The answer when others change the project all the time.
+pub(super) fn overtaken() -> Error {
+    Error::Conflict {
+        code: "conflict",
+        detail: "The project was changed at the same time. Try again.".to_owned(),
+    }
+}

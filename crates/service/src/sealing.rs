@@ -1,0 +1,223 @@
+//! Encryption at rest: secrets of organizations are sealed before the store
+//! sees them (SECURITY-NOTES 3.9, ADR 7).
+//!
+//! What belongs here: which key seals, sealing and opening, going over to
+//! another key. What does not: where the operator keeps the key (the binary),
+//! and which values are secret (each resource).
+//!
+//! A sealed text opens only at the [`Place`] that it was sealed for: copied to
+//! another record, field or organization it is refused.
+
+mod cipher;
+mod key;
+mod rotation;
+
+use std::sync::Arc;
+
+use tokio::sync::OnceCell;
+use weir_model::OrganizationId;
+use weir_store::Store;
+use weir_store::sealing as rows;
+use zeroize::Zeroizing;
+
+pub use key::{BadKey, MasterKey};
+pub use rotation::{RotationError, rotate};
+pub use weir_store::sealing::SealedField;
+
+use crate::Result;
+use crate::error::Error;
+use cipher::Cipher;
+
+/// A secret, opened: wiped when it is dropped. It cannot be printed or written
+/// out by accident, for it has neither `Debug` nor `Serialize`.
+pub struct Plain(Zeroizing<Vec<u8>>);
+
+impl Plain {
+    /// The secret itself, for the one place that needs it.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Where a sealed text stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    field: SealedField,
+    record: String,
+    organization: OrganizationId,
+}
+
+impl Place {
+    /// A field of a record. `record` is the record's id within its table, as text.
+    #[must_use]
+    pub fn new(
+        field: SealedField,
+        record: impl std::fmt::Display,
+        organization: OrganizationId,
+    ) -> Self {
+        Self { field, record: record.to_string(), organization }
+    }
+}
+
+/// Where the operator keeps the master key.
+pub trait KeySource: Send + Sync {
+    /// The key, if there is one.
+    ///
+    /// # Errors
+    /// [`KeyError::Source`] when there is one that cannot be used.
+    fn find(&self) -> Result<Option<MasterKey>, KeyError>;
+
+    /// Makes a key, at first need, and keeps it.
+    ///
+    /// # Errors
+    /// [`KeyError::Source`] when it cannot be kept.
+    fn make(&self) -> Result<MasterKey, KeyError>;
+
+    /// Where it is looked for, for people.
+    fn told(&self) -> String;
+}
+
+/// A key that nobody keeps: for a store in memory, which ends with it.
+#[derive(Debug)]
+pub struct PassingKey;
+
+impl KeySource for PassingKey {
+    fn find(&self) -> Result<Option<MasterKey>, KeyError> {
+        Ok(None)
+    }
+
+    fn make(&self) -> Result<MasterKey, KeyError> {
+        MasterKey::random().map_err(|error| KeyError::Source(error.to_string()))
+    }
+
+    fn told(&self) -> String {
+        "nowhere".to_owned()
+    }
+}
+
+/// Why nothing can be sealed or opened.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// Secrets are stored, and the key is not there.
+    #[error(
+        "the stored secrets are sealed with the master key {expected}, which is not in {place}; \
+         put it back, or run `weir rotate-key` again if that was cut short; nothing was changed"
+    )]
+    Missing {
+        /// Id of the key.
+        expected: String,
+        /// Where it was looked for.
+        place: String,
+    },
+    /// Secrets are stored, and the key is another one.
+    #[error(
+        "the stored secrets are sealed with the master key {expected}, but in {place} is the key \
+         {found}; put the right one there, or run `weir rotate-key` again if that was cut short; \
+         nothing was changed"
+    )]
+    Wrong {
+        /// Id of the key.
+        expected: String,
+        /// Id of the key that was found.
+        found: String,
+        /// Where.
+        place: String,
+    },
+    /// Some secrets are sealed with one key and some with another.
+    #[error("a change of the master key was cut short; run `weir rotate-key` again to end it")]
+    Unfinished,
+    /// The key cannot be read or kept.
+    #[error("{0}")]
+    Source(String),
+    /// The store failed.
+    #[error("cannot read which master key is in use")]
+    Store(#[from] weir_store::Error),
+}
+
+/// Seals and opens. Clones share one key.
+#[derive(Clone)]
+pub struct Sealer(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    source: Option<Box<dyn KeySource>>,
+    cipher: OnceCell<Cipher>,
+}
+
+impl Sealer {
+    /// A sealer with the key of `source`. When nothing was ever sealed no key is
+    /// needed yet; one is made at first need.
+    ///
+    /// # Errors
+    /// [`KeyError`] when secrets are stored that could not be opened.
+    pub async fn start(store: Store, source: Box<dyn KeySource>) -> Result<Self, KeyError> {
+        // A key that cannot be used is told now, not at first need.
+        let found = source.find()?;
+        let cipher = match rows::in_use(&store).await? {
+            None => None,
+            Some(in_use) if in_use.next.is_some() => return Err(KeyError::Unfinished),
+            Some(in_use) => {
+                let (expected, place) = (in_use.key, source.told());
+                let Some(key) = found else { return Err(KeyError::Missing { expected, place }) };
+                let found = key.id();
+                if found != expected {
+                    return Err(KeyError::Wrong { expected, found, place });
+                }
+                Some(Cipher::new(key))
+            }
+        };
+        let inner = Inner { store, source: Some(source), cipher: OnceCell::new_with(cipher) };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// A sealer without a key, for work that touches no secrets.
+    #[must_use]
+    pub fn without_key(store: Store) -> Self {
+        Self(Arc::new(Inner { store, source: None, cipher: OnceCell::new() }))
+    }
+
+    /// The sealed text of a secret, for this place alone.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when there is no key and none can be made; any
+    /// failure of the store at first need.
+    pub async fn seal(&self, place: &Place, plain: &[u8]) -> Result<String> {
+        let cipher = self.0.cipher.get_or_try_init(|| self.first_key()).await?;
+        cipher.seal(place, plain)
+    }
+
+    /// The secret of a sealed text.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when the text was not sealed for this place with the
+    /// present key.
+    pub fn open(&self, place: &Place, sealed: &str) -> Result<Plain> {
+        let no_key = || Error::Internal("a secret was to be opened without a key".to_owned());
+        self.0.cipher.get().ok_or_else(no_key)?.open(place, sealed)
+    }
+
+    /// The key that is used from now on, noted before anything is sealed with
+    /// it.
+    async fn first_key(&self) -> Result<Cipher> {
+        let told = |error: KeyError| match error {
+            KeyError::Store(error) => Error::Store(error),
+            other => Error::Internal(other.to_string()),
+        };
+        let Some(source) = &self.0.source else {
+            return Err(Error::Internal("a secret was to be sealed without a key".to_owned()));
+        };
+        let key = match source.find().map_err(told)? {
+            Some(key) => key,
+            None => source.make().map_err(told)?,
+        };
+        if !rows::use_key(&self.0.store, &key.id()).await? {
+            let detail = "the master key changed while the service was running; start it again";
+            return Err(Error::Internal(detail.to_owned()));
+        }
+        Ok(Cipher::new(key))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Sealing one text: XChaCha20-Poly1305 with a key for each field.
+//!
+//! A sealed text is `w1.<key id>.<nonce and ciphertext in hexadecimal digits>`.
+
+use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use zeroize::Zeroizing;
+
+use super::key::joined;
+use super::{MasterKey, Place, Plain};
+use crate::Result;
+use crate::error::Error;
+use crate::secrets;
+
+/// Bytes of a nonce: so many that random ones do not meet.
+const NONCE: usize = 24;
+/// The form of sealed texts.
+const FORM: &str = "w1";
+
+/// What a master key does.
+pub(super) struct Cipher {
+    key: MasterKey,
+    prefix: String,
+}
+
+impl Cipher {
+    pub(super) fn new(key: MasterKey) -> Self {
+        let prefix = format!("{FORM}.{}.", key.id());
+        Self { key, prefix }
+    }
+
+    /// What all texts of this key begin with.
+    pub(super) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    pub(super) fn seal(&self, place: &Place, plain: &[u8]) -> Result<String> {
+        let nonce = secrets::random::<NONCE>()?;
+        let bound = bound(place);
+        let sealed = self
+            .of(place)
+            .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: &bound })
+            .map_err(|_| Error::Internal("sealing failed".to_owned()))?;
+        Ok(format!("{}{}{}", self.prefix, secrets::hex(&nonce), secrets::hex(&sealed)))
+    }
+
+    pub(super) fn open(&self, place: &Place, sealed: &str) -> Result<Plain> {
+        let failed = || {
+            let (table, field) = (place.field.table(), place.field.name());
+            Error::Internal(format!(
+                "the sealed `{field}` of `{table}` {} does not open",
+                place.record
+            ))
+        };
+        let bytes = sealed.strip_prefix(&self.prefix).and_then(secrets::unhex);
+        let bytes = bytes.ok_or_else(failed)?;
+        let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or_else(failed)?;
+        let bound = bound(place);
+        let plain = self
+            .of(place)
+            .decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: &bound })
+            .map_err(|_| failed())?;
+        Ok(Plain(Zeroizing::new(plain)))
+    }
+
+    fn of(&self, place: &Place) -> XChaCha20Poly1305 {
+        let purpose: [&[u8]; 3] =
+            [b"seal", place.field.table().as_bytes(), place.field.name().as_bytes()];
+        let key = Zeroizing::new(self.key.derive::<32>(&purpose));
+        XChaCha20Poly1305::new(&Key::from(*key))
+    }
+}
+
+/// What a text is bound to.
+fn bound(place: &Place) -> Vec<u8> {
+    joined(&[
+        FORM.as_bytes(),
+        place.field.table().as_bytes(),
+        place.record.as_bytes(),
+        place.field.name().as_bytes(),
+        place.organization.0.as_bytes(),
+    ])
+}

@@ -1,0 +1,136 @@
+//! The master key: 32 bytes, and the forms in which it is written.
+
+use std::fmt;
+
+use hkdf::Hkdf;
+use sha2_0_11::Sha256;
+use zeroize::{Zeroize as _, Zeroizing};
+
+use crate::Result;
+use crate::secrets;
+
+/// Bytes of a key.
+const BYTES: usize = 32;
+/// Bytes of a key's id.
+const ID_BYTES: usize = 8;
+/// Keeps these keys apart from those of other programs that use the same scheme.
+const SALT: &[u8] = b"weir master key 1";
+
+/// The key that all keys come from. Wiped when it is dropped; it has neither
+/// `Serialize` nor a `Debug` that shows it.
+#[derive(Clone)]
+pub struct MasterKey(Zeroizing<[u8; BYTES]>);
+
+/// A text that is no key. It does not show the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a master key is 32 random bytes: as 64 hexadecimal digits, as base64, or as exactly 32 raw bytes"
+)]
+pub struct BadKey;
+
+impl MasterKey {
+    /// A key of these bytes.
+    #[must_use]
+    pub fn new(bytes: [u8; BYTES]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    /// A new key.
+    ///
+    /// # Errors
+    /// [`Error::Internal`](crate::Error::Internal) when the system gives no random bytes.
+    pub fn random() -> Result<Self> {
+        secrets::random().map(Self::new)
+    }
+
+    /// Reads a key: 64 hexadecimal digits or base64 (blanks around it are cut
+    /// off), or exactly 32 bytes.
+    ///
+    /// # Errors
+    /// [`BadKey`].
+    pub fn parse(written: &[u8]) -> Result<Self, BadKey> {
+        let trimmed = written.trim_ascii();
+        let text = std::str::from_utf8(trimmed).unwrap_or_default();
+        if text.len() == 2 * BYTES
+            && let Some(bytes) = secrets::unhex(text)
+        {
+            return Self::of(bytes);
+        }
+        if let Some(bytes) = from_base64(text) {
+            return Self::of(bytes);
+        }
+        Self::of(written.to_vec())
+    }
+
+    fn of(mut bytes: Vec<u8>) -> Result<Self, BadKey> {
+        let key = <[u8; BYTES]>::try_from(bytes.as_slice()).map(Self::new).map_err(|_| BadKey);
+        bytes.zeroize();
+        key
+    }
+
+    /// The key as 64 hexadecimal digits: for the file that keeps it.
+    #[must_use]
+    pub fn written(&self) -> Zeroizing<String> {
+        Zeroizing::new(secrets::hex(self.0.as_slice()))
+    }
+
+    /// A name of the key that says nothing about it: two keys have different ones.
+    #[must_use]
+    pub fn id(&self) -> String {
+        secrets::hex(&self.derive::<ID_BYTES>(&[b"id"]))
+    }
+
+    /// Bytes for one purpose. The parts of its name cannot run into each other.
+    pub(super) fn derive<const N: usize>(&self, purpose: &[&[u8]]) -> [u8; N] {
+        let mut bytes = [0; N];
+        let info = joined(purpose);
+        // Fails for more bytes than 255 hashes only.
+        let derived = Hkdf::<Sha256>::new(Some(SALT), self.0.as_slice()).expand(&info, &mut bytes);
+        debug_assert!(derived.is_ok(), "a key of {N} bytes is short enough");
+        bytes
+    }
+}
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MasterKey(..)")
+    }
+}
+
+/// Texts as one, with the length before each.
+pub(super) fn joined(parts: &[&[u8]]) -> Vec<u8> {
+    let mut joined = Vec::new();
+    for part in parts {
+        joined.extend((part.len() as u64).to_be_bytes());
+        joined.extend(*part);
+    }
+    joined
+}
+
+/// The 32 bytes that 43 characters of base64 stand for, in either alphabet, with
+/// or without the sign at the end.
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.strip_suffix('=').unwrap_or(text);
+    if digits.len() != 43 {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(BYTES);
+    let (mut held, mut bits) = (0_u32, 0_u32);
+    for digit in digits.bytes() {
+        let value = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        held = held << 6 | u32::from(value);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from(held >> bits & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
+}

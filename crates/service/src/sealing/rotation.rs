@@ -1,0 +1,91 @@
+//! Going over to another master key, while no server runs.
+//!
+//! Every sealed text names its key, so a rotation that was cut short goes on
+//! where it stopped.
+
+use weir_store::Store;
+use weir_store::sealing as rows;
+
+use super::cipher::Cipher;
+use super::{KeyError, MasterKey, Place, SealedField};
+use crate::error::Error;
+
+/// Texts that are sealed anew in one transaction.
+const STEP: usize = 200;
+
+/// Why the key was not changed, or not everywhere.
+#[derive(Debug, thiserror::Error)]
+pub enum RotationError {
+    /// The present key is not the one in use.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A rotation to a third key was cut short.
+    #[error("an earlier change to the key {0} was cut short; end that one first, with that key")]
+    Elsewhere(String),
+    /// A text could not be opened or sealed.
+    #[error("a secret could not be sealed anew; the others keep, start again when this is mended")]
+    Secret(#[source] Error),
+    /// The store failed.
+    #[error("the store failed; start again to go on")]
+    Store(#[from] weir_store::Error),
+}
+
+/// Seals everything anew with the key `to`. `from` is the present key, if there
+/// is one, and `place` where that was looked for. Gives the number of secrets
+/// that were sealed anew by this call.
+///
+/// # Errors
+/// [`RotationError`]; a further call with the same keys goes on.
+pub async fn rotate(
+    store: &Store,
+    from: Option<MasterKey>,
+    place: String,
+    to: MasterKey,
+) -> Result<u64, RotationError> {
+    // Nothing was ever sealed.
+    let Some(in_use) = rows::in_use(store).await? else { return Ok(0) };
+    let next = to.id();
+    if in_use.key == next {
+        return Ok(0);
+    }
+    if let Some(other) = in_use.next.filter(|other| *other != next) {
+        return Err(RotationError::Elsewhere(other));
+    }
+    let expected = in_use.key;
+    let Some(from) = from else { return Err(KeyError::Missing { expected, place }.into()) };
+    if from.id() != expected {
+        return Err(KeyError::Wrong { expected, found: from.id(), place }.into());
+    }
+    rows::begin_rotation(store, &next).await?;
+    let (from, to) = (Cipher::new(from), Cipher::new(to));
+    let mut count = 0;
+    for field in SealedField::ALL {
+        count += rotate_field(store, *field, &from, &to).await?;
+    }
+    rows::end_rotation(store, &next).await?;
+    Ok(count)
+}
+
+async fn rotate_field(
+    store: &Store,
+    field: SealedField,
+    from: &Cipher,
+    to: &Cipher,
+) -> Result<u64, RotationError> {
+    let mut count = 0;
+    loop {
+        let found = rows::with_other_keys(store, field, to.prefix(), STEP).await?;
+        if found.is_empty() {
+            return Ok(count);
+        }
+        count += found.len() as u64;
+        let anew = |row: rows::SealedRow| {
+            let place = Place::new(field, &row.record, row.organization);
+            let plain = from.open(&place, &row.sealed)?;
+            let sealed = to.seal(&place, plain.bytes())?;
+            Ok((row, sealed))
+        };
+        let replaced: Result<Vec<_>, Error> = found.into_iter().map(anew).collect();
+        rows::replace(store, field, replaced.map_err(RotationError::Secret)?).await?;
+    }
+}

@@ -1,0 +1,92 @@
+//! The chain of entries, on a store in memory.
+
+use weir_model::activity::{Deed, Detail, Subject};
+use weir_model::{Timestamp, UserId};
+
+use super::*;
+use crate::{Location, Settings};
+
+const ORGANIZATION: OrganizationId = OrganizationId(Uuid::from_u128(1));
+const PROJECT: ProjectId = ProjectId(7);
+
+fn entry(number: u128) -> Entry {
+    Entry {
+        id: Uuid::from_u128(number),
+        organization_id: ORGANIZATION,
+        team_id: number.is_multiple_of(2).then_some(PROJECT),
+        user: Some(UserId(Uuid::nil())),
+        personal_api_key: None,
+        activity: Deed::Updated,
+        scope: Subject::Project,
+        item_id: number.to_string(),
+        detail: Detail { name: None, changes: Vec::new() },
+        created_at: Timestamp::from_micros(1),
+        request_id: String::new(),
+    }
+}
+
+/// A store with six entries.
+async fn six() -> Store {
+    let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+    for number in 1..=6 {
+        write(&store, &[entry(number)]).await.unwrap();
+    }
+    store
+}
+
+async fn tampered(text: &'static str) -> Verified {
+    let store = six().await;
+    let vars = bind! { organization: ORGANIZATION.0 };
+    store.db.run(Statement::write("tamper", text), vars).await.unwrap();
+    verify(&store, ORGANIZATION).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_whole_chain_is_whole() {
+    let store = six().await;
+    let verified = verify(&store, ORGANIZATION).await.unwrap();
+    assert_eq!(verified, Verified::Whole { entries: 6 });
+    let nothing = verify(&store, OrganizationId(Uuid::nil())).await.unwrap();
+    assert_eq!(nothing, Verified::Whole { entries: 0 });
+}
+
+#[tokio::test]
+async fn the_same_entry_is_written_once() {
+    let store = six().await;
+    write(&store, &[entry(6)]).await.unwrap();
+    let (count, _) = page(&store, Of::Organization(ORGANIZATION), Page::default()).await.unwrap();
+    assert_eq!(count, 6);
+}
+
+#[tokio::test]
+async fn what_was_changed_or_removed_is_found() {
+    for (text, number) in [
+        ("UPDATE type::record('activity', [$organization, 3]) SET text = '{}';", 3),
+        // Also with a hash that fits its own text: the next one does not follow.
+        (
+            "UPDATE type::record('activity', [$organization, 3])
+                 SET text = '{}', hash = crypto::sha256('{}');",
+            3,
+        ),
+        ("DELETE type::record('activity', [$organization, 1]);", 1),
+        ("DELETE type::record('activity', [$organization, 4]);", 4),
+        ("DELETE type::record('activity', [$organization, 6]);", 6),
+        (
+            "DELETE type::record('activity', [$organization, 6]);
+             UPDATE type::record('activity_head', $organization) SET number = 5;",
+            5,
+        ),
+    ] {
+        assert_eq!(tampered(text).await, Verified::BrokenAt { number }, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_project_has_its_own_of_one_organization() {
+    let store = six().await;
+    let of = Of::Project(ORGANIZATION, PROJECT);
+    let (count, entries) = page(&store, of, Page::default()).await.unwrap();
+    assert_eq!((count, entries), (3, [6, 4, 2].map(entry).to_vec()));
+    let elsewhere = Of::Project(OrganizationId(Uuid::nil()), PROJECT);
+    assert_eq!(page(&store, elsewhere, Page::default()).await.unwrap(), (0, Vec::new()));
+}

@@ -1,0 +1,263 @@
+//! Pages of events by event time: stretch by stretch from the newest on, opening
+//! the blocks that may hold something of it.
+//!
+//! What belongs here: how long a stretch is, which blocks are opened in which
+//! order, filters. What does not: other orders (`read`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use surrealdb::types::{RecordId, Value};
+use weir_model::ProjectId;
+use weir_model::events::EventQuery;
+
+use super::block::{StoredEvent, Summary};
+use super::read::{
+    FETCH, Place, by_uuid, first_of, heads, partition_of, range, read_block, split_id,
+};
+use super::{historical_partition, keys, live_partition};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Result, Store};
+
+/// The first stretch of event time that a page looks into, microseconds.
+const FIRST_WINDOW: i64 = 60_000_000;
+/// Longest stretch of event time that one statement looks into.
+const LONGEST_WINDOW: i64 = 64 * 86_400_000_000;
+/// With so few pointers in a stretch, the next one is longer.
+const FEW_POINTERS: usize = 200;
+/// With so many pointers in a stretch, the next one is shorter.
+const MANY_POINTERS: usize = 2_000;
+/// Summaries of wide blocks that a page keeps: they come up in every stretch.
+const KEPT: usize = 8_192;
+/// Bytes of properties after which a page ends early.
+const PAGE_BYTES: usize = 16 << 20;
+
+const SUMMARIES: Statement = Statement::read("event summaries", "SELECT * FROM $ids;");
+const TIMES: Statement = Statement::read(
+    "event blocks by time",
+    "SELECT VALUE id FROM $w0; SELECT VALUE id FROM $w1;
+     SELECT VALUE id FROM $w2; SELECT VALUE id FROM $w3;",
+);
+
+/// A page of events, newest event time first (equal times: larger uuid first).
+/// Gives up to `limit` events and whether there are more.
+///
+/// # Errors
+/// When the store cannot be read or a block is damaged.
+pub async fn page(
+    store: &Store,
+    project: ProjectId,
+    query: &EventQuery,
+) -> Result<(Vec<StoredEvent>, bool)> {
+    if let Some(uuid) = query.uuid {
+        let event = by_uuid(store, project, uuid).await?;
+        return Ok((event.into_iter().filter(|e| matches(query, e)).collect(), false));
+    }
+    let heads = heads(store, project).await?;
+    let Some(newest) = heads.values().filter_map(|h| h.span().map(|s| s.to)).max() else {
+        return Ok((Vec::new(), false));
+    };
+    let oldest = heads.values().filter_map(|h| h.span().map(|s| s.from)).min().unwrap_or(newest);
+    let lower = query.after.map_or(oldest, |after| oldest.max(after.micros().saturating_add(1)));
+    // Exclusive bound; events at `before` itself count when a uuid says where to go on.
+    let upper = query.before.map_or(newest + 1, |before| {
+        let end = before.micros().saturating_add(i64::from(query.before_uuid.is_some()));
+        end.min(newest + 1)
+    });
+    let mut reader = Reader { store, project, query, wide: HashMap::new(), blocks: HashMap::new() };
+    let mut found: Vec<StoredEvent> = Vec::new();
+    let (mut high, mut width) = (upper, FIRST_WINDOW);
+    let mut bytes = 0;
+    while high > lower && found.len() <= query.limit {
+        let low = lower.max(high.saturating_sub(width));
+        let window = reader.window(low, high, query.limit + 1 - found.len()).await?;
+        // Wide where there is little, narrow where there is much: what one
+        // statement reads stays bounded.
+        width = match window.narrow {
+            0..=FEW_POINTERS => width.saturating_mul(4).min(LONGEST_WINDOW),
+            MANY_POINTERS.. => (width / 4).max(FIRST_WINDOW),
+            _ => width,
+        };
+        high = low;
+        for event in window.events {
+            bytes += event.properties.len();
+            found.push(event);
+            if bytes > PAGE_BYTES && found.len() <= query.limit {
+                // Shorter than asked for; the next page goes on here.
+                return Ok((found, true));
+            }
+        }
+    }
+    let more = found.len() > query.limit;
+    found.truncate(query.limit);
+    Ok((found, more))
+}
+
+/// How many events it takes to have more than so many bytes of properties.
+fn first_beyond(events: &[StoredEvent], bytes: usize) -> Option<usize> {
+    let mut sum = 0;
+    let beyond = events.iter().position(|event| {
+        sum += event.properties.len();
+        sum > bytes
+    });
+    beyond.map(|at| at + 1)
+}
+
+/// What a stretch of event time gave.
+struct Window {
+    /// Records that lead to blocks from stretches no longer than this one. Those
+    /// from longer ones are as many in every part of it, however short.
+    narrow: usize,
+    events: Vec<StoredEvent>,
+}
+
+/// The blocks that may hold events of the query in a stretch.
+struct Candidates {
+    /// See [`Window`].
+    narrow: usize,
+    /// Each with the latest time in the stretch that it may have.
+    blocks: Vec<(Place, i64)>,
+}
+
+/// One page's work: blocks are decoded once.
+struct Reader<'a> {
+    store: &'a Store,
+    project: ProjectId,
+    query: &'a EventQuery,
+    /// Summaries of blocks that reach over long; `None`: the query finds nothing
+    /// in it.
+    wide: HashMap<Place, Option<Summary>>,
+    blocks: HashMap<Place, Arc<Vec<StoredEvent>>>,
+}
+
+impl Reader<'_> {
+    /// The newest `wanted` events with `low <= time < high`, in order.
+    async fn window(&mut self, low: i64, high: i64, mut wanted: usize) -> Result<Window> {
+        let Candidates { narrow, mut blocks } = self.candidates(low, high).await?;
+        blocks.sort_by_key(|(_, latest)| std::cmp::Reverse(*latest));
+        let mut found: Vec<StoredEvent> = Vec::new();
+        for (place, latest) in blocks {
+            // Blocks come by their latest event here: once enough events are
+            // newer than all that follows, the rest cannot matter.
+            if found.len() >= wanted && found.get(wanted - 1).is_some_and(|e| e.timestamp > latest)
+            {
+                break;
+            }
+            let events = self.block(place).await?;
+            let inside = |e: &&StoredEvent| {
+                e.timestamp >= low && e.timestamp < high && matches(self.query, e)
+            };
+            found.extend(events.iter().filter(inside).cloned());
+            found.sort_by_key(|e| std::cmp::Reverse((e.timestamp, e.uuid)));
+            found.truncate(wanted);
+            if let Some(enough) = first_beyond(&found, PAGE_BYTES) {
+                wanted = enough;
+                found.truncate(wanted);
+            }
+        }
+        Ok(Window { narrow, events: found })
+    }
+
+    async fn candidates(&mut self, low: i64, high: i64) -> Result<Candidates> {
+        let (narrow, mut places) = self.places(low, high).await?;
+        if let Some(distinct_id) = &self.query.distinct_id {
+            let ways =
+                [live_partition(self.project, distinct_id), historical_partition(self.project)];
+            places.retain(|(partition, _)| ways.contains(partition));
+        }
+        let mut blocks = Vec::new();
+        let mut unknown = Vec::new();
+        for place in places {
+            match self.wide.get(&place) {
+                Some(known) => {
+                    let latest = known.as_ref().and_then(|summary| summary.latest_before(high));
+                    blocks.extend(latest.map(|latest| (place, latest)));
+                }
+                None => unknown.push(place),
+            }
+        }
+        for chunk in unknown.chunks(FETCH) {
+            let ids: Vec<_> =
+                chunk.iter().map(|(p, first)| keys::summary(self.project, *p, *first)).collect();
+            let rows: Vec<Value> =
+                self.store.db.run(SUMMARIES, bind! { ids: ids }).await?.rows(0)?;
+            for row in rows {
+                let (id, summary) = split_id::<Summary>(row, SUMMARIES.name)?;
+                let place =
+                    (partition_of(&id, 1, SUMMARIES.name)?, first_of(&id, 2, SUMMARIES.name)?);
+                let summary = Some(summary).filter(|summary| self.may_match(summary));
+                let latest = summary.as_ref().and_then(|summary| summary.latest_before(high));
+                blocks.extend(latest.map(|latest| (place, latest)));
+                let recurs = summary.as_ref().is_none_or(|summary| summary.seconds.is_some());
+                if recurs && self.wide.len() < KEPT {
+                    self.wide.insert(place, summary.map(Summary::times_only));
+                }
+            }
+        }
+        blocks.retain(|(_, latest)| *latest >= low);
+        Ok(Candidates { narrow, blocks })
+    }
+
+    /// How many pointers of narrow stretches lead there, and the blocks that any
+    /// of them leads to.
+    async fn places(&self, low: i64, high: i64) -> Result<(usize, Vec<Place>)> {
+        let mut vars = surrealdb::types::Variables::new();
+        for (name, width) in ["w0", "w1", "w2", "w3"].into_iter().zip(keys::WIDTHS) {
+            let from = keys::bucket(low, width);
+            let to = keys::bucket(high - 1, width) + 1;
+            vars.insert(
+                name,
+                range("event_time", &[self.project.0, width, from], &[self.project.0, width, to]),
+            );
+        }
+        let mut answer = self.store.db.run(TIMES, vars).await?;
+        let mut places: Vec<Place> = Vec::new();
+        let mut narrow = 0;
+        for (index, width) in keys::WIDTHS.into_iter().enumerate() {
+            let ids = answer.rows::<RecordId>(index)?;
+            if width * 1_000_000 <= high - low {
+                narrow += ids.len();
+            }
+            for id in ids {
+                let partition = partition_of(&id, 3, TIMES.name)?;
+                places.push((partition, first_of(&id, 4, TIMES.name)?));
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        Ok((narrow, places))
+    }
+
+    fn may_match(&self, summary: &Summary) -> bool {
+        self.query.event.as_ref().is_none_or(|name| summary.may_name(name))
+            && self
+                .query
+                .distinct_id
+                .as_ref()
+                .is_none_or(|id| summary.may_be_about(self.project, id))
+    }
+
+    async fn block(&mut self, place: Place) -> Result<Arc<Vec<StoredEvent>>> {
+        if let Some(events) = self.blocks.get(&place) {
+            return Ok(Arc::clone(events));
+        }
+        let events = Arc::new(read_block(self.store, self.project, place).await?);
+        if self.blocks.len() < 32 {
+            self.blocks.insert(place, Arc::clone(&events));
+        }
+        Ok(events)
+    }
+}
+
+fn matches(query: &EventQuery, event: &StoredEvent) -> bool {
+    let after_cursor = match (query.before, query.before_uuid) {
+        (Some(before), Some(uuid)) => (event.timestamp, event.uuid) < (before.micros(), uuid),
+        (Some(before), None) => event.timestamp < before.micros(),
+        (None, _) => true,
+    };
+    after_cursor
+        && query.after.is_none_or(|after| event.timestamp > after.micros())
+        && query.event.as_ref().is_none_or(|name| *name == event.event)
+        && query.distinct_id.as_ref().is_none_or(|id| *id == event.distinct_id)
+}

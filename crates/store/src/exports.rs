@@ -1,0 +1,550 @@
+//! Batch exports, their runs and backfills.
+//!
+//! What belongs here: statements about the tables below. What does not: what a
+//! config may be, sealing, schedules (`weir-service`, `weir-export`).
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `batch_export` | export | the record; `secrets` is sealed |
+//! | `org_batch_export` | `[organization, export]` | nothing: the list, oldest first |
+//! | `project_batch_export` | `[project, export]` | the same for a project |
+//! | `batch_export_run` | `[export, run]` | a run; ids are in the order of creation |
+//! | `batch_export_backfill` | `[export, backfill]` | a backfill |
+//! | `active_backfill` | `[project, backfill]` | nothing: those that go on |
+//!
+//! The newest runs stand in the export's record by id: the engine cannot read
+//! the end of a range without its beginning.
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::activity::Entry;
+use weir_model::exports::{LATEST_RUNS, Run, Status};
+use weir_model::{BackfillId, BatchExportId, OrganizationId, ProjectId, RunId, Timestamp};
+
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Error, Result, Store};
+
+/// An export as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportRow {
+    /// Id.
+    pub id: BatchExportId,
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The project.
+    pub project: ProjectId,
+    /// Name.
+    pub name: String,
+    /// The kind of destination.
+    pub kind: String,
+    /// Its settings without secrets, as JSON.
+    pub config: String,
+    /// Its secrets, sealed; none: it has none.
+    pub secrets: Option<String>,
+    /// The word of the interval.
+    pub interval: String,
+    /// Whether it is paused.
+    pub paused: bool,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// When it was last paused.
+    pub last_paused_at: Option<Timestamp>,
+    /// No run is started before this time.
+    pub start_at: Option<Timestamp>,
+    /// No run is started after this time.
+    pub end_at: Option<Timestamp>,
+    /// The query in its normal form.
+    pub query: Option<String>,
+    /// What the query means, as JSON.
+    pub schema: Option<String>,
+}
+
+/// A backfill as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackfillRow {
+    /// Id.
+    pub id: BackfillId,
+    /// The export.
+    pub export: BatchExportId,
+    /// The project.
+    pub project: ProjectId,
+    /// The first instant; none: from the first event.
+    pub start_at: Option<Timestamp>,
+    /// The instant after the last one.
+    pub end_at: Timestamp,
+    /// How many runs it takes, when that is known from the start.
+    pub total_runs: Option<u64>,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct Stored {
+    uuid: Uuid,
+    organization: Uuid,
+    project: i64,
+    name: String,
+    kind: String,
+    config: String,
+    secrets: Option<String>,
+    interval: String,
+    paused: bool,
+    created_at: i64,
+    updated_at: i64,
+    last_paused_at: Option<i64>,
+    start_at: Option<i64>,
+    end_at: Option<i64>,
+    query: Option<String>,
+    schema: Option<String>,
+}
+
+impl From<&ExportRow> for Stored {
+    fn from(row: &ExportRow) -> Self {
+        Self {
+            uuid: row.id.0,
+            organization: row.organization.0,
+            project: row.project.0,
+            name: row.name.clone(),
+            kind: row.kind.clone(),
+            config: row.config.clone(),
+            secrets: row.secrets.clone(),
+            interval: row.interval.clone(),
+            paused: row.paused,
+            created_at: row.created_at.micros(),
+            updated_at: row.updated_at.micros(),
+            last_paused_at: row.last_paused_at.map(Timestamp::micros),
+            start_at: row.start_at.map(Timestamp::micros),
+            end_at: row.end_at.map(Timestamp::micros),
+            query: row.query.clone(),
+            schema: row.schema.clone(),
+        }
+    }
+}
+
+impl From<Stored> for ExportRow {
+    fn from(stored: Stored) -> Self {
+        Self {
+            id: BatchExportId(stored.uuid),
+            organization: OrganizationId(stored.organization),
+            project: ProjectId(stored.project),
+            name: stored.name,
+            kind: stored.kind,
+            config: stored.config,
+            secrets: stored.secrets,
+            interval: stored.interval,
+            paused: stored.paused,
+            created_at: Timestamp::from_micros(stored.created_at),
+            updated_at: Timestamp::from_micros(stored.updated_at),
+            last_paused_at: stored.last_paused_at.map(Timestamp::from_micros),
+            start_at: stored.start_at.map(Timestamp::from_micros),
+            end_at: stored.end_at.map(Timestamp::from_micros),
+            query: stored.query,
+            schema: stored.schema,
+        }
+    }
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct StoredRun {
+    uuid: Uuid,
+    export: Uuid,
+    status: String,
+    records_completed: Option<i64>,
+    latest_error: Option<String>,
+    interval_start: Option<i64>,
+    interval_end: i64,
+    cursor: Option<String>,
+    created_at: i64,
+    finished_at: Option<i64>,
+    updated_at: i64,
+    records_total: Option<i64>,
+}
+
+impl From<&Run> for StoredRun {
+    fn from(run: &Run) -> Self {
+        Self {
+            uuid: run.id.0,
+            export: run.batch_export.0,
+            status: run.status.text().to_owned(),
+            records_completed: run.records_completed.map(i64::from),
+            latest_error: run.latest_error.clone(),
+            interval_start: run.data_interval_start.map(Timestamp::micros),
+            interval_end: run.data_interval_end.micros(),
+            cursor: run.cursor.clone(),
+            created_at: run.created_at.micros(),
+            finished_at: run.finished_at.map(Timestamp::micros),
+            updated_at: run.last_updated_at.micros(),
+            records_total: run.records_total_count.map(i64::from),
+        }
+    }
+}
+
+/// The wire has 32 bits for these.
+fn count(count: Option<i64>) -> Option<i32> {
+    count.map(|count| i32::try_from(count).unwrap_or(i32::MAX))
+}
+
+impl TryFrom<StoredRun> for Run {
+    type Error = Error;
+
+    fn try_from(stored: StoredRun) -> Result<Self> {
+        let status = Status::of(&stored.status).ok_or_else(|| Error::Shape {
+            statement: "exports runs",
+            detail: format!("unknown status `{}`", stored.status),
+        })?;
+        Ok(Self {
+            id: RunId(stored.uuid),
+            status,
+            records_completed: count(stored.records_completed),
+            latest_error: stored.latest_error,
+            data_interval_start: stored.interval_start.map(Timestamp::from_micros),
+            data_interval_end: Timestamp::from_micros(stored.interval_end),
+            cursor: stored.cursor,
+            created_at: Timestamp::from_micros(stored.created_at),
+            finished_at: stored.finished_at.map(Timestamp::from_micros),
+            last_updated_at: Timestamp::from_micros(stored.updated_at),
+            records_total_count: count(stored.records_total),
+            batch_export: BatchExportId(stored.export),
+        })
+    }
+}
+
+/// Whose exports are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// All of an organization.
+    Organization(OrganizationId),
+    /// Those of one project.
+    Project(ProjectId),
+}
+
+const OF_ORGANIZATION: Statement = Statement::read(
+    "exports of an organization",
+    "SELECT VALUE record::id(id)[1] FROM org_batch_export:[$organization]..=[$organization, ..];",
+);
+
+const OF_PROJECT: Statement = Statement::read(
+    "exports of a project",
+    "SELECT VALUE record::id(id)[1] FROM project_batch_export:[$project]..=[$project, ..];",
+);
+
+/// Exports, oldest first: ids only.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn ordered(store: &Store, of: Of) -> Result<Vec<BatchExportId>> {
+    let mut answer = match of {
+        Of::Organization(organization) => {
+            store.db.run(OF_ORGANIZATION, bind! { organization: organization.0 }).await?
+        }
+        Of::Project(project) => store.db.run(OF_PROJECT, bind! { project: project.0 }).await?,
+    };
+    Ok(answer.rows::<Uuid>(0)?.into_iter().map(BatchExportId).collect())
+}
+
+const ROWS: Statement = Statement::read(
+    "exports rows",
+    "RETURN $exports.map(|$export| { row: type::record('batch_export', $export).* });",
+);
+
+#[derive(Debug, SurrealValue)]
+struct Found {
+    row: Option<Stored>,
+}
+
+/// Exports of an organization, in the order of `ids`; what is gone is left out.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn rows(
+    store: &Store,
+    organization: OrganizationId,
+    ids: &[BatchExportId],
+) -> Result<Vec<ExportRow>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    let found = store.db.run(ROWS, bind! { exports: ids }).await?.rows::<Found>(0)?;
+    let rows = found.into_iter().filter_map(|found| found.row).map(ExportRow::from);
+    Ok(rows.filter(|row| row.organization == organization).collect())
+}
+
+const RUNS: Statement = Statement::read(
+    "exports latest runs",
+    "RETURN $exports.map(|$export| {
+         runs: (SELECT * FROM (type::record('batch_export', $export).latest ?? []).map(
+             |$run| type::record('batch_export_run', [$export, $run]))),
+     });",
+);
+
+#[derive(Debug, SurrealValue)]
+struct FoundRuns {
+    runs: Vec<StoredRun>,
+}
+
+/// The newest runs of each of these exports, newest first, in the order of `ids`.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn latest_runs(store: &Store, ids: &[BatchExportId]) -> Result<Vec<Vec<Run>>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    let found = store.db.run(RUNS, bind! { exports: ids }).await?.rows::<FoundRuns>(0)?;
+    found
+        .into_iter()
+        .map(|found| found.runs.into_iter().map(Run::try_from).collect::<Result<Vec<_>>>())
+        .collect()
+}
+
+// It writes the organization's record for the reason given at
+// `projects::CREATE`. A project that is deleted takes its exports with it, so it
+// must still be there.
+const CREATE: Statement = Statement::write(
+    "exports create",
+    concat!(
+        "BEGIN;
+         LET $home = (UPDATE type::record('organization', $export.organization)
+                      SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
+         IF $home = [] { THROW 'gone' };
+         LET $of = (SELECT VALUE organization
+                    FROM ONLY type::record('project', $export.project));
+         IF $of != $export.organization { THROW 'gone' };
+         UPSERT type::record('batch_export', $export.uuid) CONTENT $export RETURN NONE;
+         UPSERT type::record('org_batch_export', [$export.organization, $export.uuid])
+             CONTENT {} RETURN NONE;
+         UPSERT type::record('project_batch_export', [$export.project, $export.uuid])
+             CONTENT {} RETURN NONE;",
+        write_activities!(),
+        "COMMIT;"
+    ),
+);
+
+/// Adds an export. `false`: its organization or its project is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn create(store: &Store, row: &ExportRow, activities: &[Entry]) -> Result<bool> {
+    let vars = bind! { export: Stored::from(row), activities: activity::stored(activities)? };
+    match store.db.run(CREATE, vars).await {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changed {
+    /// It is stored.
+    Yes,
+    /// Somebody else changed the export since it was read, or deleted it; nothing
+    /// was written.
+    Stale,
+    /// The project has as many backfills as may go on at a time; nothing was
+    /// written.
+    TooManyBackfills,
+}
+
+// A second run after a lost answer finds its own time. The newest runs are not
+// part of the row: they stay. Writing the project's record makes two backfills of
+// one project collide, so that neither overlooks the other.
+const UPDATE: Statement = Statement::write(
+    "exports update",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT VALUE updated_at
+                         FROM ONLY type::record('batch_export', $export.uuid));
+         IF $present = NONE OR ($present != $before AND $present != $export.updated_at) {
+             THROW 'stale'
+         };
+         UPDATE type::record('batch_export', $export.uuid) SET
+             name = $export.name, kind = $export.kind, config = $export.config,
+             secrets = $export.secrets, interval = $export.interval,
+             paused = $export.paused, last_paused_at = $export.last_paused_at,
+             start_at = $export.start_at, end_at = $export.end_at,
+             query = $export.query, schema = $export.schema,
+             updated_at = $export.updated_at
+             RETURN NONE;
+         IF $backfill != NONE {
+             UPDATE type::record('project', $export.project)
+                 SET backfills = (backfills ?? 0) + 1 RETURN NONE;
+             LET $active = (SELECT VALUE record::id(id)[1] FROM
+                 active_backfill:[$export.project]..=[$export.project, ..]);
+             IF count($active) >= $most AND $active CONTAINSNOT $backfill.uuid {
+                 THROW 'backfills'
+             };
+             UPSERT type::record('batch_export_backfill', [$export.uuid, $backfill.uuid])
+                 CONTENT $backfill RETURN NONE;
+             UPSERT type::record('active_backfill', [$export.project, $backfill.uuid])
+                 CONTENT { export: $export.uuid } RETURN NONE;
+         };",
+        write_activities!(),
+        "COMMIT;"
+    ),
+);
+
+#[derive(Debug, Clone, SurrealValue)]
+struct StoredBackfill {
+    uuid: Uuid,
+    status: String,
+    start_at: Option<i64>,
+    end_at: i64,
+    total_runs: Option<i64>,
+    created_at: i64,
+    updated_at: i64,
+    finished_at: Option<i64>,
+}
+
+impl From<&BackfillRow> for StoredBackfill {
+    fn from(row: &BackfillRow) -> Self {
+        Self {
+            uuid: row.id.0,
+            status: Status::Starting.text().to_owned(),
+            start_at: row.start_at.map(Timestamp::micros),
+            end_at: row.end_at.micros(),
+            total_runs: row.total_runs.map(|runs| i64::try_from(runs).unwrap_or(i64::MAX)),
+            created_at: row.created_at.micros(),
+            updated_at: row.created_at.micros(),
+            finished_at: None,
+        }
+    }
+}
+
+/// Stores a change of an export that was read at `before` (its time of change
+/// then), and perhaps a backfill, of which `most` may go on at a time.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn update(
+    store: &Store,
+    row: &ExportRow,
+    before: Timestamp,
+    backfill: Option<&BackfillRow>,
+    most: usize,
+    activities: &[Entry],
+) -> Result<Changed> {
+    let vars = bind! {
+        export: Stored::from(row),
+        before: before.micros(),
+        backfill: backfill.map(StoredBackfill::from),
+        most: i64::try_from(most).unwrap_or(i64::MAX),
+        activities: activity::stored(activities)?,
+    };
+    match store.db.run(UPDATE, vars).await {
+        Ok(_) => Ok(Changed::Yes),
+        Err(Error::Refused { reason, .. }) if reason == "backfills" => {
+            Ok(Changed::TooManyBackfills)
+        }
+        Err(Error::Refused { .. }) => Ok(Changed::Stale),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the export `$batch_export` of the organization `$organization` with
+/// its runs and backfills. Part of the transactions that do so.
+macro_rules! remove_export {
+    () => {
+        "LET $export_project = (SELECT VALUE project
+                                FROM ONLY type::record('batch_export', $batch_export));
+         FOR $backfill IN (SELECT VALUE record::id(id)[1] FROM
+                 batch_export_backfill:[$batch_export]..=[$batch_export, ..]) {
+             DELETE type::record('active_backfill', [$export_project, $backfill]) RETURN NONE;
+         };
+         DELETE batch_export_backfill:[$batch_export]..=[$batch_export, ..] RETURN NONE;
+         DELETE batch_export_run:[$batch_export]..=[$batch_export, ..] RETURN NONE;
+         DELETE type::record('project_batch_export', [$export_project, $batch_export])
+             RETURN NONE;
+         DELETE type::record('org_batch_export', [$organization, $batch_export]) RETURN NONE;
+         DELETE type::record('batch_export', $batch_export) RETURN NONE;"
+    };
+}
+pub(crate) use remove_export;
+
+const DELETE: Statement = Statement::read(
+    "exports delete",
+    concat!(
+        "BEGIN;
+         LET $row = (SELECT * FROM ONLY type::record('batch_export', $batch_export));
+         IF $row != NONE AND $row.organization = $organization {",
+        remove_export!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+)
+.within(std::time::Duration::from_secs(30));
+
+/// Deletes an export of this organization with its runs and backfills. Deleting
+/// what is gone does nothing.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete(
+    store: &Store,
+    organization: OrganizationId,
+    export: BatchExportId,
+    activities: &[Entry],
+) -> Result<()> {
+    let vars = bind! {
+        organization: organization.0,
+        batch_export: export.0,
+        activities: activity::stored(activities)?,
+    };
+    store.db.run(DELETE, vars).await.map(drop)
+}
+
+const ADD_RUN: Statement = Statement::write(
+    "exports add run",
+    "BEGIN;
+     LET $present = (SELECT VALUE latest ?? []
+                     FROM ONLY type::record('batch_export', $run.export));
+     IF $present = NONE { THROW 'gone' };
+     UPSERT type::record('batch_export_run', [$run.export, $run.uuid]) CONTENT $run RETURN NONE;
+     IF $present CONTAINSNOT $run.uuid {
+         UPDATE type::record('batch_export', $run.export)
+             SET latest = array::slice(array::concat([$run.uuid], $present), 0, $most)
+             RETURN NONE;
+     };
+     COMMIT;",
+);
+
+/// Adds a run, which is the newest from now on. `false`: the export is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn add_run(store: &Store, run: &Run) -> Result<bool> {
+    let most = i64::try_from(LATEST_RUNS).unwrap_or(i64::MAX);
+    match store.db.run(ADD_RUN, bind! { run: StoredRun::from(run), most: most }).await {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+const BACKFILLS: Statement = Statement::read(
+    "exports backfills",
+    "SELECT * FROM batch_export_backfill:[$export]..=[$export, ..];",
+);
+
+/// The backfills of an export, oldest first.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn backfills(
+    store: &Store,
+    project: ProjectId,
+    export: BatchExportId,
+) -> Result<Vec<BackfillRow>> {
+    let mut answer = store.db.run(BACKFILLS, bind! { export: export.0 }).await?;
+    let row = |stored: StoredBackfill| BackfillRow {
+        id: BackfillId(stored.uuid),
+        export,
+        project,
+        start_at: stored.start_at.map(Timestamp::from_micros),
+        end_at: Timestamp::from_micros(stored.end_at),
+        total_runs: stored.total_runs.and_then(|runs| u64::try_from(runs).ok()),
+        created_at: Timestamp::from_micros(stored.created_at),
+    };
+    Ok(answer.rows::<StoredBackfill>(0)?.into_iter().map(row).collect())
+}

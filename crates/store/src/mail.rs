@@ -1,0 +1,266 @@
+//! Mails that wait to be sent. They are written in the transaction of what they
+//! tell, so that neither is there without the other, and outlive a restart.
+//!
+//! What belongs here: statements about `mail` (by time, so that what is due is a
+//! narrow range) and `mail_undelivered` (what was given up). What does not: how
+//! a mail reads and when it is tried again.
+
+use std::time::Duration;
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::mail::Mail;
+use weir_model::{MailId, Timestamp};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Error, Result, Store};
+
+/// Mails that are looked at in one go.
+const AT_ONCE: i64 = 20;
+/// What was given up is kept for so many seconds: thirty days.
+const KEPT_SECONDS: i64 = 30 * 24 * 60 * 60;
+
+/// A mail that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailRow {
+    /// Id; the same for every try, so that a mail that was sent twice can be
+    /// told to be one.
+    pub id: MailId,
+    /// When it is to be tried.
+    pub due_at: Timestamp,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// How often it was tried.
+    pub tries: u32,
+    /// What it says, and to whom.
+    pub mail: Mail,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+pub(crate) struct Stored {
+    uuid: Uuid,
+    due_at: i64,
+    created_at: i64,
+    tries: i64,
+    invite: Option<Uuid>,
+    text: String,
+}
+
+impl TryFrom<&MailRow> for Stored {
+    type Error = Error;
+
+    fn try_from(row: &MailRow) -> Result<Self> {
+        Ok(Self {
+            uuid: row.id.0,
+            due_at: row.due_at.micros(),
+            created_at: row.created_at.micros(),
+            tries: i64::from(row.tries),
+            invite: row.mail.news.invite().map(|invite| invite.0),
+            text: serde_json::to_string(&row.mail).map_err(shape)?,
+        })
+    }
+}
+
+impl TryFrom<Stored> for MailRow {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        Ok(Self {
+            id: MailId(stored.uuid),
+            due_at: Timestamp::from_micros(stored.due_at),
+            created_at: Timestamp::from_micros(stored.created_at),
+            tries: u32::try_from(stored.tries).unwrap_or(u32::MAX),
+            mail: serde_json::from_str(&stored.text).map_err(shape)?,
+        })
+    }
+}
+
+fn shape(error: serde_json::Error) -> Error {
+    Error::Shape { statement: "mail", detail: error.to_string() }
+}
+
+/// Mails as a statement binds them to `$mails`.
+///
+/// # Errors
+/// [`Error::Shape`] when a mail has no JSON form, which none has.
+pub(crate) fn stored(rows: &[MailRow]) -> Result<Vec<Stored>> {
+    rows.iter().map(Stored::try_from).collect()
+}
+
+/// Puts the mails `$mails` ([`stored`]) among those that wait. Part of the
+/// transactions of what they tell.
+macro_rules! write_mails {
+    () => {
+        "FOR $mail IN $mails {
+             UPSERT type::record('mail', [$mail.due_at, $mail.uuid]) CONTENT $mail RETURN NONE;
+         };"
+    };
+}
+pub(crate) use write_mails;
+
+const DUE: Statement =
+    Statement::read("mail due", "SELECT * FROM mail:[0]..=[$now, ..] LIMIT $limit;");
+
+/// The mails that are due, those that waited longest first, some at a time.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn due(store: &Store, now: Timestamp) -> Result<Vec<MailRow>> {
+    let mut answer = store.db.run(DUE, bind! { now: now.micros(), limit: AT_ONCE }).await?;
+    answer.rows::<Stored>(0)?.into_iter().map(MailRow::try_from).collect()
+}
+
+const FORGET: Statement =
+    Statement::read("mail forget", "DELETE type::record('mail', [$due_at, $mail]) RETURN NONE;");
+
+/// Removes a mail that is of no more use.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn forget(store: &Store, row: &MailRow) -> Result<()> {
+    store.db.run(FORGET, bind! { mail: row.id.0, due_at: row.due_at.micros() }).await.map(drop)
+}
+
+// Deletions make room, and this is little more: it goes on while the disk is
+// low, else the same mail would be sent over and over.
+const SENT: Statement = Statement::read(
+    "mail sent",
+    "BEGIN;
+     DELETE type::record('mail', [$due_at, $mail]) RETURN NONE;
+     IF $invite != NONE {
+         UPDATE type::record('invite', $invite) SET emailing_attempt_made = true RETURN NONE;
+     };
+     COMMIT;",
+);
+
+/// Notes that a mail was taken by the mail server.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn sent(store: &Store, row: &MailRow) -> Result<()> {
+    let vars = bind! {
+        mail: row.id.0,
+        due_at: row.due_at.micros(),
+        invite: row.mail.news.invite().map(|invite| invite.0),
+    };
+    store.db.run(SENT, vars).await.map(drop)
+}
+
+const AGAIN: Statement = Statement::read(
+    "mail again",
+    "BEGIN;
+     LET $present = (SELECT VALUE uuid FROM ONLY type::record('mail', [$due_at, $row.uuid]));
+     IF $present != NONE {
+         DELETE type::record('mail', [$due_at, $row.uuid]) RETURN NONE;
+         UPSERT type::record('mail', [$row.due_at, $row.uuid]) CONTENT $row RETURN NONE;
+     };
+     IF $was_refused AND $row.invite != NONE {
+         UPDATE type::record('invite', $row.invite) SET emailing_attempt_made = true RETURN NONE;
+     };
+     COMMIT;",
+);
+
+/// Notes that a mail was not taken, and lets it wait until `due_at`.
+/// `was_refused`: a mail server was there and said no, in contrast to none.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn again(
+    store: &Store,
+    row: &MailRow,
+    due_at: Timestamp,
+    was_refused: bool,
+) -> Result<()> {
+    let next = MailRow { due_at, tries: row.tries.saturating_add(1), ..row.clone() };
+    let vars = bind! {
+        due_at: row.due_at.micros(),
+        row: Stored::try_from(&next)?,
+        was_refused: was_refused,
+    };
+    store.db.run(AGAIN, vars).await.map(drop)
+}
+
+const GIVE_UP: Statement = Statement::read(
+    "mail give up",
+    "BEGIN;
+     DELETE type::record('mail', [$row.due_at, $row.uuid]) RETURN NONE;
+     UPSERT type::record('mail_undelivered', [$now, $row.uuid])
+         CONTENT object::extend($row, { reason: $reason, given_up_at: $now }) RETURN NONE;
+     IF $was_refused AND $row.invite != NONE {
+         UPDATE type::record('invite', $row.invite) SET emailing_attempt_made = true RETURN NONE;
+     };
+     DELETE mail_undelivered:[0]..=[$before, ..] RETURN NONE;
+     COMMIT;",
+)
+.within(Duration::from_secs(30));
+
+/// Gives a mail up for this reason. That is kept for thirty days.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn give_up(
+    store: &Store,
+    row: &MailRow,
+    reason: &str,
+    was_refused: bool,
+    now: Timestamp,
+) -> Result<()> {
+    let vars = bind! {
+        row: Stored::try_from(row)?,
+        reason: reason,
+        was_refused: was_refused,
+        now: now.micros(),
+        before: now.plus_seconds(-KEPT_SECONDS).micros(),
+    };
+    store.db.run(GIVE_UP, vars).await.map(drop)
+}
+
+/// A mail that was given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undelivered {
+    /// What it said, and to whom.
+    pub mail: Mail,
+    /// Why it was given up.
+    pub reason: String,
+    /// When.
+    pub given_up_at: Timestamp,
+}
+
+#[derive(Debug, SurrealValue)]
+struct StoredUndelivered {
+    text: String,
+    reason: String,
+    given_up_at: i64,
+}
+
+const UNDELIVERED: Statement =
+    Statement::read("mail undelivered", "SELECT text, reason, given_up_at FROM mail_undelivered;");
+
+/// The mails that were given up in the last thirty days, oldest first.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn undelivered(store: &Store) -> Result<Vec<Undelivered>> {
+    let mut answer = store.db.run(UNDELIVERED, bind! {}).await?;
+    let shown = |stored: StoredUndelivered| {
+        Ok(Undelivered {
+            mail: serde_json::from_str(&stored.text).map_err(shape)?,
+            reason: stored.reason,
+            given_up_at: Timestamp::from_micros(stored.given_up_at),
+        })
+    };
+    answer.rows::<StoredUndelivered>(0)?.into_iter().map(shown).collect()
+}
+
+const WAITING: Statement =
+    Statement::read("mail waiting", "RETURN count(SELECT VALUE 1 FROM mail);");
+
+/// How many mails wait to be sent.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn waiting(store: &Store) -> Result<u64> {
+    let count = store.db.run(WAITING, bind! {}).await?.row::<i64>(0)?;
+    Ok(count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0))
+}

@@ -1,0 +1,291 @@
+//! Members of organizations: in which order they are listed, their levels, and
+//! their leaving.
+//!
+//! What belongs here: statements about `membership`, and about `org_member`,
+//! which keeps members in the order in which they joined. What does not: who
+//! may change whom (`weir-service`), and joining together with something else
+//! (`organizations`, `invites`), which uses [`write_membership`].
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `membership` | `[organization, user]` | level and times |
+//! | `user_membership` | `[user, organization]` | nothing |
+//! | `org_member` | `[organization, joined_at, user]` | nothing; users who may not act and accounts that are no persons are left out |
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::activity::Entry;
+use weir_model::organizations::Level;
+use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
+
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::organizations::{StoredMembership, to_level};
+use crate::users::{self, UserRow};
+use crate::{Error, Result, Store};
+
+/// A member as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberRow {
+    /// Id of the membership.
+    pub id: MembershipId,
+    /// The user.
+    pub user: UserRow,
+    /// Level.
+    pub level: Level,
+    /// When the user joined.
+    pub joined_at: Timestamp,
+    /// When the membership was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What became of a change of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changed {
+    /// It was made, or there is no such member any more.
+    Yes,
+    /// A level is not what the change was decided by; nothing was written.
+    Stale,
+}
+
+/// What a change of a member was decided by, and what is told of it.
+#[derive(Debug, Clone)]
+pub struct Decision<'a> {
+    /// The organization.
+    pub organization: OrganizationId,
+    /// Who changes.
+    pub actor: UserId,
+    /// The level of who changes.
+    pub actor_level: Level,
+    /// Who is changed.
+    pub user: UserId,
+    /// The level of who is changed, before.
+    pub level: Level,
+    /// What the activity log tells.
+    pub activities: &'a [Entry],
+}
+
+/// Makes `$user` a member of an organization with the record `$membership`. Part
+/// of the transactions that do so; the argument is the text of the
+/// organization's id. Safe to run twice.
+macro_rules! write_membership {
+    ($organization:literal) => {
+        concat!(
+            "UPSERT type::record('membership', [",
+            $organization,
+            ", $user]) CONTENT $membership RETURN NONE;
+             UPSERT type::record('user_membership', [$user, ",
+            $organization,
+            "]) CONTENT {} RETURN NONE;
+             LET $is_listed = (SELECT VALUE is_active AND !string::ends_with(email, '@posthogbot.user')
+                               FROM ONLY type::record('user', $user));
+             IF $is_listed != false {
+                 UPSERT type::record('org_member', [",
+            $organization,
+            ", $membership.joined_at, $user]) CONTENT {} RETURN NONE;
+             };"
+        )
+    };
+}
+pub(crate) use write_membership;
+
+/// Takes the membership of `$user` in `$organization` away. Part of the
+/// transactions that do so. Safe to run twice.
+macro_rules! remove_membership {
+    () => {
+        "LET $joined_at = (SELECT VALUE joined_at
+                           FROM ONLY type::record('membership', [$organization, $user]));
+         IF $joined_at != NONE {
+             DELETE type::record('org_member', [$organization, $joined_at, $user]) RETURN NONE;
+         };
+         DELETE type::record('membership', [$organization, $user]) RETURN NONE;
+         DELETE type::record('user_membership', [$user, $organization]) RETURN NONE;
+         UPDATE type::record('user', $user)
+             SET current_organization = NONE, current_project = NONE
+             WHERE current_organization = $organization RETURN NONE;"
+    };
+}
+pub(crate) use remove_membership;
+
+const ORDERED: Statement = Statement::read(
+    "members ordered",
+    "SELECT VALUE record::id(id)[2] FROM org_member:[$organization]..=[$organization, ..];",
+);
+
+/// The members who are shown, in the order in which they joined: ids only.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<UserId>> {
+    let mut answer = store.db.run(ORDERED, bind! { organization: organization.0 }).await?;
+    Ok(answer.rows::<Uuid>(0)?.into_iter().map(UserId).collect())
+}
+
+#[derive(Debug, SurrealValue)]
+struct Joined {
+    membership: Option<StoredMembership>,
+    user: Option<users::Stored>,
+}
+
+const ROWS: Statement = Statement::read(
+    "members rows",
+    "RETURN $users.map(|$user| {
+         membership: type::record('membership', [$organization, $user]).*,
+         user: type::record('user', $user).*,
+     });",
+);
+
+/// These users as members, in the order of `users`; who is none is left out.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn rows(
+    store: &Store,
+    organization: OrganizationId,
+    users: &[UserId],
+) -> Result<Vec<MemberRow>> {
+    let ids: Vec<Uuid> = users.iter().map(|user| user.0).collect();
+    let mut answer = store.db.run(ROWS, bind! { organization: organization.0, users: ids }).await?;
+    let mut found = Vec::new();
+    for joined in answer.rows::<Joined>(0)? {
+        if let (Some(membership), Some(user)) = (joined.membership, joined.user) {
+            found.push(MemberRow {
+                id: MembershipId(membership.uuid),
+                user: user.into(),
+                level: to_level(ROWS.name, membership.level)?,
+                joined_at: Timestamp::from_micros(membership.joined_at),
+                updated_at: Timestamp::from_micros(membership.updated_at),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Begins the transactions that change a member. The organization's record is
+/// written, so that two of them collide: else two owners could demote each
+/// other at once, each seeing the other's level as it was. The second one runs
+/// again and finds another level than it was decided by.
+macro_rules! decided {
+    () => {
+        "UPDATE type::record('organization', $organization)
+             SET additions = (additions ?? 0) + 1 RETURN NONE;
+         LET $actor_now = (SELECT VALUE level
+                           FROM ONLY type::record('membership', [$organization, $actor]));
+         LET $level_now = (SELECT VALUE level
+                           FROM ONLY type::record('membership', [$organization, $user]));"
+    };
+}
+
+const SET_LEVEL: Statement = Statement::write(
+    "members set level",
+    concat!(
+        "BEGIN;",
+        decided!(),
+        "IF $level_now != NONE {
+             IF $actor_now != $actor_level OR ($level_now != $level_before AND $level_now != $level) {
+                 THROW 'stale'
+             };
+             UPDATE type::record('membership', [$organization, $user])
+                 SET level = $level, updated_at = $now RETURN NONE;",
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Gives a member another level, if the levels of both are still what it was
+/// decided by.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn set_level(
+    store: &Store,
+    decision: Decision<'_>,
+    level: Level,
+    now: Timestamp,
+) -> Result<Changed> {
+    let vars = bind! {
+        organization: decision.organization.0,
+        actor: decision.actor.0,
+        actor_level: i64::from(decision.actor_level),
+        user: decision.user.0,
+        level_before: i64::from(decision.level),
+        level: i64::from(level),
+        now: now.micros(),
+        activities: activity::stored(decision.activities)?,
+    };
+    changed(store.db.run(SET_LEVEL, vars).await)
+}
+
+const REMOVE: Statement = Statement::write(
+    "members remove",
+    concat!(
+        "BEGIN;",
+        decided!(),
+        "IF $level_now != NONE {
+             IF $actor_now != $actor_level OR $level_now != $level_before { THROW 'stale' };",
+        remove_membership!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Takes a member out of the organization, if the levels of both are still what
+/// it was decided by. What the user looked at there is forgotten.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn remove(store: &Store, decision: Decision<'_>) -> Result<Changed> {
+    let vars = bind! {
+        organization: decision.organization.0,
+        actor: decision.actor.0,
+        actor_level: i64::from(decision.actor_level),
+        user: decision.user.0,
+        level_before: i64::from(decision.level),
+        activities: activity::stored(decision.activities)?,
+    };
+    changed(store.db.run(REMOVE, vars).await)
+}
+
+fn changed<T>(outcome: Result<T>) -> Result<Changed> {
+    match outcome {
+        Ok(_) => Ok(Changed::Yes),
+        Err(Error::Refused { .. }) => Ok(Changed::Stale),
+        Err(error) => Err(error),
+    }
+}
+
+const SET_ACTIVE: Statement = Statement::write(
+    "members set active",
+    "BEGIN;
+     UPDATE type::record('user', $user) SET is_active = $is_active, updated_at = $now RETURN NONE;
+     FOR $organization IN (SELECT VALUE record::id(id)[1]
+                           FROM user_membership:[$user]..=[$user, ..]) {
+         LET $joined_at = (SELECT VALUE joined_at
+                           FROM ONLY type::record('membership', [$organization, $user]));
+         IF $is_active {
+             UPSERT type::record('org_member', [$organization, $joined_at, $user])
+                 CONTENT {} RETURN NONE;
+         } ELSE {
+             DELETE type::record('org_member', [$organization, $joined_at, $user]) RETURN NONE;
+         };
+     };
+     COMMIT;",
+);
+
+/// Lets a user act, or not any more. Who may not is shown as a member of
+/// nothing, and is one again when allowed to act.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn set_active(
+    store: &Store,
+    user: UserId,
+    is_active: bool,
+    now: Timestamp,
+) -> Result<()> {
+    let vars = bind! { user: user.0, is_active: is_active, now: now.micros() };
+    store.db.run(SET_ACTIVE, vars).await.map(drop)
+}

@@ -1,0 +1,231 @@
+//! Fields whose text is encrypted: which there are, which key they are sealed
+//! with, and replacing them when the key changes (SECURITY-NOTES 3.9).
+//!
+//! What belongs here: the list of sealed fields, and the record
+//! `master_key:current`. What does not: keys and encryption (`weir-service`);
+//! this crate sees sealed texts only.
+//!
+//! Rotation walks through the fields of [`SealedField`], so nothing can be
+//! sealed that it would leave behind.
+
+use std::time::Duration;
+
+use surrealdb::types::{RecordId, SurrealValue};
+use uuid::Uuid;
+use weir_model::OrganizationId;
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Error, Result, Store};
+
+/// Every field of a record that holds a sealed text. Its table's records have
+/// the field `organization`.
+macro_rules! sealed_fields {
+    ($($(#[$doc:meta])* $variant:ident = $table:literal . $field:literal;)+) => {
+        /// A field that holds a sealed text.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum SealedField {
+            $($(#[$doc])* $variant),+
+        }
+
+        impl SealedField {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The table of the record.
+            #[must_use]
+            pub const fn table(self) -> &'static str {
+                match self { $(Self::$variant => $table),+ }
+            }
+
+            /// The name of the field.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $field),+ }
+            }
+
+            // Table scans: they run when the operator changes the key, while
+            // nothing else does.
+            const fn with_other_keys(self) -> Statement {
+                match self {
+                    $(Self::$variant => Statement::read(
+                        concat!("sealing with other keys: ", $table),
+                        concat!(
+                            "SELECT VALUE {
+                                 id: id, record: <string> record::id(id),
+                                 organization: organization, sealed: ", $field, ",
+                             } FROM ", $table, "
+                             WHERE ", $field, " != NONE
+                                 AND string::starts_with(", $field, ", $prefix) = false
+                             LIMIT $most;"
+                        ),
+                    )),+
+                }
+            }
+
+            const fn replace(self) -> Statement {
+                match self {
+                    $(Self::$variant => Statement::write(
+                        concat!("sealing replace: ", $table),
+                        concat!(
+                            "BEGIN;
+                             FOR $one IN $rows {
+                                 LET $record = $one.id;
+                                 UPDATE $record SET ", $field, " = $one.after
+                                     WHERE ", $field, " = $one.before RETURN NONE;
+                             };
+                             COMMIT;"
+                        ),
+                    )),+
+                }
+            }
+        }
+    };
+}
+
+sealed_fields! {
+    /// The credentials of a batch export's destination.
+    BatchExportSecrets = "batch_export"."secrets";
+    /// The secret keys of a project.
+    ProjectSecrets = "project"."secrets";
+}
+
+/// The key that sealed texts are sealed with, by its id.
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
+pub struct KeyInUse {
+    /// Id of the key.
+    pub key: String,
+    /// Id of the key that a rotation, which was cut short, goes over to.
+    pub next: Option<String>,
+}
+
+/// A sealed text and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SealedRow {
+    id: RecordId,
+    /// The record's id within its table, as text.
+    pub record: String,
+    /// The organization that the record belongs to.
+    pub organization: OrganizationId,
+    /// The sealed text.
+    pub sealed: String,
+}
+
+#[derive(Debug, SurrealValue)]
+struct Stored {
+    id: RecordId,
+    record: String,
+    organization: Uuid,
+    sealed: String,
+}
+
+impl From<Stored> for SealedRow {
+    fn from(stored: Stored) -> Self {
+        Self {
+            id: stored.id,
+            record: stored.record,
+            organization: OrganizationId(stored.organization),
+            sealed: stored.sealed,
+        }
+    }
+}
+
+#[derive(Debug, SurrealValue)]
+struct Replacement {
+    id: RecordId,
+    before: String,
+    after: String,
+}
+
+const IN_USE: Statement =
+    Statement::read("sealing key in use", "SELECT * FROM master_key:current;");
+
+/// The key in use; `None`: nothing was ever sealed.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn in_use(store: &Store) -> Result<Option<KeyInUse>> {
+    store.db.run(IN_USE, bind! {}).await?.row(0)
+}
+
+const USE: Statement = Statement::write(
+    "sealing use key",
+    "BEGIN;
+     LET $present = (SELECT VALUE key FROM ONLY master_key:current);
+     IF $present != NONE AND $present != $key { THROW 'other' };
+     UPSERT master_key:current SET key = $key RETURN NONE;
+     COMMIT;",
+);
+
+/// Notes the first key, before anything is sealed with it. `false`: another one
+/// is in use; nothing was written.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn use_key(store: &Store, key: &str) -> Result<bool> {
+    match store.db.run(USE, bind! { key: key }).await {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+const BEGIN: Statement = Statement::write(
+    "sealing begin rotation",
+    "UPDATE master_key:current SET next = $next RETURN NONE;",
+);
+
+/// Notes that texts are being sealed with another key from now on.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn begin_rotation(store: &Store, next: &str) -> Result<()> {
+    store.db.run(BEGIN, bind! { next: next }).await.map(drop)
+}
+
+const END: Statement = Statement::write(
+    "sealing end rotation",
+    "UPDATE master_key:current SET key = $key, next = NONE RETURN NONE;",
+);
+
+/// Notes that everything is sealed with this key.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn end_rotation(store: &Store, key: &str) -> Result<()> {
+    store.db.run(END, bind! { key: key }).await.map(drop)
+}
+
+/// Some texts of a field, `most` at a time, that do not begin with `prefix`,
+/// which the texts of one key have in common.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn with_other_keys(
+    store: &Store,
+    field: SealedField,
+    prefix: &str,
+    most: usize,
+) -> Result<Vec<SealedRow>> {
+    let statement = field.with_other_keys().within(Duration::from_secs(60));
+    let vars = bind! { prefix: prefix, most: i64::try_from(most).unwrap_or(i64::MAX) };
+    let rows = store.db.run(statement, vars).await?.rows::<Stored>(0)?;
+    Ok(rows.into_iter().map(SealedRow::from).collect())
+}
+
+/// Puts other texts in place of these, all or none; one that has changed since
+/// it was read is left alone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn replace(
+    store: &Store,
+    field: SealedField,
+    rows: Vec<(SealedRow, String)>,
+) -> Result<()> {
+    let rows = rows
+        .into_iter()
+        .map(|(row, after)| Replacement { id: row.id, before: row.sealed, after })
+        .collect::<Vec<_>>();
+    store.db.run(field.replace(), bind! { rows: rows }).await.map(drop)
+}

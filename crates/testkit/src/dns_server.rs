@@ -1,0 +1,235 @@
+//! A name server whose answers a test changes: plain DNS on a free port, over
+//! UDP and TCP. It reads and writes messages by hand, so that what resolvers
+//! make of it is not what their own library put in.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::task::JoinHandle;
+
+/// What is answered when a name is asked for. A name that the test says nothing
+/// about does not exist.
+#[derive(Debug, Clone)]
+pub enum DnsAnswer {
+    /// TXT records, each with its strings.
+    Txt(Vec<Vec<String>>),
+    /// The same, too large for UDP.
+    TxtOverTcp(Vec<Vec<String>>),
+    /// An alias, with what stands behind it in the same answer.
+    Alias(String),
+    /// An alias alone: whoever asks must ask again.
+    AliasAlone(String),
+    /// The name is there, and has no TXT record.
+    Nothing,
+    /// The server failed.
+    Failure,
+    /// The server refuses.
+    Refusal,
+    /// No answer at all.
+    Silence,
+    /// Bytes that are no message.
+    Garbage,
+}
+
+impl DnsAnswer {
+    /// One record of one string.
+    #[must_use]
+    pub fn txt(text: &str) -> Self {
+        Self::Txt(vec![vec![text.to_owned()]])
+    }
+}
+
+/// The name server. Ends when dropped.
+pub struct DnsServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    tasks: [JoinHandle<()>; 2],
+}
+
+#[derive(Default)]
+struct Shared {
+    answers: Mutex<HashMap<String, DnsAnswer>>,
+    asked: AtomicUsize,
+}
+
+impl DnsServer {
+    /// Starts it.
+    pub async fn start() -> Self {
+        let (tcp, udp) = loop {
+            let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            // Another may have the same port of the other kind.
+            if let Ok(udp) = UdpSocket::bind(tcp.local_addr().unwrap()).await {
+                break (tcp, udp);
+            }
+        };
+        let address = tcp.local_addr().unwrap();
+        let shared = Arc::new(Shared::default());
+        let over_udp = tokio::spawn(serve_udp(udp, Arc::clone(&shared)));
+        let over_tcp = tokio::spawn(serve_tcp(tcp, Arc::clone(&shared)));
+        Self { address, shared, tasks: [over_udp, over_tcp] }
+    }
+
+    /// Where it listens, as the setting `dns_servers` names it.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Says what is answered from now on when this name is asked for.
+    pub fn set(&self, name: &str, answer: DnsAnswer) {
+        let mut answers = self.shared.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.insert(name.to_ascii_lowercase(), answer);
+    }
+
+    /// How often anything was asked.
+    #[must_use]
+    pub fn asked(&self) -> usize {
+        self.shared.asked.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for DnsServer {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+async fn serve_udp(udp: UdpSocket, shared: Arc<Shared>) {
+    let mut buffer = [0; 1500];
+    while let Ok((length, from)) = udp.recv_from(&mut buffer).await {
+        if let Some(answer) = shared.answer(&buffer[..length], false) {
+            // Whoever asked may be gone.
+            let _ = udp.send_to(&answer, from).await;
+        }
+    }
+}
+
+async fn serve_tcp(tcp: TcpListener, shared: Arc<Shared>) {
+    while let Ok((stream, _)) = tcp.accept().await {
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            // Whoever asked may break off.
+            let _ = talk(stream, &shared).await;
+        });
+    }
+}
+
+async fn talk(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    loop {
+        let length = stream.read_u16().await?;
+        let mut query = vec![0; usize::from(length)];
+        stream.read_exact(&mut query).await?;
+        if let Some(answer) = shared.answer(&query, true) {
+            stream.write_u16(u16::try_from(answer.len()).unwrap()).await?;
+            stream.write_all(&answer).await?;
+        }
+    }
+}
+
+const TXT: u16 = 16;
+const ALIAS: u16 = 5;
+const NO_ERROR: u8 = 0;
+const SERVER_FAILURE: u8 = 2;
+const NO_SUCH_NAME: u8 = 3;
+const REFUSED: u8 = 5;
+
+impl Shared {
+    fn of(&self, name: &str) -> Option<DnsAnswer> {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.get(&name.to_ascii_lowercase()).cloned()
+    }
+
+    /// The bytes to send, if any.
+    fn answer(&self, query: &[u8], is_tcp: bool) -> Option<Vec<u8>> {
+        let (name, question) = asked_for(query)?;
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let message = |code: u8, is_truncated: bool, records: &[Vec<u8>]| {
+            let mut bytes = query[..2].to_vec();
+            // A response, authoritative, recursion wanted and available.
+            let flags = 0x85 | if is_truncated { 0x02 } else { 0 };
+            bytes.extend([flags, 0x80 | code, 0, 1]);
+            bytes.extend(u16::try_from(records.len()).unwrap().to_be_bytes());
+            bytes.extend([0, 0, 0, 0]);
+            bytes.extend(question);
+            bytes.extend(records.concat());
+            Some(bytes)
+        };
+        match self.of(&name) {
+            None => message(NO_SUCH_NAME, false, &[]),
+            Some(DnsAnswer::Nothing) => message(NO_ERROR, false, &[]),
+            Some(DnsAnswer::Failure) => message(SERVER_FAILURE, false, &[]),
+            Some(DnsAnswer::Refusal) => message(REFUSED, false, &[]),
+            Some(DnsAnswer::Silence) => None,
+            Some(DnsAnswer::Garbage) => Some(b"\xff\xff this is no message \0\0".to_vec()),
+            Some(DnsAnswer::TxtOverTcp(_)) if !is_tcp => message(NO_ERROR, true, &[]),
+            Some(DnsAnswer::Txt(records) | DnsAnswer::TxtOverTcp(records)) => {
+                message(NO_ERROR, false, &texts(&name, &records))
+            }
+            Some(DnsAnswer::AliasAlone(target)) => {
+                message(NO_ERROR, false, &[record(&name, ALIAS, &encoded(&target))])
+            }
+            Some(DnsAnswer::Alias(target)) => {
+                let mut records = vec![record(&name, ALIAS, &encoded(&target))];
+                if let Some(DnsAnswer::Txt(behind)) = self.of(&target) {
+                    records.extend(texts(&target, &behind));
+                }
+                message(NO_ERROR, false, &records)
+            }
+        }
+    }
+}
+
+/// The name of a query's question, and the question's bytes.
+fn asked_for(query: &[u8]) -> Option<(String, &[u8])> {
+    let mut at = 12;
+    let mut labels = Vec::new();
+    loop {
+        let length = usize::from(*query.get(at)?);
+        at += 1;
+        if length == 0 {
+            break;
+        }
+        let label = query.get(at..at + length)?;
+        labels.push(String::from_utf8_lossy(label).into_owned());
+        at += length;
+    }
+    Some((labels.join("."), query.get(12..at + 4)?))
+}
+
+fn encoded(name: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for label in name.split('.') {
+        bytes.push(u8::try_from(label.len()).unwrap());
+        bytes.extend(label.bytes());
+    }
+    bytes.push(0);
+    bytes
+}
+
+fn texts(name: &str, records: &[Vec<String>]) -> Vec<Vec<u8>> {
+    let data = |strings: &Vec<String>| {
+        let mut bytes = Vec::new();
+        for string in strings {
+            bytes.push(u8::try_from(string.len()).unwrap());
+            bytes.extend(string.bytes());
+        }
+        bytes
+    };
+    records.iter().map(|strings| record(name, TXT, &data(strings))).collect()
+}
+
+fn record(name: &str, kind: u16, data: &[u8]) -> Vec<u8> {
+    let mut bytes = encoded(name);
+    bytes.extend(kind.to_be_bytes());
+    // Of the Internet, valid for an hour.
+    bytes.extend([0, 1, 0, 0, 0x0e, 0x10]);
+    bytes.extend(u16::try_from(data.len()).unwrap().to_be_bytes());
+    bytes.extend(data);
+    bytes
+}

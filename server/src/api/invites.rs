@@ -1,0 +1,108 @@
+//! `/api/organizations/{organization_id}/invites/` (service.md "Invites",
+//! management-api 8).
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use weir_model::Patch;
+use weir_model::errors::FieldError;
+use weir_model::invites::{FIRST_NAME_MAX, Invite, InviteInput, MESSAGE_MAX};
+use weir_model::organizations::Level;
+use weir_model::pagination::Envelope;
+use weir_model::validate;
+use weir_service::invites::Invites;
+use weir_service::policy::{self, Action};
+
+use super::members::{LEVELS, level};
+use crate::api::{Created, NoContent};
+use crate::app::App;
+use crate::http::error::ApiResult;
+use crate::http::extract::{ApiItems, ApiJson, Authorized, InOrganization, OneOrMany, PathParams};
+use crate::http::guards::{MembersRead, MembersWrite};
+use crate::http::input::{Fields, Input};
+use crate::http::pagination::Listing;
+
+/// Longest address, in characters.
+const EMAIL_MAX: usize = 254;
+const NO_LIST: &str = "This endpoint needs an array of data for bulk invite creation.";
+
+/// The invites to an organization, newest first.
+pub async fn list_invites(
+    auth: Authorized<MembersRead, InOrganization>,
+    State(app): State<App>,
+    listing: Listing,
+) -> ApiResult<Json<Envelope<Invite>>> {
+    let paged = app.services.invites.list(&auth.ctx, listing.page()).await?;
+    Ok(Json(listing.envelope(paged)))
+}
+
+/// Invite somebody. An earlier invite of the address ends.
+pub async fn create_invite(
+    auth: Authorized<MembersWrite, InOrganization>,
+    State(app): State<App>,
+    body: ApiJson<InviteInput>,
+) -> ApiResult<Created<Invite>> {
+    policy::check(&auth.ctx, Action::ManageInvites)?;
+    Ok(Created(app.services.invites.create(&auth.ctx, body.checked()?).await?))
+}
+
+/// Invite several people, or nobody when one of the invites is at fault. A list
+/// is answered with a list, one object with one.
+pub async fn create_invites(
+    auth: Authorized<MembersWrite, InOrganization>,
+    State(app): State<App>,
+    body: ApiItems<InviteInput>,
+) -> ApiResult<Invited> {
+    policy::check(&auth.ctx, Action::ManageInvites)?;
+    let invites = &app.services.invites;
+    Ok(Invited(match body.checked(NO_LIST, Invites::refuse_too_many)? {
+        OneOrMany::One(input) => OneOrMany::One(invites.create(&auth.ctx, input).await?),
+        OneOrMany::Many(inputs) => OneOrMany::Many(invites.create_all(&auth.ctx, inputs).await?),
+    }))
+}
+
+/// Take an invite back.
+pub async fn delete_invite(
+    auth: Authorized<MembersWrite, InOrganization>,
+    State(app): State<App>,
+    path: PathParams,
+) -> ApiResult<NoContent> {
+    app.services.invites.delete(&auth.ctx, path.get("invite_id")?).await?;
+    Ok(NoContent)
+}
+
+/// New invites: 200 with one, or with a list of them.
+#[derive(Debug)]
+pub struct Invited(OneOrMany<Invite>);
+
+impl IntoResponse for Invited {
+    fn into_response(self) -> Response {
+        match self.0 {
+            OneOrMany::One(invite) => Json(invite).into_response(),
+            OneOrMany::Many(invites) => Json(invites).into_response(),
+        }
+    }
+}
+
+impl Input for InviteInput {
+    const EXAMPLE: &'static str = r#"{"target_email": "grace@mail.example", "first_name": "Grace", "message": "Have a look at this."}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let target_email = fields.required_text("target_email", EMAIL_MAX)?;
+        fields.refine("target_email", || json!({"format": "email"}));
+        let target_email = validate::email("target_email", &target_email)?;
+        let first_name =
+            fields.optional_text("first_name", FIRST_NAME_MAX)?.apply(String::new(), String::new());
+        let chosen = match fields.choice("level", &LEVELS)? {
+            Patch::Set(chosen) => level("level", chosen)?,
+            Patch::Keep | Patch::Clear => Level::Member,
+        };
+        let message = match fields.nullable_text("message", MESSAGE_MAX)? {
+            Patch::Set(message) => Some(message),
+            Patch::Keep | Patch::Clear => None,
+        };
+        let send_email = fields.boolean("send_email")?.apply(true, true);
+        Ok(Self { target_email, first_name, level: chosen, message, send_email })
+    }
+}

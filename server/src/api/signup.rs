@@ -1,0 +1,133 @@
+//! `/api/signup/{invite_id}/`, `/api/login/` and its precheck: how somebody without a key comes
+//! in (management-api 7.4, 8.4, 10).
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+use weir_model::domains::Precheck;
+use weir_model::errors::FieldError;
+use weir_model::invites::{ACCOUNT_FIRST_NAME_MAX, Invitation, SignUpInput, SignedUp};
+use weir_model::users::User;
+use weir_model::validate;
+
+use crate::app::App;
+use crate::http::error::ApiResult;
+use crate::http::extract::{ApiJson, PathParams};
+use crate::http::input::{Fields, Input};
+use crate::http::visitor::{Opened, Visitor};
+
+/// Longest password that is looked at, in characters. Which are good enough is
+/// for the service to say.
+const PASSWORD_MAX: usize = 1024;
+/// Longest address, in characters.
+const EMAIL_MAX: usize = 254;
+
+/// Who is invited to what.
+pub async fn get_invitation(
+    visitor: Visitor,
+    State(app): State<App>,
+    path: PathParams,
+) -> ApiResult<Json<Invitation>> {
+    let id = path.get("invite_id")?;
+    let identity = &app.services.identity;
+    let shown = identity.invitation(visitor.ctx.as_ref(), id, &visitor.peer).await?;
+    Ok(Json(shown.invitation))
+}
+
+/// Take up an invite: with the account of the session, else with a new one.
+pub async fn accept_invitation(
+    visitor: Visitor,
+    State(app): State<App>,
+    path: PathParams,
+    body: ApiJson<SignUpInput>,
+) -> ApiResult<Opened<SignedUp, 201>> {
+    let id = path.get("invite_id")?;
+    let identity = &app.services.identity;
+    if let Some(ctx) = &visitor.ctx {
+        let user = identity.join(ctx, id, &visitor.peer).await?;
+        return Ok(Opened::new(signed_up(user)));
+    }
+    visitor.refuse_without_session()?;
+    let input = || body.read();
+    let (user, session) = identity.sign_up(id, input, &visitor.peer, &visitor.request_id).await?;
+    Ok(Opened::new(signed_up(user)).with(&visitor, &session))
+}
+
+/// Sign in with address and password.
+pub async fn login(
+    visitor: Visitor,
+    State(app): State<App>,
+    body: ApiJson<LoginInput>,
+) -> ApiResult<Opened<SignedIn>> {
+    visitor.refuse_without_session()?;
+    let LoginInput { email, password } = body.checked()?;
+    let session = app.services.identity.sign_in(&email, &password, &visitor.peer).await?;
+    Ok(Opened::new(SignedIn { success: true }).with(&visitor, &session))
+}
+
+/// How people with an address must sign in. Whether there is such an account is
+/// not told.
+pub async fn precheck_login(
+    visitor: Visitor,
+    State(app): State<App>,
+    body: ApiJson<PrecheckInput>,
+) -> ApiResult<Json<Precheck>> {
+    let PrecheckInput { email } = body.checked()?;
+    Ok(Json(app.services.identity.precheck(&email, &visitor.peer).await?))
+}
+
+fn signed_up(user: User) -> SignedUp {
+    SignedUp { user, redirect_url: "/".to_owned() }
+}
+
+/// The answer to a sign-in.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SignedIn {
+    /// Always true.
+    pub success: bool,
+}
+
+/// What somebody enters to sign in.
+pub struct LoginInput {
+    email: String,
+    password: String,
+}
+
+/// The address of somebody who is about to sign in.
+pub struct PrecheckInput {
+    email: String,
+}
+
+impl Input for PrecheckInput {
+    const EXAMPLE: &'static str = r#"{"email": "ada@mail.example"}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let email = fields.required_text("email", EMAIL_MAX)?;
+        fields.refine("email", || serde_json::json!({"format": "email"}));
+        Ok(Self { email: validate::email("email", &email)? })
+    }
+}
+
+impl Input for LoginInput {
+    const EXAMPLE: &'static str =
+        r#"{"email": "ada@mail.example", "password": "plum-otter-violin-93"}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        Ok(Self {
+            email: fields.required_text("email", EMAIL_MAX)?,
+            password: fields.secret("password", PASSWORD_MAX)?,
+        })
+    }
+}
+
+impl Input for SignUpInput {
+    const EXAMPLE: &'static str = r#"{"first_name": "Grace", "password": "plum-otter-violin-93"}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        Ok(Self {
+            first_name: fields.required_text("first_name", ACCOUNT_FIRST_NAME_MAX)?,
+            password: fields.secret("password", PASSWORD_MAX)?,
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! `weir domain`: what the operator does about domains on the host. It works on
+//! the data directory while no server runs.
+
+use clap::Subcommand;
+use weir_service::domains::Released;
+use weir_service::{Clock, Error as ServiceError, Services};
+
+use crate::config::{Config, StoreKind};
+use crate::serve::open_store;
+
+/// Commands on domains.
+#[derive(Debug, Subcommand)]
+pub enum DomainCommand {
+    /// Release a claim, so that another organization can claim the domain
+    Release {
+        /// Name of the domain
+        name: String,
+        /// Release a verified domain too: its rules for signing in end
+        #[arg(long)]
+        verified_too: bool,
+    },
+}
+
+/// Why a command on domains failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DomainError {
+    /// Nothing outlives a store in memory.
+    #[error("a store in memory cannot be worked on from outside")]
+    InMemory,
+    /// Nobody claims it.
+    #[error("no organization claims `{0}`")]
+    Unclaimed(String),
+    /// It is verified.
+    #[error("`{0}` is verified; to release it all the same, add --verified-too")]
+    Verified(String),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] weir_store::Error),
+    /// The service failed.
+    #[error("the domain was not released")]
+    Service(#[source] ServiceError),
+}
+
+/// Runs a command; gives the line to print.
+///
+/// # Errors
+/// [`DomainError`].
+pub async fn run(config: &Config, command: DomainCommand) -> Result<String, DomainError> {
+    if config.store == StoreKind::Memory {
+        return Err(DomainError::InMemory);
+    }
+    let DomainCommand::Release { name, verified_too } = command;
+    let store = open_store(config).await?;
+    let services = Services::new(store.clone(), Clock::default());
+    let released = services.domains.release(&name, verified_too).await;
+    store.close_at_end().await?;
+    match released.map_err(DomainError::Service)? {
+        Released::Yes => Ok(format!("Released {name}")),
+        Released::Unclaimed => Err(DomainError::Unclaimed(name)),
+        Released::Verified => Err(DomainError::Verified(name)),
+    }
+}

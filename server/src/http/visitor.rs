@@ -1,0 +1,118 @@
+//! Whoever comes without a key: for the few operations that need none. A session
+//! may come along, as in the web app, and with it the rules of SECURITY-NOTES
+//! 3.7 on requests that other sites make a browser send.
+
+use axum::Json;
+use axum::extract::FromRequestParts;
+use axum::response::{IntoResponse, Response};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use serde::Serialize;
+use weir_app::context::NO_SESSION;
+use weir_service::identity::{NewSession, Peer};
+use weir_service::{Ctx, Error as ServiceError};
+
+use crate::app::App;
+use crate::config::Config;
+use crate::http::error::{ApiError, ApiResult};
+use crate::http::peer::{ClientAddress, Origin};
+use crate::http::request_id::RequestId;
+use crate::web::{cookies, cross_site};
+
+/// What somebody hears whose browser was sent by another site.
+const OTHER_SITE: &str = "This request came from another site. Open the page again and retry.";
+
+/// Somebody without a key.
+#[derive(Debug)]
+pub struct Visitor {
+    /// Who it is, when a session came along.
+    pub ctx: Option<Ctx>,
+    /// Where the request comes from.
+    pub peer: Peer,
+    /// The request's id.
+    pub request_id: String,
+    manner: cookies::Manner,
+}
+
+impl Visitor {
+    /// Refuses what would open a session where none can be kept, before anything
+    /// is done.
+    ///
+    /// # Errors
+    /// [`ServiceError::Forbidden`].
+    pub fn refuse_without_session(&self) -> ApiResult<()> {
+        if self.manner.keeps_sessions {
+            return Ok(());
+        }
+        Err(ServiceError::Forbidden(NO_SESSION.to_owned()).into())
+    }
+}
+
+impl FromRequestParts<App> for Visitor {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
+        let request_id = RequestId::from_request_parts(parts, app).await?.to_string();
+        let headers = &parts.headers;
+        let origin = parts.extensions.get::<Origin>().map(|origin| origin.0.as_str());
+        let manner = cookies::of(&app.config, origin.unwrap_or_default(), headers);
+        let token = cookies::read(headers, manner.cookies.session_name());
+        if !may_pass(&app.config, &parts.method, headers, token.is_some()) {
+            return Err(ServiceError::Forbidden(OTHER_SITE.to_owned()).into());
+        }
+        let ctx = match token {
+            Some(token) => app.services.identity.session(token, request_id.clone()).await?,
+            None => None,
+        };
+        let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let peer = Peer {
+            address: parts.extensions.get::<ClientAddress>().map(|address| address.0),
+            agent: agent.map(str::to_owned),
+        };
+        Ok(Self { ctx, peer, request_id, manner })
+    }
+}
+
+/// Whether a request may pass. With a session's cookie the rules are those of the
+/// web app. Without one, a browser must come from our own page all the same, so
+/// that no other site signs somebody in; a script, which says neither site nor
+/// origin, has nothing that another site could make use of.
+fn may_pass(config: &Config, method: &Method, headers: &HeaderMap, has_session: bool) -> bool {
+    let is_browser = headers.contains_key("sec-fetch-site") || headers.contains_key(header::ORIGIN);
+    let is_script = !has_session && !is_browser;
+    is_script || cross_site::may_pass(config, method, headers)
+}
+
+/// An answer that may bring a session's cookie along.
+#[derive(Debug)]
+pub struct Opened<T, const STATUS: u16 = 200> {
+    body: T,
+    cookie: Option<HeaderValue>,
+}
+
+impl<T, const STATUS: u16> Opened<T, STATUS> {
+    /// An answer without a session.
+    #[must_use]
+    pub fn new(body: T) -> Self {
+        Self { body, cookie: None }
+    }
+
+    /// The same with the cookie of a new session.
+    #[must_use]
+    pub fn with(self, visitor: &Visitor, session: &NewSession) -> Self {
+        let cookie = visitor.manner.cookies.session(session);
+        // A token is letters and digits.
+        Self { cookie: HeaderValue::from_str(&cookie).ok(), ..self }
+    }
+}
+
+impl<T: Serialize, const STATUS: u16> IntoResponse for Opened<T, STATUS> {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(STATUS).unwrap_or(StatusCode::OK);
+        let mut response = (status, Json(self.body)).into_response();
+        if let Some(cookie) = self.cookie {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+        response
+    }
+}

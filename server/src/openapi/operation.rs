@@ -1,0 +1,233 @@
+//! What a handler's signature says about its operation: the arguments say what
+//! it reads, the type of its answer what it sends.
+//!
+//! A type that is new as an argument gets an [`Argument`], one that is new as an
+//! answer an [`Answer`], beside the others below.
+
+use std::future::Future;
+
+use axum::Json;
+use axum::extract::State;
+use http::HeaderMap;
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use weir_model::invites::Invite;
+
+use crate::api::invites::Invited;
+use crate::api::{Created, NoContent};
+use crate::app::App;
+use crate::http::error::{ApiError, ApiResult};
+use crate::http::extract::{ApiItems, ApiJson, Authorized, PathParams, Within};
+use crate::http::guards::Guard;
+use crate::http::input::{Asked, Fields, Input};
+use crate::http::pagination::{Filters, Listing, Parameter};
+use crate::http::visitor::{Opened, Visitor};
+use crate::openapi::Document;
+use crate::openapi::pages::Page;
+
+/// What is known of an operation.
+#[derive(Default)]
+pub struct Description {
+    /// Whether it takes `limit` and `offset`.
+    pub paged: bool,
+    /// Further query parameters.
+    pub filters: &'static [Parameter],
+    /// The body that it reads.
+    pub body: Option<Body>,
+    /// Its good answer; none: it is always refused.
+    pub answer: Option<Good>,
+    /// Whether it is about the document itself, and left out of it.
+    pub hidden: bool,
+    /// Schemas that the answer refers to, by name.
+    pub schemas: Vec<(String, RefOr<Schema>)>,
+}
+
+/// The body of a request.
+#[derive(Debug)]
+pub struct Body {
+    /// The fields, or why the example is refused.
+    pub fields: Result<Vec<Asked>, String>,
+    /// A body that is accepted, as JSON text.
+    pub example: &'static str,
+    /// Whether a list of such bodies is taken too.
+    pub or_many: bool,
+}
+
+/// The good answer.
+pub struct Good {
+    /// Its status.
+    pub status: u16,
+    /// Its body; none: it has none.
+    pub schema: Option<RefOr<Schema>>,
+    /// Whether a list of bodies is answered with a list of these.
+    pub or_many: bool,
+}
+
+/// An argument of a handler.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what it reads, so it cannot be an argument of a handler",
+    note = "implement `Argument` for it in server/src/openapi/operation.rs; see docs/adding-an-endpoint.md"
+)]
+pub trait Argument {
+    /// Adds what it reads.
+    fn describe(description: &mut Description);
+}
+
+/// What a handler answers.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what is sent, so a handler cannot answer it",
+    note = "answer `ApiResult` of `Json<T>`, `Created<T>` or `NoContent`, where `T` derives `utoipa::ToSchema`; see docs/adding-an-endpoint.md"
+)]
+pub trait Answer {
+    /// Adds what is sent.
+    fn describe(description: &mut Description);
+}
+
+/// A handler that describes itself.
+#[diagnostic::on_unimplemented(
+    message = "the handler `{Self}` does not describe itself",
+    note = "every argument must be an `Argument` and the answer an `Answer` (server/src/openapi/operation.rs); see docs/adding-an-endpoint.md"
+)]
+pub trait Operation<T> {
+    /// What its signature says.
+    fn describe() -> Description;
+}
+
+macro_rules! operations {
+    ($(($($argument:ident),*))+) => {$(
+        impl<F, Fut, M, $($argument),*> Operation<(M, $($argument,)*)> for F
+        where
+            F: Fn($($argument),*) -> Fut,
+            Fut: Future,
+            Fut::Output: Answer,
+            $($argument: Argument,)*
+        {
+            fn describe() -> Description {
+                let mut description = Description::default();
+                $($argument::describe(&mut description);)*
+                Fut::Output::describe(&mut description);
+                description
+            }
+        }
+    )+};
+}
+
+operations! { () (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) }
+
+impl<S: Guard, W: Within> Argument for Authorized<S, W> {
+    fn describe(_description: &mut Description) {}
+}
+
+impl Argument for State<App> {
+    fn describe(_description: &mut Description) {}
+}
+
+/// Which parameters there are stands in the path.
+impl Argument for PathParams {
+    fn describe(_description: &mut Description) {}
+}
+
+impl Argument for HeaderMap {
+    fn describe(_description: &mut Description) {}
+}
+
+/// A session is no credential of the API: it may come along.
+impl Argument for Visitor {
+    fn describe(_description: &mut Description) {}
+}
+
+impl<F: Filters> Argument for Listing<F> {
+    fn describe(description: &mut Description) {
+        description.paged = true;
+        description.filters = F::PARAMETERS;
+    }
+}
+
+impl<T: Input> Argument for ApiJson<T> {
+    fn describe(description: &mut Description) {
+        let fields = Fields::asked_by::<T>().map_err(|fault| format!("{fault:?}"));
+        description.body = Some(Body { fields, example: T::EXAMPLE, or_many: false });
+    }
+}
+
+/// A list of such bodies is taken too.
+impl<T: Input> Argument for ApiItems<T> {
+    fn describe(description: &mut Description) {
+        ApiJson::<T>::describe(description);
+        if let Some(body) = &mut description.body {
+            body.or_many = true;
+        }
+    }
+}
+
+impl<R: Answer> Answer for ApiResult<R> {
+    fn describe(description: &mut Description) {
+        R::describe(description);
+    }
+}
+
+impl<T: ToSchema> Answer for Json<T> {
+    fn describe(description: &mut Description) {
+        describe_body::<T>(200, description);
+    }
+}
+
+impl<T: ToSchema> Answer for Created<T> {
+    fn describe(description: &mut Description) {
+        describe_body::<T>(201, description);
+    }
+}
+
+impl<T: ToSchema, const STATUS: u16> Answer for Opened<T, STATUS> {
+    fn describe(description: &mut Description) {
+        describe_body::<T>(STATUS, description);
+    }
+}
+
+/// A list is answered with a list of the same.
+impl Answer for Invited {
+    fn describe(description: &mut Description) {
+        describe_body::<Invite>(200, description);
+        if let Some(answer) = &mut description.answer {
+            answer.or_many = true;
+        }
+    }
+}
+
+impl Answer for NoContent {
+    fn describe(description: &mut Description) {
+        description.answer = Some(Good { status: 204, schema: None, or_many: false });
+    }
+}
+
+/// The operation is always refused.
+impl Answer for ApiError {
+    fn describe(_description: &mut Description) {}
+}
+
+impl Answer for Document {
+    fn describe(description: &mut Description) {
+        description.hidden = true;
+    }
+}
+
+impl Answer for Page {
+    fn describe(description: &mut Description) {
+        description.hidden = true;
+    }
+}
+
+fn describe_body<T: ToSchema>(status: u16, description: &mut Description) {
+    T::schemas(&mut description.schemas);
+    let schema = match T::schema() {
+        // Named, so that clients made from the document have a type for it.
+        whole @ RefOr::T(Schema::Object(_) | Schema::AllOf(_)) => {
+            let name = T::name().into_owned();
+            description.schemas.push((name.clone(), whole));
+            RefOr::Ref(utoipa::openapi::schema::Ref::from_schema_name(name))
+        }
+        other => other,
+    };
+    description.answer = Some(Good { status, schema: Some(schema), or_many: false });
+}

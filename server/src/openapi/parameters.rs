@@ -1,0 +1,119 @@
+//! Parameters of paths and queries in the API document.
+
+use serde_json::{Value, json};
+
+use super::document::Defect;
+use super::operation::Description;
+use crate::http::pagination::{Parameter, ParameterKind};
+
+/// What an id in a path may be.
+#[derive(Debug, Clone, Copy)]
+enum Id {
+    Uuid,
+    Integer,
+    Text,
+}
+
+/// An id in a path: the collection before it, what it may be, the word that may
+/// stand for it, and what it names.
+struct PathId(&'static str, Id, Option<&'static str>, &'static str);
+
+const PATH_IDS: &[PathId] = &[
+    PathId(
+        "organizations",
+        Id::Uuid,
+        Some("@current"),
+        "The organization, or `@current` for the current one of the caller.",
+    ),
+    PathId(
+        "projects",
+        Id::Integer,
+        Some("@current"),
+        "The project, or `@current` for the current one of the caller.",
+    ),
+    PathId("users", Id::Uuid, Some("@me"), "The user: `@me`, the caller."),
+    PathId("members", Id::Uuid, Some("@me"), "The user that the membership is of, or `@me`."),
+    PathId(
+        "personal_api_keys",
+        Id::Text,
+        Some("@current"),
+        "The key, or `@current` for the one that the request is sent with.",
+    ),
+    PathId("persons", Id::Uuid, None, "The person, also one that was merged into it."),
+    PathId("invites", Id::Uuid, None, "The invite."),
+    PathId("signup", Id::Uuid, None, "The invite."),
+    PathId("domains", Id::Uuid, None, "The domain."),
+    PathId("batch_exports", Id::Uuid, None, "The batch export."),
+    PathId("backfills", Id::Uuid, None, "The backfill."),
+    PathId("runs", Id::Uuid, None, "The run."),
+    PathId("pipeline_destinations", Id::Integer, None, "The plugin record."),
+    PathId("pipeline_frontend_apps", Id::Integer, None, "The plugin record."),
+    PathId("pipeline_import_apps", Id::Integer, None, "The plugin record."),
+    PathId("pipeline_transformations", Id::Integer, None, "The plugin record."),
+    PathId("pipeline_transformation_configs", Id::Integer, None, "The config."),
+];
+
+/// The parameters of a path and of a query.
+pub(super) fn of(path: &str, description: &Description) -> Result<Vec<Value>, Defect> {
+    let mut parameters = in_path(path)?;
+    if description.paged {
+        parameters.push(json!({
+            "name": "limit", "in": "query", "required": false,
+            "description": "Results per page, 1 to 1000. What makes no sense is ignored.",
+            "schema": {"type": "integer", "minimum": 1, "default": 100},
+        }));
+        parameters.push(json!({
+            "name": "offset", "in": "query", "required": false,
+            "description": "Results to pass over. What makes no sense is ignored.",
+            "schema": {"type": "integer", "minimum": 0, "default": 0},
+        }));
+    }
+    parameters.extend(description.filters.iter().map(in_query));
+    Ok(parameters)
+}
+
+fn in_path(path: &str) -> Result<Vec<Value>, Defect> {
+    let mut parameters = Vec::new();
+    let mut collection = "";
+    for segment in path.split('/') {
+        let name = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        if let Some(name) = name {
+            let known = PATH_IDS.iter().find(|PathId(known, ..)| *known == collection);
+            let Some(PathId(_, id, word, description)) = known else {
+                return Err(Defect::UnknownPathId { path: path.to_owned() });
+            };
+            parameters.push(json!({
+                "name": name, "in": "path", "required": true, "description": description,
+                "schema": schema(*id, *word),
+            }));
+        }
+        collection = segment;
+    }
+    Ok(parameters)
+}
+
+fn schema(id: Id, word: Option<&str>) -> Value {
+    let id = match id {
+        Id::Uuid => json!({"type": "string", "format": "uuid"}),
+        Id::Integer => json!({"type": "integer"}),
+        Id::Text => return json!({"type": "string", "minLength": 1}),
+    };
+    match word {
+        Some(word) => json!({"anyOf": [id, {"type": "string", "const": word}]}),
+        None => id,
+    }
+}
+
+fn in_query(parameter: &Parameter) -> Value {
+    let schema = match parameter.kind {
+        ParameterKind::Text => json!({"type": "string"}),
+        ParameterKind::RequiredText => json!({"type": "string", "minLength": 1}),
+        ParameterKind::Uuid => json!({"type": "string", "format": "uuid"}),
+        ParameterKind::Time => json!({"type": "string", "format": "date-time"}),
+        ParameterKind::OneOf(words) => json!({"type": "string", "enum": words}),
+    };
+    json!({
+        "name": parameter.name, "in": "query", "description": parameter.description,
+        "required": parameter.kind == ParameterKind::RequiredText, "schema": schema,
+    })
+}

@@ -1,0 +1,259 @@
+//! Schemas of resources and bodies in the API document.
+//!
+//! Derived schemas are put into one plain form: every object with all of its
+//! properties, what is always sent marked as required, and values that are no
+//! objects written out where they stand.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayItems, Schema};
+
+use super::document::Defect;
+use crate::http::input::Asked;
+
+/// Properties that an answer may leave out.
+const OPTIONAL: &[(&str, &str)] = &[("BatchExport", "backfill_id"), ("Error", "extra")];
+
+const PREFIX: &str = "#/components/schemas/";
+
+/// A reference to a named schema.
+pub(super) fn reference(name: &str) -> Value {
+    json!({"$ref": format!("{PREFIX}{name}")})
+}
+
+/// The name that a reference leads to.
+pub(super) fn referred(schema: &Value) -> Option<&str> {
+    schema.get("$ref")?.as_str()?.strip_prefix(PREFIX)
+}
+
+/// Named schemas on their way into the document.
+#[derive(Debug, Default)]
+pub(super) struct Schemas {
+    named: BTreeMap<String, Value>,
+    /// Resources that requests can change, and the fields that they can change.
+    writable: BTreeMap<String, BTreeSet<String>>,
+    /// Those that are no objects, to be written out.
+    values: BTreeMap<String, Value>,
+}
+
+impl Schemas {
+    /// Adds derived schemas.
+    pub(super) fn add(&mut self, derived: &[(String, RefOr<Schema>)]) -> Result<(), Defect> {
+        for (name, schema) in derived {
+            let mut value = plain(schema)?;
+            for (of, property) in OPTIONAL.iter().filter(|(of, _)| of == name) {
+                let required = value.get_mut("required").and_then(Value::as_array_mut);
+                if let (Some(required), true) = (required, of == name) {
+                    required.retain(|other| other != property);
+                }
+            }
+            match self.named.get(name) {
+                Some(known) if *known != value => {
+                    return Err(Defect::TwoSchemas { name: name.clone() });
+                }
+                Some(_) | None => {}
+            }
+            self.named.insert(name.clone(), value);
+        }
+        Ok(())
+    }
+
+    /// Notes that a request with these fields changes what it answers.
+    pub(super) fn written(&mut self, resource: &str, fields: &[Asked]) {
+        let names = fields.iter().map(|field| field.name.clone());
+        self.writable.entry(resource.to_owned()).or_default().extend(names);
+    }
+
+    /// A schema of the body of a request. Fields that the answer has too are
+    /// described in its words.
+    pub(super) fn body(&self, fields: &[Asked], answer: Option<&str>) -> Value {
+        let shown = answer.and_then(|name| self.named.get(name));
+        let property = |field: &Asked| {
+            let mut schema = field.schema.clone();
+            let described = shown
+                .and_then(|shown| shown.get("properties")?.get(&field.name)?.get("description"));
+            if let Some(description) = described {
+                schema["description"] = description.clone();
+            }
+            (field.name.clone(), schema)
+        };
+        let properties: Map<String, Value> = fields.iter().map(property).collect();
+        let required: Vec<&str> =
+            fields.iter().filter(|field| field.required).map(|field| field.name.as_str()).collect();
+        let mut body = json!({"type": "object", "properties": properties});
+        if !required.is_empty() {
+            body["required"] = json!(required);
+        }
+        body
+    }
+
+    /// Adds a schema under a name that nothing else has.
+    pub(super) fn insert(&mut self, name: String, schema: Value) {
+        self.named.insert(name, schema);
+    }
+
+    /// A schema by its name.
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.named.get(name)
+    }
+
+    /// Puts all that was derived into the plain form.
+    pub(super) fn settle(&mut self) {
+        let names: Vec<String> = self.named.keys().cloned().collect();
+        for name in &names {
+            self.merge_parts(name);
+        }
+        self.values = self.without_objects();
+        for schema in self.named.values_mut() {
+            write_out(schema, &self.values);
+            simplify(schema);
+        }
+        self.named.retain(|name, _| !self.values.contains_key(name));
+        for (name, writable) in &self.writable {
+            let schema = self.named.get_mut(name);
+            let properties =
+                schema.and_then(|schema| schema.get_mut("properties")?.as_object_mut());
+            let Some(properties) = properties else { continue };
+            // What has none of the fields that were sent is no resource.
+            if !properties.keys().any(|property| writable.contains(property)) {
+                continue;
+            }
+            for (_, schema) in properties.iter_mut().filter(|(name, _)| !writable.contains(*name)) {
+                schema["readOnly"] = json!(true);
+            }
+        }
+    }
+
+    /// Also for schemas that stand outside the components.
+    pub(super) fn settle_one(&self, schema: &mut Value) {
+        write_out(schema, &self.values);
+        simplify(schema);
+    }
+
+    /// Named schemas that are no objects: ids, times, levels.
+    fn without_objects(&self) -> BTreeMap<String, Value> {
+        let is_value =
+            |schema: &Value| schema.get("properties").is_none() && schema["type"] != "object";
+        let values = self.named.iter().filter(|(_, schema)| is_value(schema));
+        values.map(|(name, schema)| (name.clone(), schema.clone())).collect()
+    }
+
+    /// All of them that are used, by name.
+    pub(super) fn into_map(self) -> Map<String, Value> {
+        self.named.into_iter().collect()
+    }
+
+    /// Makes one object of a schema that is composed of several.
+    fn merge_parts(&mut self, name: &str) {
+        let Some(parts) = self.named.get(name).and_then(|schema| schema.get("allOf")).cloned()
+        else {
+            return;
+        };
+        let (mut properties, mut required) = (Map::new(), Vec::new());
+        for part in parts.as_array().into_iter().flatten() {
+            if let Some(other) = referred(part) {
+                let other = other.to_owned();
+                self.merge_parts(&other);
+            }
+            let part = referred(part).and_then(|name| self.named.get(name)).unwrap_or(part);
+            if let Some(more) = part.get("properties").and_then(Value::as_object) {
+                properties.extend(more.clone());
+            }
+            if let Some(more) = part.get("required").and_then(Value::as_array) {
+                required.extend(more.clone());
+            }
+        }
+        if let Some(schema) = self.named.get_mut(name).and_then(Value::as_object_mut) {
+            schema.remove("allOf");
+            schema.insert("type".to_owned(), json!("object"));
+            schema.insert("properties".to_owned(), Value::Object(properties));
+            schema.insert("required".to_owned(), Value::Array(required));
+        }
+    }
+}
+
+/// A derived schema as JSON. All properties of an object are sent, so all are
+/// required, in the order of the resource.
+pub(super) fn plain(schema: &RefOr<Schema>) -> Result<Value, Defect> {
+    let mut schema = schema.clone();
+    if let RefOr::T(whole) = &mut schema {
+        require_all(whole);
+    }
+    serde_json::to_value(&schema).map_err(Defect::Unwritable)
+}
+
+fn require_all(schema: &mut Schema) {
+    match schema {
+        Schema::Object(object) => object.required = object.properties.keys().cloned().collect(),
+        Schema::AllOf(all) => {
+            for part in &mut all.items {
+                if let RefOr::T(part) = part {
+                    require_all(part);
+                }
+            }
+        }
+        Schema::Array(list) => {
+            if let ArrayItems::RefOrSchema(item) = &mut list.items
+                && let RefOr::T(item) = &mut **item
+            {
+                require_all(item);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Puts named values in the place of references to them.
+fn write_out(schema: &mut Value, values: &BTreeMap<String, Value>) {
+    let value = referred(schema).and_then(|name| values.get(name)).cloned();
+    if let (Some(Value::Object(value)), Some(object)) = (value, schema.as_object_mut()) {
+        object.remove("$ref");
+        for (key, value) in value {
+            // What the field says of itself comes first.
+            object.entry(key).or_insert(value);
+        }
+        // A list of names may stand for another.
+        write_out(schema, values);
+        return;
+    }
+    match schema {
+        Value::Object(parts) => parts.values_mut().for_each(|part| write_out(part, values)),
+        Value::Array(parts) => parts.iter_mut().for_each(|part| write_out(part, values)),
+        _ => {}
+    }
+}
+
+/// `oneOf` null and a value becomes a value that may be null; formats that say
+/// no more than their type go.
+fn simplify(schema: &mut Value) {
+    match schema {
+        Value::Array(parts) => return parts.iter_mut().for_each(simplify),
+        Value::Object(parts) => parts.values_mut().for_each(simplify),
+        _ => return,
+    }
+    // What the field says stands beside the reference, not within.
+    let parts = schema.get_mut("oneOf").and_then(Value::as_array_mut);
+    let said = parts.into_iter().flatten().find_map(|part| {
+        part.get("$ref")?;
+        part.as_object_mut()?.remove("description")
+    });
+    if let (Some(said), Some(object)) = (said, schema.as_object_mut()) {
+        object.entry("description").or_insert(said);
+    }
+    let alternatives = schema.get("oneOf").and_then(Value::as_array).cloned().unwrap_or_default();
+    let (nulls, others): (Vec<&Value>, Vec<&Value>) =
+        alternatives.iter().partition(|part| part["type"] == "null");
+    let ([_], [other]) = (&nulls[..], &others[..]) else { return };
+    let Some(kind) = other.get("type").and_then(Value::as_str) else { return };
+    let (Some(other), Some(object)) = (other.as_object(), schema.as_object_mut()) else { return };
+    object.remove("oneOf");
+    for (key, value) in other {
+        object.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    object.insert("type".to_owned(), json!([kind, "null"]));
+    if let Some(Value::Array(choices)) = object.get_mut("enum") {
+        choices.push(Value::Null);
+    }
+}

@@ -1,0 +1,91 @@
+//! `/api/organizations/{organization_id}/domains/` (management-api 7).
+
+mod create;
+mod delete;
+mod get;
+mod list;
+mod replace;
+mod sso;
+mod update;
+mod verify;
+
+use serde_json::{Value, json};
+use weir_model::organizations::Level;
+use weir_testkit::{Answer, Caller, DnsAnswer, TestApp};
+
+const REQUIRED: &str = "This attribute cannot be updated until the domain is verified.";
+
+fn path(app: &TestApp) -> String {
+    format!("/api/organizations/{}/domains/", app.organization())
+}
+
+fn one(app: &TestApp, domain: &Value) -> String {
+    format!("{}{}/", path(app), domain["id"].as_str().unwrap())
+}
+
+/// A key of the owner that may change domains.
+async fn owner(app: &TestApp) -> Caller {
+    app.owner().key(&["organization:write"]).await
+}
+
+/// A key of a new member of this level that may change domains.
+async fn member(app: &TestApp, name: &str, level: Level) -> Caller {
+    let person = app.stranger(name).await;
+    app.join(&person, level).await;
+    person.key(&["organization:write"]).await
+}
+
+/// A key of somebody with an organization of their own.
+async fn outsider(app: &TestApp) -> Caller {
+    let caller = app.stranger("mallory").await.key(&["*"]).await;
+    let made = caller.post("/api/organizations/", &json!({"name": "Coffee"})).await;
+    assert_eq!(made.status, 201);
+    caller
+}
+
+/// A domain that the owner claims.
+async fn claim(app: &TestApp, name: &str) -> Value {
+    claim_with(&owner(app).await, app, name).await
+}
+
+/// The same with a key that is there: a person has ten at most.
+async fn claim_with(caller: &Caller, app: &TestApp, name: &str) -> Value {
+    let answer = caller.post(&path(app), &json!({"domain": name})).await;
+    assert_eq!(answer.status, 201, "{:?}", answer.body);
+    answer.json()
+}
+
+/// The name of the record that proves a domain.
+fn record(domain: &Value) -> String {
+    format!("_posthog-challenge.{}", domain["domain"].as_str().unwrap())
+}
+
+fn challenge(domain: &Value) -> &str {
+    domain["verification_challenge"].as_str().unwrap()
+}
+
+async fn verify(app: &TestApp, domain: &Value) -> Answer {
+    verify_with(&owner(app).await, app, domain).await
+}
+
+async fn verify_with(caller: &Caller, app: &TestApp, domain: &Value) -> Answer {
+    caller.post(&format!("{}verify/", one(app, domain)), &json!({})).await
+}
+
+/// A domain that the owner has proved.
+async fn verified(app: &TestApp, name: &str) -> Value {
+    let domain = claim(app, name).await;
+    app.dns().set(&record(&domain), DnsAnswer::txt(challenge(&domain)));
+    let answer = verify(app, &domain).await;
+    assert_eq!((answer.status, &answer.json()["is_verified"]), (200, &json!(true)));
+    answer.json()
+}
+
+/// Writes an enforcement that no request can set yet.
+async fn enforce(app: &TestApp, name: &str, sso: weir_model::domains::SsoEnforcement) {
+    use weir_store::domains::{DomainRow, Written, by_name, save};
+    let before = by_name(app.store(), name).await.unwrap().unwrap();
+    let revision = uuid::Uuid::new_v4();
+    let row = DomainRow { revision, sso_enforcement: sso, ..before.clone() };
+    assert_eq!(save(app.store(), before.revision, &row, &[]).await.unwrap(), Written::Yes);
+}

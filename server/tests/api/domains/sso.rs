@@ -1,0 +1,101 @@
+//! What an enforced provider does at the doors (management-api 7.4): signing in
+//! through the API and the web app, signing up by an invite, and what is told
+//! before.
+
+use http::Method;
+use serde_json::{Value, json};
+use weir_model::domains::SsoEnforcement;
+use weir_testkit::{Answer, TestApp};
+
+use super::{claim, enforce, verified};
+
+const PASSWORD: &str = "plum-otter-violin-93";
+
+/// A call from our own page, as browsers say so.
+async fn post(app: &TestApp, path: &str, body: &Value) -> Answer {
+    let call = app.anonymous().call(Method::POST, path).header("sec-fetch-site", "same-origin");
+    call.json(body).send().await
+}
+
+async fn precheck(app: &TestApp, email: &str) -> Value {
+    let answer = app.anonymous().post("/api/login/precheck/", &json!({"email": email})).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    answer.json()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_precheck_tells_of_the_domain_and_not_of_accounts() {
+    let app = TestApp::with_owner().await;
+    let free = json!({"sso_enforcement": null, "saml_available": false});
+    assert_eq!(precheck(&app, "ada@mail.example").await, free);
+    verified(&app, "mail.example").await;
+    assert_eq!(precheck(&app, "ada@mail.example").await, free);
+    enforce(&app, "mail.example", SsoEnforcement::GitHub).await;
+    let bound = json!({"sso_enforcement": "github", "saml_available": false});
+    for email in ["ada@mail.example", "nobody@mail.example", "ADA@Mail.Example"] {
+        assert_eq!(precheck(&app, email).await, bound, "{email}");
+    }
+    assert_eq!(precheck(&app, "ada@tea.mail.example").await, free);
+    for (body, code, detail) in [
+        (json!({}), "required", "This field is required."),
+        (json!({"email": "ada"}), "invalid_input", "Enter a valid email address."),
+    ] {
+        let answer = app.anonymous().post("/api/login/precheck", &body).await;
+        answer.assert_field_error(400, "validation_error", code, detail, Some("email"));
+    }
+    // Only a verified domain counts.
+    claim(&app, "coffee.example").await;
+    enforce(&app, "coffee.example", SsoEnforcement::Saml).await;
+    assert_eq!(precheck(&app, "ada@coffee.example").await, free);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_opens_no_door_but_keys_go_on() {
+    let app = TestApp::with_owner().await;
+    let key = app.owner().key(&["organization:read"]).await;
+    verified(&app, "mail.example").await;
+    let login = async |email: &str, password: &str| {
+        post(&app, "/api/login/", &json!({"email": email, "password": password})).await
+    };
+    assert_eq!(login("ada@mail.example", PASSWORD).await.status, 200);
+    enforce(&app, "mail.example", SsoEnforcement::Saml).await;
+
+    for (email, password) in
+        [("ada@mail.example", PASSWORD), ("ada@MAIL.example", "no"), ("nobody@mail.example", "no")]
+    {
+        let answer = login(email, password).await;
+        let detail = "You can only login with SSO for this account (saml).";
+        answer.assert_field_error(400, "validation_error", "sso_enforced", detail, None);
+        assert_eq!(answer.header("set-cookie"), None);
+    }
+    let form = "email=ada%40mail.example&password=plum-otter-violin-93&next=%2F";
+    let call = app.anonymous().call(Method::POST, "/_fn/sign_in");
+    let answer = call
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("sec-fetch-site", "same-origin")
+        .body(form)
+        .send()
+        .await;
+    assert_eq!(answer.header("set-cookie"), None, "{:?}", answer.body);
+    let told = String::from_utf8_lossy(&answer.body).into_owned();
+    assert!(told.contains("You can only login with SSO"), "{told}");
+    assert_eq!(key.get("/api/organizations/").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invite_gives_no_account_with_a_password() {
+    let app = TestApp::with_owner().await;
+    verified(&app, "mail.example").await;
+    let inviter = app.owner().key(&["organization_member:write"]).await;
+    let body = json!({"target_email": "grace@mail.example"});
+    let invite = inviter.post("/api/organizations/@current/invites/", &body).await.json();
+    let link = format!("/api/signup/{}/", invite["id"].as_str().unwrap());
+    let account = json!({"first_name": "Grace", "password": PASSWORD});
+    enforce(&app, "mail.example", SsoEnforcement::Saml).await;
+    let detail = "Sign up with a password is disabled because SSO login is enforced for this \
+                  domain. Please log in with your SSO credentials.";
+    let answer = post(&app, &link, &account).await;
+    answer.assert_field_error(400, "validation_error", "sso_enforced", detail, None);
+    enforce(&app, "mail.example", SsoEnforcement::Off).await;
+    assert_eq!(post(&app, &link, &account).await.status, 201);
+}

@@ -1,0 +1,74 @@
+//! POST `…/batch_exports/{id}/backfill/`.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stretch_of_time_is_exported_anew() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let (export, path) = made(&app, &owner, &with(s3(), "paused", json!(true))).await;
+    let backfill = format!("{path}backfill/");
+    let answer = owner
+        .post(&backfill, &json!({"start_at": "2026-05-01", "end_at": "2026-05-04T12:00:00+00:00"}))
+        .await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    let mut body = answer.json();
+    let started = body.as_object_mut().unwrap().remove("backfill_id").unwrap();
+    // The export is as it was, and the bounds are not its own.
+    assert_eq!(body, export);
+    let id = weir_model::BatchExportId(export["id"].as_str().unwrap().parse().unwrap());
+    let found = weir_store::exports::backfills(app.store(), app.project(), id).await.unwrap();
+    assert_eq!((json!(found[0].id), found[0].total_runs), (started, Some(4)));
+    let log = format!("/api/organizations/{}/activity_log/", app.organization());
+    assert_eq!(owner.get(&log).await.json()["results"][0]["activity"], "triggered");
+
+    // From the first event to the last boundary.
+    assert_eq!(owner.post(&backfill, &json!({})).await.status, 200);
+    let found = weir_store::exports::backfills(app.store(), app.project(), id).await.unwrap();
+    let whole = found.iter().find(|row| row.start_at.is_none()).unwrap();
+    assert_eq!(
+        (whole.end_at.to_string().as_str(), whole.total_runs),
+        ("2026-05-28T00:00:00Z", None)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bounds_are_checked() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let (_, path) = made(&app, &owner, &s3()).await;
+    let backfill = format!("{path}backfill/");
+    let form = "Write the bounds of a backfill as ISO 8601 times with an offset, such as \
+                2026-08-01T00:00:00+00:00, or as dates.";
+    for (body, detail) in [
+        (json!({"start_at": "2026-05-01T00:00:00"}), form),
+        (json!({"start_at": "yesterday"}), form),
+        (json!({"end_at": ""}), form),
+        (json!({"end_at": "2026-05-29"}), "The end of a backfill must not be in the future."),
+        (
+            json!({"start_at": "2026-05-02", "end_at": "2026-05-01"}),
+            "The start of a backfill must be before its end.",
+        ),
+    ] {
+        let answer = owner.post(&backfill, &body).await;
+        assert_invalid(&answer, None, "invalid_input", detail);
+    }
+    let answer = owner.post(&backfill, &json!({"start_at": []})).await;
+    assert_invalid(&answer, Some("start_at"), "invalid_input", "Not a valid string.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_go_on_at_a_time() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let (_, path) = made(&app, &owner, &s3()).await;
+    let backfill = format!("{path}backfill/");
+    for _ in 0..5 {
+        assert_eq!(owner.post(&backfill, &json!({"start_at": "2026-05-01"})).await.status, 200);
+    }
+    let answer = owner.post(&backfill, &json!({"start_at": "2026-05-01"})).await;
+    let detail = "The project has 5 backfills that are not done yet. Wait for one of them, or \
+                  cancel it.";
+    answer.assert_error(429, "throttled_error", "too_many_concurrent_backfills", detail);
+    assert_eq!(answer.header("retry-after"), Some("60"));
+}

@@ -1,0 +1,268 @@
+//! POST `…/batch_exports/`.
+
+use super::*;
+use weir_model::organizations::Level;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_shows_everything_but_secrets() {
+    let (app, _) = app().await;
+    let answer = owner(&app).await.post(&path(&app), &s3()).await;
+    assert_eq!(answer.status, 201, "{:?}", answer.body);
+    let mut body = answer.json();
+    let id = body["id"].take();
+    assert_eq!(id.as_str().unwrap().len(), 36);
+    assert_eq!(
+        body,
+        json!({
+            "id": null,
+            "team_id": app.project(),
+            "name": "Nightly",
+            "destination": {"type": "S3", "config": {
+                "bucket_name": "events", "region": "eu-west-1", "prefix": "weir/",
+                "compression": null, "file_format": "JSONLines", "encryption": null,
+                "kms_key_id": null, "endpoint_url": null, "max_file_size_mb": null,
+                "use_virtual_style_addressing": false,
+                "include_events": null, "exclude_events": null,
+            }},
+            "interval": "day",
+            "paused": false,
+            "created_at": "2026-05-28T20:26:40Z",
+            "last_updated_at": "2026-05-28T20:26:40Z",
+            "last_paused_at": null,
+            "start_at": null,
+            "end_at": null,
+            "latest_runs": [],
+            "hogql_query": null,
+            "schema": null,
+        })
+    );
+    // Without the slash, below the project, and for every interval.
+    let paths = [path(&app), project_path(&app)];
+    for path in paths.iter().map(|path| path.trim_end_matches('/')) {
+        for interval in ["hour", "day", "week", "every 5 minutes", "every 15 minutes"] {
+            let body = with(s3(), "interval", json!(interval));
+            let answer = owner(&app).await.post(path, &body).await;
+            assert_eq!((answer.status, &answer.json()["interval"]), (201, &json!(interval)));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_name_the_first_field() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let destination = |value: Value| with(s3(), "destination", value);
+    let config = |name: &str, value: Value| {
+        let mut body = s3();
+        body["destination"]["config"][name] = value;
+        body
+    };
+    let required = "This field is required.";
+    let mut no_name = s3();
+    no_name.as_object_mut().unwrap().remove("name");
+    let mut no_interval = s3();
+    no_interval.as_object_mut().unwrap().remove("interval");
+    for (body, attr, code, detail) in [
+        (json!({}), "name", "required", required),
+        (no_name, "name", "required", required),
+        (with(s3(), "name", json!(" ")), "name", "blank", "This field may not be blank."),
+        (
+            with(s3(), "name", json!("x".repeat(201))),
+            "name",
+            "max_length",
+            "Ensure this field has no more than 200 characters.",
+        ),
+        (json!({"name": "n", "interval": "day"}), "destination", "required", required),
+        (destination(Value::Null), "destination", "null", "This field may not be null."),
+        (
+            destination(json!([])),
+            "destination__non_field_errors",
+            "invalid_input",
+            "Invalid data. Expected a dictionary, but got list.",
+        ),
+        (destination(json!({"config": {}})), "destination__type", "required", required),
+        (
+            destination(json!({"type": "s3", "config": {}})),
+            "destination__type",
+            "invalid_choice",
+            "\"s3\" is not a valid choice.",
+        ),
+        (destination(json!({"type": "S3"})), "destination__config", "required", required),
+        (
+            destination(json!({"type": "S3", "config": "x"})),
+            "destination__config",
+            "not_a_dict",
+            "Expected a dictionary of items but got type \"str\".",
+        ),
+        (
+            destination(json!({"type": "S3", "config": {}})),
+            "destination__config__bucket_name",
+            "required",
+            required,
+        ),
+        (
+            config("region", json!(7)),
+            "destination__config__region",
+            "invalid_input",
+            "Not a valid string.",
+        ),
+        (
+            config("bucket", json!("b")),
+            "destination__config__bucket",
+            "invalid_input",
+            "This destination has no such setting.",
+        ),
+        (
+            config("compression", json!("zstd")),
+            "destination__config__compression",
+            "invalid_choice",
+            "JSONLines files cannot be compressed with zstd.",
+        ),
+        (no_interval, "interval", "required", required),
+        (
+            with(s3(), "interval", json!("month")),
+            "interval",
+            "invalid_choice",
+            "\"month\" is not a valid choice.",
+        ),
+        (
+            with(s3(), "paused", json!("perhaps")),
+            "paused",
+            "invalid_input",
+            "Must be a valid boolean.",
+        ),
+        (
+            with(s3(), "start_at", json!("tomorrow")),
+            "start_at",
+            "invalid_input",
+            "Datetime has wrong format. Use one of these formats instead: \
+             YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].",
+        ),
+        (
+            with(with(s3(), "start_at", json!("2026-06-02")), "end_at", json!("2026-06-01T00:00Z")),
+            "start_at",
+            "invalid_input",
+            "Datetime has wrong format. Use one of these formats instead: \
+             YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].",
+        ),
+        (
+            with(
+                with(s3(), "start_at", json!("2026-06-01T00:00Z")),
+                "end_at",
+                json!("2026-06-01T00:00Z"),
+            ),
+            "end_at",
+            "invalid_input",
+            "The end must be after the start.",
+        ),
+        (
+            with(s3(), "team_id", json!(999)),
+            "team_id",
+            "does_not_exist",
+            "Object with id=999 does not exist.",
+        ),
+        (
+            with(s3(), "team_id", json!("x")),
+            "team_id",
+            "invalid_input",
+            "A valid integer is required.",
+        ),
+    ] {
+        let answer = owner.post(&path(&app), &body).await;
+        let expected = (400, code.to_owned(), detail.to_owned(), Some(attr.to_owned()));
+        let (status, _, code, detail, attr) = answer.error();
+        assert_eq!((status, code, detail, attr), expected, "{body}");
+    }
+    assert_eq!(owner.get(&path(&app)).await.json()["count"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_is_read_and_its_faults_have_a_position() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let query = |text: &str| with(s3(), "hogql_query", json!(text));
+    let (export, _) = made(
+        &app,
+        &owner,
+        &query("select event, properties.$browser as browser from events where team_id = 1"),
+    )
+    .await;
+    assert_eq!(
+        export["hogql_query"],
+        "SELECT event, properties.$browser AS browser FROM events WHERE team_id = 1"
+    );
+    assert_eq!(
+        export["schema"],
+        json!({
+            "fields": [
+                {"expression": "events.event", "alias": "event"},
+                {
+                    "expression": "JSONExtractString(events.properties, %(hogql_val_0)s)",
+                    "alias": "browser",
+                },
+            ],
+            "values": {"hogql_val_0": "$browser"},
+            "hogql_query": export["hogql_query"],
+            "filter": "events.team_id = 1",
+        })
+    );
+    for empty in [json!(""), json!("  "), Value::Null] {
+        let (export, _) = made(&app, &owner, &with(s3(), "hogql_query", empty)).await;
+        assert_eq!((&export["hogql_query"], &export["schema"]), (&Value::Null, &Value::Null));
+    }
+    let attr = Some("hogql_query");
+    for (text, detail) in [
+        ("SELECT nothing FROM events", "Unknown field `nothing` (line 1, column 8)"),
+        (
+            "SELECT event FROM persons",
+            "Only the table `events` can be exported (line 1, column 19)",
+        ),
+        ("SELECT event", "The query must read FROM events (line 1, column 13)"),
+    ] {
+        let answer = owner.post(&path(&app), &query(text)).await;
+        assert_invalid(&answer, attr, "invalid_input", detail);
+    }
+    let http = json!({
+        "name": "n", "interval": "hour", "hogql_query": "SELECT event FROM events",
+        "destination": {"type": "HTTP", "config": {"url": "https://x.example/batch/", "token": "t"}},
+    });
+    let detail = "The destination HTTP takes whole events, so it has no query.";
+    assert_invalid(&owner.post(&path(&app), &http).await, attr, "invalid_input", detail);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_export_says_since_when() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let paused = with(s3(), "paused", json!(true));
+    let (export, _) = made(&app, &owner, &paused).await;
+    assert_eq!(export["last_paused_at"], "2026-05-28T20:26:40Z");
+    let given = with(paused, "last_paused_at", json!("2026-01-01 00:00+01:00"));
+    let (export, _) = made(&app, &owner, &given).await;
+    assert_eq!(export["last_paused_at"], "2025-12-31T23:00:00Z");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_member_may_and_nobody_else() {
+    let (app, _) = app().await;
+    let grace = app.stranger("grace").await;
+    let outsider = grace.key(&["*"]).await;
+    let answer = outsider.post(&path(&app), &s3()).await;
+    answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");
+    let answer = outsider.post(&project_path(&app), &s3()).await;
+    answer.assert_error(404, "invalid_request", "not_found", "Project not found.");
+    app.join(&grace, Level::Member).await;
+    assert_eq!(outsider.post(&path(&app), &s3()).await.status, 201);
+    let reader = grace.key(&["batch_export:read"]).await;
+    let detail = "API key missing required scope 'batch_export:write'";
+    for path in [path(&app), project_path(&app)] {
+        let answer = reader.post(&path, &s3()).await;
+        answer.assert_error(403, "authentication_error", "permission_denied", detail);
+    }
+    // A key that is limited to the project reaches its exports there alone.
+    let limited = grace.limited_key(&["*"], &[], &[app.project()]).await;
+    assert_eq!(limited.post(&project_path(&app), &s3()).await.status, 201);
+    assert_eq!(limited.post(&path(&app), &s3()).await.status, 403);
+    let current = "/api/organizations/@current/batch_exports/";
+    assert_eq!(owner(&app).await.post(current, &s3()).await.status, 201);
+}

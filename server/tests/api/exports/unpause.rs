@@ -1,0 +1,36 @@
+//! POST `…/batch_exports/{id}/unpause/`.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_missed_is_exported_when_asked_for() {
+    let (app, clock) = app().await;
+    let owner = owner(&app).await;
+    let (export, path) = made(&app, &owner, &with(s3(), "interval", json!("hour"))).await;
+    let unpause = format!("{path}unpause/");
+    // Not paused: nothing happens, whatever is asked for.
+    assert_eq!(owner.post(&unpause, &json!({"backfill": true})).await.json(), export);
+
+    owner.post(&format!("{path}pause/"), &json!({})).await;
+    clock.advance(2 * 3600);
+    let answer = owner.post(&unpause, &json!({"backfill": "maybe"})).await;
+    assert_invalid(&answer, Some("backfill"), "invalid_input", "Must be a valid boolean.");
+    let answer = owner.post(&unpause, &json!({"backfill": true})).await.json();
+    assert_eq!(
+        (&answer["paused"], &answer["last_paused_at"]),
+        (&json!(false), &json!("2026-05-28T20:26:40Z"))
+    );
+    let id = weir_model::BatchExportId(export["id"].as_str().unwrap().parse().unwrap());
+    let found = weir_store::exports::backfills(app.store(), app.project(), id).await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(answer["backfill_id"], json!(found[0].id));
+    assert_eq!(found[0].start_at, Some(Timestamp::from_micros(NOW)));
+    assert_eq!(found[0].end_at, Timestamp::from_micros(NOW).plus_seconds(2 * 3600));
+    assert_eq!(found[0].total_runs, Some(2));
+
+    owner.post(&format!("{path}pause/"), &json!({})).await;
+    let answer = owner.post(&unpause, &json!({})).await.json();
+    assert_eq!((&answer["paused"], answer.get("backfill_id")), (&json!(false), None));
+    let found = weir_store::exports::backfills(app.store(), app.project(), id).await.unwrap();
+    assert_eq!(found.len(), 1);
+}

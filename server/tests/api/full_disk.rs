@@ -1,0 +1,283 @@
+//! A disk that is really full, and has room again (SECURITY-NOTES 2.6, F4).
+//!
+//! The data directory is a small file system of its own, in memory and seen by
+//! nobody else. Where the machine does not allow that, free space is measured
+//! against marks just below what the disk of temporary files has.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use uuid::Uuid;
+use weir_testkit::{Answer, Caller};
+
+use crate::process::{Serving, set_up_with, weir_through};
+
+const MIB: u64 = 1 << 20;
+/// Enough for a segment of the log, the engine and the ballast.
+const SMALL: u64 = 384 * MIB;
+/// How long anything may take that has to happen by itself.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where the data of the service is, and how its disk is filled.
+struct Volume {
+    folder: tempfile::TempDir,
+    /// What programs that are to see the data are started by.
+    launcher: Vec<String>,
+    /// Where this process sees it.
+    seen: PathBuf,
+    /// Free bytes: not ready below, and nothing is written below.
+    marks: (u64, u64),
+    /// Bytes that fill it; `None`: all there are.
+    filling: Option<u64>,
+    /// Keeps the file system while nobody else uses it.
+    _holder: Option<Child>,
+}
+
+impl Volume {
+    /// `None`, said aloud: there is no way to fill a disk here.
+    async fn find() -> Option<Self> {
+        for user in [&[][..], &["--user", "--map-root-user"][..]] {
+            if let Some(volume) = Self::own(user).await {
+                return Some(volume);
+            }
+        }
+        if let Some(volume) = Self::shared() {
+            say("no file system of its own can be mounted; the marks are moved instead");
+            return Some(volume);
+        }
+        assert!(std::env::var_os("CI").is_none(), "a full disk cannot be tried out here");
+        say("SKIPPED: no file system can be mounted, and the disk has too little room");
+        None
+    }
+
+    /// A small file system of its own.
+    async fn own(user: &[&str]) -> Option<Self> {
+        const MOUNT: &str =
+            r#"mount -t tmpfs -o size="$1",mode=700 weir "$2" && echo mounted && exec cat"#;
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        let mut command = Command::new("unshare");
+        command.args(user).args(["--mount", "sh", "-c", MOUNT, "sh", &SMALL.to_string()]);
+        command.arg(&data).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut holder = command.spawn().ok()?;
+        let id = holder.id()?.to_string();
+        let mut told = BufReader::new(holder.stdout.take()?).lines();
+        if told.next_line().await.ok()?.as_deref() != Some("mounted") {
+            return None;
+        }
+        let mut launcher = vec!["nsenter".to_owned(), "--target".to_owned(), id.clone()];
+        if !user.is_empty() {
+            launcher.extend(["--user", "--preserve-credentials"].map(str::to_owned));
+        }
+        launcher.extend(["--mount", "--"].map(str::to_owned));
+        let inside = Path::new("/proc").join(id).join("root");
+        let seen = inside.join(data.strip_prefix("/").ok()?);
+        let marks = (96 * MIB, 48 * MIB);
+        Some(Self { folder, launcher, seen, marks, filling: None, _holder: Some(holder) })
+    }
+
+    /// The disk of temporary files, with marks that it is about to fall below.
+    fn shared() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let seen = folder.path().join("data");
+        std::fs::create_dir(&seen).unwrap();
+        let free = free(&seen);
+        let marks = (free.checked_sub(512 * MIB)?, free.checked_sub(1024 * MIB)?);
+        let filling = Some(1280 * MIB);
+        let volume = Self { folder, launcher: Vec::new(), seen, marks, filling, _holder: None };
+        volume.fill().then(|| volume.empty())?;
+        Some(volume)
+    }
+
+    fn weir(&self) -> Command {
+        let mut command = weir_through(&self.launcher, self.folder.path());
+        let (high, low) = self.marks;
+        command.args(["--disk-high", &high.to_string(), "--disk-low", &low.to_string()]);
+        command
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.seen.join("filler")
+    }
+
+    /// Fills it; tells whether that was possible.
+    fn fill(&self) -> bool {
+        let file = File::create(self.filler()).unwrap();
+        // Again, where the service took some of it just then.
+        (0..5).any(|_| {
+            let size = self.filling.unwrap_or_else(|| free(&self.seen));
+            fallocate(&file, FallocateFlags::empty(), 0, size).is_ok()
+        })
+    }
+
+    fn empty(&self) {
+        std::fs::remove_file(self.filler()).unwrap();
+    }
+}
+
+fn free(directory: &Path) -> u64 {
+    let found = statvfs(directory).unwrap();
+    found.f_bavail * found.f_frsize
+}
+
+/// Past the test harness, which keeps what tests print.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "full_disk: {line}");
+}
+
+/// The service on a volume, and what it has acknowledged.
+struct Story {
+    volume: Volume,
+    made: Value,
+    serving: Serving,
+    reader: Caller,
+    acknowledged: HashSet<Uuid>,
+}
+
+impl Story {
+    async fn begin(volume: Volume) -> Self {
+        let output = set_up_with(volume.weir(), "plum-otter-violin-93").await;
+        assert!(output.ok, "{}", output.err);
+        let made: Value = serde_json::from_str(&output.out).unwrap();
+        let (serving, reader) = Self::start(&volume, &made).await;
+        Self { volume, made, serving, reader, acknowledged: HashSet::new() }
+    }
+
+    async fn start(volume: &Volume, made: &Value) -> (Serving, Caller) {
+        let serving = Serving::start_with(volume.weir()).await;
+        let reader = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
+        (serving, reader)
+    }
+
+    /// Sends a batch of new events; tells whether it was acknowledged.
+    async fn send(&mut self) -> bool {
+        let uuids = [(); 10].map(|()| Uuid::new_v4());
+        let events = uuids.map(|uuid| {
+            let text = "x".repeat(2_000);
+            json!({
+                "event": "order", "distinct_id": uuid, "uuid": uuid, "properties": {"text": text},
+            })
+        });
+        let body = json!({"api_key": self.made["project_api_key"], "batch": events});
+        let answer = self.serving.caller.post("/batch/", &body).await;
+        match answer.status {
+            200 => self.acknowledged.extend(uuids),
+            503 => assert_refused(&answer),
+            other => unreachable!("answered {other}: {answer:?}"),
+        }
+        answer.status == 200
+    }
+
+    /// Sends until the answer is so.
+    async fn send_until(&mut self, acknowledged: bool) {
+        let began = Instant::now();
+        while self.send().await != acknowledged {
+            assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits until readiness is so; all roles agree.
+    async fn until_ready(&self, ready: bool) {
+        let status = if ready { 200 } else { 503 };
+        let began = Instant::now();
+        while self.serving.caller.get("/_readyz").await.status != status {
+            assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let told = self.serving.caller.get("/_readyz").await.json();
+        assert_eq!((&told["disk"], &told["http"]), (&json!(ready), &json!(true)), "{told}");
+        assert_eq!(self.serving.caller.get("/_readiness").await.status, status);
+        assert_eq!(self.serving.caller.get("/_livez").await.status, 200);
+    }
+
+    /// The uuids of the events that can be read; each is there once.
+    async fn readable(&self) -> HashSet<Uuid> {
+        let base = format!("http://{}", self.serving.address);
+        let mut path = format!("/api/projects/{}/events/?limit=1000", self.made["project_id"]);
+        let mut found = HashSet::new();
+        loop {
+            let page = self.reader.get(&path).await;
+            assert_eq!(page.status, 200, "{page:?}");
+            let page = page.json();
+            for event in page["results"].as_array().unwrap() {
+                let uuid = event["uuid"].as_str().unwrap().parse().unwrap();
+                assert!(found.insert(uuid), "{uuid} is there twice");
+            }
+            match page["next"].as_str() {
+                Some(next) => path = next.strip_prefix(&base).unwrap().to_owned(),
+                None => return found,
+            }
+        }
+    }
+
+    /// Waits until everything acknowledged can be read. What was refused may
+    /// be there too, so only what is missing counts.
+    async fn until_all_readable(&self) {
+        let began = Instant::now();
+        loop {
+            let found = self.readable().await;
+            let missing = self.acknowledged.difference(&found).count();
+            if missing == 0 {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "{missing} acknowledged events are missing");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+#[track_caller]
+fn assert_refused(answer: &Answer) {
+    let (_, kind, code, _, _) = answer.error();
+    assert_eq!((kind.as_str(), code.as_str()), ("server_error", "not_accepted"));
+    assert!(answer.header("retry-after").is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_is_503_until_there_is_room_and_loses_nothing() {
+    let Some(volume) = Volume::find().await else { return };
+    let mut story = Story::begin(volume).await;
+    story.until_ready(true).await;
+    for _ in 0..20 {
+        assert!(story.send().await);
+    }
+
+    // At once, and while events come in.
+    assert!(story.volume.fill());
+    story.send_until(false).await;
+    story.until_ready(false).await;
+    // Nobody is told otherwise as long as it lasts, and reads work.
+    for _ in 0..20 {
+        assert!(!story.send().await, "acknowledged on a full disk");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    story.readable().await;
+
+    story.volume.empty();
+    story.send_until(true).await;
+    story.until_ready(true).await;
+    story.until_all_readable().await;
+
+    // A crash afterwards finds nothing amiss.
+    story.serving.signal(Signal::KILL);
+    assert_eq!(story.serving.ended().await, None);
+    (story.serving, story.reader) = Story::start(&story.volume, &story.made).await;
+    story.until_ready(true).await;
+    story.until_all_readable().await;
+    assert!(story.send().await);
+    story.until_all_readable().await;
+    story.serving.signal(Signal::TERM);
+    assert_eq!(story.serving.ended().await, Some(0));
+}

@@ -1,0 +1,195 @@
+//! How to make what an operation needs. A collection that the table does not
+//! know fails the tests: add a row.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use weir_model::organizations::Level;
+use weir_testkit::{Caller, TestApp};
+
+use super::operations::{Operation, operations};
+
+/// An instance with an owner, and what operations need in it.
+pub(crate) struct World {
+    pub(crate) app: TestApp,
+    /// A key of the owner with scope `*`.
+    pub(crate) owner: Caller,
+    /// Things made so far, for values that must differ.
+    made: AtomicU32,
+}
+
+/// Where an id comes from.
+enum Source {
+    /// The owner's organization.
+    Organization,
+    /// Its project; a new one where the operation takes it away.
+    Project,
+    /// A word that stands for what the caller has.
+    Word(&'static str),
+    /// A member of the organization that was made for this.
+    Member,
+    /// A person that an event made.
+    Person,
+    /// An object that is made by sending the example to its collection; with a
+    /// field that must differ every time.
+    Created(Option<&'static str>),
+}
+
+/// Collections and where the ids after them come from.
+const SOURCES: &[(&str, Source)] = &[
+    ("organizations", Source::Organization),
+    ("projects", Source::Project),
+    ("users", Source::Word("@me")),
+    ("personal_api_keys", Source::Word("@current")),
+    ("members", Source::Member),
+    ("persons", Source::Person),
+    ("invites", Source::Created(Some("target_email"))),
+    ("domains", Source::Created(Some("domain"))),
+    ("batch_exports", Source::Created(None)),
+    ("pipeline_destinations", Source::Created(Some("name"))),
+    ("pipeline_frontend_apps", Source::Created(Some("name"))),
+    ("pipeline_import_apps", Source::Created(Some("name"))),
+    ("pipeline_transformation_configs", Source::Created(None)),
+];
+
+/// Needs another organization of whoever calls.
+const MOVING: &str = "change_project_organization";
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let app = TestApp::with_owner().await;
+        let owner = app.owner().key(&["*"]).await;
+        Self { app, owner, made: AtomicU32::new(0) }
+    }
+
+    /// Ids for the path of an operation: of objects that are new where the
+    /// operation may change or delete them.
+    pub(crate) async fn ids(&self, operation: &Operation) -> Vec<(String, String)> {
+        let mut ids = Vec::new();
+        for (collection, name) in operation.ids() {
+            let id = self.id(operation, &collection, &ids).await;
+            ids.push((name, id));
+        }
+        ids
+    }
+
+    async fn id(
+        &self,
+        operation: &Operation,
+        collection: &str,
+        outer: &[(String, String)],
+    ) -> String {
+        let source = SOURCES.iter().find(|(known, _)| *known == collection);
+        assert!(
+            source.is_some(),
+            "{}: server/tests/api/generated/fixtures.rs does not say where an id after \
+             `{collection}` comes from",
+            operation.path,
+        );
+        let (_, source) = source.unwrap();
+        match source {
+            Source::Organization => self.app.organization().to_string(),
+            Source::Project if operation.ends(collection) => self.project().await,
+            Source::Project => self.app.project().to_string(),
+            Source::Word(word) => (*word).to_owned(),
+            Source::Member => self.member().await,
+            Source::Person => self.person().await,
+            Source::Created(differs) => self.created(operation, collection, outer, *differs).await,
+        }
+    }
+
+    /// A project that nothing else needs.
+    async fn project(&self) -> String {
+        let path = format!("/api/organizations/{}/projects/", self.app.organization());
+        let made = self.owner.post(&path, &json!({"name": "For one call"})).await;
+        assert_eq!(made.status, 201, "{:?}", made.body);
+        made.json()["id"].to_string()
+    }
+
+    fn number(&self) -> u32 {
+        self.made.fetch_add(1, Ordering::Relaxed)
+    }
+
+    async fn member(&self) -> String {
+        let person = self.app.stranger(&format!("member{}", self.number())).await;
+        self.app.join(&person, Level::Member).await;
+        person.id().to_string()
+    }
+
+    /// The person of an event, once that is stored.
+    async fn person(&self) -> String {
+        let distinct_id = format!("person{}", self.number());
+        let event = json!({
+            "api_key": self.app.project_key(), "event": "$identify", "distinct_id": distinct_id,
+        });
+        let answer = self.app.anonymous().post("/capture/", &event).await;
+        assert_eq!(answer.status, 200);
+        let path =
+            format!("/api/projects/{}/persons/?distinct_id={distinct_id}", self.app.project());
+        loop {
+            let found = self.owner.get(&path).await.json();
+            if let Some(id) = found["results"][0]["id"].as_str() {
+                return id.to_owned();
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+
+    async fn created(
+        &self,
+        of: &Operation,
+        collection: &str,
+        outer: &[(String, String)],
+        differs: Option<&str>,
+    ) -> String {
+        let (head, _) = of.path.split_once(&format!("/{collection}/")).unwrap();
+        let path = format!("{head}/{collection}/");
+        let create = operations()
+            .into_iter()
+            .find(|operation| operation.path == path && operation.method == http::Method::POST);
+        assert!(create.is_some(), "{path} has no POST to make an object with");
+        let create = create.unwrap();
+        let body = self.body(&create, differs).await;
+        let answer = create.call_with(&self.owner, outer, Some(body)).send().await;
+        assert_eq!(answer.status, 201, "POST {path}: {:?}", answer.body);
+        match &answer.json()["id"] {
+            Value::String(id) => id.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    /// The example of a body with what must differ every time.
+    pub(crate) async fn body(&self, operation: &Operation, differs: Option<&str>) -> Value {
+        let mut body = operation.body().unwrap_or_else(super::operations::nothing);
+        if let Some(field) = differs.and_then(|field| body.get_mut(field)) {
+            let text = field.as_str().unwrap_or_default();
+            *field = json!(format!("n{}{text}", self.number()));
+        }
+        body
+    }
+
+    /// A body for a call of an operation that makes or changes something: with
+    /// what its collection wants to differ.
+    pub(crate) async fn good_body(&self, operation: &Operation, by: &Caller) -> Option<Value> {
+        operation.body()?;
+        if operation.id == MOVING {
+            let made = by.post("/api/organizations/", &json!({"name": "Elsewhere"})).await.json();
+            return Some(json!({"organization_id": made["id"]}));
+        }
+        let collection = operation
+            .path
+            .split('/')
+            .rev()
+            .find(|part| SOURCES.iter().any(|(known, _)| known == part));
+        let source = SOURCES.iter().find(|(known, _)| Some(*known) == collection);
+        let differs = match source {
+            Some((_, Source::Created(differs))) => *differs,
+            _ => None,
+        };
+        let mut body = self.body(operation, differs).await;
+        if let Some(organization) = body.get_mut("organization_id") {
+            *organization = json!(self.app.organization());
+        }
+        Some(body)
+    }
+}

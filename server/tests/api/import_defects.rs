@@ -1,0 +1,145 @@
+//! `weir import` on files with every kind of defect: each is named with its
+//! line, and nobody is spoken to.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tokio::process::Command;
+use weir_import::{Defect, Effect};
+
+use crate::capture::gzip;
+
+/// What is wrong with a line, and the line; `None`: nothing.
+type Case = (Option<Defect>, Vec<u8>);
+
+/// A sound line about number `n`, with members in place of its own.
+fn line(n: usize, members: Value) -> Vec<u8> {
+    let mut line = json!({
+        "event": "sale", "distinct_id": "u-1", "timestamp": "2024-03-04T10:00:00Z",
+        "properties": {"n": n},
+    });
+    line.as_object_mut().unwrap().append(&mut members.as_object().unwrap().clone());
+    line.to_string().into_bytes()
+}
+
+fn cases() -> Vec<Case> {
+    let long = "x".repeat(201);
+    let group = |members: Value| {
+        let mut properties = json!({"$group_type": "company", "$group_key": "acme"});
+        properties.as_object_mut().unwrap().append(&mut members.as_object().unwrap().clone());
+        json!({"event": "$groupidentify", "properties": properties})
+    };
+    let mut deep = json!(1);
+    for _ in 0..64 {
+        deep = json!([deep]);
+    }
+    let keys: HashMap<String, u8> = (0..10_001).map(|n| (format!("k{n}"), 1)).collect();
+    let text = |members: Value| line(0, members);
+    let mut cases: Vec<Case> = vec![
+        (None, line(1, json!({}))),
+        (Some(Defect::LineTooLong), vec![b'x'; (16 << 20) + 1]),
+        (Some(Defect::NotUtf8), b"{\"event\":\"\xff\"}".to_vec()),
+        (Some(Defect::NotJson), b"nonsense".to_vec()),
+        (Some(Defect::NotAnObject), b"[1]".to_vec()),
+        (Some(Defect::MissingEventName), text(json!({"event": null}))),
+        (Some(Defect::EventNameNotText), text(json!({"event": 7}))),
+        (Some(Defect::MissingDistinctId), text(json!({"distinct_id": "  "}))),
+        (Some(Defect::InvalidUuid), text(json!({"uuid": "17"}))),
+        (Some(Defect::InvalidProperties), text(json!({"properties": [1]}))),
+        (
+            Some(Defect::ProfileSwitchedOff),
+            text(json!({"event": "$identify", "properties": {"$process_person_profile": false}})),
+        ),
+        (Some(Defect::InvalidGroupSet), text(group(json!({"$group_set": "x"})))),
+        (Some(Defect::GroupKeyTooLong), text(group(json!({"$group_key": "x".repeat(401)})))),
+        (Some(Defect::MissingTimestamp), text(json!({"timestamp": null}))),
+        (Some(Defect::InvalidTimestamp), text(json!({"timestamp": "yesterday"}))),
+        (Some(Defect::FutureTimestamp), text(json!({"timestamp": "2999-01-01T00:00:00Z"}))),
+        (Some(Defect::EventTooLarge), text(json!({"properties": {"x": "x".repeat(1 << 20)}}))),
+        (Some(Defect::TooDeep), text(json!({"properties": {"x": deep}}))),
+        (Some(Defect::TooManyKeys), text(json!({"properties": keys}))),
+        (Some(Defect::DuplicateUuid), line(1, json!({}))),
+        (Some(Defect::NotAnEvent), text(json!({"event": "$snapshot"}))),
+        (Some(Defect::EventNameCut), line(2, json!({"event": long}))),
+        (Some(Defect::DistinctIdCut), line(3, json!({"distinct_id": long}))),
+        (Some(Defect::TextRepaired), line(4, json!({"event": "a\0b"}))),
+        (Some(Defect::PlaceholderDistinctId), line(5, json!({"distinct_id": "null"}))),
+    ];
+    // Blank lines count and are no defect.
+    cases.insert(7, (None, Vec::new()));
+    cases
+}
+
+/// Runs `weir import` on the files below `folder`; gives what it printed on its
+/// standard output, which failed.
+async fn import(folder: &Path, host: &TcpListener, more: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command.env_clear().current_dir(folder).kill_on_drop(true).stdin(Stdio::null());
+    command.args(["import", "events", "torn.gz", "--project-key", "phc_key"]);
+    command.args(["--to", &format!("http://{}", host.local_addr().unwrap())]).args(more);
+    let output = command.output().await.unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("lines cannot be imported"), "{told}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_defect_is_named_with_its_line_and_nobody_is_spoken_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = cases();
+    let lines: Vec<&[u8]> = cases.iter().map(|(_, line)| line.as_slice()).collect();
+    std::fs::write(folder.path().join("events"), lines.join(&b'\n')).unwrap();
+    let mut torn = gzip(&[line(6, json!({})), line(7, json!({}))].join(&b'\n'));
+    torn.truncate(torn.len() - 8);
+    std::fs::write(folder.path().join("torn.gz"), torn).unwrap();
+    // A connection would wait in the socket, even one that is closed again.
+    let host = TcpListener::bind("127.0.0.1:0").unwrap();
+    host.set_nonblocking(true).unwrap();
+
+    // What takes the import's own time is no defect of a line here.
+    let mut wanted: HashMap<Defect, (String, usize)> = HashMap::new();
+    for (number, (defect, _)) in (1..).zip(&cases) {
+        wanted.extend(defect.map(|defect| (defect, ("events".to_owned(), number))));
+    }
+    wanted.insert(Defect::DamagedGzip, ("torn.gz".to_owned(), 2));
+    assert_eq!(wanted.len(), Defect::ALL.len() - 1, "all but {}", Defect::TimeOfImport);
+    let skipped = wanted.keys().filter(|defect| defect.effect() == Effect::Skipped).count();
+
+    let summary: Value =
+        serde_json::from_str(&import(folder.path(), &host, &["--dry-run", "--json"]).await)
+            .unwrap();
+    assert_eq!((&summary["outcome"], &summary["requests"]), (&json!("defects"), &json!(0)));
+    assert_eq!(summary["skipped"], skipped);
+    // The first of each file, and those that are imported altered.
+    assert_eq!((&summary["events"], &summary["left_out"]), (&json!(6), &json!(2)));
+    let found = summary["defects"].as_array().unwrap();
+    assert_eq!(found.len(), wanted.len());
+    for defect in found {
+        let code = defect["code"].as_str().unwrap();
+        let (_, (file, line)) = wanted.iter().find(|(kind, _)| kind.code() == code).expect(code);
+        assert_eq!(defect["count"], 1, "{defect}");
+        let place = &defect["first"][0];
+        assert_eq!((&place["file"], &place["line"]), (&json!(file), &json!(line)), "{code}");
+    }
+
+    // The same for people; and without being asked to check only.
+    for more in [&["--dry-run"][..], &[]] {
+        let told = import(folder.path(), &host, more).await;
+        for (defect, (file, line)) in &wanted {
+            let heading = format!("\n{defect}: 1 line, {}\n", defect.effect().word());
+            let after = told.split_once(&heading).expect(&heading).1;
+            let place = after.lines().nth(1).unwrap().trim();
+            let (at, _detail) = place.split_once("  ").unwrap_or((place, ""));
+            assert_eq!(at, format!("{file}:{line}"), "{defect}");
+            assert!(after.starts_with(&format!("  {} {}\n", defect.sentence(), defect.fix())));
+        }
+    }
+    assert_eq!(host.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 2, "no cursor file: {left:?}");
+}

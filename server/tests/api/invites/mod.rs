@@ -1,0 +1,40 @@
+//! `/api/organizations/{organization_id}/invites/` and `/api/signup/{id}/`
+//! (management-api 8).
+
+mod accept;
+mod bulk;
+mod create;
+mod delete;
+mod list;
+mod mail;
+
+use serde_json::{Value, json};
+use weir_model::organizations::Level;
+use weir_testkit::{Caller, TestApp};
+
+fn path(app: &TestApp) -> String {
+    format!("/api/organizations/{}/invites/", app.organization())
+}
+
+/// A key of the owner that may invite.
+async fn owner(app: &TestApp) -> Caller {
+    app.owner().key(&["organization_member:write"]).await
+}
+
+/// A key of a new member of this level that may invite.
+async fn member(app: &TestApp, name: &str, level: Level) -> Caller {
+    let person = app.stranger(name).await;
+    app.join(&person, level).await;
+    person.key(&["organization_member:write"]).await
+}
+
+/// A new invite of the owner.
+async fn invite(app: &TestApp, email: &str) -> Value {
+    let answer = owner(app).await.post(&path(app), &json!({"target_email": email})).await;
+    assert_eq!(answer.status, 201, "{:?}", answer.body);
+    answer.json()
+}
+
+fn id(invite: &Value) -> &str {
+    invite["id"].as_str().unwrap()
+}

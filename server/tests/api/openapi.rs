@@ -1,0 +1,162 @@
+//! The API document and its pages: complete, public, and as checked in.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use weir_server::openapi::document;
+use weir_testkit::TestApp;
+
+use crate::generated::operations::{Operation, operations};
+use crate::snapshot;
+
+/// Answers that every guarded operation may give.
+const ALWAYS: [&str; 7] = ["401", "403", "405", "406", "429", "500", "503"];
+
+#[test]
+fn the_checked_in_document_is_the_present_one() {
+    let text = serde_json::to_string_pretty(document().unwrap()).unwrap();
+    snapshot::assert_same("docs/openapi.json", &format!("{text}\n"), "openapi");
+}
+
+#[test]
+fn every_operation_is_described_completely() {
+    let mut ids = BTreeSet::new();
+    for operation in operations() {
+        let item = &operation.item;
+        let name = format!("{} {}", operation.method, operation.path);
+        assert!(ids.insert(operation.id.clone()), "{name}: {} is there twice", operation.id);
+        assert!(!item["summary"].as_str().unwrap().is_empty(), "{name}");
+        assert_eq!(item["tags"].as_array().unwrap().len(), 1, "{name}");
+        let answers = item["responses"].as_object().unwrap();
+        let good = answers.iter().filter(|(status, _)| status.starts_with('2'));
+        assert_eq!(good.count(), usize::from(!operation.is_refused()), "{name}: one good answer");
+        for (status, answer) in answers {
+            let answer = resolved(answer);
+            if status == "204" {
+                continue;
+            }
+            let content = &answer["content"]["application/json"];
+            assert!(content["schema"].is_object(), "{name} {status}: a schema");
+            assert!(!content["example"].is_null(), "{name} {status}: an example");
+        }
+        if operation.is_public() {
+            assert_eq!(item["security"], serde_json::json!([]), "{name}");
+            continue;
+        }
+        for status in ALWAYS {
+            assert!(answers.contains_key(status), "{name}: {status}");
+        }
+        let scopes = item["x-required-scopes"].as_array().unwrap();
+        let described = item["description"].as_str().unwrap();
+        for scope in scopes {
+            assert!(described.contains(scope.as_str().unwrap()), "{name}: {scope}");
+        }
+        for parameter in item["parameters"].as_array().unwrap() {
+            assert!(parameter["description"].is_string(), "{name}: {parameter}");
+        }
+        if item["requestBody"].is_object() {
+            for status in ["400", "413", "415"] {
+                assert!(answers.contains_key(status), "{name}: {status}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    fn walk(document: &Value, value: &Value) {
+        match value {
+            Value::Object(parts) => {
+                if let Some(address) = parts.get("$ref").and_then(Value::as_str) {
+                    let found = document.pointer(address.trim_start_matches('#'));
+                    assert!(found.is_some(), "{address}");
+                }
+                parts.values().for_each(|part| walk(document, part));
+            }
+            Value::Array(parts) => parts.iter().for_each(|part| walk(document, part)),
+            _ => {}
+        }
+    }
+    walk(document().unwrap(), document().unwrap());
+}
+
+#[test]
+fn fields_are_described_and_what_cannot_be_written_is_marked() {
+    let schemas = document().unwrap()["components"]["schemas"].as_object().unwrap();
+    for (name, schema) in schemas.iter().filter(|(name, _)| !name.ends_with("Body")) {
+        for (field, property) in schema["properties"].as_object().into_iter().flatten() {
+            assert!(property["description"].is_string(), "{name}.{field} has no comment");
+        }
+    }
+    let organization = &schemas["Organization"]["properties"];
+    assert_eq!(organization["slug"]["readOnly"], true);
+    assert_eq!(organization["name"]["readOnly"], Value::Null);
+    assert_eq!(organization["membership_level"]["enum"], serde_json::json!([1, 8, 15]));
+    assert_eq!(organization["created_at"]["format"], "date-time");
+    let body = &schemas["CreateOrganizationBody"];
+    assert_eq!(body["required"], serde_json::json!(["name"]));
+    assert_eq!(body["properties"]["name"]["maxLength"], 64);
+    assert_eq!(
+        body["properties"]["name"]["description"], organization["name"]["description"],
+        "what is sent is described like what is answered",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_is_for_everybody() {
+    let app = TestApp::empty().await;
+    let nobody = app.anonymous();
+    for path in ["/api/schema/", "/api/schema"] {
+        let answer = nobody.get(path).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        assert_eq!(&answer.json(), document().unwrap());
+    }
+    for (accept, media_type) in [
+        ("application/yaml", "application/yaml"),
+        ("application/yaml, application/json", "application/json"),
+        ("*/*", "application/json"),
+    ] {
+        let call = nobody.call(http::Method::GET, "/api/schema/").header("accept", accept);
+        assert_eq!(call.send().await.header("content-type"), Some(media_type), "{accept}");
+    }
+    let answer = nobody.call(http::Method::POST, "/api/schema/").send().await;
+    assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_show_every_operation_and_run_nothing() {
+    let app = TestApp::empty().await;
+    let nobody = app.anonymous();
+    let page = async |path: &str| {
+        let answer = nobody.get(path).await;
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; style-src 'self'"), "{policy}");
+        let text = String::from_utf8(answer.body.to_vec()).unwrap();
+        for foreign in ["<script", "http://", "src=\"//", " style=", " onclick="] {
+            // Addresses within examples are text.
+            let outside = text.replace("https://weir.example/", "");
+            assert!(!outside.contains(foreign), "{path}: {foreign}");
+        }
+        text
+    };
+    let overview = page("/api/docs/").await;
+    for Operation { id, path, item, .. } in operations() {
+        let tag = item["tags"][0].as_str().unwrap().to_lowercase().replace(' ', "_");
+        assert!(overview.contains(&format!("/api/docs/{tag}/#{id}")), "{id}");
+        let text = page(&format!("/api/docs/{tag}/")).await;
+        assert!(text.contains(&format!("id=\"{id}\"")), "{id}");
+        assert!(text.contains(path.as_str()), "{path}");
+    }
+    let missing = nobody.get("/api/docs/nothing/").await;
+    missing.assert_error(404, "invalid_request", "not_found", "Not found.");
+}
+
+fn resolved(value: &Value) -> &Value {
+    let address = value["$ref"].as_str();
+    address.map_or(value, |address| {
+        document().unwrap().pointer(address.trim_start_matches('#')).unwrap()
+    })
+}
