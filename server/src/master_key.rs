@@ -12,7 +12,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use weir_service::sealing::{
-    KeyError, KeySource, MasterKey, PassingKey, RotationError, rotate as rotate_to,
+    KeyError, KeySource, MasterKey, PassingKey, RotationError, check_present, rotate as rotate_to,
 };
 use zeroize::Zeroizing;
 
@@ -292,7 +292,13 @@ async fn go_over(
     file: &KeyFile,
 ) -> Result<u64, RotateError> {
     let from = present.find()?;
-    let to = file.read_or_make()?;
+    let to = match file.read()? {
+        Some(key) => key,
+        None => {
+            check_present(store, from.as_ref(), present.told()).await?;
+            file.read_or_make()?
+        }
+    };
     if from.as_ref().is_some_and(|from| from.id() == to.id()) {
         return Err(RotateError::Same);
     }

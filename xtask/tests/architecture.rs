@@ -39,7 +39,8 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-service",
-        uses: &["weir-egress", "weir-model", "weir-store"],
+        // Of exports the query alone, which is checked when it is saved.
+        uses: &["weir-egress", "weir-export", "weir-model", "weir-store"],
         why: "the rules of management stand on the store alone",
     },
     Layer {

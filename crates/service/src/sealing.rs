@@ -21,7 +21,7 @@ use weir_store::sealing as rows;
 use zeroize::Zeroizing;
 
 pub use key::{BadKey, MasterKey};
-pub use rotation::{RotationError, rotate};
+pub use rotation::{RotationError, check_present, rotate};
 pub use weir_store::sealing::SealedField;
 
 use crate::Result;

@@ -27,11 +27,8 @@ pub async fn get_personal_api_key(
 }
 
 /// Refused for keys.
-pub async fn list_personal_api_keys(
-    auth: Authorized<AnyKey>,
-    State(app): State<App>,
-) -> ApiResult<Json<Vec<PersonalKey>>> {
-    Ok(Json(app.services.keys.list(&auth.ctx).await?))
+pub async fn list_personal_api_keys(auth: Authorized<AnyKey>) -> ApiError {
+    refuse_key(&auth.ctx)
 }
 
 /// Refused for keys.

@@ -99,12 +99,22 @@ async fn a_new_key_takes_the_place_of_the_old_one() {
     assert_ne!(new.id(), old.id());
     assert_eq!(file.with_suffix(&format!(".{}", old.id())).read().unwrap().unwrap().id(), old.id());
     assert!(!file.with_suffix(".new").path.exists());
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_key_may_be_kept_elsewhere() {
+    let place = Place::new();
     let elsewhere = place.root.path().join("elsewhere");
     let told = rotate(&place.config, Some(elsewhere.clone())).await.unwrap();
-    assert!(told.contains("set master_key_file"), "{told}");
+    assert!(told.contains("set master_key_file") && elsewhere.is_file(), "{told}");
+
+    let place = Place::new();
+    let file = KeyFile::of(&place.config).unwrap().unwrap();
+    file.make().unwrap();
     let same = rotate(&place.config, Some(file.path.clone())).await;
     assert!(matches!(same, Err(RotateError::Same)), "{same:?}");
+
+    let place = Place::new();
     let inside = rotate(&place.config, Some(place.config.data.join("key"))).await;
     assert!(matches!(inside, Err(RotateError::Key(_))), "{inside:?}");
 }

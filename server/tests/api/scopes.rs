@@ -55,6 +55,10 @@ async fn a_read_scope_reads_and_a_write_scope_does_both() {
             continue;
         }
         let path = path_of(&app, route.path);
+        // What names an object that must be made first is in `generated`.
+        if path.contains('{') {
+            continue;
+        }
         if route.method == Method::GET {
             // There is no person yet, nor anything else that has to be made first.
             let is_missing = route.path.contains("{person_id}") || path.contains('{');

@@ -30,6 +30,25 @@ pub enum RotationError {
     Store(#[from] weir_store::Error),
 }
 
+/// Refuses a present key that is not the one in use, before a new one is made.
+///
+/// # Errors
+/// [`RotationError`].
+pub async fn check_present(
+    store: &Store,
+    present: Option<&MasterKey>,
+    place: String,
+) -> Result<(), RotationError> {
+    let Some(in_use) = rows::in_use(store).await? else { return Ok(()) };
+    let expected = in_use.key;
+    let present = present.map(MasterKey::id);
+    match present {
+        Some(present) if present == expected => Ok(()),
+        Some(found) => Err(KeyError::Wrong { expected, found, place }.into()),
+        None => Err(KeyError::Missing { expected, place }.into()),
+    }
+}
+
 /// Seals everything anew with the key `to`. `from` is the present key, if there
 /// is one, and `place` where that was looked for. Gives the number of secrets
 /// that were sealed anew by this call.
@@ -51,11 +70,10 @@ pub async fn rotate(
     if let Some(other) = in_use.next.filter(|other| *other != next) {
         return Err(RotationError::Elsewhere(other));
     }
-    let expected = in_use.key;
-    let Some(from) = from else { return Err(KeyError::Missing { expected, place }.into()) };
-    if from.id() != expected {
-        return Err(KeyError::Wrong { expected, found: from.id(), place }.into());
-    }
+    check_present(store, from.as_ref(), place.clone()).await?;
+    let Some(from) = from else {
+        return Err(KeyError::Missing { expected: in_use.key, place }.into());
+    };
     rows::begin_rotation(store, &next).await?;
     let (from, to) = (Cipher::new(from), Cipher::new(to));
     let mut count = 0;

@@ -6,7 +6,8 @@ use weir_model::organizations::Level;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_answer_shows_everything_but_secrets() {
     let (app, _) = app().await;
-    let answer = owner(&app).await.post(&path(&app), &s3()).await;
+    let owner = owner(&app).await;
+    let answer = owner.post(&path(&app), &s3()).await;
     assert_eq!(answer.status, 201, "{:?}", answer.body);
     let mut body = answer.json();
     let id = body["id"].take();
@@ -41,7 +42,7 @@ async fn the_answer_shows_everything_but_secrets() {
     for path in paths.iter().map(|path| path.trim_end_matches('/')) {
         for interval in ["hour", "day", "week", "every 5 minutes", "every 15 minutes"] {
             let body = with(s3(), "interval", json!(interval));
-            let answer = owner(&app).await.post(path, &body).await;
+            let answer = owner.post(path, &body).await;
             assert_eq!((answer.status, &answer.json()["interval"]), (201, &json!(interval)));
         }
     }

@@ -3,7 +3,13 @@
 
 use std::path::Path;
 
+use rustix::process::Signal;
+use tokio::process::Command;
+
 use super::*;
+use crate::process::{Serving, set_up, weir_through};
+
+const PASSWORD: &str = "plum-otter-violin-93";
 
 /// Something that nothing else contains.
 const CANARY: &str = "c4n4ry-8d1f0e-hunter2";
@@ -65,32 +71,47 @@ fn every_type() -> Vec<Value> {
     ]
 }
 
+/// The program with its log in a file, as detailed as it gets.
+fn logged(folder: &Path) -> Command {
+    let launcher = ["/bin/sh", "-c", "exec \"$0\" \"$@\" 2>>weir.log"].map(str::to_owned);
+    let mut command = weir_through(&launcher, folder);
+    command.args(["--log", "warn,weir=trace"]);
+    command
+}
+
+/// What `setup` told: the key and the list of exports.
+async fn instance(folder: &Path) -> (String, String) {
+    let made = set_up(folder, PASSWORD).await;
+    assert!(made.ok, "{}", made.err);
+    let made: Value = serde_json::from_str(&made.out).unwrap();
+    let organization = made["organization_id"].as_str().unwrap();
+    let path = format!("/api/organizations/{organization}/batch_exports/");
+    (made["personal_api_key"].as_str().unwrap().to_owned(), path)
+}
+
+async fn stop(serving: Serving) {
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_canary_is_found_in_no_answer_and_no_file() {
-    let directory = tempfile::tempdir().unwrap();
-    let data = directory.path().join("data");
-    let at = data.clone();
-    let app = TestApp::start(
-        move |config| {
-            config.store = "rocksdb".parse().unwrap();
-            config.data = at;
-        },
-        |_| {},
-    )
-    .await
-    .set_up()
-    .await;
-    let owner = owner(&app).await;
+async fn a_canary_is_found_in_no_answer_no_file_and_no_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (key, path) = instance(folder).await;
+    let serving = Serving::start_with(logged(folder)).await;
+    let owner = serving.caller.with_key(&key);
     let hide = |answer: &Answer| {
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         assert!(!text.contains(CANARY), "{text}");
-        assert!(!text.contains("\"password\":") && !text.contains("aws_secret"), "{text}");
     };
     for body in every_type() {
-        let answer = owner.post(&path(&app), &body).await;
+        let answer = owner.post(&path, &body).await;
         assert_eq!(answer.status, 201, "{:?}", answer.body);
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(!text.contains("\"password\":") && !text.contains("aws_secret"), "{text}");
         hide(&answer);
-        let export = format!("{}{}/", path(&app), answer.json()["id"].as_str().unwrap());
+        let export = format!("{path}{}/", answer.json()["id"].as_str().unwrap());
         hide(&owner.get(&export).await);
         hide(&owner.patch(&export, &json!({"name": "x", "destination": {"config": {}}})).await);
         hide(&owner.post(&format!("{export}pause/"), &json!({})).await);
@@ -99,29 +120,29 @@ async fn a_canary_is_found_in_no_answer_and_no_file() {
     // Secrets in a body that is refused are not repeated either.
     let mut wrong = every_type().remove(2);
     wrong["destination"]["config"]["port"] = json!(CANARY);
-    hide(&owner.post(&path(&app), &wrong).await);
-    hide(&owner.get(&path(&app)).await);
-    hide(&owner.get(&format!("/api/organizations/{}/activity_log/", app.organization())).await);
-    app.stop().await;
+    hide(&owner.post(&path, &wrong).await);
+    hide(&owner.get(&path).await);
+    hide(&owner.get(&path.replace("batch_exports", "activity_log")).await);
+    stop(serving).await;
 
-    let key = directory.path().join("data.key");
-    assert!(key.is_file(), "the key is beside the data");
-    let written = std::fs::read_to_string(&key).unwrap();
+    let key = std::fs::read_to_string(folder.join("data.key")).unwrap();
+    let log = std::fs::read_to_string(folder.join("weir.log")).unwrap();
+    assert!(log.contains("keep a copy of it"), "the key is told: {log}");
     let mut searched = 0;
-    each_file(&data, &mut |file, bytes| {
-        searched += 1;
-        for secret in [CANARY, written.trim()] {
-            let found = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
-            assert!(!found, "{}", file.display());
-        }
-    });
-    assert!(searched > 3, "{searched} files");
-    // What is searched for can be found: names of exports are not sealed.
     let mut names = 0;
-    each_file(&data, &mut |_, bytes| {
-        names += usize::from(bytes.windows(9).any(|part| part == b"Snowflake"));
+    each_file(folder, &mut |file, bytes| {
+        searched += 1;
+        names += usize::from(contains(bytes, "Snowflake"));
+        assert!(!contains(bytes, CANARY), "{}", file.display());
+        let may_have_key = file.ends_with("data.key");
+        assert!(may_have_key || !contains(bytes, key.trim()), "{}", file.display());
     });
-    assert!(names > 0);
+    // What is searched for can be found: kinds of destinations are not sealed.
+    assert!(searched > 5 && names > 0, "{searched} files");
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|part| part == text.as_bytes())
 }
 
 fn each_file(directory: &Path, look: &mut dyn FnMut(&Path, &[u8])) {
@@ -135,75 +156,56 @@ fn each_file(directory: &Path, look: &mut dyn FnMut(&Path, &[u8])) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_data_directory_without_its_key_does_not_start() {
-    let directory = tempfile::tempdir().unwrap();
-    let config = |config: &mut weir_server::Config| {
-        config.store = "rocksdb".parse().unwrap();
-        config.data = directory.path().join("data");
-    };
-    let app = TestApp::start(config, |_| {}).await.set_up().await;
-    let (_, export) = made(&app, &owner(&app).await, &postgres()).await;
-    app.stop().await;
-
-    let key = directory.path().join("data.key");
-    let start = async || {
-        let mut settings = weir_server::config::Settings {
-            listen: Some("127.0.0.1:0".to_owned()),
-            metrics_listen: Some("off".parse().unwrap()),
-            ..Default::default()
-        }
-        .over(Default::default());
-        config(&mut settings);
-        let started = weir_server::serve::Server::start(settings, Default::default()).await;
-        match started {
-            Ok(server) => {
-                server.stop().await.unwrap();
-                Ok(())
-            }
-            Err(error) => Err(error.to_string()),
-        }
-    };
-    let right = std::fs::read(&key).unwrap();
-    std::fs::remove_file(&key).unwrap();
-    let missing = start().await.unwrap_err();
-    assert!(missing.contains("data.key") && missing.contains("put it back"), "{missing}");
-    std::fs::write(&key, "ab".repeat(32)).unwrap();
-    let open = start().await.unwrap_err();
-    assert!(open.contains("chmod 600"), "{open}");
-    restrict(&key);
-    let wrong = start().await.unwrap_err();
-    assert!(wrong.contains("nothing was changed"), "{wrong}");
-    std::fs::write(&key, right).unwrap();
-    start().await.unwrap();
-
-    // A new key: everything is sealed anew, and opens.
-    let mut settings = weir_server::config::Settings::default().over(Default::default());
-    config(&mut settings);
-    let told = weir_server::master_key::rotate(&settings, None).await.unwrap();
-    assert!(told.starts_with("Sealed 1 secrets anew."), "{told}");
-    let app = TestApp::start(config, |_| {}).await;
-    let services = &app.app().services;
-    let peer = weir_service::identity::Peer::default();
-    let session = services.identity.sign_in("ada@mail.example", "plum-otter-violin-93", &peer);
-    let token = session.await.unwrap().token;
-    let ctx = services.identity.session(&token, "test".to_owned()).await.unwrap().unwrap();
-    let key = weir_model::keys::PersonalKeyInput {
-        label: "test".to_owned(),
-        scopes: vec![weir_model::scopes::Scope::All],
-        scoped_teams: Vec::new(),
-        scoped_organizations: Vec::new(),
-        expires_at: None,
-    };
-    let key = services.keys.create(&ctx, key).await.unwrap().value.unwrap();
-    let caller = app.anonymous().with_key(&key);
-    // Only what opens can be changed without sending everything again.
-    let patch = json!({"destination": {"config": {"table_name": "t"}}});
-    assert_eq!(caller.patch(&export, &patch).await.status, 200);
-    app.stop().await;
+/// How the program ends that is expected not to serve, and what it says.
+async fn told(folder: &Path, arguments: &[&str]) -> (bool, String, String) {
+    let output = weir_through(&[], folder).args(arguments).output().await.unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
-fn restrict(file: &Path) {
+#[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_without_its_key_does_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (key, path) = instance(folder).await;
+    let serving = Serving::start(folder).await;
+    let answer = serving.caller.with_key(&key).post(&path, &postgres()).await;
+    let export = format!("{path}{}/", answer.json()["id"].as_str().unwrap());
+    stop(serving).await;
+
+    let file = folder.join("data.key");
+    let right = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let refused = async |part: &str| {
+        let (ok, _, log) = told(folder, &["serve"]).await;
+        assert!(!ok && log.contains(part), "{log}");
+    };
+    refused("put it back").await;
+    std::fs::write(&file, "ab".repeat(32)).unwrap();
+    restrict(&file, 0o644);
+    refused("chmod 600").await;
+    restrict(&file, 0o600);
+    refused("put the right one there").await;
+    let (ok, _, log) = told(folder, &["rotate-key"]).await;
+    assert!(!ok && log.contains("nothing was changed"), "{log}");
+    assert!(!folder.join("data.key.new").exists());
+    std::fs::write(&file, &right).unwrap();
+
+    // A new key: everything is sealed anew, and opens.
+    let (ok, said, log) = told(folder, &["rotate-key"]).await;
+    assert!(ok && said.starts_with("Sealed 1 secrets anew."), "{said}{log}");
+    assert_ne!(std::fs::read(&file).unwrap(), right);
+    let serving = Serving::start(folder).await;
+    let owner = serving.caller.with_key(&key);
+    // Only what opens can be changed without being sent again.
+    let patch = json!({"destination": {"config": {"table_name": "t"}}});
+    assert_eq!(owner.patch(&export, &patch).await.status, 200);
+    stop(serving).await;
+    std::fs::write(&file, &right).unwrap();
+    refused("put the right one there").await;
+}
+
+fn restrict(file: &Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
 }
