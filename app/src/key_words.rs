@@ -77,9 +77,14 @@ mod tests {
     fn sentences() {
         let none: Vec<Choice> = vec![None; ScopeObject::OFFERED.len()];
         let mut some = none.clone();
-        some[0] = Some(ScopeAction::Read);
-        some[1] = Some(ScopeAction::Write);
-        some[2] = Some(ScopeAction::Read);
+        for (object, action) in [
+            (ScopeObject::Organization, ScopeAction::Read),
+            (ScopeObject::Project, ScopeAction::Write),
+            (ScopeObject::Event, ScopeAction::Read),
+        ] {
+            let at = ScopeObject::OFFERED.iter().position(|offered| *offered == object);
+            some[at.unwrap()] = Some(action);
+        }
         assert_eq!(
             sentence("custom", &some, Some("18 Feb 2027")),
             "Can read organizations and events and write projects until 18 Feb 2027."

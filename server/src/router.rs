@@ -24,8 +24,8 @@ use http::{HeaderMap, HeaderValue, Method, header};
 use weir_model::scopes::Scope;
 
 use crate::api::{
-    activity, definitions, domains, events, exports, groups, invites, members, organizations, personal_api_keys, persons,
-    projects, schema, sessions, signup, users, warnings,
+    activity, definitions, domains, events, exports, groups, invites, members, organizations,
+    personal_api_keys, persons, projects, schema, sessions, signup, users, warnings,
 };
 use crate::app::App;
 use crate::front::RoutePattern;
@@ -33,9 +33,9 @@ use crate::http::credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, Within};
 use crate::http::guards::{
-    ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, ExportsRead, ExportsWrite, GroupsRead, Guard, MembersRead, MembersWrite,
-    OrganizationRead, OrganizationWrite, PersonsRead, ProjectRead, ProjectWrite,
-    PropertyDefinitionsRead, UserRead, UserWrite,
+    ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, ExportsRead, ExportsWrite,
+    GroupsRead, Guard, MembersRead, MembersWrite, OrganizationRead, OrganizationWrite, PersonsRead,
+    ProjectRead, ProjectWrite, PropertyDefinitionsRead, UserRead, UserWrite,
 };
 use crate::openapi::operation::{Description, Operation};
 

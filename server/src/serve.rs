@@ -133,8 +133,7 @@ impl Server {
         let metrics_address = metrics_tcp.as_ref().map(TcpListener::local_addr).transpose()?;
         let store = open_store(&config).await?;
         let sealer = Sealer::start(store.clone(), master_key::source(&config)?).await?;
-        let services =
-            Services::with_sealer(store.clone(), options.clock, options.hashing, sealer);
+        let services = Services::with_sealer(store.clone(), options.clock, options.hashing, sealer);
         // A log that outlives a store in memory would refill the next one.
         let (log, passing) = match config.store {
             StoreKind::RocksDb => (config.data.join("log"), None),

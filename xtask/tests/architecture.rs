@@ -139,11 +139,7 @@ const RESERVED: &[Reserved] = &[
         to: &["weir-mail"],
         why: "one crate talks to mail servers, and sets up TLS for that",
     },
-    Reserved {
-        names: &["hickory-*"],
-        to: &["weir-dns"],
-        why: "one crate asks name servers",
-    },
+    Reserved { names: &["hickory-*"], to: &["weir-dns"], why: "one crate asks name servers" },
     Reserved {
         names: &["leptos*", "server_fn*", "reactive_*"],
         to: &["weir-app", "weir-frontend", "weir-server"],
@@ -189,15 +185,19 @@ const FORBIDDEN: &[Forbidden] = &[
 const BELOW_MODEL: &[&str] = &[
     "autocfg",
     "chrono",
+    "itoa",
+    "memchr",
     "num-traits",
     "proc-macro2",
     "quote",
     "serde",
     "serde_core",
     "serde_derive",
+    "serde_json",
     "syn",
     "unicode-ident",
     "uuid",
+    "zmij",
 ];
 
 /// What must never reach the browser, directly or not.

@@ -126,6 +126,8 @@ impl Exports {
             end_at: input.end_at,
             query: None,
             schema: None,
+            revision: ids::time_ordered(ctx.now),
+            latest: Vec::new(),
         };
         let whole = config::complete(input.destination, &input.config)?;
         let secrets = config::store(&self.core.sealer, &mut row, input.destination, &whole).await?;
@@ -223,14 +225,14 @@ impl Exports {
             }
             // A backfill alone is no change of the export.
             if row != before {
-                let later = Timestamp::from_micros(before.updated_at.micros() + 1);
-                row.updated_at = within.org.ctx.now.max(later);
+                row.updated_at = within.org.ctx.now;
+                row.revision = ids::time_ordered(within.org.ctx.now);
             }
             let store = &self.core.store;
             let outcome = rows::update(
                 store,
                 &row,
-                before.updated_at,
+                before.revision,
                 backfill.as_ref(),
                 BACKFILLS_MAX,
                 &entries,
@@ -383,8 +385,7 @@ impl Exports {
     }
 
     async fn shown(&self, found: Vec<ExportRow>) -> Result<Vec<BatchExport>> {
-        let ids: Vec<BatchExportId> = found.iter().map(|row| row.id).collect();
-        let runs = rows::latest_runs(&self.core.store, &ids).await?;
+        let runs = rows::latest_runs(&self.core.store, &found).await?;
         found.into_iter().zip(runs).map(|(row, runs)| shown(row, runs)).collect()
     }
 }

@@ -201,11 +201,12 @@ fn created(org: &OrgCtx, row: &InviteRow) -> Entry {
     entry(&org.ctx, row, Deed::Created, changes)
 }
 
-/// What the activity log tells of an invite.
+/// What the activity log tells of an invite. It is named by its address: its id
+/// is the secret of the link, and more people read the log than may invite.
 pub(crate) fn entry(ctx: &Ctx, row: &InviteRow, deed: Deed, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Invite,
-        id: row.id.to_string(),
+        id: row.target_email.clone(),
         name: Some(&row.target_email),
         project: None,
     };

@@ -173,6 +173,10 @@ const BY_NAME: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn by_name(store: &Store, name: &str) -> Result<Option<DomainRow>> {
+    // No record has an empty id; asking for one is an error.
+    if name.is_empty() {
+        return Ok(None);
+    }
     let mut answer = store.db.run(BY_NAME, bind! { name: name }).await?;
     answer.row::<Stored>(0)?.map(DomainRow::try_from).transpose()
 }

@@ -61,6 +61,11 @@ pub struct ExportRow {
     pub query: Option<String>,
     /// What the query means, as JSON.
     pub schema: Option<String>,
+    /// Another one after every change: whoever changes the export says which one
+    /// was read.
+    pub revision: Uuid,
+    /// The newest runs, newest first. Written by [`add_run`] alone.
+    pub latest: Vec<RunId>,
 }
 
 /// A backfill as stored.
@@ -100,6 +105,8 @@ struct Stored {
     end_at: Option<i64>,
     query: Option<String>,
     schema: Option<String>,
+    revision: Uuid,
+    latest: Vec<Uuid>,
 }
 
 impl From<&ExportRow> for Stored {
@@ -121,6 +128,8 @@ impl From<&ExportRow> for Stored {
             end_at: row.end_at.map(Timestamp::micros),
             query: row.query.clone(),
             schema: row.schema.clone(),
+            revision: row.revision,
+            latest: row.latest.iter().map(|run| run.0).collect(),
         }
     }
 }
@@ -144,6 +153,8 @@ impl From<Stored> for ExportRow {
             end_at: stored.end_at.map(Timestamp::from_micros),
             query: stored.query,
             schema: stored.schema,
+            revision: stored.revision,
+            latest: stored.latest.into_iter().map(RunId).collect(),
         }
     }
 }
@@ -273,28 +284,32 @@ pub async fn rows(
 
 const RUNS: Statement = Statement::read(
     "exports latest runs",
-    "RETURN $exports.map(|$export| {
-         runs: (SELECT * FROM (type::record('batch_export', $export).latest ?? []).map(
-             |$run| type::record('batch_export_run', [$export, $run]))),
-     });",
+    "RETURN $runs.map(|$run| { run: type::record('batch_export_run', $run).* });",
 );
 
 #[derive(Debug, SurrealValue)]
-struct FoundRuns {
-    runs: Vec<StoredRun>,
+struct FoundRun {
+    run: Option<StoredRun>,
 }
 
-/// The newest runs of each of these exports, newest first, in the order of `ids`.
+/// The newest runs of each of these exports, newest first, in the order of
+/// `rows`.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn latest_runs(store: &Store, ids: &[BatchExportId]) -> Result<Vec<Vec<Run>>> {
-    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let found = store.db.run(RUNS, bind! { exports: ids }).await?.rows::<FoundRuns>(0)?;
-    found
-        .into_iter()
-        .map(|found| found.runs.into_iter().map(Run::try_from).collect::<Result<Vec<_>>>())
-        .collect()
+pub async fn latest_runs(store: &Store, rows: &[ExportRow]) -> Result<Vec<Vec<Run>>> {
+    let ids = rows.iter().flat_map(|row| row.latest.iter().map(|run| vec![row.id.0, run.0]));
+    let ids: Vec<Vec<Uuid>> = ids.collect();
+    let mut found = match ids.is_empty() {
+        true => Vec::new(),
+        false => store.db.run(RUNS, bind! { runs: ids }).await?.rows::<FoundRun>(0)?,
+    }
+    .into_iter();
+    let of = |row: &ExportRow| {
+        let runs = found.by_ref().take(row.latest.len()).filter_map(|found| found.run);
+        runs.map(Run::try_from).collect()
+    };
+    rows.iter().map(of).collect()
 }
 
 // It writes the organization's record for the reason given at
@@ -346,16 +361,17 @@ pub enum Changed {
     TooManyBackfills,
 }
 
-// A second run after a lost answer finds its own time. The newest runs are not
+// A second run after a lost answer finds its own revision. The newest runs are not
 // part of the row: they stay. Writing the project's record makes two backfills of
-// one project collide, so that neither overlooks the other.
+// one project collide, so that neither overlooks the other; writing the export's
+// makes a backfill collide with its deletion, so that none is left behind.
 const UPDATE: Statement = Statement::write(
     "exports update",
     concat!(
         "BEGIN;
-         LET $present = (SELECT VALUE updated_at
+         LET $present = (SELECT VALUE revision
                          FROM ONLY type::record('batch_export', $export.uuid));
-         IF $present = NONE OR ($present != $before AND $present != $export.updated_at) {
+         IF $present = NONE OR ($present != $before AND $present != $export.revision) {
              THROW 'stale'
          };
          UPDATE type::record('batch_export', $export.uuid) SET
@@ -364,9 +380,11 @@ const UPDATE: Statement = Statement::write(
              paused = $export.paused, last_paused_at = $export.last_paused_at,
              start_at = $export.start_at, end_at = $export.end_at,
              query = $export.query, schema = $export.schema,
-             updated_at = $export.updated_at
+             updated_at = $export.updated_at, revision = $export.revision
              RETURN NONE;
          IF $backfill != NONE {
+             UPDATE type::record('batch_export', $export.uuid)
+                 SET backfills = (backfills ?? 0) + 1 RETURN NONE;
              UPDATE type::record('project', $export.project)
                  SET backfills = (backfills ?? 0) + 1 RETURN NONE;
              LET $active = (SELECT VALUE record::id(id)[1] FROM
@@ -411,22 +429,22 @@ impl From<&BackfillRow> for StoredBackfill {
     }
 }
 
-/// Stores a change of an export that was read at `before` (its time of change
-/// then), and perhaps a backfill, of which `most` may go on at a time.
+/// Stores a change of an export whose revision was `before` when it was read, and
+/// perhaps a backfill, of which `most` may go on at a time.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn update(
     store: &Store,
     row: &ExportRow,
-    before: Timestamp,
+    before: Uuid,
     backfill: Option<&BackfillRow>,
     most: usize,
     activities: &[Entry],
 ) -> Result<Changed> {
     let vars = bind! {
         export: Stored::from(row),
-        before: before.micros(),
+        before: before,
         backfill: backfill.map(StoredBackfill::from),
         most: i64::try_from(most).unwrap_or(i64::MAX),
         activities: activity::stored(activities)?,

@@ -119,6 +119,7 @@ async fn dump(store: &Store) -> String {
 /// `membership:[$organization]..=[$organization, ..]`.
 fn ranges() -> Vec<&'static str> {
     let sources = [
+        include_str!("exports.rs"),
         include_str!("instance.rs"),
         include_str!("invites.rs"),
         include_str!("keys.rs"),
@@ -148,6 +149,10 @@ async fn lists_read_key_ranges_and_nothing_else() {
     seen.sort_unstable();
     seen.dedup();
     let expected = [
+        "active_backfill:[$export.project]..=[$export.project, ..]",
+        "batch_export_backfill:[$batch_export]..=[$batch_export, ..]",
+        "batch_export_backfill:[$export]..=[$export, ..]",
+        "batch_export_run:[$batch_export]..=[$batch_export, ..]",
         "invite_email:[$organization]..=[$organization, ..]",
         "mail:[0]..=[$now, ..]",
         "mail_undelivered:[0]..=[$before, ..]",
@@ -168,7 +173,7 @@ async fn lists_read_key_ranges_and_nothing_else() {
         let text: &'static str = format!("EXPLAIN SELECT VALUE id FROM {range};").leak();
         let vars = bind::bind! {
             organization: Uuid::nil(), user: Uuid::nil(), project: 1_i64, now: 1_i64,
-            before: 1_i64,
+            before: 1_i64, batch_export: Uuid::nil(), export: Uuid::nil(),
         };
         let statement = crate::db::Statement::read("explain", text);
         let plan: String = store.db.run(statement, vars).await.unwrap().row(0).unwrap().unwrap();

@@ -102,7 +102,7 @@ fn query(listing: &Listing<EventFilters>) -> Result<EventQuery, FieldError> {
         after: time(text("after"), "after")?,
         before,
         // Says nothing without the time that it refines.
-        before_uuid: uuid(text("before_uuid").filter(|_| before.is_some()), "before_uuid")?,
+        before_uuid: uuid(text("before_uuid"), "before_uuid")?.filter(|_| before.is_some()),
         event: text("event").map(str::to_owned),
         distinct_id: text("distinct_id").map(str::to_owned),
         uuid: uuid(text("uuid"), "uuid")?,

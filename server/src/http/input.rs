@@ -12,9 +12,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use weir_model::{Patch, Timestamp};
 use weir_model::errors::FieldError;
 use weir_model::validate;
+use weir_model::{Patch, Timestamp};
 
 use crate::http::error::ApiError;
 
@@ -179,9 +179,11 @@ impl Fields {
     /// # Errors
     /// The fault, at `name`.
     pub fn secret(&self, name: &str, max: usize) -> Result<String, FieldError> {
-        self.note(name, true, || {
-            json!({"type": "string", "format": "password", "minLength": 1, "maxLength": max})
-        });
+        self.note(
+            name,
+            true,
+            || json!({"type": "string", "format": "password", "minLength": 1, "maxLength": max}),
+        );
         let read = self.present(name, |value| {
             let text = to_text(name, value)?;
             // For what it may not be: too long, or nothing.
@@ -452,9 +454,8 @@ pub fn read_items<T: Input>(items: &[Value]) -> Result<Vec<T>, FieldError> {
 }
 
 fn parse_json(body: &[u8]) -> Result<Value, ApiError> {
-    let fault = |text: &dyn std::fmt::Display| {
-        ApiError::Malformed(format!("JSON parse error - {text}"))
-    };
+    let fault =
+        |text: &dyn std::fmt::Display| ApiError::Malformed(format!("JSON parse error - {text}"));
     if is_too_deep(body) {
         return Err(fault(&format_args!("more than {DEPTH} nested objects and lists")));
     }
@@ -693,7 +694,8 @@ mod tests {
     fn secrets_keep_their_blanks() {
         let fields = fields(&json!({"a": " x y ", "b": "", "c": null, "d": "xxxxxxx"}));
         assert_eq!(fields.secret("a", 6), Ok(" x y ".to_owned()));
-        for (name, expected) in [("b", "blank"), ("c", "null"), ("d", "max_length"), ("e", "required")]
+        for (name, expected) in
+            [("b", "blank"), ("c", "null"), ("d", "max_length"), ("e", "required")]
         {
             assert_eq!(code(fields.secret(name, 6)).1, expected, "{name}");
         }

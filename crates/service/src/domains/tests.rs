@@ -285,7 +285,7 @@ async fn a_password_is_refused_where_a_provider_is_enforced() {
     let again = services.identity.sign_in_again(&org.ctx, PASSWORD, &peer).await.unwrap_err();
     assert_eq!(code(&again), "sso_enforced");
     // A domain below it, or beside it, is another.
-    for email in ["ada@tea.mail.example", "ada@mail.example.org", "mail.example"] {
+    for email in ["ada@tea.mail.example", "ada@mail.example.org", "mail.example", "ada@", "@"] {
         assert_eq!(code(&sign_in(email, "wrong").await.unwrap_err()), "invalid_credentials");
     }
     // Keys are not touched.
@@ -345,6 +345,7 @@ async fn the_operator_releases_claims() {
     verified(&services, &org, &records, "acme.example").await;
     let release = async |name, too| services.domains.release(name, too).await.unwrap();
     assert_eq!(release("nobody.example", true).await, Released::Unclaimed);
+    assert_eq!(release("", true).await, Released::Unclaimed);
     assert_eq!(release("stale.example", false).await, Released::Yes);
     assert_eq!(release("acme.example", false).await, Released::Verified);
     assert_eq!(release("acme.example", true).await, Released::Yes);

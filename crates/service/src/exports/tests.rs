@@ -120,9 +120,12 @@ async fn texts_of_other_keys_are_found_and_replaced() {
     .await
     .unwrap();
     assert_eq!(all.len(), 3);
-    for (row, export) in all.iter().zip(&made) {
-        assert_eq!((&row.record, row.organization), (&export.id.to_string(), org.organization));
-    }
+    let mut found: Vec<&str> = all.iter().map(|row| row.record.as_str()).collect();
+    found.sort_unstable();
+    let mut expected: Vec<String> = made.iter().map(|export| export.id.to_string()).collect();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+    assert!(all.iter().all(|row| row.organization == org.organization));
     let replaced = all.into_iter().map(|row| (row, format!("w1.{}.x", next.id()))).collect();
     weir_store::sealing::replace(store, SealedField::BatchExportSecrets, replaced).await.unwrap();
     let after = stored(&services, &org, &made[2]).await;

@@ -67,7 +67,9 @@ impl Identity {
     /// The domain of an address, if its rules act: exactly this one, not one above.
     async fn acting_domain(&self, email_key: &str) -> Result<Option<DomainRow>> {
         let Some((_, domain)) = email_key.rsplit_once('@') else { return Ok(None) };
-        Ok(rows::by_name(&self.core.store, domain).await?.filter(acts))
+        // What is no domain's name has no rules.
+        let Ok(domain) = weir_model::domains::name(domain) else { return Ok(None) };
+        Ok(rows::by_name(&self.core.store, &domain).await?.filter(acts))
     }
 }
 

@@ -123,7 +123,9 @@ async fn a_canary_is_found_in_no_answer_no_file_and_no_log() {
     hide(&owner.post(&path, &wrong).await);
     hide(&owner.get(&path).await);
     hide(&owner.get(&path.replace("batch_exports", "activity_log")).await);
-    stop(serving).await;
+    // Killed, so that what was written stands in the files uncompressed.
+    serving.signal(Signal::KILL);
+    assert_eq!(serving.ended().await, None);
 
     let key = std::fs::read_to_string(folder.join("data.key")).unwrap();
     let log = std::fs::read_to_string(folder.join("weir.log")).unwrap();

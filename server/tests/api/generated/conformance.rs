@@ -73,16 +73,16 @@ fn judge(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     if !kinds.iter().any(|kind| is(kind, value)) {
         return Err(format!("{at}: {value} is not {kinds:?}"));
     }
-    if let Some(choices) = schema["enum"].as_array() {
-        if !choices.contains(value) {
-            return Err(format!("{at}: {value} is not among {choices:?}"));
-        }
+    if let Some(choices) = schema["enum"].as_array()
+        && !choices.contains(value)
+    {
+        return Err(format!("{at}: {value} is not among {choices:?}"));
     }
     match value {
         Value::String(text) => judge_text(schema, text, at),
         Value::Array(items) => {
-            let items = items.iter().enumerate();
-            items.map(|(n, item)| judge(&schema["items"], item, &format!("{at}[{n}]"))).collect()
+            let mut items = items.iter().enumerate();
+            items.try_for_each(|(n, item)| judge(&schema["items"], item, &format!("{at}[{n}]")))
         }
         Value::Object(fields) => {
             let Some(properties) = schema["properties"].as_object() else { return Ok(()) };
