@@ -59,7 +59,9 @@ impl From<&Rule> for StoredRule {
 }
 
 // Counting before the try is made (and giving it back after a success) is what
-// stops many tries at once: each sees the counts of the others.
+// stops many tries at once: each sees the counts of the others. A try that is
+// free holds nobody up: else one that began a moment earlier and is counted
+// after it would be told to wait.
 const COUNT: Statement = Statement::write(
     "throttle count",
     "BEGIN;
@@ -76,11 +78,11 @@ const COUNT: Statement = Statement::write(
      IF $until <= $now {
          FOR $state IN $states {
              LET $last = array::len($state.rule.waits) - 1;
-             LET $index = math::min([$state.count, $last]);
+             LET $wait = $state.rule.waits[math::min([$state.count, $last])];
              UPSERT type::record('throttle', [$state.rule.kind, $state.rule.key]) SET
                  count = $state.count + 1,
                  last_at = $now,
-                 until = $now + $state.rule.waits[$index]
+                 until = IF $wait > 0 { $now + $wait } ELSE { 0 }
              RETURN NONE;
          };
      };

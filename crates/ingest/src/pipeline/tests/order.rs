@@ -21,7 +21,7 @@ fn in_any_order(story: &[AcceptedEvent], ends: impl AsyncFn(&Store, ProjectId)) 
         (place, store, ingest)
     });
     let next = Cell::new(1);
-    let config = ProptestConfig { cases: 16, failure_persistence: None, ..Default::default() };
+    let config = ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() };
     let order = Just((0..story.len()).collect::<Vec<_>>()).prop_shuffle();
     proptest!(config, |(order in order, at_once in any::<bool>())| {
         let project = ProjectId(next.replace(next.get() + 1));
