@@ -19,27 +19,49 @@ export const person = {
 };
 
 interface Worker {
-  /** Not set up yet, unless the spec's first test does it. */
-  server: Server;
+  house: House;
 }
 
 interface Each {
+  /** Not set up yet, unless the spec's first test does it. */
+  server: Server;
   /** Whether the browser runs scripts. */
   scripts: boolean;
   quietConsole: void;
 }
 
+/** The server of the file whose tests run: files know nothing of each other. */
+class House {
+  private file = "";
+  private server?: Server;
+
+  async serverFor(file: string): Promise<Server> {
+    if (!this.server || this.file !== file) {
+      await this.close();
+      this.server = await startServer();
+      this.file = file;
+    }
+    return this.server;
+  }
+
+  async close(): Promise<void> {
+    await this.server?.stop();
+    this.server = undefined;
+  }
+}
+
 // Tests of a file build on each other, so each file says
-// `test.describe.configure({ mode: "serial" })`: they share a worker.
+// `test.describe.configure({ mode: "serial" })`: they share a worker, and a server.
 export const test = base.extend<Each, Worker>({
-  server: [
+  house: [
     async ({}, use) => {
-      const server = await startServer();
-      await use(server);
-      await server.stop();
+      const house = new House();
+      await use(house);
+      await house.close();
     },
     { scope: "worker" },
   ],
+  server: async ({ house }, use, { file }) => use(await house.serverFor(file)),
   scripts: async ({ javaScriptEnabled }, use) => use(javaScriptEnabled !== false),
   baseURL: async ({ server }, use) => use(server.url),
   // Nothing may be written to the console, apart from the browser's own note
