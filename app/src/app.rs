@@ -17,6 +17,9 @@ pub(crate) fn App() -> impl IntoView {
             <Routes fallback=|| view! { <pages::not_found::NotFound /> }>
                 <Route path=path!("/setup") view=pages::setup::Setup />
                 <Route path=path!("/signup/:id") view=pages::signup::SignUpPage />
+                <Route path=path!("/verify_email/:id") view=pages::confirm::ConfirmAddressPage />
+                <Route path=path!("/reset") view=pages::reset::ForgotPassword />
+                <Route path=path!("/reset/:id") view=pages::reset::NewPassword />
                 <Route path=path!("/login") view=pages::login::Login />
                 <Route path=path!("/login/again") view=pages::login_again::LoginAgain />
                 <Route path=path!("/") view=pages::home::Home />

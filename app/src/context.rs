@@ -10,6 +10,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::ResponseOptions;
 use server_fn::redirect::REDIRECT_HEADER;
+use weir_service::error::NOT_CONFIRMED;
 use weir_service::identity::{NewSession, Peer};
 use weir_service::{Ctx, Error, OrgCtx, ProjectCtx, Services};
 
@@ -237,6 +238,9 @@ pub(crate) fn ui_error(error: Error) -> UiError {
     let request_id = context().map(|(_, visit)| visit.request_id).unwrap_or_default();
     let (status, shown) = match error {
         Error::Invalid(fault) => (StatusCode::BAD_REQUEST, UiError::Field(fault)),
+        Error::NotConfirmed { .. } => {
+            (StatusCode::BAD_REQUEST, UiError::form("not_verified", NOT_CONFIRMED))
+        }
         Error::Conflict { code, detail } => (StatusCode::CONFLICT, UiError::form(code, &detail)),
         Error::TooMany { code, detail } => {
             (StatusCode::TOO_MANY_REQUESTS, UiError::form(code, &detail))

@@ -28,6 +28,7 @@ GIVEN = {
     "personal_api_keys": "they are made in the web app",
     "persons": "they come from events",
     "signup": "needs no key",
+    "reset": "needs no key",
 }
 # Operations that an object may lack.
 MAY_LACK = {
@@ -47,6 +48,10 @@ def main():
             "project_id": weir.instance["project_id"],
             "user_id": spare.uuid,
         }
+        # What a transformation is made from.
+        create = document.at("/api/organizations/{organization_id}/pipeline_destinations/", "post")
+        _, plugin, _ = client.call(create, ids, example(create))
+        ids["plugin_id"] = plugin.id
         failed = passed = 0
         for base in collections(document):
             try:
@@ -132,7 +137,10 @@ class Round:
 
     def run(self):
         create = self.operation(self.base, "post")
-        made = self.good(create, 201, example(create))
+        body = example(create)
+        if "plugin" in body:
+            body = body | {"plugin": self.ids["plugin_id"]}
+        made = self.good(create, 201, body)
         self.ids[self.name] = made.id
         read = self.operation(self.path, "get")
         if read:

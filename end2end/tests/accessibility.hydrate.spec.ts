@@ -1,28 +1,8 @@
 // Every page, in both themes, wide and narrow: no violation, no sideways scroll.
 
-import AxeBuilder from "@axe-core/playwright";
-import { type Page } from "@playwright/test";
-import { alive, enter, expect, projectKey, send, test } from "./helpers";
+import { alive, checkPage as check, enter, expect, projectKey, send, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
-
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
-
-async function check(page: Page, what: string): Promise<void> {
-  for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 360], ["dark", 360]] as const) {
-    await page.setViewportSize({ width, height: 900 });
-    await page.emulateMedia({ colorScheme: theme });
-    const axe = new AxeBuilder({ page });
-    // A theme changes colours and nothing else.
-    const { violations } = await (theme === "light" ? axe.withTags(TAGS) : axe.withRules("color-contrast")).analyze();
-    const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
-    expect(found, `${what}, ${theme}, ${width} px`).toEqual([]);
-  }
-  await page.setViewportSize({ width: 320, height: 800 });
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  expect(overflow, `${what} does not scroll sideways at 320 px`).toBeLessThanOrEqual(0);
-  await page.setViewportSize({ width: 1280, height: 900 });
-}
 
 test("before the sign-in", async ({ page, server }) => {
   test.setTimeout(90_000);
@@ -49,7 +29,7 @@ test("pages without data", async ({ page, server }) => {
   }
 });
 
-test("pages with data", async ({ page, server }) => {
+test("keys, rows and reasons", async ({ page, server }) => {
   test.setTimeout(240_000);
   await enter(page, server, true);
   const key = await projectKey(page);
@@ -79,7 +59,11 @@ test("pages with data", async ({ page, server }) => {
   await alive(page, true);
   await page.getByText("Latest sample").first().click();
   await check(page, "health with a sample");
+});
 
+test("pages with data", async ({ page, server }) => {
+  test.setTimeout(240_000);
+  await enter(page, server, true);
   await page.goto("/organizations");
   const organization = await page.getByRole("main").getByRole("link").nth(1).getAttribute("href");
   for (const path of [

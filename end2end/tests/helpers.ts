@@ -2,6 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import AxeBuilder from "@axe-core/playwright";
 import { test as base, expect, type Page } from "@playwright/test";
 import { type Server, startServer } from "../server";
 
@@ -107,6 +108,13 @@ export async function signIn(page: Page, scripts: boolean): Promise<void> {
   await page.waitForURL("**/projects/*/start");
 }
 
+export async function signOut(page: Page, scripts: boolean): Promise<void> {
+  await page.goto("/account");
+  await alive(page, scripts);
+  await page.getByRole("main").getByRole("button", { name: "Sign out" }).click();
+  await page.waitForURL("**/login");
+}
+
 /** Sets the instance up at the first call, signs in at later ones. */
 export async function enter(page: Page, server: Server, scripts: boolean): Promise<void> {
   if ((await page.request.get(server.setupLink)).ok()) await setUp(page, server, scripts);
@@ -116,6 +124,28 @@ export async function enter(page: Page, server: Server, scripts: boolean): Promi
 export async function projectKey(page: Page): Promise<string> {
   const text = await page.locator("code", { hasText: /^phc_/ }).first().textContent();
   return text ?? "";
+}
+
+/** A new key that may do everything. */
+export async function newKey(page: Page, scripts: boolean, label: string): Promise<string> {
+  await page.goto("/account/keys/new");
+  await alive(page, scripts);
+  await page.getByLabel("Label").fill(label);
+  await page.locator("input[value=all]").check();
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.waitForURL("**/account/keys/reveal");
+  return (await page.locator(".reveal-value code").textContent()) ?? "";
+}
+
+/** Calls the management API with a key. */
+export async function call(server: Server, key: string, method: string, path: string, body?: object): Promise<any> {
+  const answer = await fetch(`${server.url}${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    body: body && JSON.stringify(body),
+  });
+  expect(answer.ok, `${method} ${path}: ${answer.status}`).toBe(true);
+  return answer.status === 204 ? undefined : answer.json();
 }
 
 export function post(server: Server, key: string, event: object): Promise<Response> {
@@ -153,4 +183,23 @@ export async function look(page: Page, scripts: boolean): Promise<void> {
 export async function save(page: Page, button: string): Promise<void> {
   await page.getByRole("button", { name: button }).click();
   await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+}
+
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+
+/** A page in both themes, wide and narrow: no violation, no sideways scroll. */
+export async function checkPage(page: Page, what: string): Promise<void> {
+  for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 360], ["dark", 360]] as const) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme: theme });
+    const axe = new AxeBuilder({ page });
+    // A theme changes colours and nothing else.
+    const { violations } = await (theme === "light" ? axe.withTags(TAGS) : axe.withRules("color-contrast")).analyze();
+    const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+    expect(found, `${what}, ${theme}, ${width} px`).toEqual([]);
+  }
+  await page.setViewportSize({ width: 320, height: 800 });
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  expect(overflow, `${what} does not scroll sideways at 320 px`).toBeLessThanOrEqual(0);
+  await page.setViewportSize({ width: 1280, height: 900 });
 }

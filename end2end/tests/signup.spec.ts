@@ -1,7 +1,6 @@
 // Taking up an invite: with a new account, with one that is there, and not at all.
 
-import { type Page } from "@playwright/test";
-import { alive, enter, expect, type Server, signIn, test } from "./helpers";
+import { alive, call, enter, expect, newKey, type Server, signIn, signOut, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -9,39 +8,15 @@ const invited = { name: "Grace", email: "grace@weir.example", password: "nine sl
 
 let key = "";
 
-/** Calls the management API with the owner's key. */
-async function call(server: Server, method: string, path: string, body?: object): Promise<any> {
-  const answer = await fetch(`${server.url}${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
-    body: body && JSON.stringify(body),
-  });
-  expect(answer.ok, `${method} ${path}: ${answer.status}`).toBe(true);
-  return answer.status === 204 ? undefined : answer.json();
-}
-
 const invite = (server: Server, organization: string, email: string) =>
-  call(server, "POST", `/api/organizations/${organization}/invites/`, { target_email: email, first_name: invited.name });
-
-async function signOut(page: Page, scripts: boolean): Promise<void> {
-  await page.goto("/account");
-  await alive(page, scripts);
-  await page.getByRole("main").getByRole("button", { name: "Sign out" }).click();
-  await page.waitForURL("**/login");
-}
+  call(server, key, "POST", `/api/organizations/${organization}/invites/`, { target_email: email, first_name: invited.name });
 
 test("a new person signs up", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
-  await page.goto("/account/keys/new");
-  await alive(page, scripts);
-  await page.getByLabel("Label").fill("Invites");
-  await page.locator("input[value=all]").check();
-  await page.getByRole("button", { name: "Create key" }).click();
-  await page.waitForURL("**/account/keys/reveal");
-  key = (await page.locator(".reveal-value code").textContent()) ?? "";
+  key = await newKey(page, scripts, "Invites");
   // Other tests on the same server may have given either another name.
-  const home = await call(server, "GET", "/api/organizations/@current/");
-  const inviter = await call(server, "GET", "/api/users/@me/");
+  const home = await call(server, key, "GET", "/api/organizations/@current/");
+  const inviter = await call(server, key, "GET", "/api/users/@me/");
   const made = await invite(server, home.id, invited.email);
   await signOut(page, scripts);
 
@@ -63,7 +38,7 @@ test("a new person signs up", async ({ page, server, scripts }) => {
 });
 
 test("who has an account signs in and joins", async ({ page, server, scripts }) => {
-  const home = await call(server, "POST", "/api/organizations/", { name: "Second home" });
+  const home = await call(server, key, "POST", "/api/organizations/", { name: "Second home" });
   const made = await invite(server, home.id, invited.email);
   await page.goto(`/signup/${made.id}`);
   await alive(page, scripts);

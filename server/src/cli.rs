@@ -13,6 +13,7 @@ use crate::domains::{self, DomainCommand, DomainError};
 use crate::log_tools::{self, LogCommand, LogToolError};
 use crate::logs::{self, BadFilter};
 use crate::master_key::{self, RotateError};
+use crate::organizations::{self, OrganizationCommand, OrganizationError};
 use crate::serve::{self, ServeError};
 use crate::setup::{self, SetupError, Summary};
 
@@ -42,6 +43,9 @@ enum Command {
     /// Administer the domains of organizations, while no server runs
     #[command(subcommand)]
     Domain(DomainCommand),
+    /// Administer organizations, while no server runs
+    #[command(subcommand)]
+    Organization(OrganizationCommand),
     /// Look into the ingest log, or apply it once more
     #[command(subcommand)]
     Log(LogCommand),
@@ -104,6 +108,9 @@ pub enum CommandError {
     /// A command on domains failed.
     #[error(transparent)]
     Domain(#[from] DomainError),
+    /// A command on organizations failed.
+    #[error(transparent)]
+    Organization(#[from] OrganizationError),
     /// A command on the ingest log failed.
     #[error(transparent)]
     LogTools(#[from] LogToolError),
@@ -129,6 +136,7 @@ impl Cli {
                 weir_import::run(&arguments, Clock::default().now()).await?;
             }
             Command::Domain(command) => print(&domains::run(&config, command).await?)?,
+            Command::Organization(command) => print(&organizations::run(&config, command).await?)?,
             Command::Log(command) => log_tools::run(&config, command).await?,
             Command::RotateKey(arguments) => {
                 print(&master_key::rotate(&config, arguments.new_key_file).await?)?;

@@ -23,6 +23,7 @@ pub mod mail;
 pub mod master_key;
 pub mod metrics;
 pub mod openapi;
+pub mod organizations;
 pub mod probes;
 pub mod router;
 pub mod serve;

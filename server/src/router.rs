@@ -16,27 +16,29 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::handler::Handler;
-use axum::middleware::{Next, from_fn, from_fn_with_state, map_response};
+use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, header};
+use http::{HeaderValue, Method, header};
 use weir_model::scopes::Scope;
 
 use crate::api::{
-    activity, definitions, domains, events, exports, groups, invites, members, organizations,
-    personal_api_keys, persons, projects, schema, sessions, signup, users, warnings,
+    accounts, activity, definitions, domains, events, exports, groups, invites, members,
+    organizations, personal_api_keys, persons, plugin_configs, plugins, projects, schema, sessions,
+    signup, users, warnings,
 };
 use crate::app::App;
 use crate::front::RoutePattern;
-use crate::http::credential;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{self, Authorized, Within};
 use crate::http::guards::{
     ActivityLogRead, AnyKey, EventDefinitionsRead, EventsRead, ExportsRead, ExportsWrite,
     GroupsRead, Guard, MembersRead, MembersWrite, OrganizationRead, OrganizationWrite, PersonsRead,
-    ProjectRead, ProjectWrite, PropertyDefinitionsRead, UserRead, UserWrite,
+    PluginsRead, PluginsWrite, ProjectRead, ProjectWrite, PropertyDefinitionsRead, UserRead,
+    UserWrite,
 };
+use crate::http::{accept, credential};
 use crate::openapi::operation::{Description, Operation};
 
 macro_rules! routes {
@@ -104,6 +106,48 @@ pub fn routes() -> Vec<Route> {
         POST   "/api/projects/{project_id}/batch_exports/{export_id}/pause/" ExportsWrite exports::pause_project_batch_export;
         POST   "/api/projects/{project_id}/batch_exports/{export_id}/unpause/" ExportsWrite exports::unpause_project_batch_export;
 
+        GET    "/api/organizations/{organization_id}/pipeline_destinations/" PluginsRead plugins::destinations::list_pipeline_destinations;
+        POST   "/api/organizations/{organization_id}/pipeline_destinations/" PluginsWrite plugins::destinations::create_pipeline_destination;
+        GET    "/api/organizations/{organization_id}/pipeline_destinations/{plugin_id}/" PluginsRead plugins::destinations::get_pipeline_destination;
+        PATCH  "/api/organizations/{organization_id}/pipeline_destinations/{plugin_id}/" PluginsWrite plugins::destinations::update_pipeline_destination;
+        DELETE "/api/organizations/{organization_id}/pipeline_destinations/{plugin_id}/" PluginsWrite plugins::destinations::delete_pipeline_destination;
+        GET    "/api/organizations/{organization_id}/pipeline_destinations/{plugin_id}/check_for_updates/" PluginsRead plugins::destinations::check_pipeline_destination_for_updates;
+        GET    "/api/organizations/{organization_id}/pipeline_destinations/{plugin_id}/source/" PluginsRead plugins::destinations::get_pipeline_destination_source;
+        PATCH  "/api/organizations/{organization_id}/pipeline_destinations/{plugin_id}/update_source/" PluginsWrite plugins::destinations::update_pipeline_destination_source;
+        POST   "/api/organizations/{organization_id}/pipeline_destinations/{plugin_id}/upgrade/" PluginsWrite plugins::destinations::upgrade_pipeline_destination;
+        GET    "/api/organizations/{organization_id}/pipeline_destinations/activity/" PluginsRead plugins::destinations::list_pipeline_destination_activity;
+        GET    "/api/organizations/{organization_id}/pipeline_destinations/exports_unsubscribe_configs/" PluginsRead plugins::destinations::list_pipeline_destination_export_configs;
+        GET    "/api/organizations/{organization_id}/pipeline_destinations/repository/" PluginsRead plugins::destinations::list_pipeline_destination_repository;
+        GET    "/api/organizations/{organization_id}/pipeline_destinations/unused/" PluginsRead plugins::destinations::list_unused_pipeline_destinations;
+
+        GET    "/api/organizations/{organization_id}/pipeline_frontend_apps/" PluginsRead plugins::frontend_apps::list_pipeline_frontend_apps;
+        POST   "/api/organizations/{organization_id}/pipeline_frontend_apps/" PluginsWrite plugins::frontend_apps::create_pipeline_frontend_app;
+        GET    "/api/organizations/{organization_id}/pipeline_frontend_apps/{plugin_id}/" PluginsRead plugins::frontend_apps::get_pipeline_frontend_app;
+        PATCH  "/api/organizations/{organization_id}/pipeline_frontend_apps/{plugin_id}/" PluginsWrite plugins::frontend_apps::update_pipeline_frontend_app;
+        DELETE "/api/organizations/{organization_id}/pipeline_frontend_apps/{plugin_id}/" PluginsWrite plugins::frontend_apps::delete_pipeline_frontend_app;
+        GET    "/api/organizations/{organization_id}/pipeline_frontend_apps/{plugin_id}/check_for_updates/" PluginsRead plugins::frontend_apps::check_pipeline_frontend_app_for_updates;
+        GET    "/api/organizations/{organization_id}/pipeline_frontend_apps/{plugin_id}/source/" PluginsRead plugins::frontend_apps::get_pipeline_frontend_app_source;
+        PATCH  "/api/organizations/{organization_id}/pipeline_frontend_apps/{plugin_id}/update_source/" PluginsWrite plugins::frontend_apps::update_pipeline_frontend_app_source;
+        POST   "/api/organizations/{organization_id}/pipeline_frontend_apps/{plugin_id}/upgrade/" PluginsWrite plugins::frontend_apps::upgrade_pipeline_frontend_app;
+        GET    "/api/organizations/{organization_id}/pipeline_frontend_apps/activity/" PluginsRead plugins::frontend_apps::list_pipeline_frontend_app_activity;
+        GET    "/api/organizations/{organization_id}/pipeline_frontend_apps/exports_unsubscribe_configs/" PluginsRead plugins::frontend_apps::list_pipeline_frontend_app_export_configs;
+        GET    "/api/organizations/{organization_id}/pipeline_frontend_apps/repository/" PluginsRead plugins::frontend_apps::list_pipeline_frontend_app_repository;
+        GET    "/api/organizations/{organization_id}/pipeline_frontend_apps/unused/" PluginsRead plugins::frontend_apps::list_unused_pipeline_frontend_apps;
+
+        GET    "/api/organizations/{organization_id}/pipeline_import_apps/" PluginsRead plugins::import_apps::list_pipeline_import_apps;
+        POST   "/api/organizations/{organization_id}/pipeline_import_apps/" PluginsWrite plugins::import_apps::create_pipeline_import_app;
+        GET    "/api/organizations/{organization_id}/pipeline_import_apps/{plugin_id}/" PluginsRead plugins::import_apps::get_pipeline_import_app;
+        PATCH  "/api/organizations/{organization_id}/pipeline_import_apps/{plugin_id}/" PluginsWrite plugins::import_apps::update_pipeline_import_app;
+        DELETE "/api/organizations/{organization_id}/pipeline_import_apps/{plugin_id}/" PluginsWrite plugins::import_apps::delete_pipeline_import_app;
+        GET    "/api/organizations/{organization_id}/pipeline_import_apps/{plugin_id}/check_for_updates/" PluginsRead plugins::import_apps::check_pipeline_import_app_for_updates;
+        GET    "/api/organizations/{organization_id}/pipeline_import_apps/{plugin_id}/source/" PluginsRead plugins::import_apps::get_pipeline_import_app_source;
+        PATCH  "/api/organizations/{organization_id}/pipeline_import_apps/{plugin_id}/update_source/" PluginsWrite plugins::import_apps::update_pipeline_import_app_source;
+        POST   "/api/organizations/{organization_id}/pipeline_import_apps/{plugin_id}/upgrade/" PluginsWrite plugins::import_apps::upgrade_pipeline_import_app;
+        GET    "/api/organizations/{organization_id}/pipeline_import_apps/activity/" PluginsRead plugins::import_apps::list_pipeline_import_app_activity;
+        GET    "/api/organizations/{organization_id}/pipeline_import_apps/exports_unsubscribe_configs/" PluginsRead plugins::import_apps::list_pipeline_import_app_export_configs;
+        GET    "/api/organizations/{organization_id}/pipeline_import_apps/repository/" PluginsRead plugins::import_apps::list_pipeline_import_app_repository;
+        GET    "/api/organizations/{organization_id}/pipeline_import_apps/unused/" PluginsRead plugins::import_apps::list_unused_pipeline_import_apps;
+
         GET    "/api/organizations/{organization_id}/projects/"              ProjectRead  projects::list_organization_projects;
         POST   "/api/organizations/{organization_id}/projects/"              ProjectWrite projects::create_organization_project;
         GET    "/api/organizations/{organization_id}/projects/{project_id}/" ProjectRead  projects::get_organization_project;
@@ -132,6 +176,16 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/property_definitions/"        PropertyDefinitionsRead definitions::list_property_definitions;
         GET    "/api/projects/{project_id}/ingestion_warnings/"          ProjectRead  warnings::list_ingestion_warnings;
 
+        GET    "/api/projects/{project_id}/pipeline_transformation_configs/" PluginsRead plugin_configs::list_transformation_configs;
+        POST   "/api/projects/{project_id}/pipeline_transformation_configs/" PluginsWrite plugin_configs::create_transformation_config;
+        GET    "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/" PluginsRead plugin_configs::get_transformation_config;
+        PATCH  "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/" PluginsWrite plugin_configs::update_transformation_config;
+        DELETE "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/" PluginsWrite plugin_configs::delete_transformation_config;
+        GET    "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/frontend/" PluginsRead plugin_configs::get_transformation_config_frontend;
+        GET    "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/logs/" PluginsRead plugin_configs::list_transformation_config_logs;
+        POST   "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/job/" PluginsWrite plugin_configs::run_transformation_config_job;
+        PATCH  "/api/projects/{project_id}/pipeline_transformation_configs/rearrange/" PluginsWrite plugin_configs::rearrange_transformation_configs;
+
         GET    "/api/users/{user_id}/"                                   UserRead  users::get_user;
         PATCH  "/api/users/{user_id}/"                                   UserWrite users::update_user;
         DELETE "/api/users/{user_id}/"                                   AnyKey users::delete_user;
@@ -153,6 +207,11 @@ pub fn public_routes() -> Vec<PublicRoute> {
         POST "/api/signup/{invite_id}/" signup::accept_invitation, "the link is the credential; an account comes from it";
         POST "/api/login/"              signup::login, "address and password are the credential";
         POST "/api/login/precheck/"     signup::precheck_login, "asked before signing in; says nothing of accounts";
+        POST "/api/reset/"                            accounts::request_password_reset, "who forgot the password; says nothing of accounts";
+        GET  "/api/reset/{user_id}/"                  accounts::check_password_reset, "the token of the link is the credential";
+        POST "/api/reset/{user_id}/"                  accounts::reset_password, "the token of the link is the credential";
+        POST "/api/users/verify_email/"               accounts::confirm_email, "the token of the link is the credential";
+        POST "/api/users/request_email_verification/" accounts::request_email_confirmation, "who cannot sign in yet; says nothing of accounts";
 
         GET "/api/schema/" schema::get_schema, "describes every instance alike and shows no data";
         GET "/api/docs/"   schema::get_docs,   "the same for people";
@@ -194,6 +253,7 @@ impl<M, S, W: Within> GuardedBy<S, W> for (M, Authorized<S, W>) {}
 impl<M, S, W: Within, A> GuardedBy<S, W> for (M, Authorized<S, W>, A) {}
 impl<M, S, W: Within, A, B> GuardedBy<S, W> for (M, Authorized<S, W>, A, B) {}
 impl<M, S, W: Within, A, B, C> GuardedBy<S, W> for (M, Authorized<S, W>, A, B, C) {}
+impl<M, S, W: Within, A, B, C, D> GuardedBy<S, W> for (M, Authorized<S, W>, A, B, C, D) {}
 
 impl Route {
     fn guarded<S, W, H, T>(
@@ -336,6 +396,8 @@ fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRoute
     let allow = allow(&methods);
     let reading = routes.iter().find(|route| route.method == Method::GET);
     let example = reading.or(routes.first());
+    let media: Arc<[&'static str]> =
+        routes.iter().flat_map(|route| (route.describe)().media).copied().collect();
     let info = Arc::new(PathInfo {
         pattern: path,
         allow,
@@ -356,7 +418,7 @@ fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRoute
         // and what every answer of the path carries.
         .layer(from_fn_with_state(app.clone(), take_share))
         .layer(from_fn_with_state(app.clone(), credential::find))
-        .layer(from_fn(check_accept))
+        .layer(from_fn_with_state(media, check_accept))
         .layer(map_response(move |mut response: Response| {
             let info = Arc::clone(&info);
             async move {
@@ -393,28 +455,18 @@ async fn take_share(State(app): State<App>, request: Request, next: Next) -> Api
     Ok(next.run(request).await)
 }
 
-async fn check_accept(request: Request, next: Next) -> ApiResult<Response> {
-    if accepts_json(request.headers()) {
+/// JSON, or what else the path answers with.
+async fn check_accept(
+    State(also): State<Arc<[&'static str]>>,
+    request: Request,
+    next: Next,
+) -> ApiResult<Response> {
+    let headers = request.headers();
+    if accept::takes_json(headers) || accept::names(headers, &also) {
         Ok(next.run(request).await)
     } else {
         Err(ApiError::NotAcceptable)
     }
-}
-
-fn accepts_json(headers: &HeaderMap) -> bool {
-    let mut lines = headers.get_all(header::ACCEPT).iter().peekable();
-    if lines.peek().is_none() {
-        return true;
-    }
-    lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(',')).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let media = parts.next().unwrap_or_default().to_ascii_lowercase();
-        let refused = parts.any(|part| {
-            let weight = part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));
-            weight.and_then(|weight| weight.parse::<f32>().ok()) == Some(0.0)
-        });
-        matches!(media.as_str(), "*/*" | "application/*" | "application/json") && !refused
-    })
 }
 
 #[cfg(test)]
@@ -422,10 +474,10 @@ mod tests {
 
     use std::collections::BTreeSet;
 
-    use http::{HeaderMap, Method, header};
+    use http::Method;
     use weir_model::scopes::{Scope, ScopeAction};
 
-    use super::{accepts_json, routes};
+    use super::routes;
 
     #[test]
     fn safe_methods_need_read_and_the_others_write() {
@@ -446,22 +498,5 @@ mod tests {
             assert!(route.path.starts_with("/api/") && route.path.ends_with('/'), "{}", route.path);
             assert!(seen.insert((route.path, route.method.to_string())), "{}", route.path);
         }
-    }
-
-    #[test]
-    fn accept_headers() {
-        for (accept, expected) in [
-            ("*/*", true),
-            ("text/html, application/*;q=0.5", true),
-            ("Application/JSON; indent=4", true),
-            ("text/html", false),
-            ("application/json;q=0", false),
-            ("", false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::ACCEPT, accept.parse().unwrap());
-            assert_eq!(accepts_json(&headers), expected, "{accept}");
-        }
-        assert!(accepts_json(&HeaderMap::new()));
     }
 }

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::entrance::{Entrance, InsecureNote};
 use super::in_query;
-use crate::server_fns::identity::{SignIn, open_door};
+use crate::server_fns::identity::{Door, SignIn, open_door};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
@@ -15,10 +15,11 @@ use crate::ui::password::PasswordField;
 #[component]
 pub(crate) fn Login() -> impl IntoView {
     let next = in_query("next");
+    let is_reset = in_query("reset") == "done";
     let content = page("Sign in", async move {
         let door = open_door(next.clone()).await?;
         let content = if door.is_set_up {
-            view! { <LoginForm next=next insecure=door.insecure /> }.into_any()
+            view! { <LoginForm next=next door=door is_reset=is_reset /> }.into_any()
         } else {
             nobody().into_any()
         };
@@ -43,11 +44,16 @@ fn nobody() -> impl IntoView {
 }
 
 #[component]
-fn LoginForm(next: String, insecure: bool) -> impl IntoView {
+fn LoginForm(next: String, door: Door, is_reset: bool) -> impl IntoView {
     let action = ServerAction::<SignIn>::new();
     let sent = sent(action);
     view! {
-        {insecure.then(|| view! { <InsecureNote /> })}
+        {is_reset.then(|| view! {
+            <Alert kind="note">
+                <p>"Your password is changed. Sign in with the new one."</p>
+            </Alert>
+        })}
+        {door.insecure.then(|| view! { <InsecureNote /> })}
         <ActionForm action=action>
             <FormFailure sent=sent />
             <input type="hidden" name="next" value=next />
@@ -57,5 +63,6 @@ fn LoginForm(next: String, insecure: bool) -> impl IntoView {
             <PasswordField sent=sent autocomplete="current-password" />
             <Submit sent=sent label="Sign in" busy="Signing in..." />
         </ActionForm>
+        {door.sends_mail.then(|| view! { <p><a href="/reset">"Forgot your password?"</a></p> })}
     }
 }

@@ -2,6 +2,7 @@
 //! used again are in `ui`.
 
 pub(crate) mod account;
+pub(crate) mod confirm;
 mod entrance;
 pub(crate) mod health;
 pub(crate) mod home;
@@ -16,6 +17,7 @@ pub(crate) mod organization;
 pub(crate) mod organization_new;
 pub(crate) mod organizations;
 pub(crate) mod project_settings;
+pub(crate) mod reset;
 pub(crate) mod setup;
 pub(crate) mod signup;
 pub(crate) mod start;

@@ -1,4 +1,4 @@
-//! Who is signed in, and what the navigation shows.
+//! Who is signed in, what the navigation shows, and changing one's own account.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -102,4 +102,37 @@ pub(crate) async fn choose_theme(theme: String) -> Result<(), UiError> {
     services.users.update_me(&ctx, patch).await.map_err(ui_error)?;
     keep_theme(theme);
     Ok(())
+}
+
+/// The address that somebody signs in with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Address {
+    /// Id of the account.
+    pub(crate) id: String,
+    /// The address.
+    pub(crate) email: String,
+    /// The one that takes its place once it is confirmed.
+    pub(crate) pending: Option<String>,
+    /// Whether a new one is to be confirmed by mail.
+    pub(crate) sends_mail: bool,
+}
+
+/// The address of whoever is signed in.
+#[server(prefix = "/_fn", endpoint = "get_address")]
+pub(crate) async fn get_address() -> Result<Address, UiError> {
+    let (services, ctx) = enter()?;
+    let me = services.users.me(&ctx).await.map_err(ui_error)?;
+    Ok(Address {
+        id: me.uuid.to_string(),
+        email: me.email,
+        pending: me.pending_email,
+        sends_mail: services.identity.sends_mail(),
+    })
+}
+
+/// Changes the address; the present one takes back a change that waits.
+#[server(prefix = "/_fn", endpoint = "change_address")]
+pub(crate) async fn change_address(email: String) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    services.identity.change_address(&ctx, &email).await.map_err(ui_error)
 }

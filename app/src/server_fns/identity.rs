@@ -16,6 +16,8 @@ pub(crate) struct Door {
     pub(crate) is_set_up: bool,
     /// Whether a session cannot work at this address.
     pub(crate) insecure: bool,
+    /// Whether a new password can be had by mail.
+    pub(crate) sends_mail: bool,
 }
 
 /// What the sign-in page needs to know. Whoever is signed in goes on to `next`.
@@ -26,16 +28,23 @@ pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
         go(&next);
     }
     let is_set_up = services.identity.is_set_up().await.map_err(ui_error)?;
-    Ok(Door { is_set_up, insecure: visit.insecure })
+    let sends_mail = services.identity.sends_mail();
+    Ok(Door { is_set_up, insecure: visit.insecure, sends_mail })
 }
 
-/// Signs in and goes on to `next`.
+/// Signs in and goes on to `next`; to the page that says so where the address
+/// must be confirmed first.
 #[server(prefix = "/_fn", endpoint = "sign_in")]
 pub(crate) async fn sign_in(email: String, password: String, next: String) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
     refuse_without_session(&visit)?;
-    let session =
-        services.identity.sign_in(&email, &password, &visit.peer).await.map_err(ui_error)?;
+    let session = match services.identity.sign_in(&email, &password, &visit.peer).await {
+        Err(weir_service::Error::NotConfirmed { user }) => {
+            go(&weir_model::accounts::LinkKind::Confirm.page(user));
+            return Ok(());
+        }
+        other => other.map_err(ui_error)?,
+    };
     keep_session(&session);
     let opened = services.identity.session(&session.token, visit.request_id);
     if let Some(ctx) = opened.await.map_err(ui_error)? {

@@ -14,6 +14,8 @@ pub(crate) mod identity;
 #[cfg(feature = "ssr")]
 pub(crate) mod keys;
 #[cfg(feature = "ssr")]
+pub(crate) mod links;
+#[cfg(feature = "ssr")]
 pub(crate) mod organizations;
 #[cfg(feature = "ssr")]
 pub(crate) mod projects;

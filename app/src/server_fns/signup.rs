@@ -56,7 +56,8 @@ pub(crate) async fn get_invitation(id: String) -> Result<Invitation, UiError> {
     }
 }
 
-/// Makes an account from an invite, and signs in.
+/// Makes an account from an invite, and signs in, or goes on to the page that says
+/// that the address is to be confirmed.
 #[server(prefix = "/_fn", endpoint = "sign_up")]
 pub(crate) async fn sign_up(
     id: String,
@@ -69,9 +70,14 @@ pub(crate) async fn sign_up(
     refuse_without_session(&visit)?;
     let input = || Ok(SignUpInput { first_name, password });
     let made = services.identity.sign_up(&id, input, &visit.peer, &visit.request_id).await;
-    let (_, session) = made.map_err(ui_error)?;
-    keep_session(&session);
-    go("/");
+    let (user, session) = made.map_err(ui_error)?;
+    match session {
+        Some(session) => {
+            keep_session(&session);
+            go("/");
+        }
+        None => go(&weir_model::accounts::LinkKind::Confirm.page(user.uuid)),
+    }
     Ok(())
 }
 

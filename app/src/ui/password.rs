@@ -11,6 +11,9 @@ use super::form::Sent;
 pub(crate) fn PasswordField(
     /// What became of the form.
     sent: Sent,
+    /// Label.
+    #[prop(default = "Password")]
+    label: &'static str,
     /// Hint.
     #[prop(optional)]
     hint: &'static str,
@@ -22,7 +25,7 @@ pub(crate) fn PasswordField(
 ) -> impl IntoView {
     let ties = Ties::new("password", hint, sent);
     view! {
-        <FieldFrame ties=ties.clone() label="Password">
+        <FieldFrame ties=ties.clone() label=label>
             <div class="with-button">
                 <input
                     id="password"

@@ -149,11 +149,20 @@ impl Api {
 /// The text of a request to the management API.
 #[must_use]
 pub fn request(instance: &Instance, method: &str, path: &str, body: &str) -> Vec<u8> {
+    let key = format!("Authorization: Bearer {}\r\n", instance.personal_api_key);
+    with_headers(method, path, &key, body)
+}
+
+/// The text of a request without a key.
+#[must_use]
+pub fn anonymous(method: &str, path: &str, body: &str) -> Vec<u8> {
+    with_headers(method, path, "", body)
+}
+
+fn with_headers(method: &str, path: &str, headers: &str, body: &str) -> Vec<u8> {
     format!(
         "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: weir-bench\r\n\
-         Authorization: Bearer {}\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        instance.personal_api_key,
+         {headers}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )
     .into_bytes()

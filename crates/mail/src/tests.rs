@@ -6,8 +6,8 @@ use std::path::Path;
 
 use rustls::RootCertStore;
 use uuid::Uuid;
-use weir_model::mail::{Mail, News};
-use weir_model::{InviteId, MailId, Timestamp};
+use weir_model::mail::{Mail, News, OneTimeLink};
+use weir_model::{InviteId, MailId, Timestamp, UserId};
 
 use crate::{Courier, Failure, Letter, Site, SmtpUrl, letter};
 
@@ -50,6 +50,31 @@ fn joined() -> Letter {
     letter(&Mail { to: "ada@mail.example".to_owned(), news }, &site())
 }
 
+fn to_account(
+    must_confirm: bool,
+    news: impl FnOnce(UserId, Option<OneTimeLink>) -> News,
+) -> Letter {
+    let user = UserId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0003));
+    let link = OneTimeLink {
+        user,
+        first_name: "Grace".to_owned(),
+        must_confirm,
+        token: "8mSe7ahXnDZiJqLLFAN3O4FE1ejA0xLUjvlZHVZKWdY".to_owned(),
+        expires_at: at().plus_seconds(24 * 60 * 60),
+    };
+    assert!(!format!("{link:?}").contains("8mSe"));
+    letter(&Mail { to: "grace@mail.example".to_owned(), news: news(user, Some(link)) }, &site())
+}
+
+fn confirm(must_confirm: bool) -> Letter {
+    to_account(must_confirm, |user, link| News::ConfirmAddress { user, link })
+}
+
+fn reset() -> Letter {
+    let account = "grace@mail.example".to_owned();
+    to_account(true, |_, link| News::ResetPassword { account, link })
+}
+
 fn headers(letter: &Letter) -> String {
     let id = MailId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002));
     let message = courier().message(id, letter, at()).unwrap();
@@ -78,9 +103,14 @@ fn mails_look_like_their_files() {
             *message = None;
         }
     });
-    for (name, letter) in
-        [("invited", invited(|_| {})), ("invited_short", short), ("joined", joined())]
-    {
+    for (name, letter) in [
+        ("invited", invited(|_| {})),
+        ("invited_short", short),
+        ("joined", joined()),
+        ("confirm", confirm(false)),
+        ("confirm_new", confirm(true)),
+        ("reset", reset()),
+    ] {
         let text = format!("{}\n{}", headers(&letter), letter.plain());
         assert_snapshot(&format!("{name}.txt"), &text);
         assert_snapshot(&format!("{name}.html"), &letter.html());

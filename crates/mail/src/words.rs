@@ -1,7 +1,8 @@
 //! What each kind of mail says.
 
+use weir_model::accounts::LinkKind;
 use weir_model::invites;
-use weir_model::mail::{Mail, News};
+use weir_model::mail::{Mail, News, OneTimeLink};
 
 use crate::letter::{Letter, Part};
 
@@ -36,15 +37,9 @@ pub fn letter(mail: &Mail, site: &Site) -> Letter {
             expires_at,
         } => {
             let (inviter, home) = (one_line(inviter_name), one_line(organization));
-            let first_name = one_line(first_name);
-            let greeting = if first_name.is_empty() {
-                "Hello,".to_owned()
-            } else {
-                format!("Hello {first_name},")
-            };
             let url = format!("{}{}", site.origin, invites::path(*invite));
             let mut parts = vec![
-                Part::Text(greeting),
+                Part::Text(greeting(first_name)),
                 Part::Text(format!(
                     "{inviter} ({inviter_email}) invited you to join {home} on Weir, where its \
                      product events are kept and looked at."
@@ -82,8 +77,80 @@ pub fn letter(mail: &Mail, site: &Site) -> Letter {
             ];
             (format!("{member} joined you on Weir"), None, parts)
         }
+        News::ConfirmAddress { link, .. } => {
+            let must_confirm = link.as_ref().is_some_and(|link| link.must_confirm);
+            let said = Said {
+                what: format!(
+                    "Somebody entered this address for an account on the Weir instance at {}. If \
+                     it was you, confirm that the address is yours.",
+                    site.origin
+                ),
+                caution: must_confirm.then(|| {
+                    format!(
+                        "The account has a password already. If you did not choose it yourself, \
+                         somebody else knows it: do not confirm here, but set a new one by \
+                         \"Forgot your password?\" at {}/login. That confirms the address too.",
+                        site.origin
+                    )
+                }),
+                label: "Confirm address",
+                after: "",
+                remark: "If it was not you, do not open the link: without it the address is not \
+                         confirmed.",
+            };
+            let parts = to_account(link.as_ref(), LinkKind::Confirm, site, said);
+            ("Confirm your address on Weir".to_owned(), None, parts)
+        }
+        News::ResetPassword { link, .. } => {
+            let said = Said {
+                what: format!(
+                    "Somebody asked for a new password for your account on the Weir instance at \
+                     {}. If it was you, set one.",
+                    site.origin
+                ),
+                caution: None,
+                label: "Set a new password",
+                after: " A new password ends every session of the account.",
+                remark: "If it was not you, you can ignore this mail: your password stays as it is.",
+            };
+            let parts = to_account(link.as_ref(), LinkKind::Reset, site, said);
+            ("Set a new password on Weir".to_owned(), None, parts)
+        }
     };
     Letter { to: mail.to.clone(), reply_to, subject, parts }
+}
+
+/// What a mail with a one-time link says around it.
+struct Said {
+    what: String,
+    /// What to know before the link is opened.
+    caution: Option<String>,
+    label: &'static str,
+    after: &'static str,
+    remark: &'static str,
+}
+
+/// The parts of a mail to the owner of an account.
+fn to_account(link: Option<&OneTimeLink>, kind: LinkKind, site: &Site, said: Said) -> Vec<Part> {
+    let name = link.map_or("", |link| link.first_name.as_str());
+    let mut parts = vec![Part::Text(greeting(name)), Part::Text(said.what)];
+    parts.extend(said.caution.map(Part::Text));
+    if let Some(link) = link {
+        let url = format!("{}{}", site.origin, kind.path(link.user, &link.token));
+        parts.push(Part::Link { label: said.label.to_owned(), url });
+        parts.push(Part::Text(format!(
+            "The link works once, until {}.{}",
+            link.expires_at.minute_text(),
+            said.after
+        )));
+    }
+    parts.push(Part::Remark(said.remark.to_owned()));
+    parts
+}
+
+fn greeting(first_name: &str) -> String {
+    let first_name = one_line(first_name);
+    if first_name.is_empty() { "Hello,".to_owned() } else { format!("Hello {first_name},") }
 }
 
 /// A text as one line: what came from people must not begin a new header or

@@ -86,6 +86,26 @@ words! {
         Accepted => "accepted",
         /// Work was started by hand.
         Triggered => "triggered",
+        /// A plugin is new.
+        Installed => "installed",
+        /// A plugin is gone.
+        Uninstalled => "uninstalled",
+        /// It is run from now on.
+        Enabled => "enabled",
+        /// It is not run any more.
+        Disabled => "disabled",
+        /// The values of its settings changed.
+        ConfigUpdated => "config_updated",
+        /// It stands elsewhere among the others.
+        OrderChanged => "order_changed",
+        /// A job of it was started by hand.
+        JobTriggered => "job_triggered",
+        /// A file was attached to it.
+        AttachmentCreated => "attachment_created",
+        /// An attached file was replaced.
+        AttachmentUpdated => "attachment_updated",
+        /// An attached file was removed.
+        AttachmentDeleted => "attachment_deleted",
     }
 }
 

@@ -62,22 +62,44 @@ uuid_ids! {
     BackfillId,
 }
 
-/// A project (the `team` of the wire protocol): a small positive integer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ProjectId(pub i64);
+macro_rules! number_ids {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub i64);
 
-impl fmt::Display for ProjectId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+        impl $name {
+            /// The id in a path, in its one written form only.
+            #[must_use]
+            pub fn in_path(text: &str) -> Option<Self> {
+                let id: Self = text.parse().ok()?;
+                (id.0 > 0 && id.to_string() == text).then_some(id)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = std::num::ParseIntError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse().map(Self)
+            }
+        }
+    )+};
 }
 
-impl FromStr for ProjectId {
-    type Err = std::num::ParseIntError;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse().map(Self)
-    }
+number_ids! {
+    /// A project (the `team` of the wire protocol): a small positive integer.
+    ProjectId,
+    /// A plugin record: a small positive integer.
+    PluginId,
+    /// A transformation config of a project: a small positive integer.
+    PluginConfigId,
 }
 
 /// A personal API key's record id: a random token, not the key itself.

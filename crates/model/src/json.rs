@@ -1,7 +1,35 @@
-//! Writing JSON as text, where values stay as they were sent.
+//! JSON as text: writing it, where values stay as they were sent, and how deep
+//! it may be.
 //!
-//! What belongs here: what every crate that writes such text needs. What does
-//! not: reading (`weir_capture::json` and, without its rules, `weir-import`).
+//! What belongs here: what every crate that has such text needs. What does not:
+//! reading (`weir_capture::json` and, without its rules, `weir-import`).
+
+/// Nested objects and lists of what is sent to the API. Half of what can be read
+/// back: what stands around a value, in the activity log for one, counts too.
+pub const DEPTH: usize = 64;
+
+/// Whether more than [`DEPTH`] objects and lists are nested in a JSON text.
+#[must_use]
+pub fn is_too_deep(text: &[u8]) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > DEPTH {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
 
 /// Appends `text` as a JSON string.
 pub fn push_string(out: &mut String, text: &str) {
@@ -22,6 +50,15 @@ pub fn push_string(out: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn depth_is_limited() {
+        let nested =
+            |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+        assert!(!super::is_too_deep(nested(64).as_bytes()));
+        assert!(super::is_too_deep(nested(65).as_bytes()));
+        assert!(!super::is_too_deep(br#"{"a":"[[[[\"[["}"#));
+    }
+
     #[test]
     fn what_json_cannot_hold_is_escaped() {
         let mut out = "[".to_owned();

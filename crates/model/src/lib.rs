@@ -6,6 +6,7 @@
 //! the browser, so it depends on `serde`, `serde_json`,
 //! `uuid` and `chrono` only.
 
+pub mod accounts;
 pub mod activity;
 pub mod definitions;
 pub mod domains;
@@ -26,6 +27,8 @@ pub mod pagination;
 pub mod panics;
 pub mod patch;
 pub mod persons;
+pub mod plugin_configs;
+pub mod plugins;
 pub mod projects;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -37,7 +40,7 @@ pub mod validate;
 
 pub use ids::{
     BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
-    PersonId, ProjectId, RunId, UserId,
+    PersonId, PluginConfigId, PluginId, ProjectId, RunId, UserId,
 };
 pub use patch::Patch;
 pub use time::Timestamp;

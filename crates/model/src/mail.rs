@@ -4,15 +4,18 @@
 //! What belongs here: the facts of each kind of mail, as they wait in the store.
 //! What does not: texts, forms and delivery (`weir-mail`).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::ids::InviteId;
+use crate::ids::{InviteId, UserId};
 use crate::time::Timestamp;
 
 /// A mail to one person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mail {
-    /// The one address that it goes to.
+    /// The one address that it goes to. Of a mail to the owner of an account the
+    /// account decides, when the mail is sent.
     pub to: String,
     /// What it tells.
     pub news: News,
@@ -48,6 +51,47 @@ pub enum News {
         /// Name of the organization.
         organization: String,
     },
+    /// The owner of an account is to confirm an address.
+    ConfirmAddress {
+        /// The account.
+        user: UserId,
+        /// What the mail carries from the moment in which it is sent.
+        #[serde(skip)]
+        link: Option<OneTimeLink>,
+    },
+    /// Somebody asked for a new password. Whether there is such an account is
+    /// looked at when the mail is sent: who asks is answered the same way.
+    ResetPassword {
+        /// The address that was entered, in the form in which addresses are
+        /// compared.
+        account: String,
+        /// What the mail carries from the moment in which it is sent.
+        #[serde(skip)]
+        link: Option<OneTimeLink>,
+    },
+}
+
+/// A link that works once. It is made when its mail is sent, and is never part
+/// of what waits in the store.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OneTimeLink {
+    /// The account.
+    pub user: UserId,
+    /// First name of its owner.
+    pub first_name: String,
+    /// Whether nobody signs in to the account before its address is confirmed.
+    pub must_confirm: bool,
+    /// What makes the link work.
+    pub token: String,
+    /// When it stops working.
+    pub expires_at: Timestamp,
+}
+
+/// Without the token.
+impl fmt::Debug for OneTimeLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OneTimeLink").field("user", &self.user).finish_non_exhaustive()
+    }
 }
 
 impl News {
@@ -56,7 +100,33 @@ impl News {
     pub fn invite(&self) -> Option<InviteId> {
         match self {
             Self::Invited { invite, .. } => Some(*invite),
-            Self::Joined { .. } => None,
+            Self::Joined { .. } | Self::ConfirmAddress { .. } | Self::ResetPassword { .. } => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::{Mail, News, OneTimeLink};
+    use crate::{Timestamp, UserId};
+
+    #[test]
+    fn what_waits_in_the_store_has_no_link() {
+        let user = UserId(Uuid::nil());
+        let link = OneTimeLink {
+            user,
+            first_name: String::new(),
+            must_confirm: false,
+            token: "secret".to_owned(),
+            expires_at: Timestamp::EPOCH,
+        };
+        let news = News::ConfirmAddress { user, link: Some(link) };
+        let mail = Mail { to: "grace@mail.example".to_owned(), news };
+        let text = serde_json::to_string(&mail).unwrap();
+        assert!(!text.contains("secret") && !text.contains("link"), "{text}");
+        let read: Mail = serde_json::from_str(&text).unwrap();
+        assert!(matches!(read.news, News::ConfirmAddress { link: None, .. }));
     }
 }

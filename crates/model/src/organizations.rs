@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::errors::FieldError;
 use crate::ids::OrganizationId;
 use crate::patch::Patch;
+use crate::plugins::PluginsAccess;
 use crate::projects::ProjectBrief;
 use crate::time::Timestamp;
 use crate::validate;
@@ -75,8 +76,9 @@ pub struct Organization {
     pub updated_at: Timestamp,
     /// Level of the caller: 1, 8 or 15.
     pub membership_level: Level,
-    /// Always 9 (everything) on a self-hosted instance.
-    pub plugins_access_level: i64,
+    /// What it may do with plugins: 0 nothing, 3 configure them, 6 install its
+    /// own, 9 offer them to all organizations. 9 unless the operator says less.
+    pub plugins_access_level: PluginsAccess,
     /// Projects that the caller sees.
     pub teams: Vec<ProjectBrief>,
     /// Feature keys, for older clients.

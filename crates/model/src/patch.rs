@@ -24,6 +24,15 @@ impl<T> Patch<T> {
         }
     }
 
+    /// The new value of a field that may be null, given the present one.
+    pub fn over(self, present: Option<T>) -> Option<T> {
+        match self {
+            Self::Keep => present,
+            Self::Clear => None,
+            Self::Set(value) => Some(value),
+        }
+    }
+
     /// The same with the value changed or checked.
     ///
     /// # Errors

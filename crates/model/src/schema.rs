@@ -14,9 +14,10 @@ use utoipa::openapi::{Object, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::domains::SsoEnforcement;
-use crate::ids::{KeyId, ProjectId};
+use crate::ids::{KeyId, PluginConfigId, PluginId, ProjectId};
 use crate::organizations::Level;
 use crate::pagination::Envelope;
+use crate::plugins::PluginsAccess;
 use crate::scopes::Scope;
 use crate::time::Timestamp;
 
@@ -51,10 +52,15 @@ macro_rules! schemas {
 schemas! {
     KeyId = text(None);
     ProjectId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
+    PluginId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
+    PluginConfigId = ObjectBuilder::new().schema_type(SchemaType::Type(Type::Integer));
     Timestamp = text(Some("date-time"));
     Level = ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::Integer))
         .enum_values(Some([1, 8, 15]));
+    PluginsAccess = ObjectBuilder::new()
+        .schema_type(SchemaType::Type(Type::Integer))
+        .enum_values(Some([0, 3, 6, 9]));
     Scope = text(None);
     // One of the words is empty, which cannot be derived.
     SsoEnforcement = text(None).enum_values(Some(SsoEnforcement::ALL.map(SsoEnforcement::text)));

@@ -61,6 +61,7 @@ impl ScopeObject {
         Self::EventDefinition,
         Self::PropertyDefinition,
         Self::BatchExport,
+        Self::Plugin,
         Self::User,
         Self::ActivityLog,
     ];

@@ -14,13 +14,18 @@ use weir_model::activity::{
     Activity, ActivityQuery, ActivityUser, Deed, Detail, Entry, FieldChange, Subject, UsedKey,
 };
 use weir_model::pagination::{Page, Paged};
+use weir_model::plugin_configs::SECRET;
 use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 use weir_store::activity::{self as rows, Of};
 use weir_store::{ids, users};
 
 use crate::ctx::{Actor, Ctx, OrgCtx, ProjectCtx};
-use crate::{Core, Result};
+use crate::{Core, Result, secrets};
+
+/// Longest JSON text of a value that is told as it is, in bytes. The log is kept
+/// for ever, and a search reads all of it.
+const LONG: usize = 4 << 10;
 
 /// The thing that an entry is about.
 #[derive(Debug, Clone)]
@@ -105,14 +110,14 @@ impl Changes {
         let json = |value: &T| serde_json::to_value(value).unwrap_or(Value::Null);
         let (before, after) = (json(before), json(after));
         if before != after {
-            self.0.push((name.to_owned(), before, after));
+            self.0.push((name.to_owned(), noted(before), noted(after)));
         }
         self
     }
 
     /// Notes that a secret changed, without its value.
     pub(crate) fn secret(mut self, name: &str) -> Self {
-        let hidden = || Value::String("(secret)".to_owned());
+        let hidden = || Value::from(SECRET);
         self.0.push((name.to_owned(), hidden(), hidden()));
         self
     }
@@ -133,6 +138,22 @@ impl Changes {
         };
         self.0.into_iter().map(change).collect()
     }
+}
+
+/// A value as it is told: a long one by the SHA-256 of its JSON text, so that it
+/// can still be told apart.
+fn noted(value: Value) -> Value {
+    if is_long(&value) { Value::from(hash(&value.to_string())) } else { value }
+}
+
+/// What is told of a text in its place.
+pub(crate) fn hash(text: &str) -> String {
+    format!("sha256:{}", secrets::sha256_hex(text))
+}
+
+/// Whether a value is too long to be told.
+pub(crate) fn is_long(value: &Value) -> bool {
+    value.to_string().len() > LONG
 }
 
 /// The activity log, read back.
@@ -181,38 +202,53 @@ impl ActivityLog {
         let (count, entries) = if query.is_all() {
             rows::page(store, of, page).await?
         } else {
-            let found = rows::search(store, of, |entry| query.wants(entry)).await?;
-            (found.len() as u64, page.slice(found))
+            rows::search(store, of, page, |entry| query.wants(entry)).await?
         };
-        let mut people: BTreeMap<UserId, Option<ActivityUser>> = BTreeMap::new();
-        for user in entries.iter().filter_map(|entry| entry.user) {
-            if let std::collections::btree_map::Entry::Vacant(free) = people.entry(user) {
-                let row = users::get(store, user).await?;
-                free.insert(row.map(|row| ActivityUser {
-                    uuid: row.id,
-                    first_name: row.first_name,
-                    last_name: row.last_name,
-                    email: row.email,
-                }));
-            }
-        }
-        let show = |entry: Entry| {
-            let user = entry.user.and_then(|user| people.get(&user).cloned().flatten());
-            Activity {
-                id: entry.id,
-                organization_id: entry.organization_id,
-                team_id: entry.team_id,
-                user,
-                is_system: entry.user.is_none(),
-                personal_api_key: entry.personal_api_key,
-                activity: entry.activity,
-                scope: entry.scope,
-                item_id: entry.item_id,
-                detail: entry.detail,
-                created_at: entry.created_at,
-                request_id: entry.request_id,
-            }
-        };
-        Ok(Paged { count, results: entries.into_iter().map(show).collect() })
+        Ok(Paged { count, results: shown(&self.core, entries).await? })
     }
+}
+
+/// A page of the entries that `wanted` picks among the newest ten thousand of an
+/// organization, newest first, and how many it picks in all.
+pub(crate) async fn search(
+    core: &Core,
+    organization: OrganizationId,
+    page: Page,
+    wanted: impl Fn(&Entry) -> bool,
+) -> Result<(u64, Vec<Entry>)> {
+    Ok(rows::search(&core.store, Of::Organization(organization), page, wanted).await?)
+}
+
+/// Entries with the people who made them.
+pub(crate) async fn shown(core: &Core, entries: Vec<Entry>) -> Result<Vec<Activity>> {
+    let mut people: BTreeMap<UserId, Option<ActivityUser>> = BTreeMap::new();
+    for user in entries.iter().filter_map(|entry| entry.user) {
+        if let std::collections::btree_map::Entry::Vacant(free) = people.entry(user) {
+            let row = users::get(&core.store, user).await?;
+            free.insert(row.map(|row| ActivityUser {
+                uuid: row.id,
+                first_name: row.first_name,
+                last_name: row.last_name,
+                email: row.email,
+            }));
+        }
+    }
+    let show = |entry: Entry| {
+        let user = entry.user.and_then(|user| people.get(&user).cloned().flatten());
+        Activity {
+            id: entry.id,
+            organization_id: entry.organization_id,
+            team_id: entry.team_id,
+            user,
+            is_system: entry.user.is_none(),
+            personal_api_key: entry.personal_api_key,
+            activity: entry.activity,
+            scope: entry.scope,
+            item_id: entry.item_id,
+            detail: entry.detail,
+            created_at: entry.created_at,
+            request_id: entry.request_id,
+        }
+    };
+    Ok(entries.into_iter().map(show).collect())
 }

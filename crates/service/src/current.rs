@@ -67,7 +67,9 @@ pub(crate) async fn first_project(
     core: &Core,
     organization: OrganizationId,
 ) -> Result<Option<ProjectRow>> {
-    Ok(projects::of_organization(&core.store, organization).await?.into_iter().next())
+    let first: Vec<_> =
+        projects::ordered(&core.store, organization).await?.into_iter().take(1).collect();
+    Ok(projects::rows(&core.store, organization, &first).await?.into_iter().next())
 }
 
 /// Storing the choice saves work next time; failing to is no failure.

@@ -1,6 +1,7 @@
 //! What the caller did wrong, or that we failed. One table in the server turns
 //! it into status and body, one in the web app into words.
 
+use weir_model::UserId;
 use weir_model::errors::{ErrorKind, FieldError};
 use weir_model::scopes::Scope;
 
@@ -53,6 +54,12 @@ pub enum Error {
     /// The person must sign in again before this.
     #[error("recent sign-in needed")]
     SignInAgain,
+    /// Everything is right, but the address of the account must be confirmed first.
+    #[error("address not confirmed")]
+    NotConfirmed {
+        /// The account, for the page that says so.
+        user: UserId,
+    },
     /// The store failed.
     #[error("store failure")]
     Store(#[source] weir_store::Error),
@@ -65,6 +72,9 @@ pub enum Error {
 pub const NOT_FOUND: &str = "Not found.";
 /// The sentence for a member whose level does not suffice.
 pub const LEVEL: &str = "Your organization access level is insufficient.";
+/// The sentence for an address that must be confirmed first.
+pub const NOT_CONFIRMED: &str =
+    "Your address is not confirmed yet. Open the link in the mail that we sent to it.";
 /// The sentence for an action that keys may not do.
 pub const NO_KEYS: &str = "This action does not support Personal API Key access";
 
@@ -76,7 +86,7 @@ impl Error {
             Self::NotAuthenticated | Self::BadCredential(_) => ErrorKind::Unauthenticated,
             Self::MissingScope(_) | Self::Forbidden(_) | Self::SignInAgain => ErrorKind::Forbidden,
             Self::NotFound(_) => ErrorKind::NotFound,
-            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Invalid(_) | Self::NotConfirmed { .. } => ErrorKind::Invalid,
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Throttled { .. } | Self::TooMany { .. } => ErrorKind::RateLimited,
             Self::Unavailable(_) => ErrorKind::Unavailable,

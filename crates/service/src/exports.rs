@@ -325,9 +325,9 @@ impl Exports {
             row.last_paused_at = Some(within.org.ctx.now);
         }
         row.paused = paused;
-        row.last_paused_at = nullable(patch.last_paused_at, row.last_paused_at);
-        row.start_at = nullable(patch.start_at, row.start_at);
-        row.end_at = nullable(patch.end_at, row.end_at);
+        row.last_paused_at = patch.last_paused_at.over(row.last_paused_at);
+        row.start_at = patch.start_at.over(row.start_at);
+        row.end_at = patch.end_at.over(row.end_at);
         match patch.hogql_query {
             Patch::Keep => {}
             Patch::Clear => set_query(&mut row, None)?,
@@ -357,8 +357,7 @@ impl Exports {
         {
             return Ok(row.brief.id);
         }
-        let oldest = projects::of_organization(store, org.organization).await?;
-        let mut oldest = oldest.into_iter().map(|row| row.brief.id);
+        let mut oldest = projects::ordered(store, org.organization).await?.into_iter();
         let found =
             oldest.find(|project| policy::project_in_limits(&org.ctx, org.organization, *project));
         found.ok_or_else(|| {
@@ -402,14 +401,6 @@ struct Change {
     row: ExportRow,
     backfill: Option<BackfillRow>,
     entries: Vec<Entry>,
-}
-
-fn nullable<T>(patch: Patch<T>, present: Option<T>) -> Option<T> {
-    match patch {
-        Patch::Keep => present,
-        Patch::Clear => None,
-        Patch::Set(value) => Some(value),
-    }
 }
 
 /// Reads a query and stores what it means; an empty one is none.

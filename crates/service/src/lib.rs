@@ -25,6 +25,8 @@ pub mod mail;
 pub mod members;
 pub mod organizations;
 pub mod persons;
+pub mod plugin_configs;
+pub mod plugins;
 pub mod policy;
 pub mod projects;
 pub mod sealing;
@@ -70,6 +72,10 @@ pub struct Services {
     pub events: events::Events,
     /// Batch exports.
     pub exports: exports::Exports,
+    /// Plugin records.
+    pub plugins: plugins::Plugins,
+    /// Transformation configs of projects.
+    pub plugin_configs: plugin_configs::PluginConfigs,
     /// Persons, read back.
     pub persons: persons::Persons,
     /// Groups, read back.
@@ -121,6 +127,8 @@ impl Services {
             users: users::Users::new(Arc::clone(&core)),
             events: events::Events::new(Arc::clone(&core)),
             exports: exports::Exports::new(Arc::clone(&core)),
+            plugins: plugins::Plugins::new(Arc::clone(&core)),
+            plugin_configs: plugin_configs::PluginConfigs::new(Arc::clone(&core)),
             persons: persons::Persons::new(Arc::clone(&core)),
             groups: groups::Groups::new(Arc::clone(&core)),
             sessions: sessions::Sessions::new(Arc::clone(&core)),

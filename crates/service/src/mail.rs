@@ -15,6 +15,8 @@ use weir_store::{ids, invites};
 
 pub use weir_store::mail::Undelivered;
 
+use crate::error::Error;
+use crate::identity::links;
 use crate::{Core, Result};
 
 /// Seconds until a mail is tried again; beyond the end the last entry holds.
@@ -115,8 +117,9 @@ impl Mails {
         self.core.mailing.arrived.notified().await;
     }
 
-    /// Mails to try now, some at a time. Those whose invite is gone, and their
-    /// link with it, are forgotten.
+    /// Mails to try now, some at a time, with the links that they carry. Those
+    /// whose invite is gone, and their link with it, are forgotten; so are those
+    /// to accounts that have no use for them.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -124,17 +127,28 @@ impl Mails {
         let store = &self.core.store;
         let mut due = Vec::new();
         for row in rows::due(store, self.core.clock.now()).await? {
-            let is_void = match row.mail.news.invite() {
-                Some(invite) => invites::by_link(store, invite).await?.is_none(),
-                None => false,
-            };
-            if is_void {
-                rows::forget(store, &row).await?;
-            } else {
-                due.push(row);
+            match self.ready(&row.mail).await {
+                Ok(Some(mail)) => due.push(MailRow { mail, ..row }),
+                Ok(None) => rows::forget(store, &row).await?,
+                // Its link cannot be kept just now: it stays where it is, and
+                // holds up no other.
+                Err(Error::Store(error)) if error.is_temporary() => {
+                    tracing::debug!(mail = %row.id, %error, "a mail waits for its link");
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(due)
+    }
+
+    /// A mail as it is sent; `None`: it is of no use any more.
+    async fn ready(&self, mail: &Mail) -> Result<Option<Mail>> {
+        if let Some(invite) = mail.news.invite()
+            && invites::by_link(&self.core.store, invite).await?.is_none()
+        {
+            return Ok(None);
+        }
+        links::filled(&self.core, mail).await
     }
 
     /// Notes that a mail was taken by the mail server.

@@ -178,8 +178,7 @@ impl Members {
         policy::check(org, Action::ReadMembers)?;
         let store = &self.core.store;
         let row = self.find(org, user).await?;
-        let projects = projects::of_organization(store, org.organization).await?;
-        let projects: Vec<_> = projects.iter().map(|project| project.brief.id).collect();
+        let projects = projects::ordered(store, org.organization).await?;
         let reaches = |row: &KeyRow| {
             let (organizations, teams) = (&row.key.scoped_organizations, &row.key.scoped_teams);
             (organizations.is_empty() || organizations.contains(&org.organization))

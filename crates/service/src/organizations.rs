@@ -14,6 +14,7 @@ use weir_model::organizations::{
     ProductFeature,
 };
 use weir_model::pagination::{Page, Paged};
+use weir_model::plugins::PluginsAccess;
 use weir_model::projects::DEFAULT_NAME;
 use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::{MembershipId, OrganizationId, Patch, Timestamp, validate};
@@ -33,8 +34,6 @@ use crate::{Core, Result, current, secrets};
 pub const NO_CURRENT: &str = "Current organization not found.";
 /// How often another slug is tried when one is taken.
 const SLUG_TRIES: usize = 10;
-/// Everything on a self-hosted instance (management-api 5.1).
-const PLUGINS_ACCESS_ROOT: i64 = 9;
 
 /// Organizations.
 #[derive(Clone)]
@@ -169,6 +168,33 @@ impl Organizations {
         Ok(())
     }
 
+    /// Says what an organization may do with plugins: for the operator. `false`:
+    /// there is no such organization.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn set_plugins_access(
+        &self,
+        organization: OrganizationId,
+        access: PluginsAccess,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let store = &self.core.store;
+        let Some(row) = rows::get(store, organization).await? else { return Ok(false) };
+        let changes = Changes::none().field("plugins_access_level", &row.plugins_access, &access);
+        if changes.is_empty() {
+            return Ok(true);
+        }
+        let about = About {
+            subject: Subject::Organization,
+            id: organization.to_string(),
+            name: Some(&row.name),
+            project: None,
+        };
+        let entry = activity::own_entry(now, organization, about, Deed::Updated, changes);
+        Ok(rows::set_plugins_access(store, organization, access, now, &[entry]).await?)
+    }
+
     /// The organization.
     ///
     /// # Errors
@@ -299,6 +325,8 @@ pub(crate) fn new_row(input: OrganizationInput, slug: String, now: Timestamp) ->
         updated_at: now,
         is_member_join_email_enabled: input.is_member_join_email_enabled,
         enforce_2fa: input.enforce_2fa,
+        // Everything on a self-hosted instance (management-api 5.1).
+        plugins_access: PluginsAccess::Root,
     }
 }
 
@@ -344,7 +372,7 @@ fn shown(row: OrganizationRow, level: Level, contents: Contents) -> Organization
         created_at: row.created_at,
         updated_at: row.updated_at,
         membership_level: level,
-        plugins_access_level: PLUGINS_ACCESS_ROOT,
+        plugins_access_level: row.plugins_access,
         teams: contents.projects,
         available_features: FEATURES.iter().map(|(key, _)| (*key).to_owned()).collect(),
         available_product_features: FEATURES

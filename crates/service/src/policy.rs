@@ -52,11 +52,16 @@ pub enum Action {
     ReadExports,
     /// Create, change and delete batch exports, pause them and export anew.
     WriteExports,
+    /// See plugins and their configs: what the organization may do with plugins
+    /// counts too.
+    ReadPlugins,
+    /// Change plugins and their configs: likewise.
+    WritePlugins,
 }
 
 impl Action {
     /// All actions, for tests that walk through the table.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::ReadOrganization,
         Self::UpdateOrganization,
         Self::DeleteOrganization,
@@ -72,6 +77,8 @@ impl Action {
         Self::ManageDomains,
         Self::ReadExports,
         Self::WriteExports,
+        Self::ReadPlugins,
+        Self::WritePlugins,
     ];
 
     /// The scope a key needs.
@@ -85,6 +92,8 @@ impl Action {
             Self::ReadProject => Scope::read(ScopeObject::Project),
             Self::ReadExports => Scope::read(ScopeObject::BatchExport),
             Self::WriteExports => Scope::write(ScopeObject::BatchExport),
+            Self::ReadPlugins => Scope::read(ScopeObject::Plugin),
+            Self::WritePlugins => Scope::write(ScopeObject::Plugin),
             Self::ReadMembers => Scope::read(ScopeObject::OrganizationMember),
             Self::ChangeMembers | Self::ManageInvites => {
                 Scope::write(ScopeObject::OrganizationMember)
@@ -109,7 +118,9 @@ impl Action {
             | Self::ChangeMembers
             | Self::ManageInvites
             | Self::ReadExports
-            | Self::WriteExports => Level::Member,
+            | Self::WriteExports
+            | Self::ReadPlugins
+            | Self::WritePlugins => Level::Member,
             Self::ManageDomains
             | Self::UpdateOrganization
             | Self::CreateProject

@@ -73,7 +73,7 @@ impl Projects {
         let (row, missing) = if id == "@current" {
             (current::project(&self.core, ctx.user()).await?, NO_CURRENT)
         } else {
-            let project = parse_id(id).ok_or(Error::NotFound(NOT_FOUND))?;
+            let project = ProjectId::in_path(id).ok_or(Error::NotFound(NOT_FOUND))?;
             (rows::find(&self.core.store, project).await?, NOT_FOUND)
         };
         let brief = row.ok_or(Error::NotFound(missing))?.brief;
@@ -112,10 +112,12 @@ impl Projects {
     /// [`Error::MissingScope`].
     pub async fn list_in(&self, org: &OrgCtx, page: Page) -> Result<Paged<ProjectBrief>> {
         policy::check(org, Action::ReadProject)?;
-        let rows = rows::of_organization(&self.core.store, org.organization).await?;
-        let mut all: Vec<ProjectBrief> = rows.into_iter().map(|row| row.brief).collect();
-        all.retain(|project| policy::project_in_limits(&org.ctx, org.organization, project.id));
-        Ok(paged(all, page))
+        let (store, home) = (&self.core.store, org.organization);
+        let mut ids = rows::ordered(store, home).await?;
+        ids.retain(|project| policy::project_in_limits(&org.ctx, home, *project));
+        let count = ids.len() as u64;
+        let found = rows::rows(store, home, &page.slice(ids)).await?;
+        Ok(Paged { count, results: found.into_iter().map(|row| row.brief).collect() })
     }
 
     /// Adds a project with these settings. The caller looks at it from now on.
@@ -231,12 +233,6 @@ impl Projects {
         };
         Ok(shown(org, row, group_types, secrets))
     }
-}
-
-/// The number in a path, in its one written form.
-fn parse_id(text: &str) -> Option<ProjectId> {
-    let id: ProjectId = text.parse().ok()?;
-    (id.0 > 0 && id.to_string() == text).then_some(id)
 }
 
 fn paged(all: Vec<ProjectBrief>, page: Page) -> Paged<ProjectBrief> {

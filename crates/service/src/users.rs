@@ -1,7 +1,7 @@
 //! The caller as a user: `users/@me` (management-api 5.4).
 //!
 //! What belongs here: showing and changing one's own account. What does not:
-//! members of an organization, sign-in (`identity`).
+//! members of an organization; sign-in, the address included (`identity`).
 
 use std::sync::Arc;
 
@@ -150,7 +150,7 @@ impl Users {
         if change == UserChange::default() {
             return self.show(before).await;
         }
-        let told = self.told(ctx, &before, &change).await?;
+        let told = told(&self.core, ctx, &before, named(&before, &change)).await?;
         let user = rows::update(store, ctx.user(), change, ctx.now, &told).await?;
         self.show(user.ok_or(Error::NotAuthenticated)?).await
     }
@@ -174,34 +174,6 @@ impl Users {
                 Err(Error::Conflict { code: "conflict", detail: HAS_MEMBERSHIPS.to_owned() })
             }
         }
-    }
-
-    /// An entry for every organization of the user: the people there know them
-    /// by name. Which theme a page has is nobody else's business.
-    async fn told(&self, ctx: &Ctx, user: &UserRow, change: &UserChange) -> Result<Vec<Entry>> {
-        let after =
-            |name: &Option<String>, before: &String| name.as_ref().unwrap_or(before).clone();
-        let first_name = after(&change.first_name, &user.first_name);
-        let last_name = after(&change.last_name, &user.last_name);
-        let changes = Changes::none().field("first_name", &user.first_name, &first_name).field(
-            "last_name",
-            &user.last_name,
-            &last_name,
-        );
-        if changes.is_empty() {
-            return Ok(Vec::new());
-        }
-        let entry = |belonging: &Belonging| {
-            let about = About {
-                subject: Subject::User,
-                id: user.id.to_string(),
-                name: Some(&user.email),
-                project: None,
-            };
-            activity::entry(ctx, belonging.row.id, about, Deed::Updated, changes.clone())
-        };
-        let belongings = organization_rows::of_user(&self.core.store, user.id).await?;
-        Ok(belongings.iter().map(entry).collect())
     }
 
     async fn refuse_unseen(
@@ -234,7 +206,7 @@ impl Users {
             first_name: user.first_name,
             last_name: user.last_name,
             email: user.email,
-            pending_email: None,
+            pending_email: user.pending_email,
             is_email_verified: user.is_email_verified,
             notification_settings: Empty {},
             anonymize_data: false,
@@ -267,6 +239,43 @@ impl Users {
         let Some(belonging) = found else { return Ok(None) };
         organizations::show(&self.core, belonging.row, belonging.level).await.map(Some)
     }
+}
+
+/// What a change makes of the name. Which theme a page has is nobody else's
+/// business.
+fn named(user: &UserRow, change: &UserChange) -> Changes {
+    let after = |name: &Option<String>, before: &String| name.as_ref().unwrap_or(before).clone();
+    let first_name = after(&change.first_name, &user.first_name);
+    let last_name = after(&change.last_name, &user.last_name);
+    Changes::none().field("first_name", &user.first_name, &first_name).field(
+        "last_name",
+        &user.last_name,
+        &last_name,
+    )
+}
+
+/// An entry about an account for every organization of its owner: the people
+/// there know them.
+pub(crate) async fn told(
+    core: &Core,
+    ctx: &Ctx,
+    user: &UserRow,
+    changes: Changes,
+) -> Result<Vec<Entry>> {
+    if changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let entry = |belonging: &Belonging| {
+        let about = About {
+            subject: Subject::User,
+            id: user.id.to_string(),
+            name: Some(&user.email),
+            project: None,
+        };
+        activity::entry(ctx, belonging.row.id, about, Deed::Updated, changes.clone())
+    };
+    let belongings = organization_rows::of_user(&core.store, user.id).await?;
+    Ok(belongings.iter().map(entry).collect())
 }
 
 fn reference(belonging: &Belonging) -> OrganizationRef {

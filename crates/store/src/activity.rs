@@ -17,14 +17,14 @@
 //! leaves its entries behind: they tell of people there.
 
 use sha2::{Digest, Sha256};
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{SurrealValue, Variables};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::pagination::Page;
 use weir_model::{OrganizationId, ProjectId};
 
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Answer, Statement};
 use crate::{Error, Result, Store};
 
 /// How far back a search through entries looks.
@@ -34,7 +34,7 @@ const STEP: i64 = 500;
 
 /// An entry as a statement binds it.
 #[derive(Debug, Clone, SurrealValue)]
-pub(crate) struct Stored {
+struct Stored {
     uuid: Uuid,
     organization: Uuid,
     project: Option<i64>,
@@ -49,27 +49,23 @@ impl TryFrom<&Entry> for Stored {
             statement: "activity",
             detail: error.to_string(),
         };
+        let text = serde_json::to_string(entry).map_err(shape)?;
+        // One entry that cannot be read would hide all others for ever: values
+        // can be nested deeper than can be read back.
+        serde_json::from_str::<Entry>(&text).map_err(shape)?;
         Ok(Self {
             uuid: entry.id,
             organization: entry.organization_id.0,
             project: entry.team_id.map(|project| project.0),
-            text: serde_json::to_string(entry).map_err(shape)?,
+            text,
         })
     }
 }
 
-/// Entries as a statement binds them to `$activities`.
-///
-/// # Errors
-/// [`Error::Shape`] when an entry has no JSON form, which none has.
-pub(crate) fn stored(entries: &[Entry]) -> Result<Vec<Stored>> {
-    entries.iter().map(Stored::try_from).collect()
-}
-
-/// Writes the entries `$activities` ([`stored`]). Part of the transactions that
-/// change management data: what cannot be logged does not happen. An entry that
-/// is the last already is not written again, so that a transaction whose outcome
-/// is unknown can be repeated.
+/// Writes the entries `$activities`. Part of the transactions that change
+/// management data, which [`change`] runs: what cannot be logged does not happen.
+/// An entry that is the last already is not written again, so that a transaction
+/// whose outcome is unknown can be repeated.
 macro_rules! write_activities {
     () => {
         "FOR $activity IN $activities {
@@ -98,6 +94,24 @@ macro_rules! write_activities {
 }
 pub(crate) use write_activities;
 
+/// Runs a transaction with [`write_activities`] in it, when the organizations
+/// that `entries` tell of have their turn: changes of one organization all write
+/// the head of its log (`turns`).
+///
+/// # Errors
+/// Any failure of the store.
+pub(crate) async fn change(
+    store: &Store,
+    statement: Statement,
+    mut vars: Variables,
+    entries: &[Entry],
+) -> Result<Answer> {
+    let stored: Result<Vec<Stored>> = entries.iter().map(Stored::try_from).collect();
+    vars.insert("activities", stored?);
+    let turns = store.turns.take(entries.iter().map(|entry| entry.organization_id.0)).await;
+    store.db.run_holding(statement, vars, turns).await
+}
+
 const WRITE: Statement =
     Statement::write("activity write", concat!("BEGIN;", write_activities!(), "COMMIT;"));
 
@@ -107,7 +121,7 @@ const WRITE: Statement =
 /// # Errors
 /// Any failure of the store.
 pub async fn write(store: &Store, entries: &[Entry]) -> Result<()> {
-    store.db.run(WRITE, bind! { activities: stored(entries)? }).await.map(drop)
+    change(store, WRITE, bind! {}, entries).await.map(drop)
 }
 
 /// Whose entries are read.
@@ -188,21 +202,33 @@ pub async fn page(store: &Store, of: Of, page: Page) -> Result<(u64, Vec<Entry>)
     Ok((count, range(store, of, from, to).await?))
 }
 
-/// The entries that `wanted` picks among the newest ten thousand, newest first.
+/// A page of the entries that `wanted` picks among the newest ten thousand, newest
+/// first, and how many it picks in all.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn search(store: &Store, of: Of, wanted: impl Fn(&Entry) -> bool) -> Result<Vec<Entry>> {
+pub async fn search(
+    store: &Store,
+    of: Of,
+    page: Page,
+    wanted: impl Fn(&Entry) -> bool,
+) -> Result<(u64, Vec<Entry>)> {
+    let end_of_page = page.offset.saturating_add(page.limit);
     let last = last(store, of).await?;
     let end = (last - LOOK).max(0);
     let mut to = last;
-    let mut found = Vec::new();
+    let (mut count, mut found) = (0_u64, Vec::new());
     while to > end {
         let from = (to - STEP).max(end) + 1;
-        found.extend(range(store, of, from, to).await?.into_iter().filter(&wanted));
+        for entry in range(store, of, from, to).await?.into_iter().filter(&wanted) {
+            if (page.offset..end_of_page).contains(&count) {
+                found.push(entry);
+            }
+            count += 1;
+        }
         to = from - 1;
     }
-    Ok(found)
+    Ok((count, found))
 }
 
 /// What became of checking an organization's entries.

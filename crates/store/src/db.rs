@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 use crate::disk::DiskState;
 use crate::error::Error;
 
-/// How often a transaction in conflict is tried. Fifty callers that change one
-/// organization at once stand in line for a second or two.
+/// How often a transaction in conflict is tried. Callers that change one
+/// organization at once hardly need it: they take turns (`turns`).
 const ATTEMPTS: u32 = 16;
 /// Waits between tries double from here.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
@@ -134,6 +134,17 @@ impl Db {
     /// The work runs in its own task: a caller that goes away (a client that
     /// hangs up) cannot leave a transaction half-way.
     pub(crate) async fn run(&self, statement: Statement, vars: Variables) -> Result<Answer, Error> {
+        self.run_holding(statement, vars, ()).await
+    }
+
+    /// The same with something that must not be given back before the
+    /// transaction has ended, whether the caller waits for it or not.
+    pub(crate) async fn run_holding(
+        &self,
+        statement: Statement,
+        vars: Variables,
+        held: impl Send + 'static,
+    ) -> Result<Answer, Error> {
         if self.shared.stopped.load(Ordering::Acquire) {
             return Err(Error::Stopped);
         }
@@ -141,7 +152,12 @@ impl Db {
             return Err(Error::DiskLow);
         }
         let db = self.clone();
-        match tokio::spawn(async move { db.attempts(statement, vars).await }).await {
+        let work = async move {
+            let outcome = db.attempts(statement, vars).await;
+            drop(held);
+            outcome
+        };
+        match tokio::spawn(work).await {
             Ok(outcome) => outcome,
             Err(join) => {
                 let detail = format!("the task ended early: {join}");

@@ -20,7 +20,7 @@ use weir_model::{DomainId, OrganizationId, Timestamp};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, lists};
 
 /// A domain as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,18 +191,7 @@ const ORDERED: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<DomainId>> {
-    let mut answer = store.db.run(ORDERED, bind! { organization: organization.0 }).await?;
-    Ok(answer.rows::<Uuid>(0)?.into_iter().map(DomainId).collect())
-}
-
-const ROWS: Statement = Statement::read(
-    "domains rows",
-    "RETURN $domains.map(|$domain| { row: type::record('domain', $domain).* });",
-);
-
-#[derive(Debug, SurrealValue)]
-struct Found {
-    row: Option<Stored>,
+    lists::ids(store, ORDERED, bind! { organization: organization.0 }, DomainId).await
 }
 
 /// Domains of an organization, in the order of `domains`; what is gone is left
@@ -216,10 +205,8 @@ pub async fn rows(
     domains: &[DomainId],
 ) -> Result<Vec<DomainRow>> {
     let ids: Vec<Uuid> = domains.iter().map(|domain| domain.0).collect();
-    let found = store.db.run(ROWS, bind! { domains: ids }).await?.rows::<Found>(0)?;
-    let rows = found.into_iter().filter_map(|found| found.row).map(DomainRow::try_from);
-    let rows: Result<Vec<DomainRow>> = rows.collect();
-    Ok(rows?.into_iter().filter(|row| row.organization == organization).collect())
+    let found = lists::records::<Stored>(store, "domain", ids).await?.into_iter().flatten();
+    found.filter(|row| row.organization == organization.0).map(DomainRow::try_from).collect()
 }
 
 const DUE: Statement = Statement::read(
@@ -232,8 +219,7 @@ const DUE: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn due(store: &Store, now: Timestamp) -> Result<Vec<DomainId>> {
-    let mut answer = store.db.run(DUE, bind! { now: now.micros() }).await?;
-    Ok(answer.rows::<Uuid>(0)?.into_iter().map(DomainId).collect())
+    lists::ids(store, DUE, bind! { now: now.micros() }, DomainId).await
 }
 
 // It writes the organization's record for the reason given at
@@ -280,8 +266,8 @@ pub enum Written {
 /// # Errors
 /// Any failure of the store.
 pub async fn create(store: &Store, row: &DomainRow, activities: &[Entry]) -> Result<Written> {
-    let vars = bind! { domain: Stored::from(row), activities: activity::stored(activities)? };
-    written(store.db.run(CREATE, vars).await)
+    let vars = bind! { domain: Stored::from(row) };
+    written(activity::change(store, CREATE, vars, activities).await)
 }
 
 // A second run after a lost answer finds its own revision and writes nothing.
@@ -331,12 +317,8 @@ pub async fn save(
     row: &DomainRow,
     activities: &[Entry],
 ) -> Result<Written> {
-    let vars = bind! {
-        before: before,
-        domain: Stored::from(row),
-        activities: activity::stored(activities)?,
-    };
-    written(store.db.run(SAVE, vars).await)
+    let vars = bind! { before: before, domain: Stored::from(row) };
+    written(activity::change(store, SAVE, vars, activities).await)
 }
 
 fn written<T>(outcome: Result<T>) -> Result<Written> {
@@ -402,10 +384,6 @@ pub async fn delete(
     domain: DomainId,
     activities: &[Entry],
 ) -> Result<()> {
-    let vars = bind! {
-        organization: organization.0,
-        domain: domain.0,
-        activities: activity::stored(activities)?,
-    };
-    store.db.run(DELETE, vars).await.map(drop)
+    let vars = bind! { organization: organization.0, domain: domain.0 };
+    activity::change(store, DELETE, vars, activities).await.map(drop)
 }

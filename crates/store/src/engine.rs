@@ -20,6 +20,7 @@ use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
 use crate::migrations;
+use crate::turns::Turns;
 
 const MIB: u64 = 1 << 20;
 /// Storage calls that may run on the threads of the runtime at a time. Beyond
@@ -65,6 +66,7 @@ impl Default for Settings {
 #[derive(Clone)]
 pub struct Store {
     pub(crate) db: Db,
+    pub(crate) turns: Turns,
     _lock: Arc<Option<File>>,
 }
 
@@ -116,7 +118,7 @@ impl Store {
                 tracing::warn!(%error, "the ballast file could not be written");
             }
         }
-        Ok(Self { db, _lock: Arc::new(lock) })
+        Ok(Self { db, turns: Turns::default(), _lock: Arc::new(lock) })
     }
 
     /// Returns when the engine has failed: the process should end then.

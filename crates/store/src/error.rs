@@ -113,3 +113,12 @@ impl Error {
         matches!(self, Self::Conflict { .. } | Self::Timeout { .. } | Self::DiskLow | Self::Stopped)
     }
 }
+
+/// Whether a transaction was made: `false` when it stopped itself.
+pub(crate) fn is_done<T>(outcome: Result<T, Error>) -> Result<bool, Error> {
+    match outcome {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -24,7 +24,8 @@ use weir_model::{BackfillId, BatchExportId, OrganizationId, ProjectId, RunId, Ti
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Error, Result, Store};
+use crate::error::is_done;
+use crate::{Error, Result, Store, lists};
 
 /// An export as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -248,23 +249,11 @@ const OF_PROJECT: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn ordered(store: &Store, of: Of) -> Result<Vec<BatchExportId>> {
-    let mut answer = match of {
-        Of::Organization(organization) => {
-            store.db.run(OF_ORGANIZATION, bind! { organization: organization.0 }).await?
-        }
-        Of::Project(project) => store.db.run(OF_PROJECT, bind! { project: project.0 }).await?,
+    let (statement, vars) = match of {
+        Of::Organization(organization) => (OF_ORGANIZATION, bind! { organization: organization.0 }),
+        Of::Project(project) => (OF_PROJECT, bind! { project: project.0 }),
     };
-    Ok(answer.rows::<Uuid>(0)?.into_iter().map(BatchExportId).collect())
-}
-
-const ROWS: Statement = Statement::read(
-    "exports rows",
-    "RETURN $exports.map(|$export| { row: type::record('batch_export', $export).* });",
-);
-
-#[derive(Debug, SurrealValue)]
-struct Found {
-    row: Option<Stored>,
+    lists::ids(store, statement, vars, BatchExportId).await
 }
 
 /// Exports of an organization, in the order of `ids`; what is gone is left out.
@@ -277,19 +266,9 @@ pub async fn rows(
     ids: &[BatchExportId],
 ) -> Result<Vec<ExportRow>> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let found = store.db.run(ROWS, bind! { exports: ids }).await?.rows::<Found>(0)?;
-    let rows = found.into_iter().filter_map(|found| found.row).map(ExportRow::from);
-    Ok(rows.filter(|row| row.organization == organization).collect())
-}
-
-const RUNS: Statement = Statement::read(
-    "exports latest runs",
-    "RETURN $runs.map(|$run| { run: type::record('batch_export_run', $run).* });",
-);
-
-#[derive(Debug, SurrealValue)]
-struct FoundRun {
-    run: Option<StoredRun>,
+    let found = lists::records::<Stored>(store, "batch_export", ids).await?.into_iter().flatten();
+    let own = found.filter(|row| row.organization == organization.0);
+    Ok(own.map(ExportRow::from).collect())
 }
 
 /// The newest runs of each of these exports, newest first, in the order of
@@ -299,14 +278,10 @@ struct FoundRun {
 /// Any failure of the store.
 pub async fn latest_runs(store: &Store, rows: &[ExportRow]) -> Result<Vec<Vec<Run>>> {
     let ids = rows.iter().flat_map(|row| row.latest.iter().map(|run| vec![row.id.0, run.0]));
-    let ids: Vec<Vec<Uuid>> = ids.collect();
-    let mut found = match ids.is_empty() {
-        true => Vec::new(),
-        false => store.db.run(RUNS, bind! { runs: ids }).await?.rows::<FoundRun>(0)?,
-    }
-    .into_iter();
+    let found = lists::records::<StoredRun>(store, "batch_export_run", ids.collect()).await?;
+    let mut found = found.into_iter();
     let of = |row: &ExportRow| {
-        let runs = found.by_ref().take(row.latest.len()).filter_map(|found| found.run);
+        let runs = found.by_ref().take(row.latest.len()).flatten();
         runs.map(Run::try_from).collect()
     };
     rows.iter().map(of).collect()
@@ -340,12 +315,8 @@ const CREATE: Statement = Statement::write(
 /// # Errors
 /// Any failure of the store.
 pub async fn create(store: &Store, row: &ExportRow, activities: &[Entry]) -> Result<bool> {
-    let vars = bind! { export: Stored::from(row), activities: activity::stored(activities)? };
-    match store.db.run(CREATE, vars).await {
-        Ok(_) => Ok(true),
-        Err(Error::Refused { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    let vars = bind! { export: Stored::from(row) };
+    is_done(activity::change(store, CREATE, vars, activities).await)
 }
 
 /// What became of a change.
@@ -447,9 +418,8 @@ pub async fn update(
         before: before,
         backfill: backfill.map(StoredBackfill::from),
         most: i64::try_from(most).unwrap_or(i64::MAX),
-        activities: activity::stored(activities)?,
     };
-    match store.db.run(UPDATE, vars).await {
+    match activity::change(store, UPDATE, vars, activities).await {
         Ok(_) => Ok(Changed::Yes),
         Err(Error::Refused { reason, .. }) if reason == "backfills" => {
             Ok(Changed::TooManyBackfills)
@@ -504,12 +474,8 @@ pub async fn delete(
     export: BatchExportId,
     activities: &[Entry],
 ) -> Result<()> {
-    let vars = bind! {
-        organization: organization.0,
-        batch_export: export.0,
-        activities: activity::stored(activities)?,
-    };
-    store.db.run(DELETE, vars).await.map(drop)
+    let vars = bind! { organization: organization.0, batch_export: export.0 };
+    activity::change(store, DELETE, vars, activities).await.map(drop)
 }
 
 const ADD_RUN: Statement = Statement::write(
@@ -533,11 +499,7 @@ const ADD_RUN: Statement = Statement::write(
 /// Any failure of the store.
 pub async fn add_run(store: &Store, run: &Run) -> Result<bool> {
     let most = i64::try_from(LATEST_RUNS).unwrap_or(i64::MAX);
-    match store.db.run(ADD_RUN, bind! { run: StoredRun::from(run), most: most }).await {
-        Ok(_) => Ok(true),
-        Err(Error::Refused { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    is_done(store.db.run(ADD_RUN, bind! { run: StoredRun::from(run), most: most }).await)
 }
 
 const BACKFILLS: Statement = Statement::read(

@@ -127,7 +127,6 @@ const SET_UP: Statement = Statement::write(
 /// Any failure of the store.
 pub async fn set_up(store: &Store, new: &NewInstance, now: Timestamp) -> Result<SetUp> {
     let vars = bind! {
-        activities: activity::stored(&new.activities)?,
         user: new.user.id.0,
         first_user: users::Stored::from(&new.user),
         email: new.email_key.as_str(),
@@ -142,7 +141,7 @@ pub async fn set_up(store: &Store, new: &NewInstance, now: Timestamp) -> Result<
         token_hash: new.token.clone(),
         now: now.micros(),
     };
-    match store.db.run(SET_UP, vars).await {
+    match activity::change(store, SET_UP, vars, &new.activities).await {
         Ok(_) => Ok(SetUp::Done),
         Err(Error::Refused { .. }) => Ok(SetUp::Refused),
         Err(error) => Err(error),

@@ -18,11 +18,12 @@ use weir_model::{InviteId, MembershipId, OrganizationId, ProjectId, Timestamp, U
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::error::is_done;
 use crate::mail::{self, MailRow, write_mails};
 use crate::members::write_membership;
 use crate::organizations::{StoredMembership, to_level};
 use crate::users::{self, UserRow};
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, lists};
 
 /// An invite as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,18 +141,7 @@ const ORDERED: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<InviteId>> {
-    let mut answer = store.db.run(ORDERED, bind! { organization: organization.0 }).await?;
-    Ok(answer.rows::<Uuid>(0)?.into_iter().map(InviteId).collect())
-}
-
-const ROWS: Statement = Statement::read(
-    "invites rows",
-    "RETURN $invites.map(|$invite| { row: type::record('invite', $invite).* });",
-);
-
-#[derive(Debug, SurrealValue)]
-struct Found {
-    row: Option<Stored>,
+    lists::ids(store, ORDERED, bind! { organization: organization.0 }, InviteId).await
 }
 
 /// Invites of an organization, in the order of `invites`; what is gone is left
@@ -165,10 +155,8 @@ pub async fn rows(
     invites: &[InviteId],
 ) -> Result<Vec<InviteRow>> {
     let ids: Vec<Uuid> = invites.iter().map(|invite| invite.0).collect();
-    let found = store.db.run(ROWS, bind! { invites: ids }).await?.rows::<Found>(0)?;
-    let rows = found.into_iter().filter_map(|found| found.row).map(InviteRow::try_from);
-    let rows: Result<Vec<InviteRow>> = rows.collect();
-    Ok(rows?.into_iter().filter(|row| row.organization == organization).collect())
+    let found = lists::records::<Stored>(store, "invite", ids).await?.into_iter().flatten();
+    found.filter(|row| row.organization == organization.0).map(InviteRow::try_from).collect()
 }
 
 // It writes the organization's record for the reason given at
@@ -222,13 +210,8 @@ pub async fn create(
         last: last.id.0,
         invites: invites.iter().map(Stored::from).collect::<Vec<_>>(),
         mails: mail::stored(mails)?,
-        activities: activity::stored(activities)?,
     };
-    match store.db.run(CREATE, vars).await {
-        Ok(_) => Ok(true),
-        Err(Error::Refused { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    is_done(activity::change(store, CREATE, vars, activities).await)
 }
 
 /// Removes the invite `$invite` of `$organization` with the record `$row` from
@@ -268,12 +251,8 @@ pub async fn delete(
     invite: InviteId,
     activities: &[Entry],
 ) -> Result<()> {
-    let vars = bind! {
-        organization: organization.0,
-        invite: invite.0,
-        activities: activity::stored(activities)?,
-    };
-    store.db.run(DELETE, vars).await.map(drop)
+    let vars = bind! { organization: organization.0, invite: invite.0 };
+    activity::change(store, DELETE, vars, activities).await.map(drop)
 }
 
 /// A user who takes up an invite.
@@ -356,9 +335,8 @@ pub async fn accept(store: &Store, new: Acceptance<'_>, now: Timestamp) -> Resul
         membership: StoredMembership::new(new.membership, new.level, now),
         project: new.project.map(|project| project.0),
         mails: mail::stored(new.mails)?,
-        activities: activity::stored(new.activities)?,
     };
-    match store.db.run(ACCEPT, vars).await {
+    match activity::change(store, ACCEPT, vars, new.activities).await {
         Ok(_) => Ok(Accepted::Yes),
         Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
             "member" => Accepted::AlreadyMember,

@@ -14,6 +14,7 @@ use weir_model::{KeyId, OrganizationId, ProjectId, Timestamp, UserId};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::error::is_done;
 use crate::{Error, Result, Store};
 
 /// A key as stored.
@@ -193,12 +194,11 @@ pub async fn create(
     activities: &[Entry],
 ) -> Result<Created> {
     let vars = bind! {
-        activities: activity::stored(activities)?,
         user: row.user.0,
         row: Stored::from(row),
         limit: i64::try_from(limit).unwrap_or(i64::MAX),
     };
-    match store.db.run(CREATE, vars).await {
+    match activity::change(store, CREATE, vars, activities).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { .. }) => Ok(Created::TooMany),
         Err(error) => Err(error),
@@ -224,12 +224,8 @@ const DELETE: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn delete(store: &Store, user: UserId, key: &KeyId, activities: &[Entry]) -> Result<()> {
-    let vars = bind! {
-        activities: activity::stored(activities)?,
-        user: user.0,
-        key: key.0.as_str(),
-    };
-    store.db.run(DELETE, vars).await.map(drop)
+    let vars = bind! { user: user.0, key: key.0.as_str() };
+    activity::change(store, DELETE, vars, activities).await.map(drop)
 }
 
 // A second run after a lost answer finds the new hash in place and changes
@@ -268,18 +264,13 @@ pub async fn roll(
     activities: &[Entry],
 ) -> Result<bool> {
     let vars = bind! {
-        activities: activity::stored(activities)?,
         user: user.0,
         key: key.0.as_str(),
         hash: hash,
         mask: mask,
         now: now.micros(),
     };
-    match store.db.run(ROLL, vars).await {
-        Ok(_) => Ok(true),
-        Err(Error::Refused { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    is_done(activity::change(store, ROLL, vars, activities).await)
 }
 
 const TOUCH: Statement = Statement::write(

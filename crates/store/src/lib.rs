@@ -7,17 +7,20 @@
 //! What does not: rules about who may do what (`weir-service`), HTTP.
 //!
 //! Functions that touch an organization's or a project's data take its id as a
-//! parameter and bind it into the record id, so that no statement can reach
-//! across organizations.
+//! parameter, and bind it into the record id or compare it with the record. The
+//! few that look across organizations say so.
 
 mod bind;
 mod db;
 mod engine;
 mod error;
+mod lists;
 mod migrations;
 #[cfg(test)]
 mod tests;
+mod turns;
 
+pub mod accounts;
 pub mod activity;
 pub mod definitions;
 pub mod disk;
@@ -37,6 +40,8 @@ pub mod measure;
 pub mod members;
 pub mod organizations;
 pub mod persons;
+pub mod plugin_configs;
+pub mod plugins;
 pub mod projects;
 pub mod sealing;
 pub mod sessions;

@@ -99,6 +99,16 @@ macro_rules! write_mails {
 }
 pub(crate) use write_mails;
 
+const ADD: Statement = Statement::write("mail add", concat!("BEGIN;", write_mails!(), "COMMIT;"));
+
+/// Puts mails among those that wait, where nothing else is written.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn add(store: &Store, rows: &[MailRow]) -> Result<()> {
+    store.db.run(ADD, bind! { mails: stored(rows)? }).await.map(drop)
+}
+
 const DUE: Statement =
     Statement::read("mail due", "SELECT * FROM mail:[0]..=[$now, ..] LIMIT $limit;");
 

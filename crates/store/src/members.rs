@@ -12,8 +12,6 @@
 //! | `user_membership` | `[user, organization]` | nothing |
 //! | `org_member` | `[organization, joined_at, user]` | nothing; users who may not act and accounts that are no persons are left out |
 
-use surrealdb::types::SurrealValue;
-use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::organizations::Level;
 use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
@@ -23,7 +21,7 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::organizations::{StoredMembership, to_level};
 use crate::users::{self, UserRow};
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, lists};
 
 /// A member as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,23 +116,8 @@ const ORDERED: Statement = Statement::read(
 /// # Errors
 /// Any failure of the store.
 pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<UserId>> {
-    let mut answer = store.db.run(ORDERED, bind! { organization: organization.0 }).await?;
-    Ok(answer.rows::<Uuid>(0)?.into_iter().map(UserId).collect())
+    lists::ids(store, ORDERED, bind! { organization: organization.0 }, UserId).await
 }
-
-#[derive(Debug, SurrealValue)]
-struct Joined {
-    membership: Option<StoredMembership>,
-    user: Option<users::Stored>,
-}
-
-const ROWS: Statement = Statement::read(
-    "members rows",
-    "RETURN $users.map(|$user| {
-         membership: type::record('membership', [$organization, $user]).*,
-         user: type::record('user', $user).*,
-     });",
-);
 
 /// These users as members, in the order of `users`; who is none is left out.
 ///
@@ -145,15 +128,17 @@ pub async fn rows(
     organization: OrganizationId,
     users: &[UserId],
 ) -> Result<Vec<MemberRow>> {
-    let ids: Vec<Uuid> = users.iter().map(|user| user.0).collect();
-    let mut answer = store.db.run(ROWS, bind! { organization: organization.0, users: ids }).await?;
+    let memberships = users.iter().map(|user| vec![organization.0, user.0]).collect();
+    let memberships = lists::records::<StoredMembership>(store, "membership", memberships).await?;
+    let ids = users.iter().map(|user| user.0).collect();
+    let users = lists::records::<users::Stored>(store, "user", ids).await?;
     let mut found = Vec::new();
-    for joined in answer.rows::<Joined>(0)? {
-        if let (Some(membership), Some(user)) = (joined.membership, joined.user) {
+    for joined in memberships.into_iter().zip(users) {
+        if let (Some(membership), Some(user)) = joined {
             found.push(MemberRow {
                 id: MembershipId(membership.uuid),
                 user: user.into(),
-                level: to_level(ROWS.name, membership.level)?,
+                level: to_level("members rows", membership.level)?,
                 joined_at: Timestamp::from_micros(membership.joined_at),
                 updated_at: Timestamp::from_micros(membership.updated_at),
             });
@@ -213,9 +198,8 @@ pub async fn set_level(
         level_before: i64::from(decision.level),
         level: i64::from(level),
         now: now.micros(),
-        activities: activity::stored(decision.activities)?,
     };
-    changed(store.db.run(SET_LEVEL, vars).await)
+    changed(activity::change(store, SET_LEVEL, vars, decision.activities).await)
 }
 
 const REMOVE: Statement = Statement::write(
@@ -244,9 +228,8 @@ pub async fn remove(store: &Store, decision: Decision<'_>) -> Result<Changed> {
         actor_level: i64::from(decision.actor_level),
         user: decision.user.0,
         level_before: i64::from(decision.level),
-        activities: activity::stored(decision.activities)?,
     };
-    changed(store.db.run(REMOVE, vars).await)
+    changed(activity::change(store, REMOVE, vars, decision.activities).await)
 }
 
 fn changed<T>(outcome: Result<T>) -> Result<Changed> {

@@ -41,6 +41,10 @@ const ALL: &[Migration] = &[
             include_str!("migrations/0004_person_processing.surql"),
         ),
     },
+    Migration {
+        version: 5,
+        statement: Statement::write("migration 5", include_str!("migrations/0005_accounts.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -1,17 +1,21 @@
 //! Organizations, and joining them.
 //!
-//! What belongs here: statements about `organization`, `org_slug` and
-//! `deletion`, and what a user belongs to. What does not: members as a list and
-//! their levels (`members`), which level an action needs (`weir-service`).
+//! What belongs here: statements about `organization` and `org_slug`, deleting,
+//! and what a user belongs to. What does not: members as a list and their levels
+//! (`members`), which level an action needs (`weir-service`).
 
+mod deletion;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::organizations::Level;
+use weir_model::plugins::PluginsAccess;
 use weir_model::projects::ProjectBrief;
-use weir_model::{MembershipId, OrganizationId, ProjectId, Timestamp, UserId};
+use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
 
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
@@ -19,8 +23,12 @@ use crate::db::Statement;
 use crate::domains::remove_domains;
 use crate::exports::remove_export;
 use crate::members::{remove_membership, write_membership};
+use crate::plugin_configs::remove_configs_of_project;
+use crate::plugins::remove_plugins;
 use crate::projects::{self, ProjectRow};
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Store, lists};
+
+pub use deletion::{Deletion, deletion_done, deletions};
 
 /// An organization as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +47,8 @@ pub struct OrganizationRow {
     pub is_member_join_email_enabled: bool,
     /// Whether members must use a second factor.
     pub enforce_2fa: bool,
+    /// What it may do with plugins.
+    pub plugins_access: PluginsAccess,
 }
 
 /// A new organization with its owner and its first project.
@@ -102,6 +112,8 @@ pub(crate) struct Stored {
     updated_at: i64,
     is_member_join_email_enabled: bool,
     enforce_2fa: bool,
+    // Not there in older data.
+    plugins_access: Option<i64>,
 }
 
 impl From<Stored> for OrganizationRow {
@@ -114,7 +126,16 @@ impl From<Stored> for OrganizationRow {
             updated_at: Timestamp::from_micros(stored.updated_at),
             is_member_join_email_enabled: stored.is_member_join_email_enabled,
             enforce_2fa: stored.enforce_2fa,
+            plugins_access: plugins_access_of(stored.plugins_access),
         }
+    }
+}
+
+/// What was never said to be less is everything.
+fn plugins_access_of(stored: Option<i64>) -> PluginsAccess {
+    match stored.map(PluginsAccess::try_from) {
+        None => PluginsAccess::Root,
+        Some(access) => access.unwrap_or(PluginsAccess::None),
     }
 }
 
@@ -128,6 +149,7 @@ impl From<&OrganizationRow> for Stored {
             updated_at: row.updated_at.micros(),
             is_member_join_email_enabled: row.is_member_join_email_enabled,
             enforce_2fa: row.enforce_2fa,
+            plugins_access: Some(row.plugins_access.into()),
         }
     }
 }
@@ -319,13 +341,12 @@ const CREATE: Statement = Statement::write(
 /// Any failure of the store.
 pub async fn create(store: &Store, new: &NewOrganization, activities: &[Entry]) -> Result<Created> {
     let vars = bind! {
-        activities: activity::stored(activities)?,
         organization: Stored::from(&new.row),
         membership: StoredMembership::new(new.membership, Level::Owner, new.row.created_at),
         project: projects::Stored::from(&new.project),
         user: new.owner.0,
     };
-    match store.db.run(CREATE, vars).await {
+    match activity::change(store, CREATE, vars, activities).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { .. }) => Ok(Created::SlugTaken),
         Err(error) => Err(error),
@@ -413,15 +434,74 @@ pub async fn update(
     activities: &[Entry],
 ) -> Result<Option<OrganizationRow>> {
     let vars = bind! {
-        activities: activity::stored(activities)?,
         organization: id.0,
         name: change.name,
         is_member_join_email_enabled: change.is_member_join_email_enabled,
         enforce_2fa: change.enforce_2fa,
         now: now.micros(),
     };
-    let mut answer = store.db.run(UPDATE, vars).await?;
+    let mut answer = activity::change(store, UPDATE, vars, activities).await?;
     Ok(answer.row::<Stored>(1)?.map(OrganizationRow::from))
+}
+
+/// The names of these organizations; those that are gone are left out.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn names(
+    store: &Store,
+    ids: &[OrganizationId],
+) -> Result<BTreeMap<OrganizationId, String>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    let found = lists::records::<Stored>(store, "organization", ids).await?;
+    let name = |stored: Stored| (OrganizationId(stored.uuid), stored.name);
+    Ok(found.into_iter().flatten().map(name).collect())
+}
+
+const PLUGINS_ACCESS: Statement = Statement::read(
+    "organizations plugins access",
+    "SELECT VALUE plugins_access FROM type::record('organization', $organization);",
+);
+
+/// What an organization may do with plugins; one that is gone may nothing.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn plugins_access(store: &Store, id: OrganizationId) -> Result<PluginsAccess> {
+    let mut answer = store.db.run(PLUGINS_ACCESS, bind! { organization: id.0 }).await?;
+    let stored = answer.row::<Option<i64>>(0)?;
+    Ok(stored.map_or(PluginsAccess::None, plugins_access_of))
+}
+
+const SET_PLUGINS_ACCESS: Statement = Statement::write(
+    "organizations set plugins access",
+    concat!(
+        "BEGIN;
+         LET $found = (UPDATE type::record('organization', $organization)
+                       SET plugins_access = $level, updated_at = $now RETURN VALUE uuid);
+         IF $found = [] { THROW 'gone' };",
+        write_activities!(),
+        "COMMIT;"
+    ),
+);
+
+/// Says what an organization may do with plugins. `false`: it is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn set_plugins_access(
+    store: &Store,
+    id: OrganizationId,
+    access: PluginsAccess,
+    now: Timestamp,
+    activities: &[Entry],
+) -> Result<bool> {
+    let vars = bind! { organization: id.0, level: i64::from(access), now: now.micros() };
+    match activity::change(store, SET_PLUGINS_ACCESS, vars, activities).await {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 // Everything that makes the organization reachable goes at once; the note in
@@ -441,8 +521,9 @@ const DELETE: Statement = Statement::read(
          LET $api_token = (SELECT VALUE api_token FROM ONLY type::record('project', $project));
          DELETE type::record('project_token', $api_token) RETURN NONE;
          DELETE type::record('project', $project) RETURN NONE;
-         DELETE type::record('org_project', [$organization, $project]) RETURN NONE;
-     };
+         DELETE type::record('org_project', [$organization, $project]) RETURN NONE;",
+        remove_configs_of_project!(),
+        "};
      FOR $user IN $users {",
         remove_membership!(),
         "};
@@ -457,6 +538,7 @@ const DELETE: Statement = Statement::read(
         remove_export!(),
         "};",
         remove_domains!(),
+        remove_plugins!(),
         "IF $slug != NONE {
          DELETE type::record('org_slug', $slug) RETURN NONE;
          DELETE type::record('organization', $organization) RETURN NONE;
@@ -482,61 +564,6 @@ pub async fn delete(
     now: Timestamp,
     activities: &[Entry],
 ) -> Result<()> {
-    let vars = bind! {
-        activities: activity::stored(activities)?,
-        organization: id.0,
-        now: now.micros(),
-    };
-    store.db.run(DELETE, vars).await.map(drop)
-}
-
-/// Data that is to be removed in the background.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Deletion {
-    /// Id of the organization, or UUID of the project, that is gone.
-    pub of: Uuid,
-    /// The projects whose events are to be removed.
-    pub projects: Vec<ProjectId>,
-    /// When it was deleted.
-    pub requested_at: Timestamp,
-}
-
-#[derive(Debug, SurrealValue)]
-struct StoredDeletion {
-    of: Uuid,
-    projects: Vec<i64>,
-    requested_at: i64,
-}
-
-// A table scan: what is left to remove is little, and looked at rarely.
-const DELETIONS: Statement = Statement::read(
-    "organizations deletions",
-    "SELECT projects, requested_at, record::id(id) AS of FROM deletion;",
-);
-
-/// The deletions whose events are still stored.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn deletions(store: &Store) -> Result<Vec<Deletion>> {
-    let mut answer = store.db.run(DELETIONS, bind! {}).await?;
-    let shown = |stored: StoredDeletion| Deletion {
-        of: stored.of,
-        projects: stored.projects.into_iter().map(ProjectId).collect(),
-        requested_at: Timestamp::from_micros(stored.requested_at),
-    };
-    Ok(answer.rows::<StoredDeletion>(0)?.into_iter().map(shown).collect())
-}
-
-const DELETION_DONE: Statement = Statement::read(
-    "organizations deletion done",
-    "DELETE type::record('deletion', $of) RETURN NONE;",
-);
-
-/// Notes that the events of a deletion are gone.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn deletion_done(store: &Store, deletion: &Deletion) -> Result<()> {
-    store.db.run(DELETION_DONE, bind! { of: deletion.of }).await.map(drop)
+    let vars = bind! { organization: id.0, now: now.micros() };
+    activity::change(store, DELETE, vars, activities).await.map(drop)
 }

@@ -16,7 +16,8 @@ use weir_model::OrganizationId;
 
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Error, Result, Store};
+use crate::error::is_done;
+use crate::{Result, Store};
 
 /// Every field of a record that holds a sealed text. Its table's records have
 /// the field `organization`.
@@ -88,6 +89,12 @@ sealed_fields! {
     BatchExportSecrets = "batch_export"."secrets";
     /// The secret keys of a project.
     ProjectSecrets = "project"."secrets";
+    /// The token that opens the address of a plugin.
+    PluginToken = "plugin"."private_token";
+    /// The secret settings of a transformation config.
+    PluginConfigSecrets = "plugin_config"."secrets";
+    /// What is attached to a transformation config: keys of other systems, mostly.
+    PluginAttachment = "plugin_attachment"."contents";
 }
 
 /// The key that sealed texts are sealed with, by its id.
@@ -163,11 +170,7 @@ const USE: Statement = Statement::write(
 /// # Errors
 /// Any failure of the store.
 pub async fn use_key(store: &Store, key: &str) -> Result<bool> {
-    match store.db.run(USE, bind! { key: key }).await {
-        Ok(_) => Ok(true),
-        Err(Error::Refused { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    is_done(store.db.run(USE, bind! { key: key }).await)
 }
 
 const BEGIN: Statement = Statement::write(

@@ -10,7 +10,8 @@ use weir_model::{Timestamp, UserId};
 
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Result, Store};
+use crate::users::PasswordHash;
+use crate::{Error, Result, Store};
 
 /// A session as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,10 +72,18 @@ impl From<&SessionRow> for Stored {
 }
 
 // Sessions that ended by age are removed when their user signs in again, so the
-// table stays as small as the number of people times their browsers.
+// table stays as small as the number of people times their browsers. Writing the
+// user's record makes this collide with a reset of the password, which ends all
+// sessions: else it could overlook one that is being opened. It has to be a new
+// value: the engine does not write a record that stays the same.
 const CREATE: Statement = Statement::write(
     "sessions create",
     "BEGIN;
+     IF $proved != NONE {
+         LET $stored = (UPDATE type::record('user', $user)
+                        SET sessions_made = (sessions_made ?? 0) + 1 RETURN VALUE password);
+         IF $stored != [$proved] { THROW 'password' };
+     };
      FOR $ended IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]
                     WHERE expires_at <= $now) {
          DELETE type::record('session', $ended) RETURN NONE;
@@ -91,19 +100,30 @@ const CREATE: Statement = Statement::write(
 );
 
 /// Stores a new session; `replaced` is the hash of the session it takes the
-/// place of.
+/// place of. `proved` is the hash of the password that opens it: if it is not the
+/// user's any more, nothing is written, and the answer is `false`.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn create(store: &Store, row: &SessionRow, replaced: Option<&str>) -> Result<()> {
+pub async fn create(
+    store: &Store,
+    row: &SessionRow,
+    replaced: Option<&str>,
+    proved: Option<&PasswordHash>,
+) -> Result<bool> {
     let vars = bind! {
         hash: row.hash.as_str(),
         user: row.user.0,
         now: row.signed_in_at.micros(),
         replaced: replaced.map(str::to_owned),
+        proved: proved.map(|hash| hash.0.clone()),
         row: Stored::from(row),
     };
-    store.db.run(CREATE, vars).await.map(drop)
+    match store.db.run(CREATE, vars).await {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 const GET: Statement = Statement::read(

@@ -1,7 +1,8 @@
 //! Users: the account, and the pointer that makes its address unique.
 //!
 //! What belongs here: statements about `user` and `user_email`. What does not:
-//! what a user belongs to (`organizations`), sign-in (`sessions`, `throttle`).
+//! what a user belongs to (`organizations`), sign-in (`sessions`, `throttle`),
+//! links from mails and what they change (`accounts`).
 
 use std::fmt;
 
@@ -40,8 +41,12 @@ pub struct UserRow {
     pub last_name: String,
     /// Address as it was given.
     pub email: String,
+    /// The address that takes its place once it is confirmed.
+    pub pending_email: Option<String>,
     /// Whether the address was confirmed.
     pub is_email_verified: bool,
+    /// Whether nobody signs in before it is.
+    pub must_confirm: bool,
     /// Hash of the password, if there is one.
     pub password: Option<PasswordHash>,
     /// Whether the user may see instance settings.
@@ -80,7 +85,10 @@ pub(crate) struct Stored {
     first_name: String,
     last_name: String,
     email: String,
+    pending_email: Option<String>,
     is_email_verified: bool,
+    /// Absent in accounts that were made before there was such a thing.
+    must_confirm: Option<bool>,
     password: Option<String>,
     is_staff: bool,
     is_active: bool,
@@ -100,7 +108,9 @@ impl From<Stored> for UserRow {
             first_name: stored.first_name,
             last_name: stored.last_name,
             email: stored.email,
+            pending_email: stored.pending_email,
             is_email_verified: stored.is_email_verified,
+            must_confirm: stored.must_confirm.unwrap_or(false),
             password: stored.password.map(PasswordHash),
             is_staff: stored.is_staff,
             is_active: stored.is_active,
@@ -122,7 +132,9 @@ impl From<&UserRow> for Stored {
             first_name: row.first_name.clone(),
             last_name: row.last_name.clone(),
             email: row.email.clone(),
+            pending_email: row.pending_email.clone(),
             is_email_verified: row.is_email_verified,
+            must_confirm: Some(row.must_confirm),
             password: row.password.as_ref().map(|hash| hash.0.clone()),
             is_staff: row.is_staff,
             is_active: row.is_active,
@@ -212,12 +224,12 @@ pub async fn next_number(store: &Store) -> Result<i64> {
 
 const REPLACE_HASH: Statement = Statement::write(
     "users replace hash",
-    "UPDATE type::record('user', $user) SET password = $new_hash WHERE password = $old_hash
-     RETURN NONE;",
+    "UPDATE type::record('user', $user) SET password = $new_hash
+     WHERE password IN [$old_hash, $new_hash] RETURN VALUE uuid;",
 );
 
-/// Stores a new hash of the same password, unless the password was changed
-/// since `before` was read.
+/// Stores a new hash of the same password, unless the stored one was changed
+/// since `before` was read. Gives whether it is stored.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -226,9 +238,9 @@ pub async fn replace_hash(
     user: UserId,
     before: &PasswordHash,
     after: &PasswordHash,
-) -> Result<()> {
+) -> Result<bool> {
     let vars = bind! { user: user.0, old_hash: before.0.as_str(), new_hash: after.0.as_str() };
-    store.db.run(REPLACE_HASH, vars).await.map(drop)
+    Ok(store.db.run(REPLACE_HASH, vars).await?.row::<Uuid>(0)?.is_some())
 }
 
 const SET_CURRENT: Statement = Statement::write(
@@ -287,7 +299,6 @@ pub async fn update(
         Patch::Keep | Patch::Clear => None,
     };
     let vars = bind! {
-        activities: activity::stored(activities)?,
         user: user.0,
         first_name: change.first_name,
         last_name: change.last_name,
@@ -295,7 +306,7 @@ pub async fn update(
         theme: theme,
         now: now.micros(),
     };
-    let mut answer = store.db.run(UPDATE, vars).await?;
+    let mut answer = activity::change(store, UPDATE, vars, activities).await?;
     Ok(answer.row::<Stored>(1)?.map(UserRow::from))
 }
 
@@ -326,12 +337,13 @@ const DELETE: Statement = Statement::read(
          DELETE type::record('session', $session) RETURN NONE;
          DELETE type::record('user_session', [$user, $session]) RETURN NONE;
      };
+     DELETE account_link:[$user]..=[$user, ..] RETURN NONE;
      DELETE type::record('user_email', $email) RETURN NONE;
      DELETE type::record('user', $user) RETURN NONE;
      COMMIT;",
 );
 
-/// Deletes an account with its keys and sessions, unless the user belongs to an
+/// Deletes an account with its keys, sessions and links, unless the user belongs to an
 /// organization. `normalised` is the form of its address that must be unique.
 ///
 /// # Errors

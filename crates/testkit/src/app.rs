@@ -167,6 +167,13 @@ impl TestApp {
         Person::new(self.app().clone(), self.anonymous(), user)
     }
 
+    /// Another person, who is a member of the owner's organization.
+    pub async fn member(&self, name: &str, level: weir_model::organizations::Level) -> Person {
+        let person = self.stranger(name).await;
+        self.join(&person, level).await;
+        person
+    }
+
     /// Makes a person a member of the owner's organization.
     pub async fn join(&self, person: &Person, level: weir_model::organizations::Level) {
         let organization = self.owned().organization;

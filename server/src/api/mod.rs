@@ -4,6 +4,7 @@
 //! handler enters (its extractors did), calls a service, and answers.
 //! What does not: rules (`weir-service`), paths and scopes (`router`).
 
+pub mod accounts;
 pub mod activity;
 pub mod definitions;
 pub mod domains;
@@ -15,6 +16,8 @@ pub mod members;
 pub mod organizations;
 pub mod personal_api_keys;
 pub mod persons;
+pub mod plugin_configs;
+pub mod plugins;
 pub mod projects;
 pub mod schema;
 pub mod sessions;
@@ -48,6 +51,16 @@ pub struct NoContent;
 impl IntoResponse for NoContent {
     fn into_response(self) -> Response {
         StatusCode::NO_CONTENT.into_response()
+    }
+}
+
+/// Nothing to show, where clients expect a body: 200 with `null`.
+#[derive(Debug, Clone, Copy)]
+pub struct Nothing;
+
+impl IntoResponse for Nothing {
+    fn into_response(self) -> Response {
+        Json(()).into_response()
     }
 }
 

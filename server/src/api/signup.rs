@@ -5,6 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
+use weir_model::accounts::LinkKind;
 use weir_model::domains::Precheck;
 use weir_model::errors::FieldError;
 use weir_model::invites::{ACCOUNT_FIRST_NAME_MAX, Invitation, SignUpInput, SignedUp};
@@ -19,9 +20,9 @@ use crate::http::visitor::{Opened, Visitor};
 
 /// Longest password that is looked at, in characters. Which are good enough is
 /// for the service to say.
-const PASSWORD_MAX: usize = 1024;
+pub(super) const PASSWORD_MAX: usize = 1024;
 /// Longest address, in characters.
-const EMAIL_MAX: usize = 254;
+pub(super) const EMAIL_MAX: usize = 254;
 
 /// Who is invited to what.
 pub async fn get_invitation(
@@ -46,12 +47,19 @@ pub async fn accept_invitation(
     let identity = &app.services.identity;
     if let Some(ctx) = &visitor.ctx {
         let user = identity.join(ctx, id, &visitor.peer).await?;
-        return Ok(Opened::new(signed_up(user)));
+        return Ok(Opened::new(signed_up(user, "/".to_owned())));
     }
     visitor.refuse_without_session()?;
     let input = || body.read();
     let (user, session) = identity.sign_up(id, input, &visitor.peer, &visitor.request_id).await?;
-    Ok(Opened::new(signed_up(user)).with(&visitor, &session))
+    Ok(match session {
+        Some(session) => Opened::new(signed_up(user, "/".to_owned())).with(&visitor, &session),
+        // The address is to be confirmed first.
+        None => {
+            let page = LinkKind::Confirm.page(user.uuid);
+            Opened::new(signed_up(user, page))
+        }
+    })
 }
 
 /// Sign in with address and password.
@@ -77,8 +85,8 @@ pub async fn precheck_login(
     Ok(Json(app.services.identity.precheck(&email, &visitor.peer).await?))
 }
 
-fn signed_up(user: User) -> SignedUp {
-    SignedUp { user, redirect_url: "/".to_owned() }
+fn signed_up(user: User, redirect_url: String) -> SignedUp {
+    SignedUp { user, redirect_url }
 }
 
 /// The answer to a sign-in.

@@ -16,6 +16,7 @@ use serde::Serialize;
 use weir_capture::{CaptureError, v1};
 use weir_model::errors::{ErrorBody, ErrorExtra, FieldError};
 use weir_service::Error as ServiceError;
+use weir_service::error::NOT_CONFIRMED;
 
 use crate::http::request_id::RequestId;
 
@@ -244,6 +245,9 @@ fn service_shape(error: &ServiceError) -> Shape<'_> {
             attr: fault.attr.as_deref(),
             ..Shape::new(fault.code.as_str(), fault.detail.as_str())
         },
+        ServiceError::NotConfirmed { .. } => {
+            Shape { kind: "validation_error", ..Shape::new("not_verified", NOT_CONFIRMED) }
+        }
         // The reference has this type for a conflict (management-api 1.2).
         ServiceError::Conflict { code, detail } => Shape {
             status: StatusCode::CONFLICT,

@@ -43,6 +43,10 @@ guards! {
     ExportsRead = [Scope::read(ScopeObject::BatchExport)];
     /// `batch_export:write`
     ExportsWrite = [Scope::write(ScopeObject::BatchExport)];
+    /// `plugin:read`
+    PluginsRead = [Scope::read(ScopeObject::Plugin)];
+    /// `plugin:write`
+    PluginsWrite = [Scope::write(ScopeObject::Plugin)];
     /// `user:read`
     UserRead = [Scope::read(ScopeObject::User)];
     /// `user:write`

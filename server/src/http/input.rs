@@ -2,27 +2,24 @@
 //! rely on (management-api 1.3, 1.4): JSON or forms, numbers for texts, words
 //! for booleans; unknown and read-only keys are ignored.
 //!
-//! What belongs here: turning bytes into fields and fields into values.
-//! What does not: which fields a resource has (`api`), and what a value may be
-//! beyond its type and length (`weir-model`).
+//! What belongs here: turning bytes into fields, and fields into values
+//! (`values`). What does not: which fields a resource has (`api`), and what a
+//! value may be beyond its type and length (`weir-model`).
+
+mod values;
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use weir_model::errors::FieldError;
-use weir_model::validate;
-use weir_model::{Patch, Timestamp};
+use weir_model::json::{DEPTH, is_too_deep};
 
 use crate::http::error::ApiError;
 
-/// Nested objects and lists of a body.
-const DEPTH: usize = 64;
-/// What a time of another form hears.
-const TIME_FORM: &str = "Datetime has wrong format. Use one of these formats instead: \
-                         YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
+pub(crate) use values::{kind, missing, no_object, no_text, null, to_integer};
 
 /// A resource's input, read from fields in the order in which the resource
 /// declares them: the first field at fault is reported. The API document shows
@@ -41,7 +38,27 @@ pub trait Input: Sized {
 
 /// The fields of a request body.
 #[derive(Debug, Clone, Default)]
-pub struct Fields(Map<String, Value>, Option<Recorder>);
+pub struct Fields(Map<String, Value>, Option<Recorder>, Vec<Upload>);
+
+/// A file of a form.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Upload {
+    /// Name of the field.
+    pub field: String,
+    /// Name of the file.
+    pub file_name: String,
+    /// Media type, if the sender gave one.
+    pub media_type: Option<String>,
+    /// What is in it.
+    pub contents: Bytes,
+}
+
+/// Without the contents, which may be a key.
+impl std::fmt::Debug for Upload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upload").field("field", &self.field).finish_non_exhaustive()
+    }
+}
 
 /// Notes which fields are asked for, and what each may be.
 type Recorder = Arc<Mutex<Vec<Asked>>>;
@@ -76,7 +93,7 @@ impl Fields {
             let field = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
                 (name.into_owned(), Value::String(value.into_owned()))
             };
-            Ok(Self(pairs.map(field).collect(), None))
+            Ok(Self(pairs.map(field).collect(), None, Vec::new()))
         } else if essence.eq_ignore_ascii_case("multipart/form-data") {
             Self::from_multipart(content_type, body).await.map_err(|error| {
                 ApiError::Malformed(format!("Multipart form parse error - {error}"))
@@ -90,13 +107,21 @@ impl Fields {
         let boundary = multer::parse_boundary(content_type)?;
         let all = futures::stream::iter([Ok::<_, Infallible>(body.clone())]);
         let mut parts = multer::Multipart::new(all, boundary);
-        let mut fields = Map::new();
+        let (mut fields, mut uploads) = (Map::new(), Vec::new());
         while let Some(part) = parts.next_field().await? {
-            if let Some(name) = part.name().map(str::to_owned) {
-                fields.insert(name, Value::String(part.text().await?));
+            let Some(field) = part.name().map(str::to_owned) else { continue };
+            match part.file_name().map(str::to_owned) {
+                Some(file_name) => {
+                    let media_type = part.content_type().map(ToString::to_string);
+                    let contents = part.bytes().await?;
+                    uploads.push(Upload { field, file_name, media_type, contents });
+                }
+                None => {
+                    fields.insert(field, Value::String(part.text().await?));
+                }
             }
         }
-        Ok(Self(fields, None))
+        Ok(Self(fields, None, uploads))
     }
 
     fn from_json(body: &[u8]) -> Result<Self, ApiError> {
@@ -105,7 +130,7 @@ impl Fields {
 
     fn of_value(value: Value) -> Result<Self, FieldError> {
         match value {
-            Value::Object(fields) => Ok(Self(fields, None)),
+            Value::Object(fields) => Ok(Self(fields, None, Vec::new())),
             other => Err(FieldError::body(
                 "invalid_input",
                 format!("Invalid data. Expected a dictionary, but got {}.", kind(&other)),
@@ -119,8 +144,8 @@ impl Fields {
     /// The example of the input is not accepted.
     pub fn asked_by<T: Input>() -> Result<Vec<Asked>, ApiError> {
         let recorder = Recorder::default();
-        let Self(example, _) = Self::from_json(T::EXAMPLE.as_bytes())?;
-        T::read(&Self(example, Some(Arc::clone(&recorder))))?;
+        let Self(example, ..) = Self::from_json(T::EXAMPLE.as_bytes())?;
+        T::read(&Self(example, Some(Arc::clone(&recorder)), Vec::new()))?;
         let asked = recorder.lock().clone();
         Ok(asked)
     }
@@ -153,189 +178,21 @@ impl Fields {
         self.0.contains_key(name)
     }
 
+    /// The names of all fields that were sent, files left out.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// The files of a form.
+    #[must_use]
+    pub fn uploads(&self) -> &[Upload] {
+        &self.2
+    }
+
     /// A text as it was sent, for keys that are looked for before the body is judged.
     #[must_use]
     pub fn raw_text(&self, name: &str) -> Option<&str> {
         self.0.get(name).and_then(Value::as_str)
-    }
-
-    /// A text of 1 to `max` characters that must be there.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn required_text(&self, name: &str, max: usize) -> Result<String, FieldError> {
-        self.note(name, true, || text_schema(1, max));
-        match self.text(name, max)? {
-            Patch::Set(text) => Ok(text),
-            Patch::Keep | Patch::Clear => {
-                Err(FieldError::new(name, "required", "This field is required."))
-            }
-        }
-    }
-
-    /// A text of 1 to `max` characters that must be there, blanks and all: a
-    /// password.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn secret(&self, name: &str, max: usize) -> Result<String, FieldError> {
-        self.note(
-            name,
-            true,
-            || json!({"type": "string", "format": "password", "minLength": 1, "maxLength": max}),
-        );
-        let read = self.present(name, |value| {
-            let text = to_text(name, value)?;
-            // For what it may not be: too long, or nothing.
-            validate::optional_text(name, &text, max)?;
-            match text.is_empty() {
-                true => validate::text(name, &text, max),
-                false => Ok(text),
-            }
-        })?;
-        match read {
-            Patch::Set(text) => Ok(text),
-            Patch::Keep | Patch::Clear => {
-                Err(FieldError::new(name, "required", "This field is required."))
-            }
-        }
-    }
-
-    /// A text of 1 to `max` characters.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn text(&self, name: &str, max: usize) -> Result<Patch<String>, FieldError> {
-        self.note(name, false, || text_schema(1, max));
-        self.present(name, |value| validate::text(name, &to_text(name, value)?, max))
-    }
-
-    /// A text of at most `max` characters, which may be empty.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn optional_text(&self, name: &str, max: usize) -> Result<Patch<String>, FieldError> {
-        self.note(name, false, || text_schema(0, max));
-        self.present(name, |value| validate::optional_text(name, &to_text(name, value)?, max))
-    }
-
-    /// A text of at most `max` characters, which may be empty or null.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn nullable_text(&self, name: &str, max: usize) -> Result<Patch<String>, FieldError> {
-        self.note(name, false, || or_null(text_schema(0, max)));
-        if self.0.get(name) == Some(&Value::Null) {
-            return Ok(Patch::Clear);
-        }
-        self.optional_text(name, max)
-    }
-
-    /// A boolean.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn boolean(&self, name: &str) -> Result<Patch<bool>, FieldError> {
-        self.note(name, false, || json!({"type": "boolean"}));
-        self.present(name, |value| to_boolean(name, value))
-    }
-
-    /// A boolean that may be null, also written as `""` or `"null"`.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn nullable_boolean(&self, name: &str) -> Result<Patch<bool>, FieldError> {
-        self.note(name, false, || or_null(json!({"type": "boolean"})));
-        match self.0.get(name) {
-            Some(Value::Null) => Ok(Patch::Clear),
-            Some(Value::String(text)) if text.is_empty() || text.eq_ignore_ascii_case("null") => {
-                Ok(Patch::Clear)
-            }
-            Some(_) | None => self.boolean(name),
-        }
-    }
-
-    /// One of a few numbers. `"1"` is accepted for 1.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn choice(&self, name: &str, choices: &[i64]) -> Result<Patch<i64>, FieldError> {
-        self.note(name, false, || json!({"type": "integer", "enum": choices}));
-        self.present(name, |value| {
-            let text = scalar_text(value);
-            let chosen = text.as_deref().and_then(|text| text.parse().ok());
-            chosen.filter(|number| choices.contains(number)).ok_or_else(|| {
-                let given = text.unwrap_or_else(|| value.to_string());
-                validate::invalid_choice(name, &given)
-            })
-        })
-    }
-
-    /// One of a few numbers, or null. `"1"` is accepted for 1.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn nullable_choice(&self, name: &str, choices: &[i64]) -> Result<Patch<i64>, FieldError> {
-        self.note(name, false, || or_null(json!({"type": "integer", "enum": choices})));
-        if self.0.get(name) == Some(&Value::Null) {
-            return Ok(Patch::Clear);
-        }
-        self.choice(name, choices)
-    }
-
-    /// One of a few words.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn word(&self, name: &str, words: &[&str]) -> Result<Patch<String>, FieldError> {
-        self.note(name, false, || json!({"type": "string", "enum": words}));
-        self.present(name, |value| {
-            let given = scalar_text(value).unwrap_or_else(|| value.to_string());
-            let is_known = words.contains(&given.as_str());
-            if is_known { Ok(given) } else { Err(validate::invalid_choice(name, &given)) }
-        })
-    }
-
-    /// A whole number within bounds, or null. `"1"` is accepted for 1.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn nullable_integer(
-        &self,
-        name: &str,
-        least: i64,
-        most: i64,
-    ) -> Result<Patch<i64>, FieldError> {
-        self.note(name, false, || {
-            or_null(json!({"type": "integer", "minimum": least, "maximum": most}))
-        });
-        if self.0.get(name) == Some(&Value::Null) {
-            return Ok(Patch::Clear);
-        }
-        self.present(name, |value| {
-            let text = scalar_text(value);
-            let number = text.as_deref().and_then(|text| text.trim().parse().ok());
-            let number: i64 = number.ok_or_else(|| {
-                FieldError::new(name, "invalid_input", "A valid integer is required.")
-            })?;
-            validate::within(name, number, least, most)?;
-            Ok(number)
-        })
-    }
-
-    /// A time, or null. Without a zone it is UTC.
-    ///
-    /// # Errors
-    /// The fault, at `name`.
-    pub fn nullable_time(&self, name: &str) -> Result<Patch<Timestamp>, FieldError> {
-        self.note(name, false, || or_null(json!({"type": "string", "format": "date-time"})));
-        if self.0.get(name) == Some(&Value::Null) {
-            return Ok(Patch::Clear);
-        }
-        self.present(name, |value| {
-            let read = value.as_str().and_then(Timestamp::parse_lenient);
-            read.ok_or_else(|| FieldError::new(name, "invalid_input", TIME_FORM))
-        })
     }
 
     /// A value as it was sent, for an input that judges it by itself. `schema` is
@@ -348,63 +205,6 @@ impl Fields {
     ) -> Option<&Value> {
         self.note(name, is_required, schema);
         self.0.get(name)
-    }
-
-    /// A list of at most `most` texts of 1 to `max` characters.
-    ///
-    /// # Errors
-    /// The fault, at `name` or at the item.
-    pub fn texts(
-        &self,
-        name: &str,
-        most: usize,
-        max: usize,
-    ) -> Result<Patch<Vec<String>>, FieldError> {
-        self.note(name, false, || texts_schema(most, max));
-        self.present(name, |value| {
-            let Value::Array(items) = value else {
-                let detail = format!("Expected a list of items but got type \"{}\".", kind(value));
-                return Err(FieldError::new(name, "not_a_list", detail));
-            };
-            validate::list_length(name, items.len(), most)?;
-            let item = |(index, item): (usize, &Value)| {
-                let attr = format!("{name}__{index}");
-                if item.is_null() {
-                    return Err(null(&attr));
-                }
-                validate::text(&attr, &to_text(&attr, item)?, max)
-            };
-            items.iter().enumerate().map(item).collect()
-        })
-    }
-
-    /// A list of texts, or null.
-    ///
-    /// # Errors
-    /// The fault, at `name` or at the item.
-    pub fn nullable_texts(
-        &self,
-        name: &str,
-        most: usize,
-        max: usize,
-    ) -> Result<Patch<Vec<String>>, FieldError> {
-        self.note(name, false, || or_null(texts_schema(most, max)));
-        if self.0.get(name) == Some(&Value::Null) {
-            return Ok(Patch::Clear);
-        }
-        self.texts(name, most, max)
-    }
-
-    fn present<T>(
-        &self,
-        name: &str,
-        read: impl FnOnce(&Value) -> Result<T, FieldError>,
-    ) -> Result<Patch<T>, FieldError> {
-        match self.0.get(name) {
-            None => Ok(Patch::Keep),
-            Some(Value::Null) => Err(null(name)),
-            Some(value) => read(value).map(Patch::Set),
-        }
     }
 }
 
@@ -430,7 +230,7 @@ impl Items {
             return Fields::parse(content_type, body).await.map(Self::One);
         }
         Ok(match parse_json(body)? {
-            Value::Object(fields) => Self::One(Fields(fields, None)),
+            Value::Object(fields) => Self::One(Fields(fields, None, Vec::new())),
             Value::Array(items) => Self::Many(items),
             _ => Self::Neither,
         })
@@ -462,106 +262,8 @@ fn parse_json(body: &[u8]) -> Result<Value, ApiError> {
     serde_json::from_slice(body).map_err(|error| fault(&error))
 }
 
-fn text_schema(least: usize, most: usize) -> Value {
-    match least {
-        0 => json!({"type": "string", "maxLength": most}),
-        // One character that is not blank: what is around it is cut off.
-        _ => json!({"type": "string", "minLength": least, "maxLength": most, "pattern": r"\S"}),
-    }
-}
-
-fn texts_schema(most: usize, longest: usize) -> Value {
-    json!({"type": "array", "maxItems": most, "items": text_schema(1, longest)})
-}
-
-/// The same, or null.
-fn or_null(mut schema: Value) -> Value {
-    let kind = schema["type"].take();
-    schema["type"] = json!([kind, "null"]);
-    if let Some(Value::Array(choices)) = schema.get_mut("enum") {
-        choices.push(Value::Null);
-    }
-    schema
-}
-
-fn null(name: &str) -> FieldError {
-    FieldError::new(name, "null", "This field may not be null.")
-}
-
-fn to_text(name: &str, value: &Value) -> Result<String, FieldError> {
-    scalar_text(value).ok_or_else(|| FieldError::new(name, "invalid_input", "Not a valid string."))
-}
-
-/// Numbers count as texts; booleans, lists and objects do not.
-fn scalar_text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    }
-}
-
-fn to_boolean(name: &str, value: &Value) -> Result<bool, FieldError> {
-    const TRUE: [&str; 6] = ["t", "y", "yes", "true", "on", "1"];
-    const FALSE: [&str; 6] = ["f", "n", "no", "false", "off", "0"];
-    let read = match value {
-        Value::Bool(value) => Some(*value),
-        Value::Number(number) => match number.as_f64() {
-            Some(1.0) => Some(true),
-            Some(0.0) => Some(false),
-            Some(_) | None => None,
-        },
-        Value::String(text) => {
-            let word = text.trim().to_ascii_lowercase();
-            if TRUE.contains(&word.as_str()) {
-                Some(true)
-            } else {
-                FALSE.contains(&word.as_str()).then_some(false)
-            }
-        }
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    };
-    read.ok_or_else(|| FieldError::new(name, "invalid_input", "Must be a valid boolean."))
-}
-
-/// The name of a value's type in the texts of the specification.
-pub(crate) fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "NoneType",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float",
-        Value::Number(_) => "int",
-        Value::String(_) => "str",
-        Value::Array(_) => "list",
-        Value::Object(_) => "dict",
-    }
-}
-
-/// Whether more than [`DEPTH`] objects and lists are nested.
-fn is_too_deep(body: &[u8]) -> bool {
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    for byte in body {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            _ if in_text => {}
-            b'{' | b'[' => {
-                depth += 1;
-                if depth > DEPTH {
-                    return true;
-                }
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
-
     use futures::FutureExt as _;
 
     use super::*;
@@ -570,67 +272,6 @@ mod tests {
         let body = Bytes::copy_from_slice(body.as_bytes());
         // All bytes are there: nothing waits.
         Fields::parse(content_type, &body).now_or_never().unwrap()
-    }
-
-    fn fields(value: &Value) -> Fields {
-        parse(Some("application/json"), &value.to_string()).unwrap()
-    }
-
-    fn code<T: std::fmt::Debug>(outcome: Result<T, FieldError>) -> (String, String) {
-        let error = outcome.unwrap_err();
-        (error.attr.unwrap_or_default(), error.code)
-    }
-
-    #[test]
-    fn texts_are_lenient_about_numbers_only() {
-        let fields = fields(&json!({"n": 12, "s": " a ", "b": true, "l": [], "z": null, "e": " "}));
-        assert_eq!(fields.text("n", 5), Ok(Patch::Set("12".to_owned())));
-        assert_eq!(fields.text("s", 5), Ok(Patch::Set("a".to_owned())));
-        assert_eq!(fields.text("none", 5), Ok(Patch::Keep));
-        assert_eq!(fields.nullable_text("z", 5), Ok(Patch::Clear));
-        assert_eq!(fields.nullable_text("e", 5), Ok(Patch::Set(String::new())));
-        for (name, expected) in
-            [("b", "invalid_input"), ("l", "invalid_input"), ("z", "null"), ("e", "blank")]
-        {
-            assert_eq!(code(fields.text(name, 5)), (name.to_owned(), expected.to_owned()));
-        }
-        assert_eq!(code(fields.required_text("none", 5)).1, "required");
-        assert_eq!(code(fields.text("s", 0)).1, "max_length");
-    }
-
-    #[test]
-    fn booleans_have_many_spellings() {
-        for (value, expected) in [
-            (json!(true), Patch::Set(true)),
-            (json!(0), Patch::Set(false)),
-            (json!(1.0), Patch::Set(true)),
-            (json!("YES"), Patch::Set(true)),
-            (json!("off"), Patch::Set(false)),
-            (json!("null"), Patch::Clear),
-            (json!(""), Patch::Clear),
-            (Value::Null, Patch::Clear),
-        ] {
-            assert_eq!(fields(&json!({"b": value})).nullable_boolean("b"), Ok(expected), "{value}");
-        }
-        for value in [json!(2), json!("maybe"), json!([]), json!("")] {
-            assert_eq!(
-                code(fields(&json!({"b": value})).boolean("b")).1,
-                "invalid_input",
-                "{value}"
-            );
-        }
-        assert_eq!(code(fields(&json!({"b": null})).boolean("b")).1, "null");
-    }
-
-    #[test]
-    fn lists_and_choices_name_the_item() {
-        let fields = fields(&json!({"l": ["a", [], ""], "s": "x", "w": "1", "v": 2}));
-        assert_eq!(code(fields.texts("l", 3, 9)), ("l__1".to_owned(), "invalid_input".to_owned()));
-        assert_eq!(code(fields.texts("l", 2, 9)), ("l".to_owned(), "max_length".to_owned()));
-        assert_eq!(code(fields.texts("s", 3, 9)).1, "not_a_list");
-        assert_eq!(fields.nullable_choice("w", &[0, 1]), Ok(Patch::Set(1)));
-        let error = fields.nullable_choice("v", &[0, 1]).unwrap_err();
-        assert_eq!(error.detail, "\"2\" is not a valid choice.");
     }
 
     #[test]
@@ -688,25 +329,5 @@ mod tests {
         assert!(matches!(items(r#"{"name": "a"}"#), Ok(Items::One(_))));
         assert!(matches!(items("7"), Ok(Items::Neither)));
         assert!(matches!(items("["), Err(ApiError::Malformed(_))));
-    }
-
-    #[test]
-    fn secrets_keep_their_blanks() {
-        let fields = fields(&json!({"a": " x y ", "b": "", "c": null, "d": "xxxxxxx"}));
-        assert_eq!(fields.secret("a", 6), Ok(" x y ".to_owned()));
-        for (name, expected) in
-            [("b", "blank"), ("c", "null"), ("d", "max_length"), ("e", "required")]
-        {
-            assert_eq!(code(fields.secret(name, 6)).1, expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn depth_is_limited() {
-        let nested =
-            |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
-        assert!(!is_too_deep(nested(64).as_bytes()));
-        assert!(is_too_deep(nested(65).as_bytes()));
-        assert!(!is_too_deep(br#"{"a":"[[[[\"[["}"#));
     }
 }

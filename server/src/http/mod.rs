@@ -3,6 +3,7 @@
 //! What belongs here: HTTP that no single resource owns.
 //! What does not: a resource's paths and fields (`api`).
 
+pub mod accept;
 pub mod body;
 pub mod credential;
 pub mod error;

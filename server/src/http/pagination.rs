@@ -33,12 +33,14 @@ pub enum ParameterKind {
     Uuid,
     /// A time.
     Time,
+    /// A whole number from 1.
+    Number,
     /// One of these words.
     OneOf(&'static [&'static str]),
 }
 
-/// The query parameters that a list takes besides `limit` and `offset`. Made
-/// with [`filters!`](crate::filters).
+/// The query parameters of an operation; of a list those besides `limit` and
+/// `offset`. Made with [`filters!`](crate::filters).
 pub trait Filters: Send + Sync + 'static {
     /// All of them.
     const PARAMETERS: &'static [Parameter];
@@ -84,15 +86,15 @@ macro_rules! filters {
     };
 }
 
-/// The query of a request, and how to link to another part of the same list.
-/// `F` names the parameters besides `limit` and `offset`.
+/// The query parameters of an operation, which `F` names. For a list there is
+/// [`Listing`].
 #[derive(Debug)]
-pub struct Listing<F: Filters = NoFilters> {
+pub struct Params<F: Filters> {
     query: Query,
     filters: PhantomData<fn() -> F>,
 }
 
-impl<F: Filters> Listing<F> {
+impl<F: Filters> Params<F> {
     /// A query parameter; the last one when it is given several times.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<&str> {
@@ -103,31 +105,59 @@ impl<F: Filters> Listing<F> {
         self.query.param(name)
     }
 
+    /// A link to the same operation with some parameters set or, with `None`,
+    /// removed. All others are kept, sorted by name.
+    #[must_use]
+    pub fn link(&self, changes: &[(&str, Option<String>)]) -> String {
+        self.query.link(changes)
+    }
+}
+
+impl<S: Sync, F: Filters> FromRequestParts<S> for Params<F> {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self { query: Query::of(parts), filters: PhantomData })
+    }
+}
+
+/// The query of a request, and how to link to another part of the same list.
+/// `F` names the parameters besides `limit` and `offset`.
+#[derive(Debug)]
+pub struct Listing<F: Filters = NoFilters>(Params<F>);
+
+impl<F: Filters> Listing<F> {
+    /// A query parameter; the last one when it is given several times.
+    #[must_use]
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.0.param(name)
+    }
+
     /// The page that was asked for.
     #[must_use]
     pub fn page(&self) -> Page {
-        self.query.page()
+        self.0.query.page()
     }
 
     /// A link to the same list with some parameters set or, with `None`, removed.
     /// All others are kept, sorted by name.
     #[must_use]
     pub fn link(&self, changes: &[(&str, Option<String>)]) -> String {
-        self.query.link(changes)
+        self.0.link(changes)
     }
 
     /// The list answer for a page of results.
     #[must_use]
     pub fn envelope<T>(&self, paged: Paged<T>) -> Envelope<T> {
-        self.query.envelope(paged)
+        self.0.query.envelope(paged)
     }
 }
 
 impl<S: Sync, F: Filters> FromRequestParts<S> for Listing<F> {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
-        Ok(Self { query: Query::of(parts), filters: PhantomData })
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        Params::from_request_parts(parts, state).await.map(Self)
     }
 }
 

@@ -232,7 +232,11 @@ fn item(operation: &Operation<'_>, schemas: &Schemas) -> Result<Value, Defect> {
     let facts = Facts { method, path, guarded: scopes.is_some(), description };
     let mut answers = responses::refusals(&facts);
     if let Some(good) = &description.answer {
-        answers.insert(good.status.to_string(), good_answer(good, sent.as_ref(), schemas)?);
+        let mut answer = good_answer(good, sent.as_ref(), schemas)?;
+        for media in description.media {
+            answer["content"][*media] = json!({"schema": {"type": "string"}});
+        }
+        answers.insert(good.status.to_string(), answer);
     }
     item["responses"] = Value::Object(answers);
     Ok(item)

@@ -11,17 +11,20 @@ use axum::extract::State;
 use http::HeaderMap;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use weir_model::invites::Invite;
+use weir_model::plugin_configs::PluginConfigFrontend;
 
 use crate::api::invites::Invited;
-use crate::api::{Created, NoContent};
+use crate::api::plugin_configs::{Frontend, MODULE};
+use crate::api::plugins::answers::Shaped;
+use crate::api::{Created, NoContent, Nothing};
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{ApiItems, ApiJson, Authorized, PathParams, Within};
 use crate::http::guards::Guard;
 use crate::http::input::{Asked, Fields, Input};
-use crate::http::pagination::{Filters, Listing, Parameter};
+use crate::http::pagination::{Filters, Listing, Parameter, Params};
 use crate::http::visitor::{Opened, Visitor};
 use crate::openapi::Document;
 use crate::openapi::pages::Page;
@@ -37,6 +40,8 @@ pub struct Description {
     pub body: Option<Body>,
     /// Its good answer; none: it is always refused.
     pub answer: Option<Good>,
+    /// Media types other than JSON that it answers to who asks for them.
+    pub media: &'static [&'static str],
     /// Whether it is about the document itself, and left out of it.
     pub hidden: bool,
     /// Schemas that the answer refers to, by name.
@@ -144,6 +149,12 @@ impl<F: Filters> Argument for Listing<F> {
     }
 }
 
+impl<F: Filters> Argument for Params<F> {
+    fn describe(description: &mut Description) {
+        description.filters = F::PARAMETERS;
+    }
+}
+
 impl<T: Input> Argument for ApiJson<T> {
     fn describe(description: &mut Description) {
         let fields = Fields::asked_by::<T>().map_err(|fault| format!("{fault:?}"));
@@ -195,9 +206,32 @@ impl Answer for Invited {
     }
 }
 
+/// The usual form: `raw=true` asks for another one.
+impl<T: ToSchema> Answer for Shaped<T> {
+    fn describe(description: &mut Description) {
+        describe_body::<T>(200, description);
+    }
+}
+
+/// Who asks for JavaScript gets the module alone.
+impl Answer for Frontend {
+    fn describe(description: &mut Description) {
+        describe_body::<PluginConfigFrontend>(200, description);
+        description.media = MODULE;
+    }
+}
+
 impl Answer for NoContent {
     fn describe(description: &mut Description) {
         description.answer = Some(Good { status: 204, schema: None, or_many: false });
+    }
+}
+
+impl Answer for Nothing {
+    fn describe(description: &mut Description) {
+        let schema = ObjectBuilder::new().schema_type(Type::Null).build();
+        let schema = Some(RefOr::T(Schema::Object(schema)));
+        description.answer = Some(Good { status: 200, schema, or_many: false });
     }
 }
 

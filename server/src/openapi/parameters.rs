@@ -42,6 +42,7 @@ const PATH_IDS: &[PathId] = &[
     PathId("persons", Id::Uuid, None, "The person, also one that was merged into it."),
     PathId("invites", Id::Uuid, None, "The invite."),
     PathId("signup", Id::Uuid, None, "The invite."),
+    PathId("reset", Id::Uuid, None, "The user that the link was mailed to."),
     PathId("domains", Id::Uuid, None, "The domain."),
     PathId("batch_exports", Id::Uuid, None, "The batch export."),
     PathId("backfills", Id::Uuid, None, "The backfill."),
@@ -110,6 +111,7 @@ fn in_query(parameter: &Parameter) -> Value {
         ParameterKind::RequiredText => json!({"type": "string", "minLength": 1}),
         ParameterKind::Uuid => json!({"type": "string", "format": "uuid"}),
         ParameterKind::Time => json!({"type": "string", "format": "date-time"}),
+        ParameterKind::Number => json!({"type": "integer", "minimum": 1}),
         ParameterKind::OneOf(words) => json!({"type": "string", "enum": words}),
     };
     json!({

@@ -151,7 +151,7 @@ impl Schemas {
         else {
             return;
         };
-        let (mut properties, mut required) = (Map::new(), Vec::new());
+        let (mut properties, mut required, mut others) = (Map::new(), Vec::new(), None);
         for part in parts.as_array().into_iter().flatten() {
             if let Some(other) = referred(part) {
                 let other = other.to_owned();
@@ -164,12 +164,16 @@ impl Schemas {
             if let Some(more) = part.get("required").and_then(Value::as_array) {
                 required.extend(more.clone());
             }
+            others = others.or_else(|| part.get("additionalProperties").cloned());
         }
         if let Some(schema) = self.named.get_mut(name).and_then(Value::as_object_mut) {
             schema.remove("allOf");
             schema.insert("type".to_owned(), json!("object"));
             schema.insert("properties".to_owned(), Value::Object(properties));
             schema.insert("required".to_owned(), Value::Array(required));
+            if let Some(others) = others {
+                schema.insert("additionalProperties".to_owned(), others);
+            }
         }
     }
 }

@@ -54,132 +54,76 @@ async fn every_change_of_the_api_leaves_one_entry() {
     let made = caller.post("/api/projects/", &json!({"name": "Blog"})).await.json();
     let blog = made["id"].as_i64().unwrap();
     let me = app.owner().id().to_string();
-    let secret = json!("(secret)");
+    let team = |deed: &str, id: i64, name: &str, changes: Value| {
+        json!([deed, "Team", id.to_string(), id, name, changes])
+    };
+    let keys = |deed: &str, field: &str| {
+        team(deed, shop, "Store", json!([[field, "(secret)", "(secret)"]]))
+    };
     let mut seen = entries(&caller, &of_organization(&app)).await.len();
     let patch = Method::PATCH;
+    let renamed = json!([["name", "Acme Tea", "Beta"]]);
+    let named = json!([["first_name", "Ada", "Augusta"]]);
     for (method, path, body, expected) in [
         (
             &patch,
             organization.clone(),
             json!({"name": "Beta", "enforce_2fa": false}),
-            json!([
-                "updated",
-                "Organization",
-                home,
-                null,
-                "Acme Tea",
-                [["name", "Acme Tea", "Beta"]]
-            ]),
+            json!(["updated", "Organization", home, null, "Acme Tea", renamed]),
         ),
         (
             &patch,
             project.clone(),
             json!({"name": "Store", "week_start_day": 1, "timezone": "UTC"}),
-            json!([
+            team(
                 "updated",
-                "Team",
-                shop.to_string(),
                 shop,
                 "Shop",
-                [["name", "Shop", "Store"], ["week_start_day", null, 1]]
-            ]),
+                json!([["name", "Shop", "Store"], ["week_start_day", null, 1]]),
+            ),
         ),
         (
             &patch,
             format!("{organization}projects/{shop}/"),
             json!({"week_start_day": null}),
-            json!([
-                "updated",
-                "Team",
-                shop.to_string(),
-                shop,
-                "Store",
-                [["week_start_day", 1, null]]
-            ]),
+            team("updated", shop, "Store", json!([["week_start_day", 1, null]])),
         ),
+        (&patch, format!("{project}reset_token/"), json!({}), keys("rotated", "api_token")),
         (
             &patch,
-            format!("{project}reset_token/"),
+            format!("{project}rotate_secret_token/"),
             json!({}),
-            json!([
-                "rotated",
-                "Team",
-                shop.to_string(),
-                shop,
-                "Store",
-                [["api_token", secret, secret]]
-            ]),
+            keys("rotated", "secret_api_token"),
         ),
         (
             &patch,
             format!("{project}rotate_secret_token/"),
             json!({}),
-            json!([
-                "rotated",
-                "Team",
-                shop.to_string(),
-                shop,
-                "Store",
-                [["secret_api_token", secret, secret]]
-            ]),
-        ),
-        (
-            &patch,
-            format!("{project}rotate_secret_token/"),
-            json!({}),
-            json!([
-                "rotated",
-                "Team",
-                shop.to_string(),
-                shop,
-                "Store",
-                [["secret_api_token", secret, secret]]
-            ]),
+            keys("rotated", "secret_api_token"),
         ),
         (
             &patch,
             format!("{project}delete_secret_token_backup/"),
             json!({}),
-            json!([
-                "deleted",
-                "Team",
-                shop.to_string(),
-                shop,
-                "Store",
-                [["secret_api_token_backup", secret, secret]]
-            ]),
+            keys("deleted", "secret_api_token_backup"),
         ),
         (
             &Method::DELETE,
             format!("/api/projects/{blog}/"),
             json!({}),
-            json!(["deleted", "Team", blog.to_string(), blog, "Blog", [["name", "Blog", null]]]),
+            team("deleted", blog, "Blog", json!([["name", "Blog", null]])),
         ),
         (
             &Method::POST,
             format!("{organization}projects/"),
             json!({"name": "Wiki", "timezone": "Asia/Tokyo"}),
-            json!([
-                "created",
-                "Team",
-                (blog + 1).to_string(),
-                blog + 1,
-                "Wiki",
-                [["name", null, "Wiki"]]
-            ]),
+            team("created", blog + 1, "Wiki", json!([["name", null, "Wiki"]])),
         ),
         (
             &patch,
             "/api/users/@me/".to_owned(),
             json!({"first_name": "Augusta", "theme_mode": "dark"}),
-            json!([
-                "updated",
-                "User",
-                me,
-                null,
-                "ada@mail.example",
-                [["first_name", "Ada", "Augusta"]]
-            ]),
+            json!(["updated", "User", me, null, "ada@mail.example", named]),
         ),
     ] {
         let answer = caller.call(method.clone(), &path).json(&body).send().await;
@@ -329,8 +273,7 @@ async fn pages_filters_and_the_projects_own() {
     let blog = format!("/api/projects/{}/activity_log/", other["id"]);
     assert_eq!(entries(&caller, &blog).await.len(), 1);
 
-    let grace = app.stranger("grace").await;
-    app.join(&grace, Level::Administrator).await;
+    let grace = app.member("grace", Level::Administrator).await;
     grace.key(&["*"]).await.patch(&organization, &json!({"name": "d"})).await;
     let count = async |query: &str| {
         let list = caller.get(&format!("{}?{query}", of_organization(&app))).await.json();
@@ -362,8 +305,7 @@ async fn who_may_read() {
         let detail = "API key missing required scope 'activity_log:read'";
         answer.assert_error(403, "authentication_error", "permission_denied", detail);
     };
-    let member = app.stranger("grace").await;
-    app.join(&member, Level::Member).await;
+    let member = app.member("grace", Level::Member).await;
     let reader = member.key(&["activity_log:read"]).await;
     let other = member.key(&["organization:write", "project:write"]).await;
     let outsider = app.stranger("mallory").await.key(&["*"]).await;

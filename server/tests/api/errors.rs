@@ -166,8 +166,7 @@ async fn bodies_that_cannot_be_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_key_may_comes_before_the_body() {
     let app = TestApp::with_owner().await;
-    let member = app.stranger("grace").await;
-    app.join(&member, Level::Member).await;
+    let member = app.member("grace", Level::Member).await;
     let of_projects = app.owner().limited_key(&["*"], &[], &[app.project()]).await;
     let of_organizations = app.owner().limited_key(&["*"], &[app.organization()], &[]).await;
     let member = member.key(&["*"]).await;

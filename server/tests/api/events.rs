@@ -3,16 +3,10 @@
 use serde_json::{Value, json};
 use weir_testkit::{Caller, TestApp};
 
-async fn send(app: &TestApp, events: Value) {
-    let body = json!({"api_key": app.project_key(), "batch": events});
-    assert_eq!(app.anonymous().post("/batch/", &body).await.status, 200);
-    app.app().ingest.applied().await;
-}
+use crate::stored::{get, send};
 
 async fn list(app: &TestApp, caller: &Caller, query: &str) -> Value {
-    let answer = caller.get(&format!("/api/projects/{}/events/{query}", app.project())).await;
-    assert_eq!(answer.status, 200, "{:?}", answer.body);
-    answer.json()
+    get(app, caller, &format!("events/{query}")).await
 }
 
 fn names(list: &Value) -> Vec<String> {

@@ -1,38 +1,9 @@
-//! What belongs to others answers like what does not exist, byte for byte.
+//! What belongs to others, beyond what is tested for every operation
+//! (`generated/credentials.rs`).
 
 use http::Method;
 use serde_json::json;
-use weir_server::router::routes;
 use weir_testkit::TestApp;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn outsiders_cannot_tell_foreign_from_missing() {
-    let app = TestApp::with_owner().await;
-    let outsider = app.stranger("mallory").await.key(&["*"]).await;
-    for route in routes().into_iter().filter(|route| route.path.contains('{')) {
-        if !(route.path.contains("{organization_id}") || route.path.contains("{project_id}")) {
-            continue;
-        }
-        let call = |organization: String, project: String| {
-            let path = route
-                .path
-                .replace("{organization_id}", &organization)
-                .replace("{project_id}", &project);
-            outsider.call(route.method.clone(), &path).json(&json!({"name": ""})).send()
-        };
-        let foreign = call(app.organization().to_string(), app.project().to_string()).await;
-        let missing = call(uuid::Uuid::from_u128(7).to_string(), "4711".to_owned()).await;
-        let malformed = call("junk".to_owned(), "junk".to_owned()).await;
-        assert_eq!(foreign.status, 404, "{} {}", route.method, route.path);
-        assert_eq!(foreign.body, missing.body, "{}", route.path);
-        assert_eq!(foreign.body, malformed.body, "{}", route.path);
-        for (name, value) in &foreign.headers {
-            if !["x-request-id", "date"].contains(&name.as_str()) {
-                assert_eq!(missing.headers.get(name), Some(value), "{name}");
-            }
-        }
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_is_not_found_below_another_organization() {

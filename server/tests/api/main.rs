@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod accounts;
 mod activity_log;
+mod at_once;
 mod browser_library;
 mod capture;
 mod capture_v1;
@@ -28,6 +30,8 @@ mod overload;
 mod pagination;
 mod person_processing;
 mod persons;
+mod plugin_configs;
+mod plugins;
 mod probes;
 mod process;
 mod projects;
@@ -40,6 +44,7 @@ mod settings;
 mod silent_cases;
 mod snapshot;
 mod spikes;
+mod stored;
 mod users;
 mod validation;
 mod web;

@@ -39,6 +39,10 @@ async fn the_resource_has_every_field_of_its_type() {
     assert_eq!(body["plugins_access_level"], 9);
     assert_eq!(body["enforce_2fa"], false);
     assert_eq!(body["teams"][0]["name"], "Shop");
+    let features = body["available_product_features"].as_array().unwrap();
+    let known = body["available_features"].as_array().unwrap();
+    assert!(features.iter().map(|feature| &feature["key"]).eq(known));
+    assert!(features.iter().all(|feature| feature["limit"].is_null()));
     let created = body["created_at"].as_str().unwrap();
     assert!(created.ends_with('Z'), "{created}");
 }
@@ -87,15 +91,14 @@ async fn create_list_change_delete() {
 async fn levels_come_before_validation() {
     let app = TestApp::with_owner().await;
     let path = format!("/api/organizations/{}/", app.organization());
-    let member = app.stranger("grace").await;
-    app.join(&member, Level::Member).await;
-    let administrator = app.stranger("linus").await;
-    app.join(&administrator, Level::Administrator).await;
+    let member = app.member("grace", Level::Member).await;
+    let administrator = app.member("linus", Level::Administrator).await;
     let member = member.key(&["*"]).await;
     let administrator = administrator.key(&["*"]).await;
 
     assert_eq!(member.get(&path).await.json()["membership_level"], 1);
-    assert_eq!(administrator.get(&path).await.json()["member_count"], "3");
+    let shown = administrator.get(&path).await.json();
+    assert_eq!((&shown["membership_level"], &shown["member_count"]), (&json!(8), &json!("3")));
     for body in [json!({"name": "New"}), json!({"name": ""})] {
         let answer = member.patch(&path, &body).await;
         answer.assert_error(403, "authentication_error", "permission_denied", LEVEL);

@@ -3,17 +3,7 @@
 use serde_json::{Value, json};
 use weir_testkit::{Caller, TestApp};
 
-async fn send(app: &TestApp, events: Value) {
-    let body = json!({"api_key": app.project_key(), "batch": events});
-    assert_eq!(app.anonymous().post("/batch/", &body).await.status, 200);
-    app.app().ingest.applied().await;
-}
-
-async fn get(app: &TestApp, caller: &Caller, path: &str) -> Value {
-    let answer = caller.get(&format!("/api/projects/{}/{path}", app.project())).await;
-    assert_eq!(answer.status, 200, "{path}: {:?}", answer.body);
-    answer.json()
-}
+use crate::stored::{get, send};
 
 fn field<'a>(list: &'a Value, name: &str) -> Vec<&'a Value> {
     list["results"].as_array().unwrap().iter().map(|result| &result[name]).collect()

@@ -277,6 +277,37 @@ async fn the_operator_releases_a_domain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_operator_says_what_an_organization_may_do_with_plugins() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = set_up(directory.path(), "plum-otter-violin-93").await;
+    let made: Value = serde_json::from_str(&made.out).unwrap();
+    let organization = made["organization_id"].as_str().unwrap();
+    let allow = async |organization: &str, access: &str| {
+        let mut command = weir(directory.path());
+        command.args(["organization", "plugins-access", organization, access]);
+        run(command, "").await
+    };
+    let allowed = allow(organization, "config").await;
+    let told = format!("The plugins access level of {organization} is 3\n");
+    assert!(allowed.ok && allowed.out == told, "{}{}", allowed.out, allowed.err);
+    let unknown = allow("01979e3c-7a1e-7c34-b1d5-2f60a9b1c0de", "root").await;
+    assert!(!unknown.ok && unknown.err.contains("there is no organization"), "{}", unknown.err);
+    assert!(!allow(organization, "9").await.ok);
+
+    let serving = Serving::start(directory.path()).await;
+    let caller = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
+    let shown = caller.get("/api/organizations/@current/").await.json();
+    assert_eq!(shown["plugins_access_level"], 3);
+    let answer = caller.post("/api/organizations/@current/pipeline_import_apps/", &json!({})).await;
+    assert_eq!(answer.status, 403, "{:?}", answer.body);
+    let log = caller.get("/api/organizations/@current/activity_log/").await.json();
+    let newest = &log["results"][0];
+    assert_eq!((&newest["is_system"], &newest["activity"]), (&json!(true), &json!("updated")));
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn settings_come_from_flags_environment_and_file() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();

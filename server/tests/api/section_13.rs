@@ -23,8 +23,7 @@ async fn line_01_the_rows_of_the_status_table_with_a_key() {
     let all = app.owner().key(&["*"]).await;
     let reader = app.owner().key(&["organization:read", "project:read"]).await;
     let of_project = app.owner().limited_key(&["*"], &[], &[app.project()]).await;
-    let grace = app.stranger("grace").await;
-    app.join(&grace, Level::Member).await;
+    let grace = app.member("grace", Level::Member).await;
     let member = grace.key(&["*"]).await;
     let outsider = app.stranger("mallory").await.key(&["*"]).await;
     let home = format!("/api/organizations/{}/", app.organization());

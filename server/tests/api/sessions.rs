@@ -2,22 +2,12 @@
 
 use serde_json::{Value, json};
 use uuid::Uuid;
-use weir_testkit::{Caller, TestApp};
+use weir_testkit::TestApp;
+
+use crate::stored::{get, send};
 
 /// 2026-06-01T10:00:00Z
 const MADE: u128 = 1_780_308_000_000;
-
-async fn send(app: &TestApp, events: Value) {
-    let body = json!({"api_key": app.project_key(), "batch": events});
-    assert_eq!(app.anonymous().post("/batch/", &body).await.status, 200);
-    app.app().ingest.applied().await;
-}
-
-async fn get(app: &TestApp, caller: &Caller, path: &str) -> Value {
-    let answer = caller.get(&format!("/api/projects/{}/{path}", app.project())).await;
-    assert_eq!(answer.status, 200, "{path}: {:?}", answer.body);
-    answer.json()
-}
 
 /// A session id that was made so many minutes after 10:00.
 fn session(minutes: u128) -> String {

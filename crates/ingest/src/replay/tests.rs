@@ -27,6 +27,7 @@ async fn make_project(store: &Store) {
             updated_at: NOW,
             is_member_join_email_enabled: true,
             enforce_2fa: false,
+            plugins_access: weir_model::plugins::PluginsAccess::Root,
         },
         owner: UserId(Uuid::nil()),
         membership: MembershipId(Uuid::from_u128(1)),

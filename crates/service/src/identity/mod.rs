@@ -1,12 +1,15 @@
-//! Who is there: set-up of the instance, sign-in, sessions.
+//! Who is there: set-up of the instance, sign-in, sessions, links from mails.
 //!
 //! What belongs here: proving who a person is, and remembering it. What does
 //! not: cookies and forms (the server), personal API keys (`keys`), what a
 //! person may do (`policy`).
 
+mod confirm;
 pub(crate) mod emails;
 mod flash;
+pub(crate) mod links;
 mod passwords;
+mod reset;
 mod sessions;
 mod setup;
 mod sign_in;
@@ -27,6 +30,7 @@ use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::Core;
 
+pub use links::WorkingLink;
 pub use passwords::HashParameters;
 pub use sign_up::Shown;
 

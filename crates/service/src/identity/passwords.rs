@@ -117,7 +117,8 @@ impl Password {
                 ));
             }
         }
-        let known = [about.email, about.organization, about.first_name];
+        let known: Vec<&str> =
+            [about.email, about.first_name].iter().chain(about.organizations).copied().collect();
         if zxcvbn(&password, &known).score() < Score::Three {
             return Err(wrong(
                 "password_too_weak",
@@ -131,16 +132,16 @@ impl Password {
 /// What a password must not be made of.
 pub(super) struct About<'a> {
     pub(super) email: &'a str,
-    pub(super) organization: &'a str,
+    pub(super) organizations: &'a [&'a str],
     pub(super) first_name: &'a str,
 }
 
 impl About<'_> {
     fn parts(&self) -> impl Iterator<Item = String> {
         let local = self.email.split('@').next().unwrap_or_default();
-        [local, self.organization]
+        std::iter::once(local)
+            .chain(self.organizations.iter().copied())
             .map(|part| part.trim().nfkc().collect::<String>().to_lowercase())
-            .into_iter()
             .filter(|part| part.chars().count() >= TELLING)
     }
 }
@@ -259,7 +260,7 @@ mod tests {
     const OF_REFERENCE: &str = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ\
          $CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc";
     const ABOUT: About<'_> =
-        About { email: "grace.h@mail.example", organization: "Acme Tea", first_name: "Grace" };
+        About { email: "grace.h@mail.example", organizations: &["Acme Tea"], first_name: "Grace" };
 
     #[test]
     fn rules_of_choice() {

@@ -2,7 +2,9 @@
 
 use weir_model::UserId;
 use weir_store::sessions::{self, SessionRow};
+use weir_store::users::PasswordHash;
 
+use super::sign_in::wrong;
 use super::{Identity, NewSession, Peer};
 use crate::ctx::{Actor, Ctx};
 use crate::{Result, secrets};
@@ -60,11 +62,18 @@ impl Identity {
     }
 
     /// Opens a session, in place of `replaced` if given.
+    ///
+    /// `proved` is the account's password as whoever opens it proved it, or as it
+    /// was when they proved themselves with a link.
+    ///
+    /// # Errors
+    /// The refusal of a wrong password, when the account has another by now.
     pub(super) async fn open_session(
         &self,
         user: UserId,
         peer: &Peer,
         replaced: Option<&str>,
+        proved: Option<&PasswordHash>,
     ) -> Result<NewSession> {
         let token = secrets::token()?;
         let now = self.core.clock.now();
@@ -78,7 +87,9 @@ impl Identity {
             address: peer.address.map(|address| address.to_canonical().to_string()),
             agent: peer.agent.as_ref().map(|agent| agent.chars().take(AGENT_MAX).collect()),
         };
-        sessions::create(&self.core.store, &row, replaced).await?;
+        if !sessions::create(&self.core.store, &row, replaced, proved).await? {
+            return Err(wrong());
+        }
         Ok(NewSession { token: token.reveal(), user, expires_at })
     }
 }

@@ -92,7 +92,7 @@ impl Identity {
     ) -> Result<SetupOutcome> {
         let (mut outcome, _) = self.create_instance(token, input, None).await?;
         if token.is_some() {
-            outcome.session = Some(self.open_session(outcome.user.uuid, peer, None).await?);
+            outcome.session = Some(self.open_session(outcome.user.uuid, peer, None, None).await?);
         }
         Ok(outcome)
     }
@@ -121,8 +121,8 @@ impl Identity {
         self.refuse_setup(token).await?;
         let first_name = validate::text("first_name", &input.first_name, users::NAME_MAX)?;
         let email = validate::email("email", &input.email)?;
-        let about =
-            About { email: &email, organization: &input.organization, first_name: &first_name };
+        let homes = [input.organization.as_str()];
+        let about = About { email: &email, organizations: &homes, first_name: &first_name };
         let password = Password::chosen(&input.password, &about)?;
         let organization = OrganizationInput::named("organization", &input.organization)?;
         let project_name = validate::text("project", &input.project, PROJECT_NAME_MAX)?;
@@ -137,7 +137,9 @@ impl Identity {
             first_name,
             last_name: String::new(),
             email,
+            pending_email: None,
             is_email_verified: false,
+            must_confirm: false,
             password: Some(hash),
             is_staff: true,
             is_active: true,

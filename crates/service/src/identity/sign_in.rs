@@ -1,7 +1,7 @@
 //! Signing in with address and password.
 
 use weir_model::errors::FieldError;
-use weir_store::users::{self, UserRow};
+use weir_store::users::{self, PasswordHash, UserRow};
 
 use super::passwords::{Password, Verdict};
 use super::{Identity, NewSession, Peer, emails};
@@ -16,10 +16,12 @@ impl Identity {
     /// [`Error::Invalid`] with `sso_enforced` where the address's domain allows no
     /// password; the same [`Error::Invalid`] for an unknown address, a wrong
     /// password and an account that may not act; [`Error::Throttled`] after too many of
-    /// them; [`Error::Unavailable`] when too many people sign in at once.
+    /// them; [`Error::NotConfirmed`] when all is right but the address not yet
+    /// confirmed; [`Error::Unavailable`] when too many people sign in at once.
     pub async fn sign_in(&self, email: &str, password: &str, peer: &Peer) -> Result<NewSession> {
         let user = self.prove(&emails::normalise(email), password, peer).await?;
-        self.open_session(user.id, peer, None).await
+        self.refuse_unconfirmed(&user).await?;
+        self.open_session(user.id, peer, None, user.password.as_ref()).await
     }
 
     /// Lets a person prove once more who they are. The session gets a new
@@ -37,10 +39,11 @@ impl Identity {
             return Err(Error::Forbidden(NO_KEYS.to_owned()));
         };
         let row = users::get(&self.core.store, *user).await?.ok_or(Error::NotAuthenticated)?;
-        self.prove(&emails::normalise(&row.email), password, peer).await?;
-        self.open_session(*user, peer, Some(session)).await
+        let proved = self.prove(&emails::normalise(&row.email), password, peer).await?;
+        self.open_session(*user, peer, Some(session), proved.password.as_ref()).await
     }
 
+    /// The account of this address, with the password that was proved.
     async fn prove(&self, email_key: &str, password: &str, peer: &Peer) -> Result<UserRow> {
         // Before anything else: no password helps here, so none is looked at.
         self.refuse_password(email_key).await?;
@@ -50,8 +53,8 @@ impl Identity {
         let user =
             users::by_email(&self.core.store, email_key).await?.filter(|user| user.is_active);
         let stored = user.as_ref().and_then(|user| user.password.clone());
-        let (verdict, password) = turn.verify(Password::typed(password), stored.clone()).await?;
-        let (Some(user), Verdict::Right { outdated }) = (user, verdict) else {
+        let (verdict, typed) = turn.verify(Password::typed(password), stored.clone()).await?;
+        let (Some(mut user), Verdict::Right { outdated }) = (user, verdict) else {
             tracing::info!(account = account_label(email_key), "sign-in refused");
             return Err(wrong());
         };
@@ -59,22 +62,42 @@ impl Identity {
         if let (true, Some(stored)) = (outdated, stored) {
             // Worth a second hash, not worth failing for.
             let renewed = match self.hasher.queue() {
-                Ok(turn) => turn.hash(password).await,
+                Ok(turn) => turn.hash(typed).await,
                 Err(error) => Err(error),
             };
             match renewed {
                 Ok(after) => {
-                    users::replace_hash(&self.core.store, user.id, &stored, &after).await?
+                    let store = &self.core.store;
+                    let replaced = users::replace_hash(store, user.id, &stored, &after).await?;
+                    user.password = match replaced {
+                        true => Some(after),
+                        false => self.renewed_elsewhere(&user, password).await?,
+                    };
                 }
                 Err(error) => tracing::warn!(%error, "the password hash was not renewed"),
             }
         }
         Ok(user)
     }
+
+    /// The hash that took the place of the one that was proved, if it is of the
+    /// same password: another sign-in renewed it first.
+    async fn renewed_elsewhere(
+        &self,
+        user: &UserRow,
+        password: &str,
+    ) -> Result<Option<PasswordHash>> {
+        let turn = self.hasher.queue()?;
+        let stored = users::get(&self.core.store, user.id).await?.and_then(|user| user.password);
+        match turn.verify(Password::typed(password), stored.clone()).await? {
+            (Verdict::Right { .. }, _) => Ok(stored),
+            (Verdict::Wrong, _) => Err(wrong()),
+        }
+    }
 }
 
 /// The one answer to everything that is wrong at sign-in.
-fn wrong() -> Error {
+pub(super) fn wrong() -> Error {
     Error::Invalid(FieldError::body("invalid_credentials", "Invalid email or password."))
 }
 

@@ -16,10 +16,11 @@ use weir_store::organizations::{self, OrganizationRow};
 use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, members};
 
+use super::confirm::to_confirm;
 use super::passwords::{About, Password};
 use super::{Identity, NewSession, Peer, emails};
 use crate::activity::{self, Changes};
-use crate::ctx::{Actor, Ctx};
+use crate::ctx::Ctx;
 use crate::error::Error;
 use crate::{Result, current, invites, mail, secrets, users};
 
@@ -73,8 +74,10 @@ impl Identity {
         Ok(users::shown(&user))
     }
 
-    /// Makes an account with the address of the invite, makes it a member, and
-    /// opens a session.
+    /// Makes an account with the address of the invite, and makes it a member.
+    /// Where mail is set up, the address must be confirmed before anybody signs
+    /// in: more people know an invite's link than its mailbox. Else a session is
+    /// opened.
     ///
     /// # Errors
     /// As [`Identity::invitation`]; [`Error::Invalid`] at the first field that is
@@ -85,7 +88,7 @@ impl Identity {
         input: impl FnOnce() -> Result<SignUpInput, FieldError>,
         peer: &Peer,
         request_id: &str,
-    ) -> Result<(User, NewSession)> {
+    ) -> Result<(User, Option<NewSession>)> {
         let open = self.open_invite(id, None, peer).await?;
         self.refuse_password_account(&open.row.email_key).await?;
         if self.has_account(&open.row).await? {
@@ -94,7 +97,8 @@ impl Identity {
         let input = input()?;
         let first_name = validate::text("first_name", &input.first_name, ACCOUNT_FIRST_NAME_MAX)?;
         let email = &open.row.target_email;
-        let about = About { email, organization: &open.home.name, first_name: &first_name };
+        let homes = [open.home.name.as_str()];
+        let about = About { email, organizations: &homes, first_name: &first_name };
         let password = Password::chosen(&input.password, &about)?;
         let hash = self.hasher.queue()?.hash(password).await?;
         let now = self.core.clock.now();
@@ -105,7 +109,9 @@ impl Identity {
             first_name,
             last_name: String::new(),
             email: email.clone(),
+            pending_email: None,
             is_email_verified: false,
+            must_confirm: self.sends_mail(),
             password: Some(hash),
             is_staff: false,
             is_active: true,
@@ -115,11 +121,13 @@ impl Identity {
             created_at: now,
             updated_at: now,
         };
-        let actor = Actor::Session { user: user.id, session: String::new(), signed_in_at: now };
-        let ctx = Ctx { actor, now, request_id: request_id.to_owned() };
+        let ctx = self.owner(&user, request_id);
         self.accept(&ctx, &open, &user, true).await?;
         tracing::info!(user.id = %user.id, request.id = request_id, "an invited person signed up");
-        let session = self.open_session(user.id, peer, None).await?;
+        let session = match user.must_confirm {
+            true => None,
+            false => Some(self.open_session(user.id, peer, None, user.password.as_ref()).await?),
+        };
         Ok((users::shown(&user), session))
     }
 
@@ -174,7 +182,11 @@ impl Identity {
         let inviter = organizations::level(store, row.organization, row.created_by).await?;
         let level = row.level.min(inviter.unwrap_or(Level::Member));
         let membership = MembershipId(ids::time_ordered(ctx.now));
-        let mails = self.core.mailing.rows(ctx.now, self.announcements(open, user).await?);
+        let mut mails = self.announcements(open, user).await?;
+        if is_new && user.must_confirm {
+            mails.push(to_confirm(user.id));
+        }
+        let mails = self.core.mailing.rows(ctx.now, mails);
         let activities = [
             invites::entry(ctx, row, Deed::Accepted, Changes::none()),
             joined(ctx, row, membership, user, level),

@@ -18,6 +18,13 @@ const NO_PASSWORD_ACCOUNT: &str = "Sign up with a password is disabled because S
                                    enforced for this domain. Please log in with your SSO \
                                    credentials.";
 
+/// Who would set a password for an address that must not have one.
+const NO_PASSWORD_RESET: &str =
+    "Password reset is disabled because SSO login is enforced for this domain.";
+/// Who would leave a domain with a provider, or come to one.
+const NO_OTHER_ADDRESS: &str =
+    "This address cannot be changed here, because SSO login is enforced for its domain.";
+
 impl Identity {
     /// What somebody with this address is to know before signing in. It says
     /// nothing of accounts.
@@ -57,6 +64,30 @@ impl Identity {
         match self.enforcement(email_key).await? {
             None => Ok(()),
             Some(_) => Err(refused(NO_PASSWORD_ACCOUNT)),
+        }
+    }
+
+    /// Refuses a new password where the address's domain allows none, whether
+    /// there is such an account or not.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with `sso_enforced`.
+    pub(super) async fn refuse_password_reset(&self, email_key: &str) -> Result<()> {
+        match self.enforcement(email_key).await? {
+            None => Ok(()),
+            Some(_) => Err(refused(NO_PASSWORD_RESET)),
+        }
+    }
+
+    /// Refuses to change an address from or to a domain that says how its people
+    /// sign in.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with `sso_enforced` at `email`.
+    pub(super) async fn refuse_address_change(&self, email_key: &str) -> Result<()> {
+        match self.enforcement(email_key).await? {
+            None => Ok(()),
+            Some(_) => Err(FieldError::new("email", "sso_enforced", NO_OTHER_ADDRESS).into()),
         }
     }
 

@@ -195,13 +195,34 @@ async fn a_dearer_hash_replaces_the_cheap_one() {
     let services = test_support::set_up().await;
     let store = &services.identity.core.store;
     let before = users::by_email(store, "ada.l@mail.example").await.unwrap().unwrap();
+    let here = Peer::default();
     let parameters = HashParameters { memory_kib: 16, ..HashParameters::cheapest() };
     let dearer = Services::with_hashing(store.clone(), services.clock.clone(), parameters);
-    dearer.identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap();
+    let sign_in = || dearer.identity.sign_in("ada.l@mail.example", PASSWORD, &here);
+    // Two at once: one of them renews the hash, and both come in.
+    let (one, other) = tokio::join!(sign_in(), sign_in());
     let after = users::by_email(store, "ada.l@mail.example").await.unwrap().unwrap();
     assert_ne!(before.password, after.password);
     assert!(after.password.unwrap().0.contains("m=16,"));
-    dearer.identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await.unwrap();
+    for session in [one, other, sign_in().await] {
+        assert!(signed_in(&services, &session.unwrap().token).await.is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_password_that_was_replaced_opens_no_session() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let store = &identity.core.store;
+    let ada = users::by_email(store, "ada.l@mail.example").await.unwrap().unwrap();
+    // It was right when it was looked at.
+    let proved = ada.password.unwrap();
+    let after = users::PasswordHash("another".to_owned());
+    assert!(users::replace_hash(store, ada.id, &proved, &after).await.unwrap());
+    let error =
+        identity.open_session(ada.id, &Peer::default(), None, Some(&proved)).await.unwrap_err();
+    assert_eq!(code(&error), (None, "invalid_credentials"));
+    assert!(sessions::of_user(store, ada.id).await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! Counting tries to sign in, by account and by network, and to open links.
+//! Counting tries to sign in, by account and by network, tries to open links, and
+//! mails that anybody can have sent.
 //!
 //! What belongs here: what is counted and how long to wait (SECURITY-NOTES
 //! 3.3). What does not: the counters themselves, which are in the store so that
@@ -35,6 +36,8 @@ const QUESTION_WAITS: &[u64] = &{
     }
     waits
 };
+/// Mails of one kind to an account: six, then none until a day after the last.
+const MAIL_WAITS: &[u64] = &[0, 0, 0, 0, 0, FORGET_AFTER];
 /// A counter of questions starts anew after a minute without one.
 const FORGET_QUESTIONS_AFTER: u64 = 60;
 /// A counter starts anew after a day without a try.
@@ -113,6 +116,34 @@ impl Identity {
         };
         // Never given back: an answer is what is limited.
         self.count(peer.address.map(rule).into_iter().collect()).await.map(drop)
+    }
+
+    /// Counts a mail with a link of this kind to this account, whether it exists
+    /// or not. Without a peer the person has proved who they are.
+    ///
+    /// # Errors
+    /// [`Error::Throttled`] when it is too early for another.
+    pub(super) async fn count_mail(
+        &self,
+        kind: &'static str,
+        account: &str,
+        peer: Option<&Peer>,
+    ) -> Result<(), Error> {
+        let of_account = Rule {
+            kind,
+            key: secrets::sha256_hex(account),
+            waits: MAIL_WAITS,
+            forget_after: FORGET_AFTER,
+        };
+        let of_network = peer.and_then(|peer| peer.address).map(|address| Rule {
+            kind: "mail",
+            key: network(address),
+            waits: NETWORK_WAITS,
+            forget_after: FORGET_AFTER,
+        });
+        let rules = std::iter::once(of_account).chain(of_network).collect();
+        // Never given back: the mail is what is limited.
+        self.count(rules).await.map(drop)
     }
 
     /// The try succeeded: the account's counter starts anew, the network gets

@@ -1,9 +1,10 @@
 //! When a mail is tried again, and when no more.
 
 use weir_model::mail::News;
-use weir_store::mail as rows;
+use weir_store::{accounts, mail as rows};
 
 use super::*;
+use crate::identity::Peer;
 use crate::test_support::{self, ada, organization};
 use crate::{Services, organizations};
 
@@ -78,4 +79,24 @@ async fn mails_outlive_a_restart() {
     let row = due(&services).await.pop().unwrap();
     services.mails.sent(&row).await.unwrap();
     assert_eq!(due(&again).await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_link_is_kept_nowhere_before_its_mail_is_sent() {
+    let services = test_support::set_up().await;
+    services.mails.open();
+    let ada = ada(&services).await.user();
+    let identity = &services.identity;
+    identity.ask_reset("ada.l@mail.example", &Peer::default()).await.unwrap();
+    identity.ask_confirmation(&ada.to_string(), &Peer::default()).await.unwrap();
+    let store = &services.mails.core.store;
+    let waiting = rows::due(store, services.clock.now()).await.unwrap();
+    let link = |row: &MailRow| match &row.mail.news {
+        News::ConfirmAddress { link, .. } | News::ResetPassword { link, .. } => link.clone(),
+        News::Invited { .. } | News::Joined { .. } => None,
+    };
+    assert_eq!((waiting.len(), waiting.iter().find_map(link)), (2, None));
+    assert!(accounts::links(store, ada).await.unwrap().is_empty());
+    assert!(due(&services).await.iter().all(|row| link(row).is_some()));
+    assert_eq!(accounts::links(store, ada).await.unwrap().len(), 2);
 }

@@ -25,7 +25,8 @@ async fn creating_one() {
     assert_eq!(made.slug, "muller-sohne");
     assert_eq!((made.created_at, made.updated_at), (ctx.now, ctx.now));
     assert_eq!(made.membership_level, Level::Owner);
-    assert_eq!((made.member_count.as_str(), made.plugins_access_level), ("1", 9));
+    assert_eq!(made.member_count, "1");
+    assert_eq!(made.plugins_access_level, PluginsAccess::Root);
     assert_eq!(made.metadata, r#"{"instance_tag":"none"}"#);
     assert!(made.is_member_join_email_enabled && !made.enforce_2fa);
     let [project] = made.teams.as_slice() else { panic!("{:?}", made.teams) };

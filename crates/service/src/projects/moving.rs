@@ -31,7 +31,8 @@ impl Projects {
     /// [`Error::MissingScope`]; [`Error::Forbidden`] for keys that are limited
     /// to projects; [`Error::Invalid`] at `organization_id` when the caller does
     /// not see the other organization, or is no administrator of both;
-    /// [`Error::Conflict`] while the project has batch exports.
+    /// [`Error::Conflict`] while the project has batch exports or
+    /// transformation configs.
     pub async fn change_organization(
         &self,
         project: &ProjectCtx,
@@ -65,6 +66,7 @@ impl Projects {
             match moved.await? {
                 Moved::Yes(row) => return self.show(&target, *row).await,
                 Moved::HasExports => return Err(has_exports()),
+                Moved::HasConfigs => return Err(has_configs()),
                 Moved::Stale => {}
             }
         }
@@ -91,6 +93,18 @@ fn has_exports() -> Error {
         code: "conflict",
         detail: "The project has batch exports, which belong to its organization. Delete them \
                  first."
+            .to_owned(),
+    }
+}
+
+/// An organization sees its own plugins and those that are offered to all. A
+/// config that went along would show one of another organization, with that
+/// one's secrets.
+fn has_configs() -> Error {
+    Error::Conflict {
+        code: "conflict",
+        detail: "The project has transformation configs, whose plugins and secrets belong to its \
+                 organization. Delete them first."
             .to_owned(),
     }
 }

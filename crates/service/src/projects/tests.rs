@@ -219,9 +219,9 @@ async fn numbers_and_tokens_are_unique() {
 
 #[test]
 fn ids_have_one_form() {
-    assert_eq!(parse_id("7").map(|id| id.0), Some(7));
+    assert_eq!(ProjectId::in_path("7").map(|id| id.0), Some(7));
     for bad in ["", "0", "-1", "+7", "07", "7 ", "seven", "99999999999999999999"] {
-        assert_eq!(parse_id(bad), None, "{bad}");
+        assert_eq!(ProjectId::in_path(bad), None, "{bad}");
     }
 }
 

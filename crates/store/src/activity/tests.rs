@@ -1,6 +1,6 @@
 //! The chain of entries, on a store in memory.
 
-use weir_model::activity::{Deed, Detail, Subject};
+use weir_model::activity::{Deed, Detail, FieldChange, Subject};
 use weir_model::{Timestamp, UserId};
 
 use super::*;
@@ -89,4 +89,42 @@ async fn a_project_has_its_own_of_one_organization() {
     assert_eq!((count, entries), (3, [6, 4, 2].map(entry).to_vec()));
     let elsewhere = Of::Project(OrganizationId(Uuid::nil()), PROJECT);
     assert_eq!(page(&store, elsewhere, Page::default()).await.unwrap(), (0, Vec::new()));
+}
+
+#[tokio::test]
+async fn a_search_counts_all_and_keeps_the_page() {
+    let store = six().await;
+    let of = Of::Organization(ORGANIZATION);
+    let even = |entry: &Entry| entry.team_id.is_some();
+    for (limit, offset, expected) in
+        [(10, 0, vec![6, 4, 2]), (1, 1, vec![4]), (2, 2, vec![2]), (1, 9, vec![])]
+    {
+        let (count, found) = search(&store, of, Page { limit, offset }, even).await.unwrap();
+        let expected: Vec<Entry> = expected.into_iter().map(entry).collect();
+        assert_eq!((count, found), (3, expected));
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_back_is_not_written() {
+    let store = six().await;
+    let nested = |depth: usize| {
+        (0..depth).fold(serde_json::Value::Null, |inner, _| serde_json::Value::Array(vec![inner]))
+    };
+    let with = |depth: usize| {
+        let change = FieldChange {
+            subject: Subject::Project,
+            action: "created".to_owned(),
+            field: "rules".to_owned(),
+            before: serde_json::Value::Null,
+            after: nested(depth),
+        };
+        let detail = Detail { name: None, changes: vec![change] };
+        Entry { detail, ..entry(7) }
+    };
+    assert!(matches!(write(&store, &[with(127)]).await, Err(Error::Shape { .. })));
+    write(&store, &[with(64)]).await.unwrap();
+    let of = Of::Organization(ORGANIZATION);
+    let (count, entries) = page(&store, of, Page::default()).await.unwrap();
+    assert_eq!((count, entries.len()), (7, 7));
 }

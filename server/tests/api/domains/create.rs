@@ -5,7 +5,7 @@ use uuid::Uuid;
 use weir_model::organizations::Level;
 use weir_testkit::TestApp;
 
-use super::{challenge, claim, member, outsider, owner, path};
+use super::{assert_guarded, challenge, claim, member, outsider, owner, path};
 
 const WRONG_NAME: &str = "Please enter a valid domain or subdomain name.";
 
@@ -158,16 +158,8 @@ async fn a_name_is_claimed_once_in_the_instance() {
 async fn who_may() {
     let app = TestApp::with_owner().await;
     let body = json!({"domain": "tea.example.com"});
-    let denied = |answer: weir_testkit::Answer, detail: &str| {
-        answer.assert_error(403, "authentication_error", "permission_denied", detail);
-    };
-    let reader = app.owner().key(&["organization:read"]).await;
-    let lacking = "API key missing required scope 'organization:write'";
-    denied(reader.post(&path(&app), &body).await, lacking);
-    // The level before the fields.
-    let member_key = member(&app, "grace", Level::Member).await;
-    let insufficient = "Your organization access level is insufficient.";
-    denied(member_key.post(&path(&app), &json!({})).await, insufficient);
+    // Before the fields.
+    assert_guarded(&app, async |caller| caller.post(&path(&app), &json!({})).await).await;
     let answer = outsider(&app).await.post(&path(&app), &body).await;
     answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");
     let administrator = member(&app, "linus", Level::Administrator).await;

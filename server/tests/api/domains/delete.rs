@@ -5,7 +5,7 @@ use weir_model::domains::SsoEnforcement;
 use weir_model::organizations::Level;
 use weir_testkit::TestApp;
 
-use super::{claim, enforce, member, one, outsider, owner, path, verified};
+use super::{assert_guarded, claim, enforce, member, one, outsider, owner, path, verified};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_name_is_free_and_its_rules_end() {
@@ -36,14 +36,7 @@ async fn who_may() {
     let app = TestApp::with_owner().await;
     let made = claim(&app, "tea.example.com").await;
     let path = one(&app, &made);
-    let reader = app.owner().key(&["organization:read"]).await;
-    let lacking = "API key missing required scope 'organization:write'";
-    let member_key = member(&app, "grace", Level::Member).await;
-    let insufficient = "Your organization access level is insufficient.";
-    for (caller, detail) in [(&reader, lacking), (&member_key, insufficient)] {
-        let answer = caller.delete(&path).await;
-        answer.assert_error(403, "authentication_error", "permission_denied", detail);
-    }
+    assert_guarded(&app, async |caller| caller.delete(&path).await).await;
     let outsider = outsider(&app).await;
     let foreign = path.replace(&app.organization().to_string(), "@current");
     let answer = outsider.delete(&foreign).await;

@@ -30,9 +30,7 @@ async fn owner(app: &TestApp) -> Caller {
 
 /// A key of a new member of this level that may change domains.
 async fn member(app: &TestApp, name: &str, level: Level) -> Caller {
-    let person = app.stranger(name).await;
-    app.join(&person, level).await;
-    person.key(&["organization:write"]).await
+    app.member(name, level).await.key(&["organization:write"]).await
 }
 
 /// A key of somebody with an organization of their own.
@@ -41,6 +39,18 @@ async fn outsider(app: &TestApp) -> Caller {
     let made = caller.post("/api/organizations/", &json!({"name": "Coffee"})).await;
     assert_eq!(made.status, 201);
     caller
+}
+
+/// Fails unless a key without the scope to write, and a member, are refused.
+async fn assert_guarded(app: &TestApp, call: impl AsyncFn(&Caller) -> Answer) {
+    let reader = app.owner().key(&["organization:read"]).await;
+    let lacking = "API key missing required scope 'organization:write'";
+    let member = member(app, "grace", Level::Member).await;
+    let insufficient = "Your organization access level is insufficient.";
+    for (caller, detail) in [(&reader, lacking), (&member, insufficient)] {
+        let answer = call(caller).await;
+        answer.assert_error(403, "authentication_error", "permission_denied", detail);
+    }
 }
 
 /// A domain that the owner claims.
@@ -73,7 +83,7 @@ async fn verify_with(caller: &Caller, app: &TestApp, domain: &Value) -> Answer {
 }
 
 /// A domain that the owner has proved.
-async fn verified(app: &TestApp, name: &str) -> Value {
+pub(crate) async fn verified(app: &TestApp, name: &str) -> Value {
     let domain = claim(app, name).await;
     app.dns().set(&record(&domain), DnsAnswer::txt(challenge(&domain)));
     let answer = verify(app, &domain).await;
@@ -82,7 +92,7 @@ async fn verified(app: &TestApp, name: &str) -> Value {
 }
 
 /// Writes an enforcement that no request can set yet.
-async fn enforce(app: &TestApp, name: &str, sso: weir_model::domains::SsoEnforcement) {
+pub(crate) async fn enforce(app: &TestApp, name: &str, sso: weir_model::domains::SsoEnforcement) {
     use weir_store::domains::{DomainRow, Written, by_name, save};
     let before = by_name(app.store(), name).await.unwrap().unwrap();
     let revision = uuid::Uuid::new_v4();

@@ -1,10 +1,9 @@
 //! PUT `…/domains/{id}/`
 
 use serde_json::json;
-use weir_model::organizations::Level;
 use weir_testkit::TestApp;
 
-use super::{REQUIRED, claim, member, one, outsider, owner};
+use super::{REQUIRED, assert_guarded, claim, one, outsider, owner};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_name_is_required_and_the_rest_as_in_a_change() {
@@ -30,14 +29,7 @@ async fn who_may() {
     let app = TestApp::with_owner().await;
     let domain = claim(&app, "tea.example.com").await;
     let path = one(&app, &domain);
-    let reader = app.owner().key(&["organization:read"]).await;
-    let lacking = "API key missing required scope 'organization:write'";
-    let member_key = member(&app, "grace", Level::Member).await;
-    let insufficient = "Your organization access level is insufficient.";
-    for (caller, detail) in [(&reader, lacking), (&member_key, insufficient)] {
-        let answer = caller.put(&path, &json!({})).await;
-        answer.assert_error(403, "authentication_error", "permission_denied", detail);
-    }
+    assert_guarded(&app, async |caller| caller.put(&path, &json!({})).await).await;
     let answer = outsider(&app).await.put(&path, &json!({})).await;
     answer.assert_error(404, "invalid_request", "not_found", "Organization not found.");
 }

@@ -11,8 +11,8 @@ use weir_service::Clock;
 use weir_testkit::{DnsAnswer, TestApp};
 
 use super::{
-    challenge, claim, claim_with, member, one, outsider, owner, path, record, verified, verify,
-    verify_with,
+    assert_guarded, challenge, claim, claim_with, member, one, outsider, owner, path, record,
+    verified, verify, verify_with,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,14 +140,7 @@ async fn who_may_and_what_is_sent() {
     let app = TestApp::with_owner().await;
     let domain = claim(&app, "tea.example.com").await;
     let path_of = format!("{}verify/", one(&app, &domain));
-    let reader = app.owner().key(&["organization:read"]).await;
-    let lacking = "API key missing required scope 'organization:write'";
-    let member_key = member(&app, "grace", Level::Member).await;
-    let insufficient = "Your organization access level is insufficient.";
-    for (caller, detail) in [(&reader, lacking), (&member_key, insufficient)] {
-        let answer = caller.post(&path_of, &json!({})).await;
-        answer.assert_error(403, "authentication_error", "permission_denied", detail);
-    }
+    assert_guarded(&app, async |caller| caller.post(&path_of, &json!({})).await).await;
     let outsider = outsider(&app).await;
     let foreign = path_of.replace(&app.organization().to_string(), "@current");
     let answer = outsider.post(&foreign, &json!({})).await;

@@ -178,6 +178,33 @@ async fn faults_name_the_first_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn these_types_of_destinations_are_known() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    for kind in [
+        "S3",
+        "Snowflake",
+        "Postgres",
+        "Redshift",
+        "BigQuery",
+        "HTTP",
+        "NoOp",
+        "Databricks",
+        "AzureBlob",
+        "Ftp",
+    ] {
+        let destination = json!({"type": kind, "config": {"not_a_setting": 1}});
+        let answer = owner.post(&path(&app), &with(s3(), "destination", destination)).await;
+        let (status, _, _, detail, attr) = answer.error();
+        assert_eq!(
+            (status, attr.unwrap() == "destination__type"),
+            (400, kind == "Ftp"),
+            "{detail}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_query_is_read_and_its_faults_have_a_position() {
     let (app, _) = app().await;
     let owner = owner(&app).await;

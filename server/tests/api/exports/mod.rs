@@ -7,6 +7,7 @@ mod delete;
 mod get;
 mod list;
 mod pause;
+mod runs;
 mod secrets;
 mod unpause;
 mod update;

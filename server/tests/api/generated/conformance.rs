@@ -92,7 +92,10 @@ fn judge(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
                 }
             }
             for (name, field) in fields {
-                let Some(property) = properties.get(name) else {
+                let others = &schema["additionalProperties"];
+                let Some(property) =
+                    properties.get(name).or_else(|| others.is_object().then_some(others))
+                else {
                     return Err(format!("{at}.{name} is not in the document"));
                 };
                 judge(property, field, &format!("{at}.{name}"))?;

@@ -158,12 +158,24 @@ impl World {
         }
     }
 
+    /// A plugin with the job of the example.
+    async fn plugin(&self) -> Value {
+        let path = format!("/api/organizations/{}/pipeline_destinations/", self.app.organization());
+        let plugin = json!({"plugin_type": "source", "name": "P", "public_jobs": {"import": {}}});
+        let made = self.owner.post(&path, &plugin).await;
+        assert_eq!(made.status, 201, "{:?}", made.body);
+        made.json()["id"].clone()
+    }
+
     /// The example of a body with what must differ every time.
     pub(crate) async fn body(&self, operation: &Operation, differs: Option<&str>) -> Value {
         let mut body = operation.body().unwrap_or_else(super::operations::nothing);
         if let Some(field) = differs.and_then(|field| body.get_mut(field)) {
             let text = field.as_str().unwrap_or_default();
             *field = json!(format!("n{}{text}", self.number()));
+        }
+        if let Some(plugin) = body.get_mut("plugin") {
+            *plugin = self.plugin().await;
         }
         body
     }

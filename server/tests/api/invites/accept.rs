@@ -278,8 +278,7 @@ async fn of_several_who_take_up_one_invite_at_once_one_wins() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_gets_more_than_the_inviter_has_by_then() {
     let app = TestApp::with_owner().await;
-    let linus = app.stranger("linus").await;
-    app.join(&linus, Level::Administrator).await;
+    let linus = app.member("linus", Level::Administrator).await;
     let key = linus.key(&["*"]).await;
     let body = json!({"target_email": "grace@mail.example", "level": 8});
     let made = key.post(&path(&app), &body).await.json();

@@ -23,9 +23,7 @@ async fn owner(app: &TestApp) -> Caller {
 
 /// A key of a new member of this level that may invite.
 async fn member(app: &TestApp, name: &str, level: Level) -> Caller {
-    let person = app.stranger(name).await;
-    app.join(&person, level).await;
-    person.key(&["organization_member:write"]).await
+    app.member(name, level).await.key(&["organization_member:write"]).await
 }
 
 /// A new invite of the owner.

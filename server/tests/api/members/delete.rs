@@ -4,7 +4,7 @@ use serde_json::json;
 use weir_model::organizations::Level;
 use weir_testkit::{Answer, TestApp};
 
-use super::{member, path, writer};
+use super::{path, writer};
 
 #[track_caller]
 fn assert_owner_stays(answer: &Answer) {
@@ -15,10 +15,10 @@ fn assert_owner_stays(answer: &Answer) {
 #[tokio::test(flavor = "multi_thread")]
 async fn owners_stay_and_others_go() {
     let app = TestApp::with_owner().await;
-    let grace = member(&app, "grace", Level::Member).await;
-    let barbara = member(&app, "barbara", Level::Member).await;
-    let linus = member(&app, "linus", Level::Administrator).await;
-    let second = member(&app, "second", Level::Owner).await;
+    let grace = app.member("grace", Level::Member).await;
+    let barbara = app.member("barbara", Level::Member).await;
+    let linus = app.member("linus", Level::Administrator).await;
+    let second = app.member("second", Level::Owner).await;
     let administrator = writer(&linus).await;
     let owner = writer(app.owner()).await;
     let denied = |answer: Answer, detail: &str| {
@@ -48,7 +48,7 @@ async fn owners_stay_and_others_go() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_was_removed_sees_nothing_and_looks_at_something_else() {
     let app = TestApp::with_owner().await;
-    let grace = member(&app, "grace", Level::Administrator).await;
+    let grace = app.member("grace", Level::Administrator).await;
     let key = grace.key(&["*"]).await;
     let limited = grace.limited_key(&["*"], &[app.organization()], &[]).await;
     let home = key.post("/api/organizations/", &json!({"name": "Home"})).await.json();

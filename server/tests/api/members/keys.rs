@@ -4,12 +4,12 @@ use serde_json::json;
 use weir_model::organizations::Level;
 use weir_testkit::TestApp;
 
-use super::{member, path};
+use super::path;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_that_reach_the_organization() {
     let app = TestApp::with_owner().await;
-    let grace = member(&app, "grace", Level::Member).await;
+    let grace = app.member("grace", Level::Member).await;
     let reader = app.owner().key(&["organization_member:read"]).await;
     let keys = format!("{}scoped_api_keys/", path(&app, &grace));
     let none = json!({"has_keys": false, "has_keys_active_last_week": false, "keys": []});

@@ -9,7 +9,7 @@ use weir_service::Clock;
 use weir_store::members;
 use weir_testkit::TestApp;
 
-use super::{member, writer};
+use super::writer;
 
 fn names(list: &Value) -> Vec<&str> {
     let results = list["results"].as_array().unwrap();
@@ -22,7 +22,7 @@ async fn three() -> TestApp {
     let app = TestApp::at(clock.clone()).await.set_up().await;
     for (name, level) in [("grace", Level::Member), ("linus", Level::Administrator)] {
         clock.advance(3600);
-        member(&app, name, level).await;
+        app.member(name, level).await;
     }
     app
 }
@@ -114,7 +114,7 @@ async fn who_may_not_act_and_who_is_no_person_is_left_out() {
     let base = format!("/api/organizations/{}/", app.organization());
     let bot = app.stranger_with_address("robot", "robot@posthogbot.user").await;
     app.join(&bot, Level::Member).await;
-    let gone = member(&app, "mallory", Level::Member).await;
+    let gone = app.member("mallory", Level::Member).await;
     let now = app.app().services.clock.now();
     let listed = async || {
         let list = caller.get(&format!("{base}members/")).await.json();
@@ -142,7 +142,7 @@ async fn who_may_not_act_and_who_is_no_person_is_left_out() {
 async fn who_may_read() {
     let app = three().await;
     let path = format!("/api/organizations/{}/members/", app.organization());
-    let member = member(&app, "barbara", Level::Member).await;
+    let member = app.member("barbara", Level::Member).await;
     let reader = member.key(&["organization_member:read"]).await;
     assert_eq!(reader.get(&path).await.status, 200);
     assert_eq!(writer(&member).await.get(&path).await.status, 200);

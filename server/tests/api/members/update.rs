@@ -6,7 +6,7 @@ use uuid::Uuid;
 use weir_model::organizations::Level;
 use weir_testkit::{Answer, TestApp};
 
-use super::{member, path, writer};
+use super::{path, writer};
 
 const NOT_AN_ADMIN: &str = "You can only edit others if you are an admin.";
 const TARGET_ABOVE: &str = "You can only edit others with level lower or equal to you.";
@@ -22,9 +22,9 @@ fn assert_denied(answer: &Answer, detail: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_rule_that_is_against_it_is_told() {
     let app = TestApp::with_owner().await;
-    let barbara = member(&app, "barbara", Level::Member).await;
-    let grace = member(&app, "grace", Level::Member).await;
-    let linus = member(&app, "linus", Level::Administrator).await;
+    let barbara = app.member("barbara", Level::Member).await;
+    let grace = app.member("grace", Level::Member).await;
+    let linus = app.member("linus", Level::Administrator).await;
     let to_grace = path(&app, &grace);
     let to_linus = path(&app, &linus);
     let to_ada = path(&app, app.owner());
@@ -108,7 +108,7 @@ async fn who_is_not_there_is_not_found() {
 async fn of_two_owners_who_demote_each_other_at_once_one_wins() {
     for _ in 0..5 {
         let app = TestApp::with_owner().await;
-        let linus = member(&app, "linus", Level::Owner).await;
+        let linus = app.member("linus", Level::Owner).await;
         let (ada, other) = (writer(app.owner()).await, writer(&linus).await);
         let (to_linus, to_ada) = (path(&app, &linus), path(&app, app.owner()));
         let body = json!({"level": 1});
@@ -127,7 +127,7 @@ async fn of_two_owners_who_demote_each_other_at_once_one_wins() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_told_in_the_activity_log() {
     let app = TestApp::with_owner().await;
-    let grace = member(&app, "grace", Level::Member).await;
+    let grace = app.member("grace", Level::Member).await;
     let owner = app.owner().key(&["*"]).await;
     assert_eq!(owner.patch(&path(&app, &grace), &json!({"level": 8})).await.status, 200);
     // The same level once more is no change.

@@ -23,8 +23,7 @@ async fn the_project_goes_with_its_keys_and_events() {
     assert_eq!(app.anonymous().post("/capture/", &event).await.status, 200);
     app.app().ingest.applied().await;
     let rotated = caller.patch(&format!("{project}rotate_secret_token/"), &json!({})).await.json();
-    let member = app.stranger("grace").await;
-    app.join(&member, Level::Member).await;
+    let member = app.member("grace", Level::Member).await;
     let member = member.key(&["*"]).await;
     assert_eq!(member.get(&project).await.status, 200);
     let to = beta(&caller).await;
@@ -77,8 +76,7 @@ async fn an_administrator_of_both_is_needed() {
     let (kind, attr) = ("validation_error", Some("organization_id"));
     let both = "You must be an administrator of both organizations.";
     // No administrator here, owner there.
-    let grace = app.stranger("grace").await;
-    app.join(&grace, Level::Member).await;
+    let grace = app.member("grace", Level::Member).await;
     let grace_key = grace.key(&["*"]).await;
     let hers = beta(&grace_key).await;
     let answer = change(&grace_key, &app, &hers).await;
@@ -94,8 +92,7 @@ async fn an_administrator_of_both_is_needed() {
     let answer = caller.post(&path, &json!({})).await;
     answer.assert_field_error(400, kind, "required", required, attr);
     // Owner here, member there.
-    let linus = app.stranger("linus").await;
-    app.join(&linus, Level::Administrator).await;
+    let linus = app.member("linus", Level::Administrator).await;
     let linus = linus.key(&["*"]).await;
     let his = beta(&linus).await;
     assert_eq!(change(&linus, &app, &his).await.status, 200);

@@ -75,8 +75,7 @@ async fn its_exports_go_with_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may() {
     let app = TestApp::with_owner().await;
-    let member = app.stranger("grace").await;
-    app.join(&member, Level::Member).await;
+    let member = app.member("grace", Level::Member).await;
     let member = member.key(&["*"]).await;
     let reader = app.owner().key(&["project:read"]).await;
     let outsider = app.stranger("mallory").await.key(&["*"]).await;
@@ -93,8 +92,7 @@ async fn who_may() {
         }
         assert_eq!(outsider.delete(&path).await.status, 404);
     }
-    let admin = app.stranger("linus").await;
-    app.join(&admin, Level::Administrator).await;
+    let admin = app.member("linus", Level::Administrator).await;
     let admin = admin.key(&["project:write"]).await;
     let path = format!("/api/projects/{}/", app.project());
     assert_eq!(admin.delete(&path).await.status, 204);

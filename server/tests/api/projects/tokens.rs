@@ -23,6 +23,8 @@ async fn the_old_key_is_dead_at_once() {
     };
     let mut old = app.project_key().to_owned();
     assert_eq!(capture(&old).await, 200);
+    // The project notes its first event, in the background.
+    app.app().ingest.applied().await;
     for _ in 0..3 {
         let shown = act(&caller, &app, "reset_token/").await;
         let new = shown["api_token"].as_str().unwrap().to_owned();
@@ -73,8 +75,7 @@ async fn a_secret_key_moves_to_the_backup() {
     }
 
     // Only who may replace it sees it.
-    let member = app.stranger("grace").await;
-    app.join(&member, Level::Member).await;
+    let member = app.member("grace", Level::Member).await;
     let path = format!("/api/projects/{}/", app.project());
     for blind in [member.key(&["*"]).await, app.owner().key(&["project:read"]).await] {
         assert_eq!(keys(&blind.get(&path).await.json()), (Value::Null, Value::Null));
@@ -85,8 +86,7 @@ async fn a_secret_key_moves_to_the_backup() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may() {
     let app = TestApp::with_owner().await;
-    let member = app.stranger("grace").await;
-    app.join(&member, Level::Member).await;
+    let member = app.member("grace", Level::Member).await;
     let member = member.key(&["*"]).await;
     let reader = app.owner().key(&["project:read"]).await;
     let outsider = app.stranger("mallory").await.key(&["*"]).await;

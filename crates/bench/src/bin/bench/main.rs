@@ -6,6 +6,7 @@
 
 mod floor;
 mod library;
+mod lists;
 mod management;
 mod peaks;
 mod report;
@@ -61,6 +62,9 @@ struct Run {
     /// Directory to work in, on the disk to be measured [default: the system's for temporary files]
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
+    /// Only the lists of a large organization: some minutes, printed
+    #[arg(long, conflicts_with = "write")]
+    lists: bool,
     /// File to write the report to
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -87,6 +91,11 @@ fn main() -> Result<()> {
 
     // One thread: the load generator takes no more than it needs.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if cli.run.lists {
+        let measuring = lists::run(&binary, directory.path(), lists::Effort::new(cli.run.quick));
+        let text = report::lists(&runtime.block_on(until_told(measuring))?);
+        return Ok(std::io::stdout().write_all(text.as_bytes())?);
+    }
     let measuring = measure(&cli.run, &binary, directory.path());
     let mut figures = runtime.block_on(until_told(measuring))?;
     drop(runtime);
@@ -138,6 +147,8 @@ async fn measure(run: &Run, binary: &Path, directory: &Path) -> Result<Figures> 
         volume::full(binary, &directory.join("full"), events, starts.min(3)).await?;
     let calls_time = Duration::from_millis(if quick { 500 } else { 2_000 });
     let calls = management::run(&service, calls_time).await?;
+    drop(service);
+    let lists = lists::run(binary, &directory.join("lists"), lists::Effort::new(quick)).await?;
     let client = process::cpu("self")?;
     Ok(Figures {
         machine: Machine::look(directory),
@@ -156,6 +167,7 @@ async fn measure(run: &Run, binary: &Path, directory: &Path) -> Result<Figures> 
         empty_starts,
         full,
         calls,
+        lists,
         client,
         library: None,
     })

@@ -7,6 +7,7 @@ use weir_bench::machine::Machine;
 use weir_bench::stats::median;
 
 use crate::library::Library;
+use crate::lists::{List, Lists};
 use crate::management::{Call, GET};
 use crate::peaks::{Burst, HotId};
 use crate::rounds::{BATCH, MANY, ONE, Rounds, Side};
@@ -39,6 +40,7 @@ pub(crate) struct Figures {
     pub(crate) empty_starts: Starts,
     pub(crate) full: Volume,
     pub(crate) calls: Vec<Call>,
+    pub(crate) lists: Lists,
     /// Processor time of the load generator in all.
     pub(crate) client: Duration,
     pub(crate) library: Option<Library>,
@@ -56,6 +58,7 @@ pub(crate) fn markdown(figures: &Figures) -> String {
         threads(&figures.rounds),
         size(figures),
         calls(&figures.calls),
+        lists(&figures.lists),
         library(figures.library.as_ref()),
     ] {
         text.push_str(&part);
@@ -154,6 +157,12 @@ fn aims(figures: &Figures) -> String {
     if let Some(call) = figures.calls.get(GET) {
         most("management get, p50", 1.0, "ms", call.p50);
     }
+    let alone = || figures.lists.lists.iter().filter(|list| list.clients == 1);
+    let length = grouped(figures.lists.length as f64);
+    let p99 = alone().map(List::p99).fold(0.0, f64::max);
+    most(&format!("the slowest list of {length}, p99"), 20.0, "ms", p99);
+    let ratio = alone().map(List::ratio).fold(0.0, f64::max);
+    most(&format!("lists of {length}, p50: page 10 to page 1, the highest"), 2.0, "", ratio);
     table.end()
 }
 
@@ -340,6 +349,54 @@ fn calls(calls: &[Call]) -> String {
         ]);
     }
     table.end()
+}
+
+/// Lists of a large organization.
+pub(crate) fn lists(figures: &Lists) -> String {
+    let length = grouped(figures.length as f64);
+    let mut table = Table::new(
+        &format!(
+            "## Lists of a large organization\n\nAn organization with {length} of each; pages of a tenth of them. Milliseconds; processor time of Weir per answer; the ratio is of p50.\n\n"
+        ),
+        &[
+            "list",
+            "clients",
+            "page 1, p50",
+            "page 1, p99",
+            "page 1, CPU",
+            "page 10, p50",
+            "page 10, p99",
+            "page 10, CPU",
+            "page 10 to page 1",
+        ],
+    );
+    for list in &figures.lists {
+        table.row(&[
+            list.name.to_owned(),
+            list.clients.to_string(),
+            short(list.first.took.percentile(0.5)),
+            short(list.first.took.percentile(0.99)),
+            short(list.first.cpu()),
+            short(list.last.took.percentile(0.5)),
+            short(list.last.took.percentile(0.99)),
+            short(list.last.cpu()),
+            format!("{:.2}", list.ratio()),
+        ]);
+    }
+    let creators = &figures.creators;
+    let asked = creators.created.count() + creators.busy + creators.others;
+    let mut text = table.end();
+    let _ = writeln!(
+        text,
+        "{} clients that create projects of that organization at a time: of {asked} requests {} were answered with 201 (p50 {} ms, p99 {} ms), {} with 503, {} with something else.\n",
+        creators.clients,
+        creators.created.count(),
+        short(creators.created.percentile(0.5)),
+        short(creators.created.percentile(0.99)),
+        creators.busy,
+        creators.others,
+    );
+    text
 }
 
 fn library(library: Option<&Library>) -> String {

@@ -1,0 +1,113 @@
+//! Confirming that an address is one's own: until the mail with the link comes,
+//! and where that leads. Whether there is such an account is not told.
+
+use leptos::prelude::*;
+
+use super::entrance::{Entrance, InsecureNote};
+use super::{id_in_path, in_query};
+use crate::server_fns::links::{AskConfirmation, ConfirmAddress, Link, check_confirmation};
+use crate::ui::alert::Alert;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+
+const TITLE: &str = "Confirm your address";
+
+/// The page that a mail's link leads to; without its token, the one that says
+/// that the mail is on its way.
+#[component]
+pub(crate) fn ConfirmAddressPage() -> impl IntoView {
+    let (id, token) = (id_in_path(), in_query("token"));
+    let content = page(TITLE, async move {
+        let content = match check_confirmation(id.clone(), token.clone()).await? {
+            Link::Works { email, insecure, must_confirm } => view! {
+                <ConfirmForm id=id token=token email=email insecure=insecure must_confirm=must_confirm />
+            }
+            .into_any(),
+            Link::Void(why) => view! {
+                <Alert kind="warning">
+                    <p>{why}</p>
+                </Alert>
+                <AgainForm id=id />
+            }
+            .into_any(),
+            Link::OnItsWay => view! {
+                <p class="lead">
+                    "We sent you a mail with a link. Open it to go on; it works for a day."
+                </p>
+                <p>"Nothing there? Look among unwanted mail, or have it sent again."</p>
+                <AgainForm id=id />
+            }
+            .into_any(),
+            Link::NoMail => view! {
+                <Alert kind="note">
+                    <p>"This instance sends no mail, so there is nothing to confirm."</p>
+                </Alert>
+            }
+            .into_any(),
+        };
+        Ok(view! {
+            <PageHead title=TITLE />
+            {content}
+            <p><a href="/login">"Go to the sign-in"</a></p>
+        }
+        .into_any())
+    });
+    view! { <Entrance>{content}</Entrance> }.into_any()
+}
+
+#[component]
+fn ConfirmForm(
+    id: String,
+    token: String,
+    email: String,
+    insecure: bool,
+    must_confirm: bool,
+) -> impl IntoView {
+    let action = ServerAction::<ConfirmAddress>::new();
+    let sent = sent(action);
+    view! {
+        <p class="lead">"Is " <strong class="wrap">{email}</strong> " your address?"</p>
+        {insecure.then(|| view! { <InsecureNote /> })}
+        {must_confirm.then(|| view! { <PasswordNote /> })}
+        <ActionForm action=action>
+            <FormFailure sent=sent />
+            <input type="hidden" name="id" value=id />
+            <input type="hidden" name="token" value=token />
+            <Back />
+            <Submit sent=sent label="Confirm address" busy="Confirming address..." />
+        </ActionForm>
+        <p class="hint">
+            "If you did not enter it here yourself, leave this page: nothing happens then."
+        </p>
+    }
+}
+
+/// What whoever did not sign up themselves must know before they confirm.
+#[component]
+fn PasswordNote() -> impl IntoView {
+    view! {
+        <Alert kind="note">
+            <p>
+                "The account has a password already. If you did not choose it yourself, somebody else knows it: do not confirm here, but set a new one by "
+                <a href="/reset">"Forgot your password?"</a> " That confirms the address too."
+            </p>
+        </Alert>
+    }
+}
+
+/// Has the mail sent again.
+#[component]
+fn AgainForm(id: String) -> impl IntoView {
+    let action = ServerAction::<AskConfirmation>::new();
+    let sent = sent(action);
+    // Without the token, which is of no more use.
+    let back = format!("/verify_email/{id}");
+    view! {
+        <ActionForm action=action>
+            <FormFailure sent=sent />
+            <input type="hidden" name="id" value=id />
+            <input type="hidden" name="back" value=back />
+            <Submit sent=sent label="Send the mail again" busy="Sending the mail..." saved="On its way" />
+        </ActionForm>
+    }
+}

@@ -1,0 +1,128 @@
+//! Setting a new password without the old one: asking for the mail, and where
+//! its link leads. Whether there is such an account is not told.
+
+use leptos::prelude::*;
+
+use super::entrance::Entrance;
+use super::{id_in_path, in_query};
+use crate::server_fns::links::{AskReset, Link, ResetPassword, can_reset, check_reset};
+use crate::ui::alert::Alert;
+use crate::ui::field::Field;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::password::PasswordField;
+
+const FORGOT: &str = "Forgot your password?";
+const SET: &str = "Set a new password";
+
+/// Asking for the mail.
+#[component]
+pub(crate) fn ForgotPassword() -> impl IntoView {
+    let is_sent = in_query("sent") == "yes";
+    let content = page(FORGOT, async move {
+        let content = match can_reset().await? {
+            true if is_sent => on_its_way(),
+            true => view! { <AskForm /> }.into_any(),
+            false => no_mail(),
+        };
+        Ok(view! {
+            <PageHead title=FORGOT />
+            {content}
+            <p><a href="/login">"Go to the sign-in"</a></p>
+        }
+        .into_any())
+    });
+    view! { <Entrance>{content}</Entrance> }.into_any()
+}
+
+fn on_its_way() -> AnyView {
+    view! {
+        <Alert kind="note">
+            <p>
+                "If there is an account with this address, a mail with a link is on its way to it. The link works for a day."
+            </p>
+        </Alert>
+        <p>"Nothing there? Look among unwanted mail, or " <a href="/reset">"try another address"</a> "."</p>
+    }
+    .into_any()
+}
+
+fn no_mail() -> AnyView {
+    view! {
+        <Alert kind="note">
+            <p>"This instance sends no mail, so it cannot send you a link. Ask whoever runs it."</p>
+        </Alert>
+    }
+    .into_any()
+}
+
+#[component]
+fn AskForm() -> impl IntoView {
+    let action = ServerAction::<AskReset>::new();
+    let sent = sent(action);
+    view! {
+        <p class="lead">"We mail you a link with which you set a new one."</p>
+        <ActionForm action=action>
+            <FormFailure sent=sent fields=&["email"] />
+            <Back />
+            <Field sent=sent name="email" label="E-mail address" kind="email" autocomplete="username" max=254
+                autofocus=true />
+            <Submit sent=sent label="Send the link" busy="Sending the link..." />
+        </ActionForm>
+    }
+}
+
+/// Where the link of the mail leads.
+#[component]
+pub(crate) fn NewPassword() -> impl IntoView {
+    let (id, token) = (id_in_path(), in_query("token"));
+    let content = page(SET, async move {
+        let content = match check_reset(id.clone(), token.clone()).await? {
+            Link::Works { email, .. } => {
+                view! { <SetForm id=id token=token email=email /> }.into_any()
+            }
+            Link::Void(why) => void(why),
+            Link::OnItsWay => void("This link is not complete. Ask for a new one.".to_owned()),
+            Link::NoMail => no_mail(),
+        };
+        Ok(view! {
+            <PageHead title=SET />
+            {content}
+        }
+        .into_any())
+    });
+    view! { <Entrance>{content}</Entrance> }.into_any()
+}
+
+fn void(why: String) -> AnyView {
+    view! {
+        <Alert kind="warning">
+            <p>{why}</p>
+        </Alert>
+        <p><a class="button button-primary" href="/reset">"Ask for a new link"</a></p>
+    }
+    .into_any()
+}
+
+#[component]
+fn SetForm(id: String, token: String, email: String) -> impl IntoView {
+    let action = ServerAction::<ResetPassword>::new();
+    let sent = sent(action);
+    view! {
+        <ActionForm action=action>
+            <FormFailure sent=sent fields=&["password"] />
+            <input type="hidden" name="id" value=id />
+            <input type="hidden" name="token" value=token />
+            <Back />
+            <div class="field">
+                <label for="email">"E-mail address"</label>
+                // For password managers; the link says which account it is for.
+                <input id="email" type="email" value=email readonly autocomplete="username" />
+            </div>
+            <PasswordField sent=sent label="New password" autocomplete="new-password" autofocus=true
+                hint="At least 12 characters. A few unrelated words are easy to keep." />
+            <p class="hint">"Every session of your account ends. API keys go on working."</p>
+            <Submit sent=sent label="Set the password" busy="Setting the password..." />
+        </ActionForm>
+    }
+}

@@ -1,0 +1,114 @@
+//! What a link from a mail leads to: confirming an address, and setting a new
+//! password; and asking for such a mail.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{add_header, anyone, go, keep_session, refuse_without_session, ui_error};
+use crate::error::UiError;
+
+/// What a link is worth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Link {
+    /// It works.
+    Works {
+        /// The address that it was sent to.
+        email: String,
+        /// Whether a session cannot work at this address.
+        insecure: bool,
+        /// Whether nobody signs in to the account before it is confirmed.
+        must_confirm: bool,
+    },
+    /// It does not; says why.
+    Void(String),
+    /// There is none: the mail with it is on its way.
+    OnItsWay,
+    /// There is none, and no mail is sent here.
+    NoMail,
+}
+
+/// What the link that confirms an address is worth.
+#[server(prefix = "/_fn", endpoint = "check_confirmation")]
+pub(crate) async fn check_confirmation(id: String, token: String) -> Result<Link, UiError> {
+    check(weir_model::accounts::LinkKind::Confirm, &id, &token).await
+}
+
+/// What the link for setting a new password is worth.
+#[server(prefix = "/_fn", endpoint = "check_reset")]
+pub(crate) async fn check_reset(id: String, token: String) -> Result<Link, UiError> {
+    check(weir_model::accounts::LinkKind::Reset, &id, &token).await
+}
+
+async fn check(
+    kind: weir_model::accounts::LinkKind,
+    id: &str,
+    token: &str,
+) -> Result<Link, UiError> {
+    let (services, visit) = anyone()?;
+    // The token is in the address: it must not leave with a link.
+    add_header(http::header::REFERRER_POLICY, "no-referrer");
+    if token.is_empty() {
+        let sends_mail = services.identity.sends_mail();
+        return Ok(if sends_mail { Link::OnItsWay } else { Link::NoMail });
+    }
+    match services.identity.check_link(kind, id, token, &visit.peer).await {
+        Ok(link) => Ok(Link::Works {
+            email: link.email,
+            insecure: visit.insecure,
+            must_confirm: link.must_confirm,
+        }),
+        Err(weir_service::Error::Invalid(fault)) => Ok(Link::Void(fault.detail)),
+        Err(other) => Err(ui_error(other)),
+    }
+}
+
+/// Confirms an address, and signs its owner in.
+#[server(prefix = "/_fn", endpoint = "confirm_address")]
+pub(crate) async fn confirm_address(id: String, token: String) -> Result<(), UiError> {
+    let (services, visit) = anyone()?;
+    refuse_without_session(&visit)?;
+    let confirmed = services.identity.confirm(&id, &token, &visit.peer, &visit.request_id).await;
+    keep_session(&confirmed.map_err(ui_error)?);
+    go("/");
+    Ok(())
+}
+
+/// Has the mail that confirms an address sent again.
+#[server(prefix = "/_fn", endpoint = "ask_confirmation")]
+pub(crate) async fn ask_confirmation(id: String) -> Result<(), UiError> {
+    let (services, visit) = anyone()?;
+    services.identity.ask_confirmation(&id, &visit.peer).await.map_err(ui_error)
+}
+
+/// Whether a new password can be had by mail.
+#[server(prefix = "/_fn", endpoint = "can_reset")]
+pub(crate) async fn can_reset() -> Result<bool, UiError> {
+    let (services, _) = anyone()?;
+    Ok(services.identity.sends_mail())
+}
+
+/// Has a mail sent with a link for setting a new password.
+#[server(prefix = "/_fn", endpoint = "ask_reset")]
+pub(crate) async fn ask_reset(email: String) -> Result<(), UiError> {
+    let (services, visit) = anyone()?;
+    let fault = |fault| ui_error(weir_service::Error::Invalid(fault));
+    let email = weir_model::validate::email("email", &email).map_err(fault)?;
+    services.identity.ask_reset(&email, &visit.peer).await.map_err(ui_error)?;
+    go("/reset?sent=yes");
+    Ok(())
+}
+
+/// Sets a new password, and goes on to the sign-in.
+#[server(prefix = "/_fn", endpoint = "reset_password")]
+pub(crate) async fn reset_password(
+    id: String,
+    token: String,
+    password: String,
+) -> Result<(), UiError> {
+    let (services, visit) = anyone()?;
+    let identity = &services.identity;
+    let set = identity.reset_password(&id, &token, &password, &visit.peer, &visit.request_id);
+    set.await.map_err(ui_error)?;
+    go("/login?reset=done");
+    Ok(())
+}

@@ -1,0 +1,345 @@
+//! Plugin records: the resource, its groups and what may be entered
+//! (service.md "Plugin record", plugins 1 to 4).
+//!
+//! What belongs here: types, limits and checks that need nothing but the value.
+//! What does not: who may do what (`weir-service`), and values for a
+//! `config_schema` (`plugin_configs`).
+
+pub mod address;
+pub mod overview;
+pub mod schema;
+pub mod source;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::errors::FieldError;
+use crate::ids::{OrganizationId, PluginId};
+use crate::patch::Patch;
+
+/// Longest name, in characters.
+pub const NAME_MAX: usize = 200;
+/// Longest description, in characters.
+pub const DESCRIPTION_MAX: usize = 10_000;
+/// Longest address, in characters.
+pub const URL_MAX: usize = 800;
+/// Longest address of an icon, in characters.
+pub const ICON_MAX: usize = 800;
+/// Longest tag, in characters.
+pub const TAG_MAX: usize = 200;
+/// Longest JSON text of each of the free objects, in bytes.
+pub const OBJECT_MAX: usize = 65_536;
+/// Longest name of a source file, in characters.
+pub const FILE_NAME_MAX: usize = 200;
+/// Most source files of a plugin.
+pub const FILES_MAX: usize = 50;
+/// Most bytes of all source files of a plugin.
+pub const SOURCE_MAX: usize = 512 << 10;
+/// The source file that says what a plugin is.
+pub const MANIFEST: &str = "plugin.json";
+
+macro_rules! types {
+    ($($(#[$doc:meta])* $variant:ident => $text:literal),+ $(,)?) => {
+        /// Where the code of a plugin comes from.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+        #[serde(rename_all = "lowercase")]
+        pub enum PluginType {
+            $($(#[$doc])* $variant),+
+        }
+
+        impl PluginType {
+            /// The words on the wire, in order.
+            pub const WORDS: &'static [&'static str] = &[$($text),+];
+
+            /// The word on the wire.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+
+            /// The type of this word.
+            #[must_use]
+            pub fn of(text: &str) -> Option<Self> {
+                [$(Self::$variant),+].into_iter().find(|kind| kind.text() == text)
+            }
+        }
+    };
+}
+
+types! {
+    /// A folder of the host.
+    Local => "local",
+    /// A repository or a package.
+    Custom => "custom",
+    /// The same, chosen from the catalogue.
+    Repository => "repository",
+    /// Files that are edited here.
+    Source => "source",
+    /// Shipped with the service.
+    Inline => "inline",
+}
+
+/// A place of the API that shows a part of the plugins (plugins 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// What delivers events.
+    Destinations,
+    /// What shows pages in the app.
+    FrontendApps,
+    /// What fetches events.
+    ImportApps,
+}
+
+impl Group {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Destinations, Self::FrontendApps, Self::ImportApps];
+
+    /// The word in paths.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Destinations => "pipeline_destinations",
+            Self::FrontendApps => "pipeline_frontend_apps",
+            Self::ImportApps => "pipeline_import_apps",
+        }
+    }
+
+    /// The group of this word.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|group| group.text() == text)
+    }
+
+    /// Whether a plugin that can do this belongs here.
+    #[must_use]
+    pub fn holds(self, capabilities: Option<&Map<String, Value>>) -> bool {
+        let delivers =
+            has_method(capabilities, "onEvent") || has_method(capabilities, "composeWebhook");
+        let part = |name: &str| capabilities.and_then(|all| all.get(name));
+        match self {
+            Self::Destinations => delivers,
+            Self::FrontendApps => part("methods").is_none() && part("scheduled_tasks").is_none(),
+            Self::ImportApps => {
+                let has_tasks = part("scheduled_tasks").and_then(Value::as_array);
+                has_tasks.is_some_and(|tasks| !tasks.is_empty())
+                    || (part("methods").is_some()
+                        && !delivers
+                        && !has_method(capabilities, "processEvent"))
+            }
+        }
+    }
+}
+
+/// Whether a plugin has this method, as far as its code was looked at.
+#[must_use]
+pub fn has_method(capabilities: Option<&Map<String, Value>>, name: &str) -> bool {
+    let methods = capabilities.and_then(|all| all.get("methods")).and_then(Value::as_array);
+    methods.is_some_and(|methods| methods.iter().any(|method| method == name))
+}
+
+/// What an organization may do with plugins (plugins 2). Higher includes lower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "i64", into = "i64")]
+pub enum PluginsAccess {
+    /// 0: nothing, not even see them.
+    None,
+    /// 3: see them, and configure those that are visible.
+    Config,
+    /// 6: install, change, upgrade and delete its own.
+    Install,
+    /// 9: offer its own to all organizations.
+    Root,
+}
+
+impl From<PluginsAccess> for i64 {
+    fn from(access: PluginsAccess) -> Self {
+        match access {
+            PluginsAccess::None => 0,
+            PluginsAccess::Config => 3,
+            PluginsAccess::Install => 6,
+            PluginsAccess::Root => 9,
+        }
+    }
+}
+
+impl TryFrom<i64> for PluginsAccess {
+    type Error = String;
+    fn try_from(value: i64) -> Result<Self, String> {
+        match value {
+            0 => Ok(Self::None),
+            3 => Ok(Self::Config),
+            6 => Ok(Self::Install),
+            9 => Ok(Self::Root),
+            other => Err(format!("\"{other}\" is not a valid choice.")),
+        }
+    }
+}
+
+/// A plugin record as the API shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Plugin {
+    /// Id.
+    pub id: PluginId,
+    /// Everything else.
+    #[serde(flatten)]
+    pub fields: PluginFields,
+}
+
+/// Of a plugin record everything but its id.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct PluginFields {
+    /// Where its code comes from: `local`, `custom`, `repository`, `source`,
+    /// `inline` or null.
+    pub plugin_type: Option<PluginType>,
+    /// Name, for people.
+    pub name: Option<String>,
+    /// What it does, for people.
+    pub description: Option<String>,
+    /// The repository or package of its code, without a token.
+    pub url: Option<String>,
+    /// Address of its icon.
+    pub icon: Option<String>,
+    /// What can be configured: from the key of a setting to what it may be.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    pub config_schema: Option<Map<String, Value>>,
+    /// The version of its code: a commit, a tag or a number.
+    pub tag: Option<String>,
+    /// The newest version that is known of.
+    pub latest_tag: Option<String>,
+    /// Whether all organizations of the instance may use it.
+    pub is_global: bool,
+    /// The organization that it belongs to.
+    pub organization_id: Option<OrganizationId>,
+    /// The name of that organization.
+    pub organization_name: Option<String>,
+    /// What its code can do: `methods`, `scheduled_tasks` and `jobs`, each a list
+    /// of names; empty until the code was looked at.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    pub capabilities: Option<Map<String, Value>>,
+    /// Its metrics: from a name to `sum`, `max` or `min`.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    pub metrics: Option<Map<String, Value>>,
+    /// Jobs that can be started by hand: from a name to `payload`.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    pub public_jobs: Option<Map<String, Value>>,
+}
+
+/// The part of an answer about many plugins that has the form of one record:
+/// everything null where there is none to show.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct PluginShape {
+    /// Id of the plugin that is shown; null: there is none.
+    pub id: Option<PluginId>,
+    /// Everything else of it.
+    #[serde(flatten)]
+    pub fields: PluginFields,
+}
+
+impl From<Option<Plugin>> for PluginShape {
+    fn from(plugin: Option<Plugin>) -> Self {
+        plugin.map_or_else(Self::default, |plugin| Self {
+            id: Some(plugin.id),
+            fields: plugin.fields,
+        })
+    }
+}
+
+/// The fields of a plugin that may be sent. A new plugin keeps nothing: what is
+/// left out gets its default.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PluginPatch {
+    /// Where its code comes from.
+    pub plugin_type: Patch<PluginType>,
+    /// Name.
+    pub name: Patch<String>,
+    /// Description.
+    pub description: Patch<String>,
+    /// Address of its icon.
+    pub icon: Patch<String>,
+    /// What can be configured.
+    pub config_schema: Patch<Map<String, Value>>,
+    /// The version of its code.
+    pub tag: Patch<String>,
+    /// Whether all organizations may use it.
+    pub is_global: Patch<bool>,
+    /// What its code can do.
+    pub capabilities: Patch<Map<String, Value>>,
+    /// Its metrics.
+    pub metrics: Patch<Map<String, Value>>,
+    /// Jobs that can be started by hand.
+    pub public_jobs: Patch<Map<String, Value>>,
+}
+
+/// A new plugin, checked as far as it can be by itself.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PluginInput {
+    /// Its address, if its code is elsewhere.
+    pub url: Option<address::Address>,
+    /// Its other fields.
+    pub fields: PluginPatch,
+}
+
+/// A change of source files: from the name of a file to its text, or to nothing
+/// when it is to be removed.
+pub type SourceChange = Vec<(String, Option<String>)>;
+
+/// A free object of a plugin.
+///
+/// # Errors
+/// `max_length` at `attr` when its JSON text is too long.
+pub fn object(attr: &str, object: Map<String, Value>) -> Result<Map<String, Value>, FieldError> {
+    let length = serde_json::to_string(&object).map_or(usize::MAX, |text| text.len());
+    if length > OBJECT_MAX {
+        let detail = format!("Ensure this field has no more than {OBJECT_MAX} bytes of JSON.");
+        return Err(FieldError::new(attr, "max_length", detail));
+    }
+    Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Group, PluginType};
+
+    #[test]
+    fn groups_follow_what_a_plugin_can_do() {
+        let groups = |capabilities: Value| -> Vec<&str> {
+            let capabilities = capabilities.as_object();
+            let holding = Group::ALL.into_iter().filter(|group| group.holds(capabilities));
+            holding.map(|group| group.text().trim_start_matches("pipeline_")).collect()
+        };
+        for (capabilities, expected) in [
+            (Value::Null, vec!["frontend_apps"]),
+            (json!({}), vec!["frontend_apps"]),
+            (json!({"jobs": ["x"]}), vec!["frontend_apps"]),
+            (json!({"methods": []}), vec!["import_apps"]),
+            (json!({"methods": ["setupPlugin"]}), vec!["import_apps"]),
+            (json!({"methods": ["onEvent"]}), vec!["destinations"]),
+            (json!({"methods": ["composeWebhook", "processEvent"]}), vec!["destinations"]),
+            (json!({"methods": ["processEvent"]}), vec![]),
+            (json!({"scheduled_tasks": []}), vec![]),
+            (json!({"scheduled_tasks": ["runEveryHour"]}), vec!["import_apps"]),
+            (
+                json!({"scheduled_tasks": ["runEveryHour"], "methods": ["onEvent"]}),
+                vec!["destinations", "import_apps"],
+            ),
+            (json!({"methods": "onEvent", "scheduled_tasks": []}), vec!["import_apps"]),
+        ] {
+            assert_eq!(groups(capabilities.clone()), expected, "{capabilities}");
+        }
+    }
+
+    #[test]
+    fn types_read_back() {
+        for word in PluginType::WORDS {
+            let kind = PluginType::of(word).unwrap();
+            assert_eq!(serde_json::to_value(kind).unwrap(), json!(word));
+        }
+        assert_eq!(PluginType::of("Local"), None);
+    }
+}

@@ -1,0 +1,222 @@
+//! Confirming that an address is one's own: of a new account, or of one that
+//! changes it (management-api 5.4, 8.1).
+//!
+//! What belongs here: who must confirm, asking for a mail, using its link,
+//! changing the address. What does not: what a link is worth (`links`).
+
+use uuid::Uuid;
+use weir_model::accounts::LinkKind;
+use weir_model::errors::FieldError;
+use weir_model::mail::{Mail, News};
+use weir_model::{UserId, validate};
+use weir_store::accounts::{self as rows, Address, Changed, Use};
+use weir_store::ids;
+use weir_store::users::{self as user_rows, UserRow};
+
+use super::links::{Opened, void};
+use super::{Identity, NewSession, Peer, emails};
+use crate::activity::Changes;
+use crate::ctx::{Actor, Ctx};
+use crate::error::Error;
+use crate::{Result, mail, policy, users};
+
+/// What is counted of mails with links to confirm addresses that anybody can have
+/// sent.
+const COUNTED: &str = "confirm";
+/// The same of those whom the account's owner has sent: strangers cannot use these
+/// up.
+const COUNTED_OWN: &str = "confirm_own";
+/// What whoever enters the address of another account hears.
+const EMAIL_TAKEN: &str = "There is already an account with this email address.";
+
+impl Identity {
+    /// Whether mail is set up, and with it everything that needs a link.
+    #[must_use]
+    pub fn sends_mail(&self) -> bool {
+        self.core.mailing.is_open()
+    }
+
+    /// Has the mail with the link sent again, if the account waits for it. The
+    /// answer says nothing of that, nor of whether there is such an account.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with `email_not_available`; [`Error::Throttled`].
+    pub async fn ask_confirmation(&self, user: &str, peer: &Peer) -> Result<()> {
+        self.refuse_without_mail()?;
+        let user = user.parse().unwrap_or(UserId(Uuid::nil()));
+        self.count_mail(COUNTED, &user.to_string(), Some(peer)).await?;
+        self.add_mail(to_confirm(user)).await
+    }
+
+    /// Confirms an address with a link, and signs its owner in.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with `invalid_token`, or `sso_enforced` where the
+    /// domain of this address, or of the one whose place it takes, lets nobody
+    /// in this way, and with `invalid_credentials` when the password was changed
+    /// at the same time; [`Error::Throttled`].
+    pub async fn confirm(
+        &self,
+        user: &str,
+        token: &str,
+        peer: &Peer,
+        request_id: &str,
+    ) -> Result<NewSession> {
+        let opened = self.open_link(LinkKind::Confirm, user, token, peer).await?;
+        let email_key = opened.email_key();
+        self.refuse_password(&email_key).await?;
+        let Opened { user, link, hash } = opened;
+        let before_key = emails::normalise(&user.email);
+        let moves = link.email != user.email;
+        if moves {
+            // It was not enforced when the change was asked for.
+            self.refuse_address_change(&before_key).await?;
+        }
+        let ctx = self.owner(&user, request_id);
+        let pending = user.pending_email.clone().filter(|_| !moves);
+        let changes = Changes::none()
+            .field("email", &user.email, &link.email)
+            .field("pending_email", &user.pending_email, &pending)
+            .field("is_email_verified", &user.is_email_verified, &true);
+        let activities = users::told(&self.core, &ctx, &user, changes).await?;
+        let with = Use {
+            user: user.id,
+            hash: &hash,
+            attempt: ids::time_ordered(ctx.now),
+            now: ctx.now,
+            activities: &activities,
+        };
+        let address = Address {
+            email: &link.email,
+            email_key: &email_key,
+            before: &user.email,
+            before_key: &before_key,
+        };
+        match rows::confirm(&self.core.store, with, address).await? {
+            Changed::Yes => {}
+            // Somebody else made an account with it in the meantime.
+            Changed::Void | Changed::EmailTaken => return Err(void()),
+        }
+        tracing::info!(user.id = %user.id, request.id = request_id, "an address was confirmed");
+        self.open_session(user.id, peer, None, user.password.as_ref()).await
+    }
+
+    /// Changes the address that the caller signs in with: once it is confirmed,
+    /// or at once where no mail is sent. The present address takes back a change
+    /// that waits.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Invalid`]
+    /// at `email`, also where a domain has its own way of signing in;
+    /// [`Error::Throttled`] after too many mails.
+    pub async fn change_address(&self, ctx: &Ctx, email: &str) -> Result<()> {
+        policy::recent_person_only(ctx)?;
+        let email = validate::email("email", email)?;
+        let store = &self.core.store;
+        let user = user_rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
+        if email == user.email {
+            return self.keep_address(ctx, &user).await;
+        }
+        let (before_key, email_key) = (emails::normalise(&user.email), emails::normalise(&email));
+        self.refuse_address_change(&before_key).await?;
+        self.refuse_address_change(&email_key).await?;
+        let changed = if self.sends_mail() {
+            self.count_mail(COUNTED_OWN, &user.id.to_string(), None).await?;
+            let after = Some(email.clone());
+            let changes = Changes::none().field("pending_email", &user.pending_email, &after);
+            let activities = users::told(&self.core, ctx, &user, changes).await?;
+            let mails = self.core.mailing.rows(ctx.now, [to_confirm(user.id)]);
+            let (before, pending) = (user.email.as_str(), Some(email.as_str()));
+            rows::await_address(store, user.id, before, pending, &mails, &activities, ctx.now)
+                .await?
+        } else {
+            let changes = Changes::none()
+                .field("email", &user.email, &email)
+                .field("pending_email", &user.pending_email, &None)
+                .field("is_email_verified", &user.is_email_verified, &false);
+            let activities = users::told(&self.core, ctx, &user, changes).await?;
+            let address = Address {
+                email: &email,
+                email_key: &email_key,
+                before: &user.email,
+                before_key: &before_key,
+            };
+            rows::move_address(store, user.id, address, &activities, ctx.now).await?
+        };
+        match changed {
+            Changed::Yes => {
+                self.core.mailing.wake();
+                Ok(())
+            }
+            Changed::EmailTaken => Err(FieldError::new("email", "unique", EMAIL_TAKEN).into()),
+            Changed::Void => Err(changed_meanwhile()),
+        }
+    }
+
+    /// Takes back a change of the address that waits to be confirmed.
+    async fn keep_address(&self, ctx: &Ctx, user: &UserRow) -> Result<()> {
+        if user.pending_email.is_none() {
+            return Ok(());
+        }
+        let changes = Changes::none().field("pending_email", &user.pending_email, &None);
+        let activities = users::told(&self.core, ctx, user, changes).await?;
+        let store = &self.core.store;
+        let kept =
+            rows::await_address(store, user.id, &user.email, None, &[], &activities, ctx.now);
+        match kept.await? {
+            Changed::Yes => Ok(()),
+            Changed::Void | Changed::EmailTaken => Err(changed_meanwhile()),
+        }
+    }
+
+    /// Refuses an account whose address must be confirmed first, as long as mail
+    /// is set up. A new mail is sent, now and then.
+    pub(super) async fn refuse_unconfirmed(&self, user: &UserRow) -> Result<()> {
+        if !user.must_confirm || !self.sends_mail() {
+            return Ok(());
+        }
+        match self.count_mail(COUNTED_OWN, &user.id.to_string(), None).await {
+            Ok(()) => self.add_mail(to_confirm(user.id)).await?,
+            Err(Error::Throttled { .. }) => {}
+            Err(other) => return Err(other),
+        }
+        Err(Error::NotConfirmed { user: user.id })
+    }
+
+    /// Refuses what cannot work where no mail is sent.
+    pub(super) fn refuse_without_mail(&self) -> Result<()> {
+        if self.sends_mail() {
+            return Ok(());
+        }
+        let detail = "This instance sends no mail. Ask whoever runs it.";
+        Err(FieldError::body("email_not_available", detail).into())
+    }
+
+    /// Puts a mail among those that wait.
+    pub(super) async fn add_mail(&self, mail: Mail) -> Result<()> {
+        let mails = self.core.mailing.rows(self.core.clock.now(), [mail]);
+        weir_store::mail::add(&self.core.store, &mails).await?;
+        self.core.mailing.wake();
+        Ok(())
+    }
+
+    /// The context of a person who proved with a link who they are.
+    pub(super) fn owner(&self, user: &UserRow, request_id: &str) -> Ctx {
+        let now = self.core.clock.now();
+        let actor = Actor::Session { user: user.id, session: String::new(), signed_in_at: now };
+        Ctx { actor, now, request_id: request_id.to_owned() }
+    }
+}
+
+/// The mail with which the owner of an account confirms the address. The account
+/// says which one, when it is sent.
+pub(super) fn to_confirm(user: UserId) -> Mail {
+    mail::to("", News::ConfirmAddress { user, link: None })
+}
+
+fn changed_meanwhile() -> Error {
+    Error::Conflict {
+        code: "conflict",
+        detail: "Your account was changed in the meantime. Look at it again.".to_owned(),
+    }
+}

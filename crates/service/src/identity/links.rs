@@ -1,0 +1,168 @@
+//! One-time links to the owners of accounts: filling them into mails, and
+//! opening them.
+//!
+//! What belongs here: when a mail with a link is sent to whom, and what a link is
+//! worth. What does not: what is done with it (`confirm`, `reset`).
+//!
+//! A token is made in the moment in which its mail is sent. Until then only the
+//! wish for one waits in the outbox, so that no store and no backup has a token;
+//! of the token its hash is kept. A mail that is tried again gets another.
+
+use weir_model::UserId;
+use weir_model::accounts::{LinkKind, TOKEN_MAX};
+use weir_model::errors::FieldError;
+use weir_model::mail::{Mail, News, OneTimeLink};
+use weir_store::accounts::{self as rows, Changed, LinkRow, NewLink};
+use weir_store::users::{self, UserRow};
+
+use super::{Identity, Peer, emails};
+use crate::error::Error;
+use crate::{Core, Result, secrets};
+
+/// What whoever has no link hears, or one that is void.
+const VOID: &str = "This link does not work any more, or never did. Ask for a new one.";
+
+/// What is told of a link that works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkingLink {
+    /// The address that it was sent to.
+    pub email: String,
+    /// Whether nobody signs in to the account before its address is confirmed:
+    /// somebody chose its password who had not proved that it is theirs.
+    pub must_confirm: bool,
+}
+
+/// A link that works, and the account that it is of.
+pub(super) struct Opened {
+    pub(super) user: UserRow,
+    pub(super) link: LinkRow,
+    /// SHA-256 of its token.
+    pub(super) hash: String,
+}
+
+impl Opened {
+    /// The form in which the address of the link is compared.
+    pub(super) fn email_key(&self) -> String {
+        emails::normalise(&self.link.email)
+    }
+}
+
+impl Identity {
+    /// What is told of a link, if it works. It goes on to work: only doing what it
+    /// is for uses it up.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with `invalid_token`; [`Error::Throttled`].
+    pub async fn check_link(
+        &self,
+        kind: LinkKind,
+        user: &str,
+        token: &str,
+        peer: &Peer,
+    ) -> Result<WorkingLink> {
+        let Opened { user, link, .. } = self.open_link(kind, user, token, peer).await?;
+        Ok(WorkingLink { email: link.email, must_confirm: user.must_confirm })
+    }
+
+    /// Opens a link. Whatever is wrong with it, the answer is the same.
+    pub(super) async fn open_link(
+        &self,
+        kind: LinkKind,
+        user: &str,
+        token: &str,
+        peer: &Peer,
+    ) -> Result<Opened> {
+        let counted = self.count_link(peer).await?;
+        let opened = self.find_link(kind, user, token).await?.ok_or_else(void)?;
+        self.try_succeeded(counted).await?;
+        Ok(opened)
+    }
+
+    async fn find_link(&self, kind: LinkKind, user: &str, token: &str) -> Result<Option<Opened>> {
+        let (Ok(user), true) = (user.parse::<UserId>(), token.len() <= TOKEN_MAX) else {
+            return Ok(None);
+        };
+        let (store, now) = (&self.core.store, self.core.clock.now());
+        let hash = secrets::sha256_hex(token);
+        let Some(link) = rows::link(store, user, &hash).await? else { return Ok(None) };
+        let Some(user) = users::get(store, user).await? else { return Ok(None) };
+        let is_pending =
+            kind == LinkKind::Confirm && user.pending_email.as_deref() == Some(link.email.as_str());
+        let works = link.kind == Some(kind)
+            && !link.is_used
+            && now < link.expires_at
+            && user.is_active
+            && (user.email == link.email || is_pending);
+        Ok(works.then_some(Opened { user, link, hash }))
+    }
+}
+
+/// The refusal of a link that does not work.
+pub(super) fn void() -> Error {
+    FieldError::new("token", "invalid_token", VOID).into()
+}
+
+/// The same mail with what it needs in the moment in which it is sent; `None`:
+/// it is of no use any more, or never was.
+pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
+    let (kind, user) = match &mail.news {
+        News::ConfirmAddress { user, .. } => {
+            (LinkKind::Confirm, users::get(&core.store, *user).await?)
+        }
+        News::ResetPassword { account, .. } => {
+            (LinkKind::Reset, users::by_email(&core.store, account).await?)
+        }
+        News::Invited { .. } | News::Joined { .. } => return Ok(Some(mail.clone())),
+    };
+    let Some(user) = user.filter(|user| user.is_active) else { return Ok(None) };
+    let address = match kind {
+        LinkKind::Confirm => to_confirm(core, &user).await?,
+        // Where the account says, not where somebody typed.
+        LinkKind::Reset => Some(user.email.clone()),
+    };
+    let Some(to) = address else { return Ok(None) };
+    let link = made(core, kind, &user, &to).await?;
+    if link.is_none() {
+        return Ok(None);
+    }
+    let news = match kind {
+        LinkKind::Confirm => News::ConfirmAddress { user: user.id, link },
+        LinkKind::Reset => News::ResetPassword { account: emails::normalise(&user.email), link },
+    };
+    Ok(Some(Mail { to, news }))
+}
+
+/// The address that the owner of an account is to confirm. One that belongs to
+/// somebody else gets no mail, and whoever entered it does not learn why.
+async fn to_confirm(core: &Core, user: &UserRow) -> Result<Option<String>> {
+    if let Some(pending) = &user.pending_email {
+        let owner = users::by_email(&core.store, &emails::normalise(pending)).await?;
+        let is_free = owner.is_none_or(|owner| owner.id == user.id);
+        return Ok(is_free.then(|| pending.clone()));
+    }
+    Ok((!user.is_email_verified).then(|| user.email.clone()))
+}
+
+/// A link of this account; `None`: the account was changed in the meantime.
+async fn made(
+    core: &Core,
+    kind: LinkKind,
+    user: &UserRow,
+    to: &str,
+) -> Result<Option<OneTimeLink>> {
+    let now = core.clock.now();
+    let token = secrets::token()?;
+    let expires_at = now.plus_seconds(kind.seconds());
+    let hash = token.hash();
+    let link = NewLink { account: user, hash: &hash, kind, email: to, expires_at };
+    Ok(match rows::put_link(&core.store, link, now).await? {
+        Changed::Yes => Some(OneTimeLink {
+            user: user.id,
+            first_name: user.first_name.clone(),
+            must_confirm: user.must_confirm,
+            token: token.reveal(),
+            expires_at,
+        }),
+        Changed::Void | Changed::EmailTaken => None,
+    })
+}

@@ -1,0 +1,86 @@
+//! Setting a new password without the old one, by a link from a mail
+//! (management-api 10).
+//!
+//! What belongs here: who may ask, and what a new password ends. What does not:
+//! what a link is worth (`links`), which passwords are accepted (`passwords`).
+
+use weir_model::accounts::LinkKind;
+use weir_model::mail::News;
+use weir_store::accounts::{self as rows, Changed, Use};
+use weir_store::{ids, organizations};
+
+use super::links::{Opened, void};
+use super::passwords::{About, Password};
+use super::{Identity, Peer, emails};
+use crate::activity::Changes;
+use crate::{Result, mail, users};
+
+/// What is counted of mails with links to set a password.
+const COUNTED: &str = "reset";
+
+impl Identity {
+    /// Has a mail with a link sent to the account of this address, if there is
+    /// one. Nothing of the answer, its time included, says whether there is: the
+    /// account is looked for when the mail is sent.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with `email_not_available`, or
+    /// `sso_enforced` for the address's domain;
+    /// [`Error::Throttled`](crate::Error::Throttled).
+    pub async fn ask_reset(&self, email: &str, peer: &Peer) -> Result<()> {
+        self.refuse_without_mail()?;
+        let account = emails::normalise(email);
+        self.refuse_password_reset(&account).await?;
+        self.count_mail(COUNTED, &account, Some(peer)).await?;
+        self.add_mail(mail::to("", News::ResetPassword { account, link: None })).await
+    }
+
+    /// Sets a new password with a link, and ends all sessions of the account.
+    /// Gives its address.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with `invalid_token`,
+    /// `sso_enforced`, or what is wrong with the password: the link works on
+    /// then; [`Error::Throttled`](crate::Error::Throttled);
+    /// [`Error::Unavailable`](crate::Error::Unavailable) when too many people
+    /// sign in at once.
+    pub async fn reset_password(
+        &self,
+        user: &str,
+        token: &str,
+        password: &str,
+        peer: &Peer,
+        request_id: &str,
+    ) -> Result<String> {
+        let opened = self.open_link(LinkKind::Reset, user, token, peer).await?;
+        self.refuse_password_reset(&opened.email_key()).await?;
+        let Opened { user, link, hash } = opened;
+        let store = &self.core.store;
+        let belongings = organizations::of_user(store, user.id).await?;
+        let homes: Vec<&str> =
+            belongings.iter().map(|belonging| belonging.row.name.as_str()).collect();
+        let about =
+            About { email: &link.email, organizations: &homes, first_name: &user.first_name };
+        let password = Password::chosen(password, &about)?;
+        let password = self.hasher.queue()?.hash(password).await?;
+        let ctx = self.owner(&user, request_id);
+        let changes = Changes::none()
+            .secret("password")
+            .field("is_email_verified", &user.is_email_verified, &true)
+            .field("pending_email", &user.pending_email, &None);
+        let activities = users::told(&self.core, &ctx, &user, changes).await?;
+        let with = Use {
+            user: user.id,
+            hash: &hash,
+            attempt: ids::time_ordered(ctx.now),
+            now: ctx.now,
+            activities: &activities,
+        };
+        match rows::reset(store, with, &password).await? {
+            Changed::Yes => {}
+            Changed::Void | Changed::EmailTaken => return Err(void()),
+        }
+        tracing::info!(user.id = %user.id, request.id = request_id, "a password was set by a link");
+        Ok(link.email)
+    }
+}

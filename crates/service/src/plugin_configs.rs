@@ -1,0 +1,379 @@
+//! Transformation configs of projects: the records, their order, and what is
+//! asked of them (service.md "Pipeline transformation config", plugins 5).
+//!
+//! What belongs here: who may do what, what a change means, what is told of it.
+//! What does not: running plugins; what a setting may be
+//! (`weir_model::plugin_configs::settings`); plugin records (`plugins`).
+
+mod changes;
+mod jobs;
+mod order;
+mod removal;
+mod values;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::errors::FieldError;
+use weir_model::pagination::{Page, Paged};
+use weir_model::plugin_configs::{
+    CONFIGS_MAX, ENABLED_MAX, PluginConfig, PluginConfigFrontend, PluginConfigInput,
+    PluginConfigPatch, PluginLogEntry, Texted,
+};
+use weir_model::plugins::PluginsAccess;
+use weir_model::{OrganizationId, Patch, PluginConfigId, PluginId};
+use weir_store::plugin_configs::{self as rows, Changed, ConfigRow, Created, Use};
+use weir_store::plugins::{self as plugin_rows, PluginRow};
+use weir_store::{ids, organizations as organization_rows};
+
+use crate::activity::{self, About, Changes};
+use crate::ctx::{OrgCtx, ProjectCtx};
+use crate::error::{Error, NOT_FOUND};
+use crate::policy::{self, Action};
+use crate::{Core, Result, plugins};
+use changes::Draft;
+pub(crate) use removal::gone_with;
+use values::Opened;
+
+/// How often a change is worked out anew when somebody else was faster.
+const TRIES: usize = 5;
+/// The source file of a plugin's page.
+const FRONTEND: &str = "frontend.tsx";
+
+/// Transformation configs.
+#[derive(Clone)]
+pub struct PluginConfigs {
+    core: Arc<Core>,
+}
+
+impl PluginConfigs {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The configs of the project in their order; none where the organization may
+    /// not configure plugins.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn list(&self, project: &ProjectCtx, page: Page) -> Result<Paged<PluginConfig>> {
+        policy::check(&project.org, Action::ReadPlugins)?;
+        if !self.may_configure(&project.org).await? {
+            return Ok(Paged { count: 0, results: Vec::new() });
+        }
+        let listed = self.listed(project).await?;
+        let count = listed.len() as u64;
+        let found = rows::rows(&self.core.store, project.project, &page.slice(listed)).await?;
+        Ok(Paged { count, results: shown(&self.core, &found).await? })
+    }
+
+    /// One config.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`].
+    pub async fn get(&self, project: &ProjectCtx, config: &str) -> Result<PluginConfig> {
+        let row = self.readable(project, config).await?;
+        self.show(&row).await
+    }
+
+    /// Creates a config.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`], also
+    /// where the organization may not configure plugins, does not see the plugin,
+    /// or the project has as many configs, or enabled ones, as there may be.
+    pub async fn create(
+        &self,
+        project: &ProjectCtx,
+        input: PluginConfigInput,
+    ) -> Result<PluginConfig> {
+        policy::check(&project.org, Action::WritePlugins)?;
+        self.require_access(&project.org).await?;
+        let (store, org) = (&self.core.store, &project.org);
+        let plugin = plugin_rows::get(store, org.organization, input.plugin).await?;
+        let plugin = plugin.ok_or_else(|| no_plugin(input.plugin))?;
+        let now = org.ctx.now;
+        let empty = ConfigRow {
+            id: rows::next_number(store).await?,
+            organization: org.organization,
+            project: project.project,
+            plugin: plugin.id,
+            enabled: false,
+            order: input.order,
+            values: "{}".to_owned(),
+            secrets: None,
+            secret_keys: Vec::new(),
+            attachments: Vec::new(),
+            name: None,
+            description: None,
+            deleted: false,
+            created_at: now,
+            updated_at: now,
+            revision: ids::time_ordered(now),
+        };
+        let patch = PluginConfigPatch { order: Patch::Keep, ..input.rest };
+        let draft = changes::drafted(&self.core.sealer, &plugin, None, empty, patch, now).await?;
+        let entries = changes::created(project, &plugin, &draft);
+        let Draft { row, added, .. } = &draft;
+        let outcome = rows::create(store, row, added, CONFIGS_MAX, ENABLED_MAX, &entries);
+        match outcome.await? {
+            Created::Yes => self.show(row).await,
+            Created::NoProject => Err(Error::NotFound(NOT_FOUND)),
+            Created::NoPlugin => Err(no_plugin(input.plugin).into()),
+            Created::TooManyEnabled => Err(too_many_enabled()),
+            Created::TooMany => Err(too_many()),
+        }
+    }
+
+    /// Proves that a change of the config may be asked for, before what is asked
+    /// is looked at.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] where the
+    /// organization may not configure plugins.
+    pub async fn enter(&self, project: &ProjectCtx, config: &str) -> Result<()> {
+        self.writable(project, config).await.map(drop)
+    }
+
+    /// Changes a config. Secrets that are left out keep.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub async fn update(
+        &self,
+        project: &ProjectCtx,
+        config: &str,
+        patch: PluginConfigPatch,
+    ) -> Result<PluginConfig> {
+        for _ in 0..TRIES {
+            let row = self.writable(project, config).await?;
+            let plugin = self.plugin(&row).await?;
+            let opened = Opened::of(&self.core.sealer, &row)?;
+            let now = project.org.ctx.now;
+            let draft = changes::drafted(
+                &self.core.sealer,
+                &plugin,
+                Some(&opened),
+                row.clone(),
+                patch.clone(),
+                now,
+            )
+            .await?;
+            let entries = changes::changed(project, &plugin, &row, &opened, &draft);
+            if entries.is_empty() {
+                return self.show(&row).await;
+            }
+            let Draft { row: mut after, added, dropped, .. } = draft;
+            after.updated_at = now;
+            after.revision = ids::time_ordered(now);
+            let store = &self.core.store;
+            let before = row.revision;
+            let outcome =
+                rows::update(store, &after, before, &added, &dropped, ENABLED_MAX, &entries);
+            match outcome.await? {
+                Changed::Yes => return self.show(&after).await,
+                Changed::TooManyEnabled => return Err(too_many_enabled()),
+                Changed::NoPlugin => return Err(not_offered()),
+                Changed::Stale | Changed::TooManyJobs => {}
+            }
+        }
+        Err(overtaken())
+    }
+
+    /// Deletes a config with its attachments and the jobs that wait.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] where the
+    /// organization may not configure plugins.
+    pub async fn delete(&self, project: &ProjectCtx, config: &str) -> Result<()> {
+        for _ in 0..TRIES {
+            let row = self.writable(project, config).await?;
+            let plugin = self.plugin(&row).await?;
+            let tell = |deed, changes| told(project, &row, &plugin, deed, changes);
+            let mut entries = Vec::new();
+            if row.enabled {
+                let changes = Changes::none().field("enabled", &true, &false);
+                entries.push(tell(Deed::Disabled, changes));
+            }
+            let name = name(&row, &plugin);
+            entries.push(tell(Deed::Deleted, Changes::none().field("name", &name, &None)));
+            let (store, before) = (&self.core.store, row.revision);
+            if rows::delete(store, project.project, row.id, before, &entries).await? {
+                return Ok(());
+            }
+        }
+        Err(overtaken())
+    }
+
+    /// A config with the module of its plugin's page. Pages are not made from
+    /// their source yet: the module says so, or that there is none.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`].
+    pub async fn frontend(
+        &self,
+        project: &ProjectCtx,
+        config: &str,
+    ) -> Result<PluginConfigFrontend> {
+        let row = self.readable(project, config).await?;
+        let files = plugin_rows::files(&self.core.store, row.plugin).await?;
+        let state = if files.contains_key(FRONTEND) { "transpiling" } else { "no_frontend" };
+        let told = serde_json::json!({"id": row.plugin, "config_id": row.id, state: true});
+        Ok(PluginConfigFrontend {
+            config: self.show(&row).await?,
+            frontend: format!("export function getFrontendApp() {{ return {told}; }}\n"),
+        })
+    }
+
+    /// What was written into the log about a config. Nothing runs yet, so
+    /// there is nothing.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`].
+    pub async fn logs(&self, project: &ProjectCtx, config: &str) -> Result<Paged<PluginLogEntry>> {
+        self.readable(project, config).await?;
+        Ok(Paged { count: 0, results: Vec::new() })
+    }
+
+    /// Ids of the configs that the list shows, in its order.
+    async fn listed(&self, project: &ProjectCtx) -> Result<Vec<PluginConfigId>> {
+        let positions = rows::positions(&self.core.store, project.project).await?;
+        Ok(positions.into_iter().filter(|one| !one.deleted).map(|one| one.id).collect())
+    }
+
+    async fn may_configure(&self, org: &OrgCtx) -> Result<bool> {
+        let access = organization_rows::plugins_access(&self.core.store, org.organization).await?;
+        Ok(access >= PluginsAccess::Config)
+    }
+
+    async fn require_access(&self, org: &OrgCtx) -> Result<()> {
+        if self.may_configure(org).await? {
+            return Ok(());
+        }
+        let detail = "This organization may not configure plugins.";
+        Err(FieldError::body("invalid_input", detail).into())
+    }
+
+    async fn readable(&self, project: &ProjectCtx, config: &str) -> Result<ConfigRow> {
+        policy::check(&project.org, Action::ReadPlugins)?;
+        if !self.may_configure(&project.org).await? {
+            return Err(Error::NotFound(NOT_FOUND));
+        }
+        self.find(project, config).await
+    }
+
+    async fn writable(&self, project: &ProjectCtx, config: &str) -> Result<ConfigRow> {
+        policy::check(&project.org, Action::WritePlugins)?;
+        self.require_access(&project.org).await?;
+        self.find(project, config).await
+    }
+
+    async fn find(&self, project: &ProjectCtx, config: &str) -> Result<ConfigRow> {
+        let missing = || Error::NotFound(NOT_FOUND);
+        let id = PluginConfigId::in_path(config).ok_or_else(missing)?;
+        let found = rows::rows(&self.core.store, project.project, &[id]).await?;
+        let own = found.into_iter().find(|row| row.organization == project.org.organization);
+        own.ok_or_else(missing)
+    }
+
+    /// The plugin of a config. Also one that is no longer offered: the config
+    /// says that it may be used here.
+    async fn plugin(&self, row: &ConfigRow) -> Result<PluginRow> {
+        let found = plugin_rows::rows(&self.core.store, &[row.plugin]).await?;
+        found.into_iter().next().ok_or(Error::NotFound(NOT_FOUND))
+    }
+
+    /// A config with its plugin's record. A hidden one makes no plugin visible.
+    async fn show(&self, row: &ConfigRow) -> Result<PluginConfig> {
+        let plugin = self.plugin(row).await?;
+        let mut config = values::shown(row, &plugin)?;
+        let visible = match row.deleted {
+            true => plugin_rows::get(&self.core.store, row.organization, row.plugin).await?,
+            false => Some(plugin),
+        };
+        let visible: Vec<PluginRow> = visible.into_iter().collect();
+        let record = plugins::shown(&self.core, visible).await?.into_iter().next();
+        config.fields.plugin_info = record.map(|record| Texted::Value(Box::new(record)));
+        Ok(config)
+    }
+}
+
+/// These configs of an organization, for a list.
+pub(crate) async fn of_uses(
+    core: &Core,
+    organization: OrganizationId,
+    uses: &[Use],
+) -> Result<Vec<PluginConfig>> {
+    let ids: Vec<PluginConfigId> = uses.iter().map(|one| one.config).collect();
+    shown(core, &rows::rows_of_organization(&core.store, organization, &ids).await?).await
+}
+
+/// Configs without the records of their plugins.
+async fn shown(core: &Core, found: &[ConfigRow]) -> Result<Vec<PluginConfig>> {
+    let plugins = plugins_of(core, found).await?;
+    let show = |row: &ConfigRow| Some(values::shown(row, plugins.get(&row.plugin)?));
+    // A plugin takes its configs with it: one without a plugin is gone.
+    found.iter().filter_map(show).collect()
+}
+
+async fn plugins_of(core: &Core, found: &[ConfigRow]) -> Result<HashMap<PluginId, PluginRow>> {
+    let mut ids: Vec<PluginId> = found.iter().map(|row| row.plugin).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let plugins = plugin_rows::rows(&core.store, &ids).await?;
+    Ok(plugins.into_iter().map(|plugin| (plugin.id, plugin)).collect())
+}
+
+/// The name that people see.
+fn name<'a>(row: &'a ConfigRow, plugin: &'a PluginRow) -> Option<&'a str> {
+    row.name.as_deref().or(plugin.name.as_deref())
+}
+
+/// The entry about a config.
+fn told(
+    project: &ProjectCtx,
+    row: &ConfigRow,
+    plugin: &PluginRow,
+    deed: Deed,
+    changes: Changes,
+) -> Entry {
+    let about = About {
+        subject: Subject::PluginConfig,
+        id: row.id.to_string(),
+        name: name(row, plugin),
+        project: Some(row.project),
+    };
+    activity::entry(&project.org.ctx, row.organization, about, deed, changes)
+}
+
+fn no_plugin(id: PluginId) -> FieldError {
+    FieldError::new("plugin", "does_not_exist", format!("Object with id={id} does not exist."))
+}
+
+fn too_many_enabled() -> Error {
+    let detail = format!(
+        "At most {ENABLED_MAX} transformations of a project may be enabled. Disable one first."
+    );
+    FieldError::new("enabled", "invalid_input", detail).into()
+}
+
+fn too_many() -> Error {
+    let detail = format!(
+        "A project may have at most {CONFIGS_MAX} transformation configs, hidden ones too. \
+         Delete one first."
+    );
+    FieldError::body("invalid_input", detail).into()
+}
+
+fn not_offered() -> Error {
+    let detail = "Its plugin is no longer offered to the organization.";
+    FieldError::new("deleted", "invalid_input", detail).into()
+}
+
+fn overtaken() -> Error {
+    Error::Unavailable("the config is being changed by others")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Jobs of plugins, started by hand (plugins 5, "job").
+
+use serde_json::{Map, Value};
+use weir_model::activity::Deed;
+use weir_model::plugin_configs::{JOBS_MAX, JobInput, PluginConfig};
+use weir_model::{plugins, validate};
+use weir_store::ids;
+use weir_store::plugin_configs::Changed;
+use weir_store::plugin_configs::jobs::{self as rows, JobRow};
+
+use super::{PluginConfigs, told};
+use crate::Result;
+use crate::activity::Changes;
+use crate::ctx::ProjectCtx;
+use crate::error::{Error, NOT_FOUND};
+
+/// Characters of a job's name that a fault repeats.
+const SHOWN: usize = 64;
+/// Where the job finds what is to be done with it.
+const OPERATION: &str = "$operation";
+
+impl PluginConfigs {
+    /// Notes a job of the plugin that is to be run; without one nothing happens.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] where the
+    /// organization may not configure plugins, or the plugin offers no such job;
+    /// [`Error::TooMany`] when a hundred wait.
+    pub async fn job(
+        &self,
+        project: &ProjectCtx,
+        config: &str,
+        job: Option<JobInput>,
+    ) -> Result<PluginConfig> {
+        let row = self.writable(project, config).await?;
+        let Some(JobInput { kind, payload, operation }) = job else {
+            return self.show(&row).await;
+        };
+        let plugin = self.plugin(&row).await?;
+        if !plugin.public_jobs.as_ref().is_some_and(|jobs| jobs.contains_key(&kind)) {
+            let named: String = kind.chars().take(SHOWN).collect();
+            return Err(validate::invalid_choice("job__type", &named).into());
+        }
+        // What it gets may be anything, so the log does not repeat it.
+        let changes = Changes::none().field("job", &None, &Some(&kind)).field(
+            "operation",
+            &None,
+            &Some(&operation),
+        );
+        let now = project.org.ctx.now;
+        let job = JobRow {
+            id: ids::time_ordered(now),
+            config: row.id,
+            kind,
+            payload: stored(payload, operation)?,
+            created_at: now,
+        };
+        let entry = told(project, &row, &plugin, Deed::JobTriggered, changes);
+        let store = &self.core.store;
+        match rows::add(store, project.project, &job, JOBS_MAX, &[entry]).await? {
+            Changed::Yes => self.show(&row).await,
+            Changed::TooManyJobs => Err(Error::TooMany {
+                code: "too_many_jobs",
+                detail: format!("{JOBS_MAX} jobs of this config wait to be run already."),
+            }),
+            Changed::Stale | Changed::TooManyEnabled | Changed::NoPlugin => {
+                Err(Error::NotFound(NOT_FOUND))
+            }
+        }
+    }
+}
+
+/// What a job gets, as it is stored: the payload with what is to be done.
+fn stored(mut payload: Map<String, Value>, operation: String) -> Result<String> {
+    payload.insert(OPERATION.to_owned(), Value::from(operation));
+    let payload = plugins::object("job__payload", payload)?;
+    serde_json::to_string(&payload).map_err(|error| Error::Internal(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::stored;
+
+    #[test]
+    fn a_job_finds_what_is_to_be_done_beside_its_payload() {
+        let stored = |payload: &Value| {
+            let payload: Map<String, Value> = payload.as_object().unwrap().clone();
+            stored(payload, "stop".to_owned())
+        };
+        let found: Value = serde_json::from_str(&stored(&json!({"day": 1})).unwrap()).unwrap();
+        assert_eq!(found, json!({"$operation": "stop", "day": 1}));
+        assert!(stored(&json!({"x": "x".repeat(65_536)})).is_err());
+    }
+}

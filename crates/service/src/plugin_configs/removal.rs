@@ -1,0 +1,33 @@
+//! What is told of configs that go with their plugin.
+
+use weir_model::activity::{Deed, Entry, Subject};
+use weir_store::plugin_configs::ConfigRow;
+use weir_store::plugins::PluginRow;
+
+use super::name;
+use crate::activity::{self, About, Changes};
+use crate::ctx::OrgCtx;
+
+/// The entries about configs that go with their plugin, whose organization
+/// deletes it: each is for the log of the config's own organization. In that of
+/// another one the service did it: people there learn nothing of who belongs here.
+pub(crate) fn gone_with(org: &OrgCtx, plugin: &PluginRow, configs: &[ConfigRow]) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for row in configs {
+        let name = name(row, plugin);
+        let mut tell = |deed, changes| {
+            let (subject, id) = (Subject::PluginConfig, row.id.to_string());
+            let about = About { subject, id, name, project: Some(row.project) };
+            entries.push(if row.organization == org.organization {
+                activity::entry(&org.ctx, row.organization, about, deed, changes)
+            } else {
+                activity::own_entry(org.ctx.now, row.organization, about, deed, changes)
+            });
+        };
+        if row.enabled {
+            tell(Deed::Disabled, Changes::none().field("enabled", &true, &false));
+        }
+        tell(Deed::Deleted, Changes::none().field("name", &name, &None));
+    }
+    entries
+}

@@ -1,0 +1,200 @@
+use serde_json::{Map, Value, json};
+use weir_model::plugin_configs::{
+    PluginConfig, PluginConfigInput, PluginConfigPatch, SentAttachment, SentConfig,
+};
+use weir_model::plugins::{Group, PluginInput, PluginPatch};
+use weir_model::{Patch, PluginConfigId};
+use weir_store::ids;
+use weir_store::plugin_configs::{self as rows, ConfigRow, Created};
+use weir_store::sealing::{SealedField, with_other_keys};
+
+use super::values::{Opened, place_of_attachment};
+use crate::Services;
+use crate::ctx::ProjectCtx;
+use crate::sealing::Sealer;
+use crate::test_support::{ada, set_up};
+
+fn map(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+async fn project(services: &Services) -> ProjectCtx {
+    let ctx = ada(services).await;
+    services.projects.enter(&ctx, "@current").await.unwrap()
+}
+
+/// A config of a plugin with a secret setting and one that is a file.
+async fn made(services: &Services, project: &ProjectCtx) -> PluginConfig {
+    let schema = json!({
+        "token": {"type": "string", "secret": true}, "host": {"type": "string"},
+        "key": {"type": "attachment", "secret": true},
+    });
+    let fields = PluginPatch { config_schema: Patch::Set(map(schema)), ..PluginPatch::default() };
+    let input = PluginInput { url: None, fields };
+    let plugin = services.plugins.create(&project.org, Group::Destinations, input).await.unwrap();
+    let attachment = SentAttachment {
+        key: "key".to_owned(),
+        name: "key.json".to_owned(),
+        media_type: "application/json".to_owned(),
+        contents: vec![0, 255, b'{'],
+    };
+    let input = PluginConfigInput {
+        plugin: plugin.id,
+        order: 1,
+        rest: PluginConfigPatch {
+            config: Some(SentConfig(map(json!({"token": "hunter2", "host": "h"})))),
+            add_attachments: vec![attachment],
+            ..PluginConfigPatch::default()
+        },
+    };
+    services.plugin_configs.create(project, input).await.unwrap()
+}
+
+async fn row(services: &Services, project: &ProjectCtx, id: PluginConfigId) -> ConfigRow {
+    let store = &services.plugin_configs.core.store;
+    let found = rows::rows(store, project.project, &[id]).await.unwrap();
+    found.into_iter().next().unwrap()
+}
+
+/// The secrets and the contents of the attachment.
+async fn opened(services: &Services, sealer: &Sealer, row: &ConfigRow) -> (Value, Vec<u8>) {
+    let store = &services.plugin_configs.core.store;
+    let secrets = Opened::of(sealer, row).unwrap().secrets;
+    let uid = row.attachments[0].uid;
+    let found = with_other_keys(store, SealedField::PluginAttachment, "none", 10).await.unwrap();
+    let attached = found.into_iter().find(|one| one.record == uid.to_string()).unwrap();
+    let place = place_of_attachment(row.organization, uid);
+    (Value::Object(secrets), sealer.open(&place, &attached.sealed).unwrap().bytes().to_vec())
+}
+
+/// A change of nothing but values.
+fn sent(config: Value) -> PluginConfigPatch {
+    PluginConfigPatch { config: Some(SentConfig(map(config))), ..PluginConfigPatch::default() }
+}
+
+#[tokio::test]
+async fn what_is_sealed_opens_to_what_was_sent() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let config = made(&services, &project).await;
+    let sealer = &services.plugin_configs.core.sealer;
+    let stored = row(&services, &project, config.id).await;
+    assert_eq!(stored.values, r#"{"host":"h"}"#);
+    let expected = (json!({"token": "hunter2"}), vec![0, 255, b'{']);
+    assert_eq!(opened(&services, sealer, &stored).await, expected);
+
+    // A change that says nothing of the secret keeps it.
+    let id = config.id.to_string();
+    for (change, token) in [
+        (json!({"host": "other"}), "hunter2"),
+        (json!({"token": null}), "hunter2"),
+        (json!({"token": "(secret)"}), "hunter2"),
+        (json!({"token": "new"}), "new"),
+    ] {
+        services.plugin_configs.update(&project, &id, sent(change)).await.unwrap();
+        let stored = row(&services, &project, config.id).await;
+        let expected = (json!({"token": token}), vec![0, 255, b'{']);
+        assert_eq!(opened(&services, sealer, &stored).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn what_becomes_a_secret_keeps_like_one() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let sealer = &services.plugin_configs.core.sealer;
+    // What was answered sent back, the key left out, and null.
+    for change in [
+        json!({"token": "(secret)", "host": "(secret)", "own": 1}),
+        json!({"own": 1}),
+        json!({"host": null, "own": 1}),
+    ] {
+        let config = made(&services, &project).await;
+        let (group, plugin) = (Group::Destinations, config.plugin.to_string());
+        let schema = json!({"host": {"type": "string", "secret": true}});
+        let patch =
+            PluginPatch { config_schema: Patch::Set(map(schema)), ..PluginPatch::default() };
+        let plugins = &services.plugins;
+        let changeable = plugins.changeable(&project.org, group, &plugin, false).await.unwrap();
+        plugins.update(&project.org, changeable, patch).await.unwrap();
+        let id = config.id.to_string();
+        services.plugin_configs.update(&project, &id, sent(change.clone())).await.unwrap();
+        let opened = Opened::of(sealer, &row(&services, &project, config.id).await).unwrap();
+        let expected = json!({"token": "hunter2", "host": "h"});
+        assert_eq!(Value::Object(opened.secrets), expected, "{change}");
+        assert_eq!(Value::Object(opened.shown), json!({"own": 1}), "{change}");
+    }
+}
+
+#[tokio::test]
+async fn a_project_has_room_for_so_many() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let config = made(&services, &project).await;
+    let store = &services.plugin_configs.core.store;
+    let present = row(&services, &project, config.id).await;
+    // Hidden ones count too.
+    for (room, expected) in [(2, Created::Yes), (2, Created::TooMany), (3, Created::Yes)] {
+        let new = ConfigRow {
+            id: rows::next_number(store).await.unwrap(),
+            attachments: Vec::new(),
+            deleted: true,
+            revision: ids::time_ordered(project.org.ctx.now),
+            ..present.clone()
+        };
+        for _ in 0..2 {
+            // The second run is that of an answer that was lost.
+            let created = rows::create(store, &new, &[], room, 20, &[]).await.unwrap();
+            assert_eq!(created, expected);
+        }
+    }
+    assert_eq!(rows::positions(store, project.project).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn what_was_changed_meanwhile_is_not_deleted() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let config = made(&services, &project).await;
+    let store = &services.plugin_configs.core.store;
+    let before = row(&services, &project, config.id).await.revision;
+    let id = config.id.to_string();
+    services.plugin_configs.update(&project, &id, sent(json!({"host": "new"}))).await.unwrap();
+    let delete = async |revision| {
+        rows::delete(store, project.project, config.id, revision, &[]).await.unwrap()
+    };
+    assert!(!delete(before).await);
+    let now = row(&services, &project, config.id).await.revision;
+    assert!(delete(now).await);
+    assert!(rows::rows(store, project.project, &[config.id]).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_sealed_text_opens_only_in_its_place() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let (one, other) = (made(&services, &project).await, made(&services, &project).await);
+    let sealer = &services.plugin_configs.core.sealer;
+    let one = row(&services, &project, one.id).await;
+    let other = row(&services, &project, other.id).await;
+    let copied = ConfigRow { secrets: one.secrets.clone(), ..other };
+    assert!(Opened::of(sealer, &copied).is_err());
+}
+
+#[tokio::test]
+async fn a_change_of_the_key_finds_what_is_sealed() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let config = made(&services, &project).await;
+    let store = &services.plugin_configs.core.store;
+    for field in [SealedField::PluginConfigSecrets, SealedField::PluginAttachment] {
+        let found = weir_store::sealing::with_other_keys(store, field, "none", 10).await.unwrap();
+        assert_eq!(found.len(), 1, "{field:?}");
+        assert_eq!(found[0].organization, project.org.organization);
+        let expected = match field {
+            SealedField::PluginConfigSecrets => config.id.to_string(),
+            _ => row(&services, &project, config.id).await.attachments[0].uid.to_string(),
+        };
+        assert_eq!(found[0].record, expected);
+    }
+}

@@ -1,0 +1,123 @@
+//! The values of a config between what is shown and what is stored: the shown
+//! part as JSON, secrets and attachments sealed.
+
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+use weir_model::OrganizationId;
+use weir_model::plugin_configs::settings::Settings;
+use weir_model::plugin_configs::{ANY_MEDIA, PluginConfig, PluginConfigFields, SECRET, Texted};
+use weir_store::plugin_configs::{AttachmentRow, ConfigRow};
+use weir_store::plugins::PluginRow;
+use zeroize::Zeroizing;
+
+use crate::Result;
+use crate::error::Error;
+use crate::sealing::{Place, SealedField, Sealer};
+
+/// The values of a config in the clear.
+#[derive(Default, PartialEq)]
+pub(super) struct Opened {
+    /// Those that are shown.
+    pub(super) shown: Map<String, Value>,
+    /// The others.
+    pub(super) secrets: Map<String, Value>,
+}
+
+impl Opened {
+    /// The values of a stored config.
+    pub(super) fn of(sealer: &Sealer, row: &ConfigRow) -> Result<Self> {
+        let shown = read(&row.values)?;
+        let Some(sealed) = &row.secrets else {
+            return Ok(Self { shown, secrets: Map::new() });
+        };
+        let plain = sealer.open(&place(row), sealed)?;
+        let broken = |_| Error::Internal("opened secrets are no JSON".to_owned());
+        let secrets = serde_json::from_slice(plain.bytes()).map_err(broken)?;
+        Ok(Self { shown, secrets })
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Map<String, Value> {
+        let mut all = self.shown.clone();
+        all.extend(self.secrets.clone());
+        all
+    }
+
+    /// Puts them into a row.
+    pub(super) async fn store(&self, sealer: &Sealer, row: &mut ConfigRow) -> Result<()> {
+        row.values = json_text(&self.shown)?;
+        row.secret_keys = self.secrets.keys().cloned().collect();
+        row.secrets = match self.secrets.is_empty() {
+            true => None,
+            false => {
+                let secrets = Zeroizing::new(json_text(&self.secrets)?);
+                Some(sealer.seal(&place(row), secrets.as_bytes()).await?)
+            }
+        };
+        Ok(())
+    }
+}
+
+fn place(row: &ConfigRow) -> Place {
+    Place::new(SealedField::PluginConfigSecrets, row.id, row.organization)
+}
+
+/// Where the contents of an attachment stand.
+pub(super) fn place_of_attachment(organization: OrganizationId, uid: Uuid) -> Place {
+    Place::new(SealedField::PluginAttachment, uid, organization)
+}
+
+fn json_text(values: &Map<String, Value>) -> Result<String> {
+    serde_json::to_string(values).map_err(|error| Error::Internal(error.to_string()))
+}
+
+fn read(text: &str) -> Result<Map<String, Value>> {
+    let broken = |error| Error::Internal(format!("a stored text is not what it was: {error}"));
+    serde_json::from_str(text).map_err(broken)
+}
+
+/// A config as the API shows it, without the record of its plugin.
+pub(super) fn shown(row: &ConfigRow, plugin: &PluginRow) -> Result<PluginConfig> {
+    let settings = Settings::of(plugin.config_schema.as_ref());
+    let mut values = read(&row.values)?;
+    // What became a secret after it was stored is one as well.
+    for (key, value) in &mut values {
+        if settings.hides(key, value) {
+            *value = Value::from(SECRET);
+        }
+    }
+    values.extend(row.secret_keys.iter().map(|key| (key.clone(), Value::from(SECRET))));
+    for attachment in &row.attachments {
+        values.insert(attachment.key.clone(), shown_attachment(attachment, &settings));
+    }
+    let described = row.description.clone().or_else(|| plugin.description.clone());
+    Ok(PluginConfig {
+        id: row.id,
+        plugin: row.plugin,
+        fields: PluginConfigFields {
+            enabled: row.enabled,
+            order: row.order,
+            config: Texted::Value(values),
+            name: super::name(row, plugin).map(str::to_owned),
+            description: described,
+            deleted: row.deleted,
+            ..PluginConfigFields::none(row.project)
+        },
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+    })
+}
+
+/// An attachment in the place of its setting's value. What was a secret stays one,
+/// and what became one is one.
+pub(super) fn shown_attachment(attachment: &AttachmentRow, settings: &Settings<'_>) -> Value {
+    if attachment.secret || settings.is_secret(&attachment.key) {
+        return json!({
+            "uid": attachment.uid, "saved": true, "size": -1, "name": SECRET, "type": ANY_MEDIA,
+        });
+    }
+    json!({
+        "uid": attachment.uid, "saved": true, "size": attachment.size,
+        "name": attachment.name, "type": attachment.media_type,
+    })
+}

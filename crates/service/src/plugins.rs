@@ -1,0 +1,435 @@
+//! Plugin records: installing, changing and removing them, and their source
+//! (service.md "Plugin record", plugins 1 to 4).
+//!
+//! What belongs here: which plugins an organization sees, who may do what with
+//! them, what a change means. What does not: configs (`plugin_configs`); running
+//! plugins, and fetching their code: both say so where they would be.
+//!
+//! Two things count besides the key's scope: what the organization may do with
+//! plugins ([`PluginsAccess`]), and whose a plugin is.
+
+mod catalogue;
+mod overview;
+mod source;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::Serialize;
+use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::errors::FieldError;
+use weir_model::pagination::{Page, Paged};
+use weir_model::plugins::{
+    Group, Plugin, PluginFields, PluginInput, PluginPatch, PluginType, PluginsAccess,
+};
+use weir_model::{OrganizationId, PluginId};
+use weir_store::plugin_configs as config_rows;
+use weir_store::plugins::{self as rows, Created, Deleted, PluginRow};
+use weir_store::{ids, organizations, users};
+
+use crate::activity::{self, About, Changes};
+use crate::ctx::OrgCtx;
+use crate::error::{Error, NOT_FOUND};
+use crate::organizations::required;
+use crate::policy::{self, Action};
+use crate::sealing::{Place, SealedField};
+use crate::{Core, Result, plugin_configs};
+
+pub use source::Source;
+
+/// What a member of an organization hears that may do less with plugins.
+pub const ACCESS: &str = "What your organization may do with plugins does not include this.";
+/// What is said of changing a plugin of another organization.
+pub const FOREIGN: &str = "This plugin belongs to another organization.";
+/// What is said of offering plugins to all organizations.
+pub const OFFERING: &str = "You may not offer plugins to all organizations.";
+/// What is said of an address that is installed already.
+pub const SAME_URL: &str = "The organization has a plugin from this address already.";
+/// What is said of deleting a plugin that others may use.
+pub const IS_GLOBAL: &str =
+    "The plugin is offered to all organizations. Set is_global to false before deleting it.";
+/// How often a change is worked out anew when somebody else was faster.
+const TRIES: usize = 5;
+/// The field that names the token of an address in the activity log.
+const TOKEN: &str = "private_token";
+
+/// Plugin records.
+#[derive(Clone)]
+pub struct Plugins {
+    core: Arc<Core>,
+}
+
+/// A plugin that the caller may change.
+#[derive(Debug)]
+pub struct Changeable(PluginRow);
+
+impl Plugins {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// The plugins that the organization sees in a group, by id.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization may not
+    /// even see plugins.
+    pub async fn list(&self, org: &OrgCtx, group: Group, page: Page) -> Result<Paged<Plugin>> {
+        self.may_read(org).await?;
+        let ids = rows::visible(&self.core.store, org.organization, group).await?;
+        let count = ids.len() as u64;
+        let found = rows::rows(&self.core.store, &page.slice(ids)).await?;
+        Ok(Paged { count, results: shown(&self.core, found).await? })
+    }
+
+    /// One plugin.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`]; [`Error::NotFound`], also
+    /// when it is not in this group.
+    pub async fn get(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Plugin> {
+        self.may_read(org).await?;
+        let row = self.find(org, group, plugin).await?;
+        self.show(row).await
+    }
+
+    /// Refuses who may not install plugins.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization may not
+    /// install plugins.
+    pub async fn may_install(&self, org: &OrgCtx) -> Result<PluginsAccess> {
+        policy::check(org, Action::WritePlugins)?;
+        require(&self.core, org.organization, PluginsAccess::Install).await
+    }
+
+    /// Adds a plugin. The group that it is made through shows it until its code
+    /// was looked at; nothing is fetched from its address.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`], [`Error::Invalid`].
+    pub async fn create(&self, org: &OrgCtx, group: Group, input: PluginInput) -> Result<Plugin> {
+        self.may_install(org).await?;
+        let PluginInput { url, fields } = input;
+        let is_global = required("is_global", fields.is_global)?.unwrap_or(false);
+        if is_global {
+            self.may_offer(org).await?;
+        }
+        let (store, now) = (&self.core.store, org.ctx.now);
+        let id = rows::next_number(store).await?;
+        let usual = if url.is_some() { PluginType::Custom } else { PluginType::Source };
+        let private_token = match url.as_ref().and_then(|url| url.private_token.as_ref()) {
+            None => None,
+            Some(token) => {
+                let place = Place::new(SealedField::PluginToken, id, org.organization);
+                Some(self.core.sealer.seal(&place, token.as_bytes()).await?)
+            }
+        };
+        let (url, tag) = url.map_or((None, None), |url| (Some(url.url), url.tag));
+        let empty = || Some(serde_json::Map::new());
+        let row = PluginRow {
+            id,
+            organization: org.organization,
+            created_group: Some(group),
+            plugin_type: fields.plugin_type.over(Some(usual)),
+            name: fields.name.over(None),
+            description: fields.description.over(None),
+            url,
+            private_token,
+            icon: fields.icon.over(None),
+            config_schema: fields.config_schema.over(empty()),
+            tag: fields.tag.over(tag),
+            is_global,
+            was_global: is_global,
+            capabilities: fields.capabilities.over(empty()),
+            metrics: fields.metrics.over(empty()),
+            public_jobs: fields.public_jobs.over(empty()),
+            created_at: now,
+            updated_at: now,
+            revision: ids::time_ordered(now),
+        };
+        let mut changes = changes(None, &row);
+        if row.private_token.is_some() {
+            changes = changes.secret(TOKEN);
+        }
+        let installed = told(org, &row, Deed::Installed, changes);
+        match rows::create(store, &row, &[installed]).await? {
+            Created::Yes => self.show(row).await,
+            Created::UrlTaken => Err(FieldError::body("invalid_input", SAME_URL).into()),
+            Created::Gone => Err(Error::NotFound(NOT_FOUND)),
+        }
+    }
+
+    /// The plugin of this id, for changing or deleting it. `names_global`: the
+    /// change says whether all organizations may use it.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`]; [`Error::Forbidden`] when the
+    /// organization may not install plugins, when the plugin is another's, when the
+    /// organization may offer none to all, or when the plugin is offered to all and
+    /// the caller may offer none.
+    pub async fn changeable(
+        &self,
+        org: &OrgCtx,
+        group: Group,
+        plugin: &str,
+        names_global: bool,
+    ) -> Result<Changeable> {
+        let access = self.may_install(org).await?;
+        let row = self.find(org, group, plugin).await?;
+        if row.organization != org.organization {
+            return Err(Error::Forbidden(FOREIGN.to_owned()));
+        }
+        if names_global && access < PluginsAccess::Root {
+            return Err(Error::Forbidden(OFFERING.to_owned()));
+        }
+        if row.is_global {
+            self.may_offer(org).await?;
+        }
+        Ok(Changeable(row))
+    }
+
+    /// Changes a plugin. What it can do decides which groups show it from now on.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`]; [`Error::Forbidden`] for who may not offer plugins to
+    /// all organizations; [`Error::NotFound`] when it was deleted meanwhile.
+    pub async fn update(
+        &self,
+        org: &OrgCtx,
+        changeable: Changeable,
+        patch: PluginPatch,
+    ) -> Result<Plugin> {
+        let is_global = required("is_global", patch.is_global.clone())?;
+        let Changeable(mut before) = changeable;
+        for _ in 0..TRIES {
+            if before.is_global || is_global == Some(true) {
+                self.may_offer(org).await?;
+            }
+            let after = patched(&before, patch.clone(), is_global);
+            let changes = changes(Some(&before), &after);
+            if changes.is_empty() {
+                return self.show(before).await;
+            }
+            let after = touched(org, after);
+            let updated = told(org, &after, Deed::Updated, changes);
+            let store = &self.core.store;
+            if rows::save(store, before.revision, &after, &Vec::new(), &[updated]).await? {
+                return self.show(after).await;
+            }
+            before = self.again(org, before.id).await?;
+        }
+        Err(busy())
+    }
+
+    /// Deletes a plugin with its source and its configs, in whatever organization
+    /// they are: the log of each tells of its own.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] while it is offered to all organizations.
+    pub async fn delete(&self, org: &OrgCtx, changeable: Changeable) -> Result<()> {
+        let Changeable(row) = changeable;
+        let store = &self.core.store;
+        for _ in 0..TRIES {
+            let configs = config_rows::rows_of_plugin(store, row.id).await?;
+            let mut entries = plugin_configs::gone_with(org, &row, &configs);
+            let gone = Changes::none().field("name", &row.name.as_ref(), &None);
+            entries.push(told(org, &row, Deed::Uninstalled, gone));
+            match rows::delete(store, org.organization, row.id, &configs, &entries).await? {
+                Deleted::Yes => return Ok(()),
+                Deleted::IsGlobal => {
+                    return Err(FieldError::body("invalid_input", IS_GLOBAL).into());
+                }
+                Deleted::Stale => {}
+            }
+        }
+        Err(busy())
+    }
+
+    /// Asks for a newer version of a plugin. What is edited here or shipped with
+    /// the service has none, and nothing outside is asked yet: the plugin as it is.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization may not
+    /// install plugins; [`Error::NotFound`], also for a plugin of another one.
+    pub async fn check_for_updates(
+        &self,
+        org: &OrgCtx,
+        group: Group,
+        plugin: &str,
+    ) -> Result<Plugin> {
+        let Changeable(row) = self.own(org, group, plugin, Action::ReadPlugins).await?;
+        self.show(row).await
+    }
+
+    /// Fetches the newest version of a plugin: likewise.
+    ///
+    /// # Errors
+    /// As [`Self::check_for_updates`].
+    pub async fn upgrade(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Plugin> {
+        let Changeable(row) = self.own(org, group, plugin, Action::WritePlugins).await?;
+        self.show(row).await
+    }
+
+    /// The plugin of this id, if it is the organization's own: for actions, to
+    /// which those of others do not exist.
+    async fn own(
+        &self,
+        org: &OrgCtx,
+        group: Group,
+        plugin: &str,
+        action: Action,
+    ) -> Result<Changeable> {
+        policy::check(org, action)?;
+        require(&self.core, org.organization, PluginsAccess::Install).await?;
+        let row = self.find(org, group, plugin).await?;
+        if row.organization != org.organization {
+            return Err(Error::NotFound(NOT_FOUND));
+        }
+        Ok(Changeable(row))
+    }
+
+    async fn may_read(&self, org: &OrgCtx) -> Result<()> {
+        policy::check(org, Action::ReadPlugins)?;
+        require(&self.core, org.organization, PluginsAccess::Config).await.map(drop)
+    }
+
+    /// Refuses who may not offer plugins to all organizations, or change one that is
+    /// offered. The organization alone does not decide: everybody can make one, and
+    /// what is offered runs on the events of others.
+    async fn may_offer(&self, org: &OrgCtx) -> Result<()> {
+        let access = self.may_install(org).await?;
+        let caller = users::get(&self.core.store, org.ctx.user()).await?;
+        if access < PluginsAccess::Root || !caller.is_some_and(|user| user.is_staff) {
+            return Err(Error::Forbidden(OFFERING.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The plugin of this id that the organization sees in this group.
+    async fn find(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<PluginRow> {
+        let missing = || Error::NotFound(NOT_FOUND);
+        let id = PluginId::in_path(plugin).ok_or_else(missing)?;
+        let found = rows::get(&self.core.store, org.organization, id).await?;
+        found.filter(|row| row.groups().contains(&group)).ok_or_else(missing)
+    }
+
+    /// A plugin of the organization as somebody else has left it.
+    async fn again(&self, org: &OrgCtx, id: PluginId) -> Result<PluginRow> {
+        let found = rows::get(&self.core.store, org.organization, id).await?;
+        let own = found.filter(|row| row.organization == org.organization);
+        own.ok_or(Error::NotFound(NOT_FOUND))
+    }
+
+    async fn show(&self, row: PluginRow) -> Result<Plugin> {
+        let shown = shown(&self.core, vec![row]).await?.into_iter().next();
+        shown.ok_or(Error::NotFound(NOT_FOUND))
+    }
+}
+
+fn busy() -> Error {
+    Error::Unavailable("the plugin is being changed by others")
+}
+
+/// Refuses an organization that may do less with plugins; gives what it may.
+pub(crate) async fn require(
+    core: &Core,
+    organization: OrganizationId,
+    least: PluginsAccess,
+) -> Result<PluginsAccess> {
+    let access = organizations::plugins_access(&core.store, organization).await?;
+    if access < least {
+        return Err(Error::Forbidden(ACCESS.to_owned()));
+    }
+    Ok(access)
+}
+
+/// Plugins as the API shows them, with the names of those that they belong to.
+pub(crate) async fn shown(core: &Core, rows: Vec<PluginRow>) -> Result<Vec<Plugin>> {
+    let owners: BTreeSet<OrganizationId> = rows.iter().map(|row| row.organization).collect();
+    let owners: Vec<OrganizationId> = owners.into_iter().collect();
+    let names = organizations::names(&core.store, &owners).await?;
+    let show = |row: PluginRow| Plugin {
+        id: row.id,
+        fields: PluginFields {
+            plugin_type: row.plugin_type,
+            name: row.name,
+            description: row.description,
+            url: row.url,
+            icon: row.icon,
+            config_schema: row.config_schema,
+            tag: row.tag,
+            // Nothing outside is asked yet.
+            latest_tag: None,
+            is_global: row.is_global,
+            organization_id: Some(row.organization),
+            organization_name: names.get(&row.organization).cloned(),
+            capabilities: row.capabilities,
+            metrics: row.metrics,
+            public_jobs: row.public_jobs,
+        },
+    };
+    Ok(rows.into_iter().map(show).collect())
+}
+
+fn patched(before: &PluginRow, patch: PluginPatch, is_global: Option<bool>) -> PluginRow {
+    let before = before.clone();
+    let is_global = is_global.unwrap_or(before.is_global);
+    PluginRow {
+        plugin_type: patch.plugin_type.over(before.plugin_type),
+        name: patch.name.over(before.name),
+        description: patch.description.over(before.description),
+        icon: patch.icon.over(before.icon),
+        config_schema: patch.config_schema.over(before.config_schema),
+        tag: patch.tag.over(before.tag),
+        is_global,
+        was_global: before.was_global || is_global,
+        capabilities: patch.capabilities.over(before.capabilities),
+        metrics: patch.metrics.over(before.metrics),
+        public_jobs: patch.public_jobs.over(before.public_jobs),
+        ..before
+    }
+}
+
+/// The row of a change that is about to be stored.
+fn touched(org: &OrgCtx, row: PluginRow) -> PluginRow {
+    PluginRow { updated_at: org.ctx.now, revision: ids::time_ordered(org.ctx.now), ..row }
+}
+
+/// What a change makes of the fields that people know, in the order of the
+/// resource.
+fn changes(before: Option<&PluginRow>, after: &PluginRow) -> Changes {
+    fn note<T: Serialize>(
+        changes: Changes,
+        name: &str,
+        rows: (Option<&PluginRow>, &PluginRow),
+        field: impl Fn(&PluginRow) -> &Option<T>,
+    ) -> Changes {
+        changes.field(name, &rows.0.and_then(|row| field(row).as_ref()), &field(rows.1).as_ref())
+    }
+    let rows = (before, after);
+    let changes = note(Changes::none(), "plugin_type", rows, |row| &row.plugin_type);
+    let changes = note(changes, "name", rows, |row| &row.name);
+    let changes = note(changes, "description", rows, |row| &row.description);
+    let changes = note(changes, "url", rows, |row| &row.url);
+    let changes = note(changes, "icon", rows, |row| &row.icon);
+    let changes = note(changes, "config_schema", rows, |row| &row.config_schema);
+    let changes = note(changes, "tag", rows, |row| &row.tag);
+    let is_global = before.map(|row| row.is_global);
+    let changes = changes.field("is_global", &is_global, &Some(after.is_global));
+    let changes = note(changes, "capabilities", rows, |row| &row.capabilities);
+    let changes = note(changes, "metrics", rows, |row| &row.metrics);
+    note(changes, "public_jobs", rows, |row| &row.public_jobs)
+}
+
+fn told(org: &OrgCtx, row: &PluginRow, deed: Deed, changes: Changes) -> Entry {
+    let about = About {
+        subject: Subject::Plugin,
+        id: row.id.to_string(),
+        name: row.name.as_deref().or(row.url.as_deref()),
+        project: None,
+    };
+    activity::entry(&org.ctx, row.organization, about, deed, changes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,517 @@
+//! Transformation configs of projects, what is attached to them and the jobs
+//! that wait.
+//!
+//! What belongs here: statements about the tables below. What does not: what a
+//! config may be, sealing (`weir-service`); plugin records (`plugins`).
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `plugin_config` | config | the record; `secrets` is sealed |
+//! | `project_plugin_config` | `[project, config]` | what sorting and counting need |
+//! | `plugin_use` | `[plugin, config]` | a [`Use`]: who uses the plugin |
+//! | `org_plugin_use` | `[organization, plugin, config]` | the same: what an organization uses |
+//! | `plugin_attachment` | uid | the contents of an attachment, sealed |
+//! | `plugin_job` | `[config, job]` | a job that waits to be run, oldest first |
+//!
+//! The pointers say again what the record says of `enabled`, `deleted` and its
+//! position: `write_config!` writes all of them, and nothing else does but
+//! [`rearrange`].
+
+pub mod jobs;
+mod rows;
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::activity::Entry;
+use weir_model::{OrganizationId, PluginConfigId, PluginId, ProjectId, Timestamp};
+
+pub use self::rows::{AttachmentRow, ConfigRow, Contents, Move, Position, Use};
+use self::rows::{Stored, StoredUse};
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Error, Result, Store, lists};
+
+const NEXT_NUMBER: Statement = Statement::write(
+    "plugin configs next number",
+    "RETURN sequence::nextval('plugin_config_number');",
+);
+
+/// A number that no config has.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn next_number(store: &Store) -> Result<PluginConfigId> {
+    let number = store.db.run(NEXT_NUMBER, bind! {}).await?.row(0)?;
+    number
+        .map(PluginConfigId)
+        .ok_or_else(|| Error::Shape { statement: NEXT_NUMBER.name, detail: "no number".to_owned() })
+}
+
+#[derive(Debug, SurrealValue)]
+struct StoredPosition {
+    config: i64,
+    plugin: i64,
+    position: i64,
+    deleted: bool,
+}
+
+const POSITIONS: Statement = Statement::read(
+    "plugin configs positions",
+    "SELECT record::id(id)[1] AS config, plugin, position, deleted
+     FROM project_plugin_config:[$project]..=[$project, ..];",
+);
+
+/// The configs of a project, hidden ones too, in the order of the list: by
+/// `order`, then by plugin, then by age.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn positions(store: &Store, project: ProjectId) -> Result<Vec<Position>> {
+    let mut found = store.db.run(POSITIONS, bind! { project: project.0 }).await?;
+    let position = |stored: StoredPosition| Position {
+        id: PluginConfigId(stored.config),
+        plugin: PluginId(stored.plugin),
+        order: stored.position,
+        deleted: stored.deleted,
+    };
+    let mut positions: Vec<Position> =
+        found.rows::<StoredPosition>(0)?.into_iter().map(position).collect();
+    positions.sort_by_key(|position| (position.order, position.plugin, position.id));
+    Ok(positions)
+}
+
+/// Configs of a project, in the order of `ids`; what is gone, or of another
+/// project, is left out.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn rows(
+    store: &Store,
+    project: ProjectId,
+    ids: &[PluginConfigId],
+) -> Result<Vec<ConfigRow>> {
+    let mut found = all_rows(store, ids).await?;
+    found.retain(|row| row.project == project);
+    Ok(found)
+}
+
+/// The same for an organization.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn rows_of_organization(
+    store: &Store,
+    organization: OrganizationId,
+    ids: &[PluginConfigId],
+) -> Result<Vec<ConfigRow>> {
+    let mut found = all_rows(store, ids).await?;
+    found.retain(|row| row.organization == organization);
+    Ok(found)
+}
+
+async fn all_rows(store: &Store, ids: &[PluginConfigId]) -> Result<Vec<ConfigRow>> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    let found = lists::records::<Stored>(store, "plugin_config", ids).await?;
+    Ok(found.into_iter().flatten().map(ConfigRow::from).collect())
+}
+
+const OF_PLUGIN: Statement = Statement::read(
+    "plugin configs of a plugin",
+    "SELECT * FROM plugin_use:[$plugin]..=[$plugin, ..];",
+);
+
+/// The configs of a plugin in whatever organization, oldest first.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn of_plugin(store: &Store, plugin: PluginId) -> Result<Vec<Use>> {
+    let mut answer = store.db.run(OF_PLUGIN, bind! { plugin: plugin.0 }).await?;
+    Ok(answer.rows::<StoredUse>(0)?.into_iter().map(Use::from).collect())
+}
+
+/// The same with their records.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn rows_of_plugin(store: &Store, plugin: PluginId) -> Result<Vec<ConfigRow>> {
+    let uses = of_plugin(store, plugin).await?;
+    let ids: Vec<PluginConfigId> = uses.iter().map(|one| one.config).collect();
+    all_rows(store, &ids).await
+}
+
+const OF_ORGANIZATION: Statement = Statement::read(
+    "plugin configs of an organization",
+    "SELECT * FROM org_plugin_use:[$organization]..=[$organization, ..];",
+);
+
+/// The configs of an organization's projects, by plugin.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn of_organization(store: &Store, organization: OrganizationId) -> Result<Vec<Use>> {
+    let mut answer = store.db.run(OF_ORGANIZATION, bind! { organization: organization.0 }).await?;
+    Ok(answer.rows::<StoredUse>(0)?.into_iter().map(Use::from).collect())
+}
+
+/// Writes the config `$config` with its pointers, and its attachments: the
+/// contents `$added`, and those of `$dropped` go. Throws `enabled` when the
+/// project has `$most` others that are enabled. Writing the project's record
+/// makes two changes of one project collide, so that neither overlooks the other,
+/// and makes them collide with its deletion.
+macro_rules! write_config {
+    () => {
+        "LET $of = (UPDATE type::record('project', $config.project)
+                    SET plugin_configs = (plugin_configs ?? 0) + 1 RETURN VALUE organization);
+         IF $of != [$config.organization] { THROW 'gone' };
+         IF $config.enabled {
+             LET $enabled = (SELECT VALUE record::id(id)[1] FROM
+                 project_plugin_config:[$config.project]..=[$config.project, ..] WHERE enabled);
+             IF $enabled CONTAINSNOT $config.number AND count($enabled) >= $most {
+                 THROW 'enabled'
+             };
+         };
+         UPSERT type::record('plugin_config', $config.number) CONTENT $config RETURN NONE;
+         UPSERT type::record('project_plugin_config', [$config.project, $config.number]) CONTENT {
+             plugin: $config.plugin, position: $config.position,
+             enabled: $config.enabled, deleted: $config.deleted,
+         } RETURN NONE;
+         LET $use = {
+             config: $config.number, plugin: $config.plugin,
+             organization: $config.organization, project: $config.project,
+             enabled: $config.enabled, deleted: $config.deleted,
+         };
+         UPSERT type::record('plugin_use', [$config.plugin, $config.number])
+             CONTENT $use RETURN NONE;
+         UPSERT type::record('org_plugin_use',
+                             [$config.organization, $config.plugin, $config.number])
+             CONTENT $use RETURN NONE;
+         FOR $contents IN $added {
+             UPSERT type::record('plugin_attachment', $contents.uid) CONTENT {
+                 organization: $config.organization, contents: $contents.sealed,
+             } RETURN NONE;
+         };
+         FOR $uid IN $dropped { DELETE type::record('plugin_attachment', $uid) RETURN NONE; };"
+    };
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct StoredContents {
+    uid: Uuid,
+    sealed: String,
+}
+
+fn contents(added: &[Contents]) -> Vec<StoredContents> {
+    let stored =
+        |contents: &Contents| StoredContents { uid: contents.uid, sealed: contents.sealed.clone() };
+    added.iter().map(stored).collect()
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Throws `plugin` where the organization of `$config` does not see its plugin.
+/// That is judged in the transaction, because a plugin can be taken back from other
+/// organizations at any moment. It writes the plugin's record, so that it collides
+/// with its deletion: no config is left without a plugin.
+macro_rules! require_plugin {
+    () => {
+        "LET $found = (UPDATE type::record('plugin', $config.plugin)
+                       SET configs = (configs ?? 0) + 1 RETURN AFTER);
+         IF $found = [] { THROW 'plugin' };
+         LET $plugin = $found[0];
+         IF $plugin.organization != $config.organization AND $plugin.is_global != true {
+             LET $home = $config.organization;
+             LET $used = $config.plugin;
+             LET $uses = (SELECT VALUE deleted
+                          FROM org_plugin_use:[$home, $used]..=[$home, $used, ..]);
+             IF $uses CONTAINSNOT false { THROW 'plugin' };
+         };"
+    };
+}
+
+// `write_config!` makes two that come at once collide, so both are counted.
+const CREATE: Statement = Statement::write(
+    "plugin configs create",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT VALUE revision
+                         FROM ONLY type::record('plugin_config', $config.number));
+         IF $present != $config.revision {",
+        require_plugin!(),
+        "LET $others = (SELECT VALUE deleted FROM
+             project_plugin_config:[$config.project]..=[$config.project, ..]);
+         IF array::len($others) >= $room { THROW 'full' };",
+        write_config!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// What became of a new config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It is there.
+    Yes,
+    /// The project is gone.
+    NoProject,
+    /// The plugin is gone, or not visible to the organization.
+    NoPlugin,
+    /// The project has as many enabled ones as there may be.
+    TooManyEnabled,
+    /// The project has as many as there may be, hidden ones too.
+    TooMany,
+}
+
+/// Adds a config. A project has room for `room` of them, of which at most `most` may
+/// be enabled.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn create(
+    store: &Store,
+    row: &ConfigRow,
+    added: &[Contents],
+    room: usize,
+    most: usize,
+    activities: &[Entry],
+) -> Result<Created> {
+    let vars = bind! {
+        config: Stored::from(row),
+        added: contents(added),
+        dropped: Vec::<Uuid>::new(),
+        room: number(room),
+        most: number(most),
+    };
+    match activity::change(store, CREATE, vars, activities).await {
+        Ok(_) => Ok(Created::Yes),
+        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
+            "plugin" => Created::NoPlugin,
+            "enabled" => Created::TooManyEnabled,
+            "full" => Created::TooMany,
+            _ => Created::NoProject,
+        }),
+        Err(error) => Err(error),
+    }
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changed {
+    /// It is stored.
+    Yes,
+    /// Somebody else changed the config since it was read, or deleted it; nothing
+    /// was written.
+    Stale,
+    /// The project has as many enabled ones as there may be; nothing was written.
+    TooManyEnabled,
+    /// It was hidden, and without it the organization does not see the plugin;
+    /// nothing was written.
+    NoPlugin,
+    /// As many jobs of the config wait as may; nothing was written.
+    TooManyJobs,
+}
+
+fn changed<T>(outcome: Result<T>) -> Result<Changed> {
+    match outcome {
+        Ok(_) => Ok(Changed::Yes),
+        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
+            "enabled" => Changed::TooManyEnabled,
+            "plugin" => Changed::NoPlugin,
+            "jobs" => Changed::TooManyJobs,
+            _ => Changed::Stale,
+        }),
+        Err(error) => Err(error),
+    }
+}
+
+// A second run after a lost answer finds its own revision. What was hidden made no
+// plugin visible, so coming back is like being made.
+const UPDATE: Statement = Statement::write(
+    "plugin configs update",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT revision, deleted
+                         FROM ONLY type::record('plugin_config', $config.number));
+         IF $present = NONE
+            OR ($present.revision != $before AND $present.revision != $config.revision) {
+             THROW 'stale'
+         };
+         IF $present.revision != $config.revision {
+             IF $present.deleted = true AND $config.deleted = false {",
+        require_plugin!(),
+        "};",
+        write_config!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Stores a change of a config whose revision was `before` when it was read, with
+/// the attachments that come and go. At most `most` of a project may be enabled.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn update(
+    store: &Store,
+    row: &ConfigRow,
+    before: Uuid,
+    added: &[Contents],
+    dropped: &[Uuid],
+    most: usize,
+    activities: &[Entry],
+) -> Result<Changed> {
+    let vars = bind! {
+        config: Stored::from(row),
+        before: before,
+        added: contents(added),
+        dropped: dropped.to_vec(),
+        most: number(most),
+    };
+    changed(activity::change(store, UPDATE, vars, activities).await)
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct StoredMove {
+    config: i64,
+    position: i64,
+    before: Uuid,
+    after: Uuid,
+}
+
+// All moves or none: the first one tells whether this ran before.
+const REARRANGE: Statement = Statement::write(
+    "plugin configs rearrange",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT VALUE revision
+                         FROM ONLY type::record('plugin_config', $moves[0].config));
+         IF $present != $moves[0].after {
+             FOR $move IN $moves {
+                 LET $row = (SELECT project, revision
+                             FROM ONLY type::record('plugin_config', $move.config));
+                 IF $row.revision != $move.before OR $row.project != $project {
+                     THROW 'stale'
+                 };
+                 UPDATE type::record('plugin_config', $move.config)
+                     SET position = $move.position, updated_at = $now, revision = $move.after
+                     RETURN NONE;
+                 UPDATE type::record('project_plugin_config', [$project, $move.config])
+                     SET position = $move.position RETURN NONE;
+             };",
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Puts configs of a project in other places, all or none.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn rearrange(
+    store: &Store,
+    project: ProjectId,
+    moves: &[Move],
+    now: Timestamp,
+    activities: &[Entry],
+) -> Result<Changed> {
+    let moves: Vec<StoredMove> = moves
+        .iter()
+        .map(|to| StoredMove {
+            config: to.id.0,
+            position: to.order,
+            before: to.before,
+            after: to.after,
+        })
+        .collect();
+    let vars = bind! { project: project.0, moves: moves, now: now.micros() };
+    changed(activity::change(store, REARRANGE, vars, activities).await)
+}
+
+/// Removes the config `$plugin_config` with all that is its own. Part of the
+/// transactions that do so; does nothing when it is gone.
+macro_rules! remove_plugin_config {
+    () => {
+        "LET $config_row = (SELECT organization, project, plugin, attachments
+                            FROM ONLY type::record('plugin_config', $plugin_config));
+         IF $config_row != NONE {
+             FOR $attachment IN $config_row.attachments {
+                 DELETE type::record('plugin_attachment', $attachment.uid) RETURN NONE;
+             };
+             DELETE plugin_job:[$plugin_config]..=[$plugin_config, ..] RETURN NONE;
+             DELETE type::record('project_plugin_config', [$config_row.project, $plugin_config])
+                 RETURN NONE;
+             DELETE type::record('plugin_use', [$config_row.plugin, $plugin_config]) RETURN NONE;
+             DELETE type::record('org_plugin_use',
+                 [$config_row.organization, $config_row.plugin, $plugin_config]) RETURN NONE;
+             DELETE type::record('plugin_config', $plugin_config) RETURN NONE;
+         };"
+    };
+}
+pub(crate) use remove_plugin_config;
+
+/// The same for all configs of the project `$project`.
+macro_rules! remove_configs_of_project {
+    () => {
+        concat!(
+            "FOR $plugin_config IN (SELECT VALUE record::id(id)[1] FROM
+                 project_plugin_config:[$project]..=[$project, ..]) {",
+            crate::plugin_configs::remove_plugin_config!(),
+            "};"
+        )
+    };
+}
+pub(crate) use remove_configs_of_project;
+
+/// The same for all configs of the plugin `$plugin`, in whatever organization.
+macro_rules! remove_configs_of_plugin {
+    () => {
+        concat!(
+            "FOR $plugin_config IN (SELECT VALUE record::id(id)[1] FROM
+                 plugin_use:[$plugin]..=[$plugin, ..]) {",
+            crate::plugin_configs::remove_plugin_config!(),
+            "};"
+        )
+    };
+}
+pub(crate) use remove_configs_of_plugin;
+
+const DELETE: Statement = Statement::read(
+    "plugin configs delete",
+    concat!(
+        "BEGIN;
+         LET $row = (SELECT project, revision
+                     FROM ONLY type::record('plugin_config', $plugin_config));
+         IF $row != NONE AND $row.project = $project {
+             IF $row.revision != $before { THROW 'stale' };",
+        remove_plugin_config!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Deletes a config of this project, whose revision was `before` when it was read,
+/// with its attachments and jobs. Deleting what is gone does nothing. `false`:
+/// somebody else changed it since, and nothing was written.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete(
+    store: &Store,
+    project: ProjectId,
+    config: PluginConfigId,
+    before: Uuid,
+    activities: &[Entry],
+) -> Result<bool> {
+    let vars = bind! { project: project.0, plugin_config: config.0, before: before };
+    match activity::change(store, DELETE, vars, activities).await {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,201 @@
+//! The forms of configs and of what stands beside them, as stored.
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::{OrganizationId, PluginConfigId, PluginId, ProjectId, Timestamp};
+
+/// A config as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigRow {
+    /// Id.
+    pub id: PluginConfigId,
+    /// The organization of the project.
+    pub organization: OrganizationId,
+    /// The project.
+    pub project: ProjectId,
+    /// The plugin that it configures.
+    pub plugin: PluginId,
+    /// Whether it is to be run.
+    pub enabled: bool,
+    /// Where it stands among the others of its project.
+    pub order: i64,
+    /// The values of its settings without secrets, as JSON.
+    pub values: String,
+    /// The values of its secret settings, sealed; none: it has none.
+    pub secrets: Option<String>,
+    /// The names of the settings in `secrets`.
+    pub secret_keys: Vec<String>,
+    /// What is attached to it, in order of the keys.
+    pub attachments: Vec<AttachmentRow>,
+    /// A name of its own.
+    pub name: Option<String>,
+    /// A description of its own.
+    pub description: Option<String>,
+    /// Whether it is hidden from the list.
+    pub deleted: bool,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// Another one after every change: whoever changes the config says which one
+    /// was read.
+    pub revision: Uuid,
+}
+
+/// An attachment without its contents.
+#[derive(Debug, Clone, PartialEq, Eq, SurrealValue)]
+pub struct AttachmentRow {
+    /// Another one after every change of the contents.
+    pub uid: Uuid,
+    /// The setting that it is the value of.
+    pub key: String,
+    /// Name of the file.
+    pub name: String,
+    /// Media type.
+    pub media_type: String,
+    /// Bytes.
+    pub size: i64,
+    /// Whether the plugin called it a secret when it was attached.
+    pub secret: bool,
+}
+
+/// The contents of a new attachment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contents {
+    /// The attachment's `uid`.
+    pub uid: Uuid,
+    /// The contents, sealed.
+    pub sealed: String,
+}
+
+/// That a config uses a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Use {
+    /// The config.
+    pub config: PluginConfigId,
+    /// The plugin.
+    pub plugin: PluginId,
+    /// The organization of the config's project.
+    pub organization: OrganizationId,
+    /// The project.
+    pub project: ProjectId,
+    /// Whether the config is enabled.
+    pub enabled: bool,
+    /// Whether the config is hidden. Such a one makes no plugin visible.
+    pub deleted: bool,
+}
+
+/// What sorting needs of a config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The config.
+    pub id: PluginConfigId,
+    /// Its plugin.
+    pub plugin: PluginId,
+    /// Where it stands.
+    pub order: i64,
+    /// Whether it is hidden from the list.
+    pub deleted: bool,
+}
+
+/// A new place of a config in the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Move {
+    /// The config.
+    pub id: PluginConfigId,
+    /// Where it is to stand.
+    pub order: i64,
+    /// Its revision when it was read.
+    pub before: Uuid,
+    /// Its revision from now on.
+    pub after: Uuid,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+pub(super) struct Stored {
+    number: i64,
+    organization: Uuid,
+    project: i64,
+    plugin: i64,
+    enabled: bool,
+    position: i64,
+    settings: String,
+    secrets: Option<String>,
+    secret_keys: Vec<String>,
+    attachments: Vec<AttachmentRow>,
+    name: Option<String>,
+    description: Option<String>,
+    deleted: bool,
+    created_at: i64,
+    updated_at: i64,
+    revision: Uuid,
+}
+
+impl From<&ConfigRow> for Stored {
+    fn from(row: &ConfigRow) -> Self {
+        Self {
+            number: row.id.0,
+            organization: row.organization.0,
+            project: row.project.0,
+            plugin: row.plugin.0,
+            enabled: row.enabled,
+            position: row.order,
+            settings: row.values.clone(),
+            secrets: row.secrets.clone(),
+            secret_keys: row.secret_keys.clone(),
+            attachments: row.attachments.clone(),
+            name: row.name.clone(),
+            description: row.description.clone(),
+            deleted: row.deleted,
+            created_at: row.created_at.micros(),
+            updated_at: row.updated_at.micros(),
+            revision: row.revision,
+        }
+    }
+}
+
+impl From<Stored> for ConfigRow {
+    fn from(stored: Stored) -> Self {
+        Self {
+            id: PluginConfigId(stored.number),
+            organization: OrganizationId(stored.organization),
+            project: ProjectId(stored.project),
+            plugin: PluginId(stored.plugin),
+            enabled: stored.enabled,
+            order: stored.position,
+            values: stored.settings,
+            secrets: stored.secrets,
+            secret_keys: stored.secret_keys,
+            attachments: stored.attachments,
+            name: stored.name,
+            description: stored.description,
+            deleted: stored.deleted,
+            created_at: Timestamp::from_micros(stored.created_at),
+            updated_at: Timestamp::from_micros(stored.updated_at),
+            revision: stored.revision,
+        }
+    }
+}
+
+#[derive(Debug, SurrealValue)]
+pub(super) struct StoredUse {
+    config: i64,
+    plugin: i64,
+    organization: Uuid,
+    project: i64,
+    enabled: bool,
+    deleted: bool,
+}
+
+impl From<StoredUse> for Use {
+    fn from(stored: StoredUse) -> Self {
+        Self {
+            config: PluginConfigId(stored.config),
+            plugin: PluginId(stored.plugin),
+            organization: OrganizationId(stored.organization),
+            project: ProjectId(stored.project),
+            enabled: stored.enabled,
+            deleted: stored.deleted,
+        }
+    }
+}

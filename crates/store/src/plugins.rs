@@ -1,0 +1,582 @@
+//! Plugin records and their source files.
+//!
+//! What belongs here: statements about the tables below. What does not: which
+//! plugin may be changed by whom, what a change means (`weir-service`); configs
+//! (`plugin_configs`).
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `plugin` | number | the record; `private_token` is sealed |
+//! | `org_plugin` | `[organization, number]` | its groups, and whether others may use it: the list of an organization |
+//! | `global_plugin` | number | its groups: what every organization sees |
+//! | `plugin_url` | `[organization, address]` | the number: an address is installed once |
+//! | `plugin_file` | `[number, name]` | the text of a source file |
+//!
+//! Groups follow from the record ([`PluginRow::groups`]), so whatever writes the
+//! record writes the lists too (`write_plugin!`). An organization sees its own
+//! plugins, those that are offered to all, and those that a config of its
+//! projects uses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::activity::Entry;
+use weir_model::plugins::{Group, PluginType, SourceChange};
+use weir_model::{OrganizationId, PluginId, Timestamp};
+
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::plugin_configs::{self, ConfigRow};
+use crate::{Error, Result, Store, lists};
+
+/// A plugin as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PluginRow {
+    /// Id.
+    pub id: PluginId,
+    /// The organization that it belongs to.
+    pub organization: OrganizationId,
+    /// The group that it was made through, as long as nobody has looked at its
+    /// code.
+    pub created_group: Option<Group>,
+    /// Where its code comes from.
+    pub plugin_type: Option<PluginType>,
+    /// Name.
+    pub name: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// The address of its code, without a token.
+    pub url: Option<String>,
+    /// The token that opens the address, sealed.
+    pub private_token: Option<String>,
+    /// Address of its icon.
+    pub icon: Option<String>,
+    /// What can be configured.
+    pub config_schema: Option<Map<String, Value>>,
+    /// The version of its code.
+    pub tag: Option<String>,
+    /// Whether all organizations may use it.
+    pub is_global: bool,
+    /// Whether they ever could: some may use it since.
+    pub was_global: bool,
+    /// What its code can do.
+    pub capabilities: Option<Map<String, Value>>,
+    /// Its metrics.
+    pub metrics: Option<Map<String, Value>>,
+    /// Jobs that can be started by hand.
+    pub public_jobs: Option<Map<String, Value>>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it or its source was last changed.
+    pub updated_at: Timestamp,
+    /// Another one after every change: whoever changes the plugin says which one
+    /// was read.
+    pub revision: Uuid,
+}
+
+impl PluginRow {
+    /// The groups that show it.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Group> {
+        let holds = |group: &Group| {
+            self.created_group == Some(*group) || group.holds(self.capabilities.as_ref())
+        };
+        Group::ALL.into_iter().filter(holds).collect()
+    }
+}
+
+/// The record. Objects are JSON texts: their keys are anybody's.
+#[derive(Debug, Clone, SurrealValue)]
+struct Stored {
+    number: i64,
+    organization: Uuid,
+    created_group: Option<String>,
+    plugin_type: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    url: Option<String>,
+    private_token: Option<String>,
+    icon: Option<String>,
+    config_schema: Option<String>,
+    tag: Option<String>,
+    is_global: bool,
+    was_global: bool,
+    capabilities: Option<String>,
+    metrics: Option<String>,
+    public_jobs: Option<String>,
+    created_at: i64,
+    updated_at: i64,
+    revision: Uuid,
+}
+
+impl TryFrom<&PluginRow> for Stored {
+    type Error = Error;
+
+    fn try_from(row: &PluginRow) -> Result<Self> {
+        let json = |object: &Option<Map<String, Value>>| {
+            object.as_ref().map(serde_json::to_string).transpose().map_err(|error| shape(&error))
+        };
+        Ok(Self {
+            number: row.id.0,
+            organization: row.organization.0,
+            created_group: row.created_group.map(|group| group.text().to_owned()),
+            plugin_type: row.plugin_type.map(|kind| kind.text().to_owned()),
+            name: row.name.clone(),
+            description: row.description.clone(),
+            url: row.url.clone(),
+            private_token: row.private_token.clone(),
+            icon: row.icon.clone(),
+            config_schema: json(&row.config_schema)?,
+            tag: row.tag.clone(),
+            is_global: row.is_global,
+            was_global: row.was_global,
+            capabilities: json(&row.capabilities)?,
+            metrics: json(&row.metrics)?,
+            public_jobs: json(&row.public_jobs)?,
+            created_at: row.created_at.micros(),
+            updated_at: row.updated_at.micros(),
+            revision: row.revision,
+        })
+    }
+}
+
+impl TryFrom<Stored> for PluginRow {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        let object = |text: Option<String>| -> Result<Option<Map<String, Value>>> {
+            text.as_deref().map(serde_json::from_str).transpose().map_err(|error| shape(&error))
+        };
+        Ok(Self {
+            id: PluginId(stored.number),
+            organization: OrganizationId(stored.organization),
+            created_group: stored.created_group.map(|word| group(&word)).transpose()?,
+            plugin_type: stored.plugin_type.map(|word| plugin_type(&word)).transpose()?,
+            name: stored.name,
+            description: stored.description,
+            url: stored.url,
+            private_token: stored.private_token,
+            icon: stored.icon,
+            config_schema: object(stored.config_schema)?,
+            tag: stored.tag,
+            is_global: stored.is_global,
+            was_global: stored.was_global,
+            capabilities: object(stored.capabilities)?,
+            metrics: object(stored.metrics)?,
+            public_jobs: object(stored.public_jobs)?,
+            created_at: Timestamp::from_micros(stored.created_at),
+            updated_at: Timestamp::from_micros(stored.updated_at),
+            revision: stored.revision,
+        })
+    }
+}
+
+fn shape(fault: &dyn std::fmt::Display) -> Error {
+    Error::Shape { statement: "plugins", detail: fault.to_string() }
+}
+
+fn group(word: &str) -> Result<Group> {
+    Group::of(word).ok_or_else(|| shape(&format_args!("unknown group `{word}`")))
+}
+
+fn plugin_type(word: &str) -> Result<PluginType> {
+    PluginType::of(word).ok_or_else(|| shape(&format_args!("unknown type `{word}`")))
+}
+
+const NEXT_NUMBER: Statement =
+    Statement::write("plugins next number", "RETURN sequence::nextval('plugin_number');");
+
+/// A number that no plugin has.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn next_number(store: &Store) -> Result<PluginId> {
+    let number = store.db.run(NEXT_NUMBER, bind! {}).await?.row(0)?;
+    number.map(PluginId).ok_or_else(|| shape(&"no number"))
+}
+
+/// Plugins of whatever organization, in the order of `ids`; what is gone is left
+/// out. For whoever knows that they are visible.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn rows(store: &Store, ids: &[PluginId]) -> Result<Vec<PluginRow>> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
+    let found = lists::records::<Stored>(store, "plugin", ids).await?.into_iter().flatten();
+    found.map(PluginRow::try_from).collect()
+}
+
+const USES_THERE: Statement = Statement::read(
+    "plugins uses in an organization",
+    "SELECT VALUE deleted
+     FROM org_plugin_use:[$organization, $plugin]..=[$organization, $plugin, ..];",
+);
+
+/// A plugin that this organization sees: its own, one that is offered to all, or
+/// one that a config of its projects uses.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn get(
+    store: &Store,
+    organization: OrganizationId,
+    id: PluginId,
+) -> Result<Option<PluginRow>> {
+    let Some(row) = rows(store, &[id]).await?.into_iter().next() else { return Ok(None) };
+    if row.organization == organization || row.is_global {
+        return Ok(Some(row));
+    }
+    let vars = bind! { organization: organization.0, plugin: id.0 };
+    let hidden: Vec<bool> = store.db.run(USES_THERE, vars).await?.rows(0)?;
+    Ok(hidden.contains(&false).then_some(row))
+}
+
+#[derive(Debug, SurrealValue)]
+struct Listed {
+    plugin: i64,
+    groups: Vec<String>,
+    // Of an organization's list only.
+    was_global: Option<bool>,
+}
+
+const OF_ORGANIZATION: Statement = Statement::read(
+    "plugins of an organization",
+    "SELECT record::id(id)[1] AS plugin, groups, was_global
+     FROM org_plugin:[$organization]..=[$organization, ..];",
+);
+
+/// The list of an organization, in order of numbers.
+async fn listed(store: &Store, organization: OrganizationId) -> Result<Vec<Listed>> {
+    store.db.run(OF_ORGANIZATION, bind! { organization: organization.0 }).await?.rows(0)
+}
+
+// A table scan: every record of it is asked for.
+const GLOBAL: Statement = Statement::read(
+    "plugins global",
+    "SELECT record::id(id) AS plugin, groups FROM global_plugin;",
+);
+
+/// The plugins that this organization sees in a group, in order of their
+/// numbers: ids only.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn visible(
+    store: &Store,
+    organization: OrganizationId,
+    group: Group,
+) -> Result<Vec<PluginId>> {
+    let own = of_group(listed(store, organization).await?, group);
+    let mut seen: BTreeSet<PluginId> = own.map(|one| PluginId(one.plugin)).collect();
+    let global: Vec<Listed> = store.db.run(GLOBAL, bind! {}).await?.rows(0)?;
+    seen.extend(of_group(global, group).map(|one| PluginId(one.plugin)));
+    let uses = plugin_configs::of_organization(store, organization).await?;
+    let used: BTreeSet<PluginId> =
+        uses.iter().filter(|one| !one.deleted).map(|one| one.plugin).collect();
+    let further: Vec<PluginId> = used.difference(&seen).copied().collect();
+    for row in rows(store, &further).await? {
+        if row.groups().contains(&group) {
+            seen.insert(row.id);
+        }
+    }
+    Ok(seen.into_iter().collect())
+}
+
+fn of_group(listed: Vec<Listed>, group: Group) -> impl Iterator<Item = Listed> {
+    let shows = move |one: &Listed| one.groups.iter().any(|word| word == group.text());
+    listed.into_iter().filter(shows)
+}
+
+#[derive(Debug, SurrealValue)]
+struct StoredFile {
+    name: String,
+    text: String,
+}
+
+const FILES: Statement = Statement::read(
+    "plugins files",
+    "SELECT record::id(id)[1] AS name, text FROM plugin_file:[$plugin]..=[$plugin, ..];",
+);
+
+/// The source files of a plugin, from name to text.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn files(store: &Store, plugin: PluginId) -> Result<BTreeMap<String, String>> {
+    let mut answer = store.db.run(FILES, bind! { plugin: plugin.0 }).await?;
+    let files = answer.rows::<StoredFile>(0)?;
+    Ok(files.into_iter().map(|file| (file.name, file.text)).collect())
+}
+
+const USAGE: Statement = Statement::read(
+    "plugins usage",
+    "RETURN $plugins.map(|$plugin| {
+         plugin: $plugin,
+         enabled: (SELECT VALUE enabled FROM plugin_use:[$plugin]..=[$plugin, ..]),
+     });",
+);
+
+#[derive(Debug, SurrealValue)]
+struct Usage {
+    plugin: i64,
+    enabled: Vec<bool>,
+}
+
+/// The plugins of an organization that a group shows and no enabled config uses,
+/// of whatever organization, in order of their numbers. Others are asked only
+/// about what they ever could use: of thousands of plugins that is little.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn unused(
+    store: &Store,
+    organization: OrganizationId,
+    group: Group,
+) -> Result<Vec<PluginId>> {
+    let uses = plugin_configs::of_organization(store, organization).await?;
+    let mut used: BTreeSet<PluginId> =
+        uses.iter().filter(|one| one.enabled).map(|one| one.plugin).collect();
+    let own: Vec<Listed> = of_group(listed(store, organization).await?, group).collect();
+    let others: Vec<i64> = own
+        .iter()
+        .filter(|one| one.was_global == Some(true) && !used.contains(&PluginId(one.plugin)))
+        .map(|one| one.plugin)
+        .collect();
+    if !others.is_empty() {
+        let usage = store.db.run(USAGE, bind! { plugins: others }).await?.rows::<Usage>(0)?;
+        let enabled = usage.into_iter().filter(|one| one.enabled.contains(&true));
+        used.extend(enabled.map(|one| PluginId(one.plugin)));
+    }
+    let own = own.into_iter().map(|one| PluginId(one.plugin));
+    Ok(own.filter(|plugin| !used.contains(plugin)).collect())
+}
+
+/// Writes the plugin `$plugin`, its places in lists as of `$groups`, and the
+/// changed source files `$files`. Part of the transactions that do so.
+macro_rules! write_plugin {
+    () => {
+        "UPSERT type::record('plugin', $plugin.number) CONTENT $plugin RETURN NONE;
+         UPSERT type::record('org_plugin', [$plugin.organization, $plugin.number])
+             CONTENT { groups: $groups, was_global: $plugin.was_global } RETURN NONE;
+         IF $plugin.is_global {
+             UPSERT type::record('global_plugin', $plugin.number)
+                 CONTENT { groups: $groups } RETURN NONE;
+         } ELSE {
+             DELETE type::record('global_plugin', $plugin.number) RETURN NONE;
+         };
+         FOR $file IN $files {
+             IF $file.text = NONE {
+                 DELETE type::record('plugin_file', [$plugin.number, $file.name]) RETURN NONE;
+             } ELSE {
+                 UPSERT type::record('plugin_file', [$plugin.number, $file.name])
+                     CONTENT { text: $file.text } RETURN NONE;
+             };
+         };"
+    };
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct ChangedFile {
+    name: String,
+    text: Option<String>,
+}
+
+fn changed_files(change: &SourceChange) -> Vec<ChangedFile> {
+    let file = |(name, text): &(String, Option<String>)| ChangedFile {
+        name: name.clone(),
+        text: text.clone(),
+    };
+    change.iter().map(file).collect()
+}
+
+fn groups(row: &PluginRow) -> Vec<String> {
+    row.groups().into_iter().map(|group| group.text().to_owned()).collect()
+}
+
+// It writes the organization's record for the reason given at
+// `projects::CREATE`. Of two that bring the same address at once one collides
+// with the other's `plugin_url`, runs again and finds it there.
+const CREATE: Statement = Statement::write(
+    "plugins create",
+    concat!(
+        "BEGIN;
+         LET $home = (UPDATE type::record('organization', $plugin.organization)
+                      SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
+         IF $home = [] { THROW 'gone' };
+         IF $plugin.url != NONE {
+             LET $place = [$plugin.organization, $plugin.url];
+             LET $holder = (SELECT VALUE plugin FROM ONLY type::record('plugin_url', $place));
+             IF $holder != NONE AND $holder != $plugin.number { THROW 'url' };
+             UPSERT type::record('plugin_url', $place)
+                 CONTENT { plugin: $plugin.number } RETURN NONE;
+         };",
+        write_plugin!(),
+        write_activities!(),
+        "COMMIT;"
+    ),
+);
+
+/// What became of a new plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It is there.
+    Yes,
+    /// The organization has one from this address; nothing was written.
+    UrlTaken,
+    /// The organization is gone; nothing was written.
+    Gone,
+}
+
+/// Adds a plugin.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn create(store: &Store, row: &PluginRow, activities: &[Entry]) -> Result<Created> {
+    let vars = bind! {
+        plugin: Stored::try_from(row)?,
+        groups: groups(row),
+        files: Vec::<ChangedFile>::new(),
+    };
+    match activity::change(store, CREATE, vars, activities).await {
+        Ok(_) => Ok(Created::Yes),
+        Err(Error::Refused { reason, .. }) if reason == "url" => Ok(Created::UrlTaken),
+        Err(Error::Refused { .. }) => Ok(Created::Gone),
+        Err(error) => Err(error),
+    }
+}
+
+// A second run after a lost answer finds its own revision and writes nothing.
+const SAVE: Statement = Statement::write(
+    "plugins save",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT organization, revision
+                         FROM ONLY type::record('plugin', $plugin.number));
+         IF $present = NONE OR $present.organization != $plugin.organization {
+             THROW 'stale'
+         };
+         IF $present.revision != $plugin.revision {
+             IF $present.revision != $before { THROW 'stale' };",
+        write_plugin!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Replaces a plugin that is still in the state with the revision `before`, and
+/// changes source files. The row has a revision of its own, and the address that
+/// it had. `false`: somebody else changed or deleted it since it was read, and
+/// nothing was written.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn save(
+    store: &Store,
+    before: Uuid,
+    row: &PluginRow,
+    files: &SourceChange,
+    activities: &[Entry],
+) -> Result<bool> {
+    let vars = bind! {
+        before: before,
+        plugin: Stored::try_from(row)?,
+        groups: groups(row),
+        files: changed_files(files),
+    };
+    match activity::change(store, SAVE, vars, activities).await {
+        Ok(_) => Ok(true),
+        Err(Error::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the plugin `$plugin` (its number) of `$organization`, with its source
+/// and its configs in whatever organization. Part of the transactions that do so.
+macro_rules! remove_plugin {
+    () => {
+        concat!(
+            crate::plugin_configs::remove_configs_of_plugin!(),
+            "LET $address = (SELECT VALUE url FROM ONLY type::record('plugin', $plugin));
+             IF $address != NONE {
+                 DELETE type::record('plugin_url', [$organization, $address]) RETURN NONE;
+             };
+             DELETE plugin_file:[$plugin]..=[$plugin, ..] RETURN NONE;
+             DELETE type::record('global_plugin', $plugin) RETURN NONE;
+             DELETE type::record('org_plugin', [$organization, $plugin]) RETURN NONE;
+             DELETE type::record('plugin', $plugin) RETURN NONE;"
+        )
+    };
+}
+
+/// The same for all plugins of the organization `$organization`.
+macro_rules! remove_plugins {
+    () => {
+        concat!(
+            "FOR $plugin IN (SELECT VALUE record::id(id)[1]
+                             FROM org_plugin:[$organization]..=[$organization, ..]) {",
+            crate::plugins::remove_plugin!(),
+            "};"
+        )
+    };
+}
+pub(crate) use {remove_plugin, remove_plugins};
+
+const DELETE: Statement = Statement::read(
+    "plugins delete",
+    concat!(
+        "BEGIN;
+         LET $row = (SELECT organization, is_global FROM ONLY type::record('plugin', $plugin));
+         IF $row != NONE AND $row.organization = $organization {
+             IF $row.is_global { THROW 'global' };
+             LET $present = (SELECT VALUE revision FROM (
+                 SELECT VALUE type::record('plugin_config', record::id(id)[1])
+                 FROM plugin_use:[$plugin]..=[$plugin, ..]));
+             IF $present != $configs { THROW 'stale' };",
+        remove_plugin!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+)
+.within(std::time::Duration::from_secs(30));
+
+/// What became of deleting a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deleted {
+    /// It is gone.
+    Yes,
+    /// It is offered to all organizations; nothing was written.
+    IsGlobal,
+    /// Its configs are not those that were read; nothing was written.
+    Stale,
+}
+
+/// Deletes a plugin of this organization with its source and its configs, which
+/// are `configs` as they were read: `activities` tell of them too. Deleting what
+/// is gone does nothing.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete(
+    store: &Store,
+    organization: OrganizationId,
+    plugin: PluginId,
+    configs: &[ConfigRow],
+    activities: &[Entry],
+) -> Result<Deleted> {
+    let configs: Vec<Uuid> = configs.iter().map(|row| row.revision).collect();
+    let vars = bind! { organization: organization.0, plugin: plugin.0, configs: configs };
+    match activity::change(store, DELETE, vars, activities).await {
+        Ok(_) => Ok(Deleted::Yes),
+        Err(Error::Refused { reason, .. }) if reason == "global" => Ok(Deleted::IsGlobal),
+        Err(Error::Refused { .. }) => Ok(Deleted::Stale),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! What is left of plugins once they are gone, on a store in memory.
+
+use weir_model::{MembershipId, PluginConfigId, ProjectId, UserId};
+
+use super::*;
+use crate::organizations::{self, NewOrganization, OrganizationRow};
+use crate::projects::ProjectRow;
+use crate::{Location, Settings};
+
+const HOME: OrganizationId = OrganizationId(Uuid::from_u128(1));
+const NOW: Timestamp = Timestamp::EPOCH;
+
+fn organization() -> NewOrganization {
+    let project = ProjectRow::new(ProjectId(1), HOME, "Shop".to_owned(), "phc_1".to_owned(), NOW);
+    NewOrganization {
+        row: OrganizationRow {
+            id: HOME,
+            name: "Acme".to_owned(),
+            slug: "acme".to_owned(),
+            created_at: NOW,
+            updated_at: NOW,
+            is_member_join_email_enabled: true,
+            enforce_2fa: false,
+            plugins_access: weir_model::plugins::PluginsAccess::Root,
+        },
+        owner: UserId(Uuid::from_u128(2)),
+        membership: MembershipId(Uuid::from_u128(3)),
+        project,
+    }
+}
+
+fn plugin(number: i64, is_global: bool) -> PluginRow {
+    PluginRow {
+        id: PluginId(number),
+        organization: HOME,
+        created_group: Some(Group::Destinations),
+        plugin_type: None,
+        name: None,
+        description: None,
+        url: Some(format!("https://github.com/acme/tea{number}")),
+        private_token: None,
+        icon: None,
+        config_schema: None,
+        tag: None,
+        is_global,
+        was_global: is_global,
+        capabilities: None,
+        metrics: None,
+        public_jobs: None,
+        created_at: NOW,
+        updated_at: NOW,
+        revision: Uuid::from_u128(u128::try_from(number).unwrap()),
+    }
+}
+
+/// A config that is gone by now.
+fn config() -> ConfigRow {
+    ConfigRow {
+        id: PluginConfigId(1),
+        organization: HOME,
+        project: ProjectId(1),
+        plugin: PluginId(1),
+        enabled: false,
+        order: 1,
+        values: "{}".to_owned(),
+        secrets: None,
+        secret_keys: Vec::new(),
+        attachments: Vec::new(),
+        name: None,
+        description: None,
+        deleted: false,
+        created_at: NOW,
+        updated_at: NOW,
+        revision: Uuid::from_u128(5),
+    }
+}
+
+const COUNTS: Statement = Statement::read(
+    "counts",
+    "RETURN [
+         count((SELECT VALUE id FROM plugin)), count((SELECT VALUE id FROM org_plugin)),
+         count((SELECT VALUE id FROM global_plugin)), count((SELECT VALUE id FROM plugin_url)),
+         count((SELECT VALUE id FROM plugin_file)),
+     ];",
+);
+
+/// How many records each table has.
+async fn counts(store: &Store) -> Vec<i64> {
+    store.db.run(COUNTS, bind! {}).await.unwrap().rows(0).unwrap()
+}
+
+/// A store with two plugins with source, of which the second one is offered to
+/// all.
+async fn two() -> Store {
+    let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+    organizations::create(&store, &organization(), &[]).await.unwrap();
+    for (number, is_global) in [(1, false), (2, true)] {
+        let before = plugin(number, is_global);
+        assert_eq!(create(&store, &before, &[]).await.unwrap(), Created::Yes);
+        let after = PluginRow { revision: Uuid::from_u128(9), ..before.clone() };
+        let source = vec![("index.js".to_owned(), Some("1".to_owned()))];
+        assert!(save(&store, before.revision, &after, &source, &[]).await.unwrap());
+    }
+    assert_eq!(counts(&store).await, [2, 2, 1, 2, 2]);
+    store
+}
+
+#[tokio::test]
+async fn a_plugin_that_is_gone_leaves_nothing() {
+    let store = two().await;
+    let read = config();
+    assert_eq!(delete(&store, HOME, PluginId(1), &[read], &[]).await.unwrap(), Deleted::Stale);
+    let offered = delete(&store, HOME, PluginId(2), &[], &[]).await.unwrap();
+    assert_eq!(offered, Deleted::IsGlobal);
+    assert_eq!(counts(&store).await, [2, 2, 1, 2, 2]);
+    assert_eq!(delete(&store, HOME, PluginId(1), &[], &[]).await.unwrap(), Deleted::Yes);
+    assert_eq!(counts(&store).await, [1, 1, 1, 1, 1]);
+    // Once more, as after a lost answer.
+    assert_eq!(delete(&store, HOME, PluginId(1), &[], &[]).await.unwrap(), Deleted::Yes);
+}
+
+#[tokio::test]
+async fn an_organization_that_is_gone_leaves_nothing_either() {
+    let store = two().await;
+    organizations::delete(&store, HOME, NOW, &[]).await.unwrap();
+    assert_eq!(counts(&store).await, [0, 0, 0, 0, 0]);
+}

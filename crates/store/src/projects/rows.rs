@@ -1,0 +1,198 @@
+//! A project as it is stored, and changes of one that is not stored yet.
+//!
+//! What belongs here: the record and the types that it is read into. What does
+//! not: statements.
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::projects::ProjectBrief;
+use weir_model::{OrganizationId, Patch, ProjectId, Timestamp};
+
+/// A project as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectRow {
+    /// What lists show of it.
+    pub brief: ProjectBrief,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// Whether client addresses are left out of events.
+    pub anonymize_ips: bool,
+    /// Whether events have no persons.
+    pub person_processing_opt_out: bool,
+    /// Addresses of the sites that send events.
+    pub app_urls: Vec<String>,
+    /// 0 Sunday, 1 Monday.
+    pub week_start_day: Option<i64>,
+    /// A description for people.
+    pub product_description: Option<String>,
+    /// Person properties shown as a person's name.
+    pub person_display_name_properties: Option<Vec<String>>,
+    /// Its secret keys, sealed.
+    pub secrets: Option<String>,
+}
+
+impl ProjectRow {
+    /// A new project with the defaults.
+    #[must_use]
+    pub fn new(
+        id: ProjectId,
+        organization: OrganizationId,
+        name: String,
+        api_token: String,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            brief: ProjectBrief {
+                id,
+                uuid: crate::ids::time_ordered(now),
+                organization,
+                api_token,
+                name,
+                completed_snippet_onboarding: false,
+                has_completed_onboarding_for: None,
+                ingested_event: false,
+                is_demo: false,
+                timezone: "UTC".to_owned(),
+                access_control: false,
+            },
+            created_at: now,
+            updated_at: now,
+            anonymize_ips: false,
+            person_processing_opt_out: false,
+            app_urls: Vec::new(),
+            week_start_day: None,
+            product_description: None,
+            person_display_name_properties: None,
+            secrets: None,
+        }
+    }
+}
+
+/// Changes of a project. `None` and `Keep` keep a field.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProjectChange {
+    /// New name.
+    pub name: Option<String>,
+    /// New time zone.
+    pub timezone: Option<String>,
+    /// New value of `anonymize_ips`.
+    pub anonymize_ips: Option<bool>,
+    /// New value of `person_processing_opt_out`.
+    pub person_processing_opt_out: Option<bool>,
+    /// New addresses of sites.
+    pub app_urls: Option<Vec<String>>,
+    /// New value of `completed_snippet_onboarding`.
+    pub completed_snippet_onboarding: Option<bool>,
+    /// New first day of the week.
+    pub week_start_day: Patch<i64>,
+    /// New description.
+    pub product_description: Patch<String>,
+    /// New person properties shown as a name.
+    pub person_display_name_properties: Patch<Vec<String>>,
+}
+
+impl ProjectChange {
+    /// Makes the change on a row that is not stored yet.
+    pub fn apply_to(self, row: &mut ProjectRow) {
+        replace(&mut row.brief.name, self.name);
+        replace(&mut row.brief.timezone, self.timezone);
+        replace(&mut row.anonymize_ips, self.anonymize_ips);
+        replace(&mut row.person_processing_opt_out, self.person_processing_opt_out);
+        replace(&mut row.app_urls, self.app_urls);
+        replace(&mut row.brief.completed_snippet_onboarding, self.completed_snippet_onboarding);
+        apply(&mut row.week_start_day, self.week_start_day);
+        apply(&mut row.product_description, self.product_description);
+        apply(&mut row.person_display_name_properties, self.person_display_name_properties);
+    }
+}
+
+fn replace<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
+fn apply<T>(field: &mut Option<T>, patch: Patch<T>) {
+    match patch {
+        Patch::Keep => {}
+        Patch::Clear => *field = None,
+        Patch::Set(value) => *field = Some(value),
+    }
+}
+
+/// The record. Its id is `project:<number>`, given as `number` too.
+#[derive(Debug, Clone, SurrealValue)]
+pub(crate) struct Stored {
+    number: i64,
+    uuid: Uuid,
+    organization: Uuid,
+    api_token: String,
+    name: String,
+    timezone: String,
+    completed_snippet_onboarding: bool,
+    ingested_event: bool,
+    anonymize_ips: bool,
+    person_processing_opt_out: bool,
+    app_urls: Vec<String>,
+    week_start_day: Option<i64>,
+    product_description: Option<String>,
+    person_display_name_properties: Option<Vec<String>>,
+    secrets: Option<String>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl From<Stored> for ProjectRow {
+    fn from(stored: Stored) -> Self {
+        Self {
+            brief: ProjectBrief {
+                id: ProjectId(stored.number),
+                uuid: stored.uuid,
+                organization: OrganizationId(stored.organization),
+                api_token: stored.api_token,
+                name: stored.name,
+                completed_snippet_onboarding: stored.completed_snippet_onboarding,
+                has_completed_onboarding_for: None,
+                ingested_event: stored.ingested_event,
+                is_demo: false,
+                timezone: stored.timezone,
+                access_control: false,
+            },
+            created_at: Timestamp::from_micros(stored.created_at),
+            updated_at: Timestamp::from_micros(stored.updated_at),
+            anonymize_ips: stored.anonymize_ips,
+            person_processing_opt_out: stored.person_processing_opt_out,
+            app_urls: stored.app_urls,
+            week_start_day: stored.week_start_day,
+            product_description: stored.product_description,
+            person_display_name_properties: stored.person_display_name_properties,
+            secrets: stored.secrets,
+        }
+    }
+}
+
+impl From<&ProjectRow> for Stored {
+    fn from(row: &ProjectRow) -> Self {
+        Self {
+            number: row.brief.id.0,
+            uuid: row.brief.uuid,
+            organization: row.brief.organization.0,
+            api_token: row.brief.api_token.clone(),
+            name: row.brief.name.clone(),
+            timezone: row.brief.timezone.clone(),
+            completed_snippet_onboarding: row.brief.completed_snippet_onboarding,
+            ingested_event: row.brief.ingested_event,
+            anonymize_ips: row.anonymize_ips,
+            person_processing_opt_out: row.person_processing_opt_out,
+            app_urls: row.app_urls.clone(),
+            week_start_day: row.week_start_day,
+            product_description: row.product_description.clone(),
+            person_display_name_properties: row.person_display_name_properties.clone(),
+            secrets: row.secrets.clone(),
+            created_at: row.created_at.micros(),
+            updated_at: row.updated_at.micros(),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// A new account confirms its address, and one that is there changes it.
+
+import { type Page } from "@playwright/test";
+import { linkOf, withMail } from "../mail";
+import { alive, call, checkPage, enter, expect, newKey, person, signOut } from "./helpers";
+
+const test = withMail();
+test.describe.configure({ mode: "serial" });
+
+const SUBJECT = "Confirm your address on Weir";
+const invited = { name: "Grace", email: "grace@weir.example", password: "nine slow otters in a barn" };
+const moved = "grace@elsewhere.example";
+
+async function signInAs(page: Page, scripts: boolean, email: string, password: string): Promise<void> {
+  await page.goto("/login");
+  await alive(page, scripts);
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+test("a new account waits for its address to be confirmed", async ({ page, server, scripts, mailbox }) => {
+  await enter(page, server, scripts);
+  const key = await newKey(page, scripts, "Invites");
+  const invite = await call(server, key, "POST", "/api/organizations/@current/invites/", {
+    target_email: invited.email,
+    first_name: invited.name,
+  });
+  await signOut(page, scripts);
+
+  await page.goto(`/signup/${invite.id}`);
+  await alive(page, scripts);
+  await page.getByLabel("Password", { exact: true }).fill(invited.password);
+  await page.getByRole("button", { name: "Create account and join" }).click();
+  await page.waitForURL("**/verify_email/*");
+  await expect(page).toHaveTitle("Confirm your address - Weir");
+  await expect(page.getByText("We sent you a mail with a link.")).toBeVisible();
+  await mailbox.wait(invited.email, SUBJECT);
+
+  // Nobody signs in before, and signing in leads back here.
+  await signInAs(page, scripts, invited.email, invited.password);
+  await page.waitForURL("**/verify_email/*");
+  await mailbox.wait(invited.email, SUBJECT, 2);
+  await page.goto("/account");
+  await page.waitForURL("**/login?next=/account");
+});
+
+test("the mail is sent again, and its link signs in once", async ({ page, server, scripts, mailbox }) => {
+  const first = linkOf(await mailbox.wait(invited.email, SUBJECT, 2));
+  await page.goto(first.split("?")[0]);
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Send the mail again" }).click();
+  await expect(page.getByText("On its way", { exact: true })).toBeVisible();
+  const link = linkOf(await mailbox.wait(invited.email, SUBJECT, 3));
+
+  await page.goto(`${link}x`);
+  await expect(page.getByText("This link does not work any more, or never did.")).toBeVisible();
+  await page.goto(link);
+  await alive(page, scripts);
+  await expect(page.getByText(invited.email)).toBeVisible();
+  await page.getByRole("button", { name: "Confirm address" }).click();
+  await page.waitForURL("**/projects/*/start");
+
+  await page.goto(link);
+  await expect(page.getByText("This link does not work any more, or never did.")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Confirm address" })).toHaveCount(0);
+});
+
+test("an address is changed once the new one is confirmed", async ({ page, server, scripts, mailbox }) => {
+  await signInAs(page, scripts, invited.email, invited.password);
+  await page.waitForURL("**/projects/*/start");
+  await page.goto("/account");
+  await alive(page, scripts);
+  const field = page.getByLabel("New e-mail address");
+  await field.fill("grace@nowhere");
+  await page.getByRole("button", { name: "Change address" }).click();
+  await expect(field).toHaveAccessibleDescription(/Enter a valid email address/);
+  await field.fill(moved);
+  await page.getByRole("button", { name: "Change address" }).click();
+  const pending = page.getByText(`A mail with a link is on its way to ${moved}`);
+  await expect(pending).toBeVisible();
+
+  // Taken back, and asked for again.
+  await page.getByRole("button", { name: "Keep the present address" }).click();
+  await expect(pending).toHaveCount(0);
+  const void_ = linkOf(await mailbox.wait(moved, SUBJECT));
+  await page.goto(void_);
+  await expect(page.getByText("This link does not work any more, or never did.")).toBeVisible();
+  await page.goto("/account");
+  await alive(page, scripts);
+  await field.fill(moved);
+  await page.getByRole("button", { name: "Change address" }).click();
+  await expect(pending).toBeVisible();
+
+  await page.goto(linkOf(await mailbox.wait(moved, SUBJECT, 2)));
+  await alive(page, scripts);
+  await expect(page.getByText(moved)).toBeVisible();
+  await page.getByRole("button", { name: "Confirm address" }).click();
+  await page.waitForURL("**/projects/*/start");
+  await signOut(page, scripts);
+  await signInAs(page, scripts, invited.email, invited.password);
+  await expect(page.getByRole("alert")).toContainText("Invalid email or password.");
+  await signInAs(page, scripts, moved, invited.password);
+  await page.waitForURL("**/projects/*/start");
+});
+
+test("pages are for everybody", async ({ page, server, scripts, mailbox }) => {
+  test.skip(!scripts, "axe needs scripts");
+  test.setTimeout(180_000);
+  const link = linkOf(await mailbox.wait(moved, SUBJECT, 2));
+  await page.goto(link.split("?")[0]);
+  await alive(page, scripts);
+  await checkPage(page, "mail on its way");
+  await page.goto(link);
+  await alive(page, scripts);
+  await checkPage(page, "void link");
+  await signInAs(page, scripts, person.email, person.password);
+  await page.waitForURL("**/projects/*/start");
+  await page.goto("/account");
+  await alive(page, scripts);
+  await page.getByLabel("New e-mail address").fill("ada@elsewhere.example");
+  await page.getByRole("button", { name: "Change address" }).click();
+  await expect(page.getByRole("button", { name: "Keep the present address" })).toBeVisible();
+  await alive(page, scripts);
+  await checkPage(page, "address that waits");
+  await page.goto(linkOf(await mailbox.wait("ada@elsewhere.example", SUBJECT)));
+  await alive(page, scripts);
+  await checkPage(page, "link that works");
+});

@@ -1,0 +1,92 @@
+// A forgotten password: asking for a link, and setting a new one.
+
+import { linkOf, withMail } from "../mail";
+import { alive, checkPage, enter, expect, person, signIn, signOut } from "./helpers";
+
+const test = withMail();
+test.describe.configure({ mode: "serial" });
+
+const SUBJECT = "Set a new password on Weir";
+const next = "nine slow otters in a barn";
+
+test("a link comes for an account, and the same words without one", async ({ page, server, scripts, mailbox }) => {
+  await enter(page, server, scripts);
+  await signOut(page, scripts);
+  for (const email of ["nobody@weir.example", person.email]) {
+    await page.goto("/login");
+    await page.getByRole("link", { name: "Forgot your password?" }).click();
+    await page.waitForURL("**/reset");
+    await expect(page).toHaveTitle("Forgot your password? - Weir");
+    await alive(page, scripts);
+    await page.getByLabel("E-mail address").fill(email);
+    await page.getByRole("button", { name: "Send the link" }).click();
+    await expect(page.getByText("If there is an account with this address, a mail with a link is on its way to it.")).toBeVisible();
+  }
+  await mailbox.wait(person.email, SUBJECT);
+  expect(mailbox.mails.map((mail) => mail.to)).toEqual([person.email]);
+
+  await page.goto("/reset");
+  await alive(page, scripts);
+  await page.getByLabel("E-mail address").fill("ada@nowhere");
+  await page.getByRole("button", { name: "Send the link" }).click();
+  await expect(page.getByLabel("E-mail address")).toHaveAccessibleDescription(/Enter a valid email address/);
+  await expect(page.getByLabel("E-mail address")).toHaveValue("ada@nowhere");
+});
+
+test("the link sets a password once and ends sessions", async ({ page, browser, server, scripts, mailbox }) => {
+  await signIn(page, scripts);
+  const other = await browser.newContext({ baseURL: server.url, javaScriptEnabled: scripts });
+  const tab = await other.newPage();
+  const link = linkOf(await mailbox.wait(person.email, SUBJECT));
+  await tab.goto(link);
+  await alive(tab, scripts);
+  await expect(tab).toHaveTitle("Set a new password - Weir");
+  await expect(tab.getByLabel("E-mail address")).toHaveValue(person.email);
+  const field = tab.getByLabel("New password", { exact: true });
+  await field.fill("short");
+  await tab.getByRole("button", { name: "Set the password" }).click();
+  await expect(field).toHaveAccessibleDescription(/This password is too short/);
+  await alive(tab, scripts);
+  await field.fill(next);
+  await tab.getByRole("button", { name: "Set the password" }).click();
+  await tab.waitForURL("**/login?reset=done");
+  await expect(tab.getByText("Your password is changed. Sign in with the new one.")).toBeVisible();
+  await alive(tab, scripts);
+  await tab.getByLabel("E-mail address").fill(person.email);
+  await tab.getByLabel("Password", { exact: true }).fill(next);
+  await tab.getByRole("button", { name: "Sign in" }).click();
+  await tab.waitForURL("**/projects/*/start");
+
+  await tab.goto(link);
+  await expect(tab.getByText("This link does not work any more, or never did.")).toBeVisible();
+  await tab.getByRole("link", { name: "Ask for a new link" }).click();
+  await tab.waitForURL("**/reset");
+  await other.close();
+
+  // The session that was open before.
+  await page.goto("/account");
+  await expect(page).toHaveURL(/\/login\?next=\/account$/);
+});
+
+test("pages are for everybody", async ({ page, scripts, mailbox }) => {
+  test.skip(!scripts, "axe needs scripts");
+  test.setTimeout(180_000);
+  for (const [what, path] of [
+    ["sign-in with a way out", "/login?reset=done"],
+    ["asking", "/reset"],
+    ["asked", "/reset?sent=yes"],
+    ["void link", linkOf(await mailbox.wait(person.email, SUBJECT))],
+  ] as const) {
+    await page.goto(path);
+    await alive(page, scripts);
+    await checkPage(page, what);
+  }
+  await page.goto("/reset");
+  await alive(page, scripts);
+  await page.getByLabel("E-mail address").fill(person.email);
+  await page.getByRole("button", { name: "Send the link" }).click();
+  await page.waitForURL("**/reset?sent=yes");
+  await page.goto(linkOf(await mailbox.wait(person.email, SUBJECT, 2)));
+  await alive(page, scripts);
+  await checkPage(page, "new password");
+});

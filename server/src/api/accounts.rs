@@ -1,0 +1,170 @@
+//! `/api/reset/`, `/api/users/verify_email/` and
+//! `/api/users/request_email_verification/`: what needs a link from a mail
+//! (management-api 8.1, 10).
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+use weir_model::accounts::{Confirmed, LinkKind, PasswordReset, TOKEN_MAX};
+use weir_model::errors::FieldError;
+use weir_model::validate;
+
+use crate::api::signup::{EMAIL_MAX, PASSWORD_MAX};
+use crate::api::{NoContent, Nothing};
+use crate::app::App;
+use crate::filters;
+use crate::http::error::ApiResult;
+use crate::http::extract::{ApiJson, PathParams};
+use crate::http::input::{Fields, Input};
+use crate::http::pagination::Params;
+use crate::http::visitor::{Opened, Visitor};
+
+/// Longest text of an id, in characters.
+const ID_MAX: usize = 64;
+
+filters! {
+    /// What the address of a link has.
+    LinkParams {
+        "token": RequiredText, "The token of the link.";
+    }
+}
+
+/// Have a mail sent with a link for setting a new password. Whether there is such
+/// an account is not told.
+pub async fn request_password_reset(
+    visitor: Visitor,
+    State(app): State<App>,
+    body: ApiJson<ResetRequest>,
+) -> ApiResult<NoContent> {
+    let ResetRequest { email } = body.checked()?;
+    app.services.identity.ask_reset(&email, &visitor.peer).await?;
+    Ok(NoContent)
+}
+
+/// Whether a link for setting a new password works.
+pub async fn check_password_reset(
+    visitor: Visitor,
+    State(app): State<App>,
+    path: PathParams,
+    params: Params<LinkParams>,
+) -> ApiResult<Nothing> {
+    let user = path.get("user_id")?;
+    let token = params.param("token").unwrap_or_default();
+    let identity = &app.services.identity;
+    identity.check_link(LinkKind::Reset, user, token, &visitor.peer).await?;
+    Ok(Nothing)
+}
+
+/// Set a new password with a link. All sessions of the account end.
+pub async fn reset_password(
+    visitor: Visitor,
+    State(app): State<App>,
+    path: PathParams,
+    body: ApiJson<NewPassword>,
+) -> ApiResult<Json<PasswordReset>> {
+    let user = path.get("user_id")?;
+    let NewPassword { token, password } = body.checked()?;
+    let Visitor { peer, request_id, .. } = &visitor;
+    let identity = &app.services.identity;
+    let email = identity.reset_password(user, &token, &password, peer, request_id).await?;
+    Ok(Json(PasswordReset { success: true, email }))
+}
+
+/// Confirm an address with a link, and sign in.
+pub async fn confirm_email(
+    visitor: Visitor,
+    State(app): State<App>,
+    body: ApiJson<Confirmation>,
+) -> ApiResult<Opened<Confirmed>> {
+    visitor.refuse_without_session()?;
+    let Confirmation { uuid, token } = body.checked()?;
+    let identity = &app.services.identity;
+    let session = identity.confirm(&uuid, &token, &visitor.peer, &visitor.request_id).await?;
+    Ok(Opened::new(Confirmed { success: true, token }).with(&visitor, &session))
+}
+
+/// Have the mail with the link sent again. Whether there is such an account is
+/// not told.
+pub async fn request_email_confirmation(
+    visitor: Visitor,
+    State(app): State<App>,
+    body: ApiJson<ConfirmationRequest>,
+) -> ApiResult<Json<Requested>> {
+    let ConfirmationRequest { uuid } = body.checked()?;
+    app.services.identity.ask_confirmation(&uuid, &visitor.peer).await?;
+    Ok(Json(Requested { success: true }))
+}
+
+/// The answer to a request for a mail.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Requested {
+    /// Always true.
+    pub success: bool,
+}
+
+/// Who forgot the password.
+pub struct ResetRequest {
+    email: String,
+}
+
+impl Input for ResetRequest {
+    const EXAMPLE: &'static str = r#"{"email": "ada@mail.example"}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let email = fields.required_text("email", EMAIL_MAX)?;
+        fields.refine("email", || serde_json::json!({"format": "email"}));
+        Ok(Self { email: validate::email("email", &email)? })
+    }
+}
+
+/// A password to be set with a link.
+pub struct NewPassword {
+    token: String,
+    password: String,
+}
+
+impl Input for NewPassword {
+    const EXAMPLE: &'static str = r#"{"token": "8mSe7ahXnDZiJqLLFAN3O4FE1ejA0xLUjvlZHVZKWdY", "password": "plum-otter-violin-93"}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        Ok(Self {
+            token: fields.required_text("token", TOKEN_MAX)?,
+            password: fields.secret("password", PASSWORD_MAX)?,
+        })
+    }
+}
+
+/// An address to be confirmed with a link.
+pub struct Confirmation {
+    uuid: String,
+    token: String,
+}
+
+impl Input for Confirmation {
+    const EXAMPLE: &'static str = r#"{"uuid": "01979e3c-7a1e-7c34-b1d5-2f60a9b1c0de", "token": "8mSe7ahXnDZiJqLLFAN3O4FE1ejA0xLUjvlZHVZKWdY"}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        Ok(Self { uuid: uuid(fields)?, token: fields.required_text("token", TOKEN_MAX)? })
+    }
+}
+
+/// Who waits for the mail with the link.
+pub struct ConfirmationRequest {
+    uuid: String,
+}
+
+impl Input for ConfirmationRequest {
+    const EXAMPLE: &'static str = r#"{"uuid": "01979e3c-7a1e-7c34-b1d5-2f60a9b1c0de"}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        Ok(Self { uuid: uuid(fields)? })
+    }
+}
+
+/// The id of an account. One that is malformed names nobody, which is not told.
+fn uuid(fields: &Fields) -> Result<String, FieldError> {
+    let text = fields.required_text("uuid", ID_MAX)?;
+    fields.refine("uuid", || serde_json::json!({"format": "uuid"}));
+    Ok(text)
+}

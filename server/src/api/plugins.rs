@@ -1,0 +1,301 @@
+//! `/api/organizations/{organization_id}/pipeline_destinations/`,
+//! `…/pipeline_frontend_apps/` and `…/pipeline_import_apps/` (service.md "Plugin
+//! record", plugins 1 to 4).
+//!
+//! All three show plugins of the same kind: which one shows which follows from
+//! what a plugin can do.
+
+pub mod answers;
+mod groups;
+
+use axum::Json;
+use serde_json::{Map, Value, json};
+use weir_model::errors::FieldError;
+use weir_model::pagination::Page;
+use weir_model::plugin_configs::PluginConfig;
+use weir_model::plugins::address::{self, Address};
+use weir_model::plugins::{
+    self as model, DESCRIPTION_MAX, Group, ICON_MAX, NAME_MAX, Plugin, PluginInput, PluginPatch,
+    PluginType, SourceChange, TAG_MAX, URL_MAX, schema,
+};
+use weir_model::{Patch, validate};
+use weir_service::OrgCtx;
+use weir_service::plugins::Source;
+
+use crate::api::NoContent;
+use crate::app::App;
+use crate::filters;
+use crate::http::error::ApiResult;
+use crate::http::extract::{ApiJson, PathParams};
+use crate::http::input::{Fields, Input, no_object, no_text};
+use crate::http::pagination::{Filters, Params};
+use answers::{
+    PluginActivityPage, PluginCatalogue, PluginCheck, PluginConfigsOf, PluginSource, Shaped,
+    UnusedPlugins,
+};
+pub use groups::{destinations, frontend_apps, import_apps};
+
+/// The parameter of paths that names a plugin.
+const ID: &str = "plugin_id";
+/// Entries of a page of the activity.
+const ACTIVITY_LIMIT: u64 = 10;
+/// Most entries of a page of the activity.
+const ACTIVITY_MOST: u64 = 100;
+
+filters! {
+    /// In which form the answer is wanted.
+    RawFilter {
+        "raw": OneOf(&["true", "false"]), "`true`: without the fields of a plugin record.";
+    }
+}
+
+filters! {
+    /// Which entries are wanted, and in which form.
+    ActivityFilters {
+        "limit": Number, "Entries per page, 1 to 100; 10 without it. What makes no sense is ignored.";
+        "page": Number, "The page, from 1. What makes no sense is ignored.";
+        "raw": OneOf(&["true", "false"]), "`true`: without the fields of a plugin record.";
+    }
+}
+
+fn is_raw<F: Filters>(params: &Params<F>) -> bool {
+    matches!(params.param("raw"), Some("true" | "1"))
+}
+
+/// The plugin first: what is not there has no fields to be judged.
+async fn update(
+    app: &App,
+    org: &OrgCtx,
+    group: Group,
+    path: &PathParams,
+    body: &ApiJson<PluginPatch>,
+) -> ApiResult<Json<Plugin>> {
+    let plugins = &app.services.plugins;
+    let names_global = body.has("is_global");
+    let changeable = plugins.changeable(org, group, path.get(ID)?, names_global).await?;
+    Ok(Json(plugins.update(org, changeable, body.checked()?).await?))
+}
+
+async fn delete(app: &App, org: &OrgCtx, group: Group, path: &PathParams) -> ApiResult<NoContent> {
+    let plugins = &app.services.plugins;
+    let changeable = plugins.changeable(org, group, path.get(ID)?, false).await?;
+    plugins.delete(org, changeable).await?;
+    Ok(NoContent)
+}
+
+async fn check(
+    app: &App,
+    org: &OrgCtx,
+    group: Group,
+    path: &PathParams,
+    params: &Params<RawFilter>,
+) -> ApiResult<Shaped<PluginCheck>> {
+    let plugin = app.services.plugins.check_for_updates(org, group, path.get(ID)?).await?;
+    let answer = PluginCheck { record: plugin.clone(), plugin };
+    Ok(Shaped::of(answer, is_raw(params)))
+}
+
+async fn source(
+    app: &App,
+    org: &OrgCtx,
+    group: Group,
+    path: &PathParams,
+    params: &Params<RawFilter>,
+) -> ApiResult<Shaped<PluginSource>> {
+    let source = app.services.plugins.source(org, group, path.get(ID)?).await?;
+    Ok(Shaped::of(with_files(source), is_raw(params)))
+}
+
+async fn update_source(
+    app: &App,
+    org: &OrgCtx,
+    group: Group,
+    path: &PathParams,
+    params: &Params<RawFilter>,
+    body: &ApiJson<SentSource>,
+) -> ApiResult<Shaped<PluginSource>> {
+    let plugins = &app.services.plugins;
+    let editable = plugins.editable(org, group, path.get(ID)?).await?;
+    let SentSource(change) = body.checked()?;
+    let source = plugins.update_source(org, editable, change).await?;
+    Ok(Shaped::of(with_files(source), is_raw(params)))
+}
+
+fn with_files(source: Source) -> PluginSource {
+    let Source { plugin, files, faults } = source;
+    PluginSource { record: plugin, source_errors: faults, files }
+}
+
+async fn activity(
+    app: &App,
+    org: &OrgCtx,
+    group: Group,
+    params: &Params<ActivityFilters>,
+) -> ApiResult<Shaped<PluginActivityPage>> {
+    let number = |name: &str| {
+        let given = params.param(name).and_then(|text| text.trim().parse::<u64>().ok());
+        given.filter(|number| *number > 0)
+    };
+    let limit = number("limit").unwrap_or(ACTIVITY_LIMIT).min(ACTIVITY_MOST);
+    let page = number("page").unwrap_or(1);
+    let offset = (page - 1).saturating_mul(limit);
+    let (record, entries) =
+        app.services.plugins.activity(org, group, Page { limit, offset }).await?;
+    let to = |page: u64| params.link(&[("page", Some(page.to_string()))]);
+    let is_last = offset.saturating_add(limit) >= entries.count;
+    let answer = PluginActivityPage {
+        record,
+        results: entries.results,
+        next: (!is_last).then(|| to(page + 1)),
+        previous: (page > 1).then(|| to(page - 1)),
+        count: entries.count,
+        total_count: entries.count,
+    };
+    Ok(Shaped::of(answer, is_raw(params)))
+}
+
+async fn export_configs(
+    app: &App,
+    org: &OrgCtx,
+    group: Group,
+    params: &Params<RawFilter>,
+) -> ApiResult<Shaped<PluginConfigsOf>> {
+    let (record, results) = app.services.plugins.exports_unsubscribe_configs(org, group).await?;
+    let results = results.into_iter().map(PluginConfig::texts);
+    let answer = PluginConfigsOf { record, results: results.collect() };
+    Ok(Shaped::of(answer, is_raw(params)))
+}
+
+async fn repository(
+    app: &App,
+    org: &OrgCtx,
+    group: Group,
+    params: &Params<RawFilter>,
+) -> ApiResult<Shaped<PluginCatalogue>> {
+    let (record, results) = app.services.plugins.repository(org, group).await?;
+    Ok(Shaped::of(PluginCatalogue { record, results }, is_raw(params)))
+}
+
+async fn unused(
+    app: &App,
+    org: &OrgCtx,
+    group: Group,
+    params: &Params<RawFilter>,
+) -> ApiResult<Shaped<UnusedPlugins>> {
+    let (record, results) = app.services.plugins.unused(org, group).await?;
+    Ok(Shaped::of(UnusedPlugins { record, results }, is_raw(params)))
+}
+
+/// The body of `update_source/`: source files by name. What has no dot in its
+/// name is a field of the record, and ignored: a whole answer may be sent back.
+#[derive(Debug)]
+pub struct SentSource(SourceChange);
+
+impl Input for SentSource {
+    const EXAMPLE: &'static str = r#"{
+        "plugin.json": "{\"name\": \"Tea\", \"config\": [{\"key\": \"cups\", \"type\": \"string\"}]}",
+        "index.js": "export function onEvent(event) { console.log(event.event) }"
+    }"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let names = fields.names().filter(|name| model::source::is_file_name(name));
+        let file = |name: &str| {
+            let sent = fields.value(name, false, || json!({"type": ["string", "null"]}));
+            let text = match sent {
+                None | Some(Value::Null) => None,
+                Some(Value::String(text)) => Some(text.clone()),
+                Some(_) => return Err(no_text(name)),
+            };
+            Ok((model::source::file_name(name)?, text))
+        };
+        names.map(file).collect::<Result<SourceChange, FieldError>>().map(Self)
+    }
+}
+
+/// In the order in which the resource shows its fields.
+impl Input for PluginInput {
+    const EXAMPLE: &'static str = r#"{
+        "plugin_type": "source", "name": "Tea", "description": "Counts cups.",
+        "config_schema": {"cups": {"name": "Cups", "type": "string", "default": "1"}}
+    }"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let (plugin_type, name, description) = head(fields)?;
+        let url = match fields.nullable_text(address::FIELD, URL_MAX)? {
+            Patch::Set(text) if !text.is_empty() => Some(Address::read(&text)?),
+            Patch::Set(_) | Patch::Keep | Patch::Clear => None,
+        };
+        Ok(Self { url, fields: PluginPatch { plugin_type, name, description, ..tail(fields)? } })
+    }
+}
+
+impl Input for PluginPatch {
+    const EXAMPLE: &'static str = r#"{"name": "Green tea", "tag": "2"}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let (plugin_type, name, description) = head(fields)?;
+        Ok(Self { plugin_type, name, description, ..tail(fields)? })
+    }
+}
+
+type Head = (Patch<PluginType>, Patch<String>, Patch<String>);
+
+/// The fields before the address, which only a new plugin has.
+fn head(fields: &Fields) -> Result<Head, FieldError> {
+    Ok((
+        plugin_type(fields)?,
+        fields.nullable_text("name", NAME_MAX)?,
+        fields.nullable_text("description", DESCRIPTION_MAX)?,
+    ))
+}
+
+/// The fields behind it.
+fn tail(fields: &Fields) -> Result<PluginPatch, FieldError> {
+    Ok(PluginPatch {
+        icon: fields.nullable_text("icon", ICON_MAX)?,
+        config_schema: config_schema(fields)?,
+        tag: fields.nullable_text("tag", TAG_MAX)?,
+        is_global: fields.boolean("is_global")?,
+        capabilities: object(fields, "capabilities")?,
+        metrics: object(fields, "metrics")?,
+        public_jobs: object(fields, "public_jobs")?,
+        ..PluginPatch::default()
+    })
+}
+
+fn plugin_type(fields: &Fields) -> Result<Patch<PluginType>, FieldError> {
+    const FIELD: &str = "plugin_type";
+    let sent = fields.value(FIELD, false, || {
+        let words = PluginType::WORDS.iter().map(|word| json!(word)).chain([Value::Null]);
+        json!({"type": ["string", "null"], "enum": words.collect::<Vec<_>>()})
+    });
+    if sent == Some(&Value::Null) {
+        return Ok(Patch::Clear);
+    }
+    fields
+        .word(FIELD, PluginType::WORDS)?
+        .try_map(|word| PluginType::of(&word).ok_or_else(|| validate::invalid_choice(FIELD, &word)))
+}
+
+fn config_schema(fields: &Fields) -> Result<Patch<Map<String, Value>>, FieldError> {
+    let sent = fields.value(
+        schema::FIELD,
+        false,
+        || json!({"type": ["object", "array", "null"], "items": {"type": "object"}}),
+    );
+    match sent {
+        None => Ok(Patch::Keep),
+        Some(Value::Null) => Ok(Patch::Clear),
+        Some(sent) => schema::read(schema::FIELD, sent).map(Patch::Set),
+    }
+}
+
+/// An object whose keys are the client's, or null.
+fn object(fields: &Fields, name: &str) -> Result<Patch<Map<String, Value>>, FieldError> {
+    match fields.value(name, false, || json!({"type": ["object", "null"]})) {
+        None => Ok(Patch::Keep),
+        Some(Value::Null) => Ok(Patch::Clear),
+        Some(Value::Object(sent)) => model::object(name, sent.clone()).map(Patch::Set),
+        Some(other) => Err(no_object(name, other)),
+    }
+}

@@ -1,0 +1,177 @@
+//! Links from mails: confirming an address, setting a new password, changing the
+//! address (management-api 5.4, 8.1, 10). A real mail server takes the mails.
+
+mod address;
+mod confirm;
+mod pages;
+mod reset;
+
+use http::Method;
+use serde_json::{Value, json};
+use weir_model::Timestamp;
+use weir_service::Clock;
+use weir_testkit::{Answer, Call, Caller, MailSink, Received, TestApp};
+
+const ORIGIN: &str = "https://weir.example";
+const PASSWORD: &str = "plum-otter-violin-93";
+const OTHER_PASSWORD: &str = "kettle-harbour-lichen-7";
+const DAY: i64 = 24 * 60 * 60;
+const VOID: &str = "This link does not work any more, or never did. Ask for a new one.";
+const NOT_CONFIRMED: &str =
+    "Your address is not confirmed yet. Open the link in the mail that we sent to it.";
+
+/// An instance whose mails arrive.
+struct House {
+    app: TestApp,
+    sink: MailSink,
+    clock: Clock,
+}
+
+/// A link as its mail has it.
+#[derive(Debug, Clone)]
+struct Link {
+    user: String,
+    token: String,
+}
+
+impl House {
+    async fn open() -> Self {
+        let clock = Clock::fixed(Timestamp::from_micros(1_780_000_000_000_000));
+        let sink = MailSink::start().await;
+        let url = sink.url();
+        let app = TestApp::with_settings_at(clock.clone(), move |config| {
+            config.public_url = ORIGIN.parse().unwrap();
+            config.smtp_url = url.parse().unwrap();
+        });
+        let app = app.await.set_up().await;
+        Self { app, sink, clock }
+    }
+
+    fn nobody(&self) -> Caller {
+        self.app.anonymous()
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.nobody().post(path, body).await
+    }
+
+    async fn login(&self, email: &str, password: &str) -> Answer {
+        self.post("/api/login/", &json!({"email": email, "password": password})).await
+    }
+
+    /// The cookie of a new session.
+    async fn session(&self, email: &str, password: &str) -> String {
+        let answer = self.login(email, password).await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+        cookie(&answer)
+    }
+
+    /// Whether a session's cookie opens anything.
+    async fn is_open(&self, cookie: &str) -> bool {
+        let call = self.nobody().call(Method::GET, "/account").header("cookie", cookie);
+        call.send().await.status == 200
+    }
+
+    /// Grace, who signed up by an invite: the answer.
+    async fn sign_up(&self) -> Answer {
+        let owner = self.app.owner().key(&["organization_member:write"]).await;
+        let path = format!("/api/organizations/{}/invites/", self.app.organization());
+        let body = json!({"target_email": "Grace@mail.example", "send_email": false});
+        let invite = owner.post(&path, &body).await.json();
+        let path = format!("/api/signup/{}/", invite["id"].as_str().unwrap());
+        let answer = self.post(&path, &json!({"first_name": "Grace", "password": PASSWORD})).await;
+        assert_eq!(answer.status, 201, "{:?}", answer.body);
+        answer
+    }
+
+    /// Waits until an address has got so many mails of this subject, and gives
+    /// the link of the last one.
+    async fn link(&self, to: &str, subject: &str, count: usize) -> Link {
+        let mut wanted = 1;
+        loop {
+            let all = self.sink.wait_for(wanted).await;
+            let is_it =
+                |mail: &&Received| mail.to == [to] && mail.header("Subject") == Some(subject);
+            let found: Vec<&Received> = all.iter().filter(is_it).collect();
+            if let Some(mail) = found.get(count - 1) {
+                assert_eq!(found.len(), count);
+                return link_of(mail);
+            }
+            wanted = all.len() + 1;
+        }
+    }
+
+    async fn confirmation(&self, to: &str, count: usize) -> Link {
+        self.link(to, "Confirm your address on Weir", count).await
+    }
+
+    async fn confirm(&self, link: &Link) -> Answer {
+        let body = json!({"uuid": link.user, "token": link.token});
+        self.post("/api/users/verify_email/", &body).await
+    }
+
+    /// Waits until the outbox is empty.
+    async fn settled(&self) {
+        let waiting = async {
+            while self.app.app().services.mails.waiting().await.unwrap() > 0 {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await.unwrap();
+    }
+
+    /// A call of a server function by a script of our own page.
+    fn function(&self, name: &str, body: &str) -> Call {
+        let call = self.nobody().call(Method::POST, &format!("/_fn/{name}"));
+        call.header("content-type", "application/x-www-form-urlencoded")
+            .header("sec-fetch-site", "same-origin")
+            .body(body.to_owned())
+    }
+
+    /// What [`told`] gives.
+    async fn told(&self) -> Vec<(String, Value, Value)> {
+        told(&self.app).await
+    }
+}
+
+/// What the newest entry about an account in the activity log says of its fields:
+/// name, before and after.
+async fn told(app: &TestApp) -> Vec<(String, Value, Value)> {
+    let reader = app.owner().key(&["activity_log:read"]).await;
+    let path = format!("/api/organizations/{}/activity_log/?scope=User", app.organization());
+    let list = reader.get(&path).await.json();
+    let newest = &list["results"][0];
+    assert!(!newest["user"].is_null(), "{newest}");
+    let changes = newest["detail"]["changes"].as_array().unwrap().iter();
+    changes
+        .map(|change| {
+            let field = change["field"].as_str().unwrap().to_owned();
+            (field, change["before"].clone(), change["after"].clone())
+        })
+        .collect()
+}
+
+/// The cookie that an answer sets, as the browser sends it back.
+fn cookie(answer: &Answer) -> String {
+    let set = answer.header("set-cookie").expect("a cookie");
+    set.split(';').next().unwrap().to_owned()
+}
+
+fn link_of(mail: &Received) -> Link {
+    let at = mail.text.find(&format!("{ORIGIN}/")).filter(|_| mail.text.contains("?token="));
+    let rest = &mail.text[at.expect("a link")..];
+    // The instance is named before the link is.
+    let url = rest
+        .split_whitespace()
+        .find(|word| word.starts_with(ORIGIN) && word.contains("?token="))
+        .expect("a link");
+    let (path, token) = url.split_once("?token=").unwrap();
+    Link { user: path.rsplit('/').next().unwrap().to_owned(), token: token.to_owned() }
+}
+
+#[track_caller]
+fn assert_void(answer: &Answer) {
+    let attr = Some("token");
+    answer.assert_field_error(400, "validation_error", "invalid_token", VOID, attr);
+    assert_eq!(answer.header("set-cookie"), None);
+}

@@ -1,0 +1,143 @@
+//! `/api/projects/{project_id}/pipeline_transformation_configs/` (service.md
+//! "Pipeline transformation configs", plugins 5).
+
+mod access;
+mod attachments;
+mod create;
+mod delete;
+mod frontend;
+mod get;
+mod job;
+mod list;
+mod logs;
+mod owners;
+mod rearrange;
+mod secrets;
+mod update;
+
+use http::Method;
+use serde_json::{Value, json};
+use weir_model::Timestamp;
+use weir_service::Clock;
+use weir_testkit::{Answer, Caller, TestApp};
+
+/// 2026-05-28T20:26:40Z.
+const NOW: i64 = 1_780_000_000_000_000;
+
+/// An instance whose clock stands still until the test moves it.
+async fn app() -> (TestApp, Clock) {
+    let clock = Clock::fixed(Timestamp::from_micros(NOW));
+    (TestApp::at(clock.clone()).await.set_up().await, clock)
+}
+
+async fn owner(app: &TestApp) -> Caller {
+    app.owner().key(&["*"]).await
+}
+
+fn path(app: &TestApp) -> String {
+    format!("/api/projects/{}/pipeline_transformation_configs/", app.project())
+}
+
+/// What the plugins of these tests can be told.
+fn settings() -> Value {
+    json!([
+        {"markdown": "# Read this"},
+        {"key": "host", "type": "string", "required": true, "default": "example.com"},
+        {"key": "token", "type": "string", "secret": true},
+        {"key": "mode", "type": "choice", "choices": ["a", "b"]},
+        {"key": "rules", "type": "json"},
+        {"key": "table", "type": "attachment"},
+        {"key": "credentials", "type": "attachment", "secret": true},
+        {"key": "depth", "type": "string", "required_if": [["mode", "b"]]},
+    ])
+}
+
+/// A new plugin of whoever calls.
+async fn plugin_with(organization: &str, caller: &Caller, plugin: &Value) -> i64 {
+    let path = format!("/api/organizations/{organization}/pipeline_destinations/");
+    let answer = caller.post(&path, plugin).await;
+    assert_eq!(answer.status, 201, "{:?}", answer.body);
+    answer.json()["id"].as_i64().unwrap()
+}
+
+async fn plugin(app: &TestApp, caller: &Caller) -> i64 {
+    let plugin = json!({
+        "plugin_type": "source", "name": "Sampler", "description": "Keeps a part",
+        "config_schema": settings(), "public_jobs": {"import": {}},
+    });
+    plugin_with(&app.organization().to_string(), caller, &plugin).await
+}
+
+/// A new config; gives its path too.
+async fn made(app: &TestApp, caller: &Caller, body: &Value) -> (Value, String) {
+    let answer = caller.post(&path(app), body).await;
+    assert_eq!(answer.status, 201, "{:?}", answer.body);
+    let config = answer.json();
+    let path = format!("{}{}/", path(app), config["id"]);
+    (config, path)
+}
+
+/// A new organization of whoever calls.
+async fn organization(caller: &Caller) -> String {
+    let made = caller.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    made["id"].as_str().unwrap().to_owned()
+}
+
+/// The values of a config.
+#[track_caller]
+fn values(config: &Value) -> Value {
+    serde_json::from_str(config["config"].as_str().unwrap()).unwrap()
+}
+
+/// What the activity log tells of the config, oldest first: what was done, and the
+/// fields with their values before and after.
+async fn told(app: &TestApp, caller: &Caller, config: &Value) -> Vec<(String, Value)> {
+    let path = format!(
+        "/api/projects/{}/activity_log/?scope=PluginConfig&item_id={}",
+        app.project(),
+        config["id"],
+    );
+    let log = caller.get(&path).await.json();
+    let mut entries: Vec<(String, Value)> = Vec::new();
+    for entry in log["results"].as_array().unwrap() {
+        let mut changes = json!({});
+        for change in entry["detail"]["changes"].as_array().unwrap() {
+            let field = change["field"].as_str().unwrap();
+            changes[field] = json!([change["before"], change["after"]]);
+        }
+        entries.push((entry["activity"].as_str().unwrap().to_owned(), changes));
+    }
+    entries.reverse();
+    entries
+}
+
+/// A part of a form: the field, and of a file its name and type.
+struct Part<'a>(&'a str, Option<(&'a str, &'a str)>, &'a [u8]);
+
+/// Sends a form with files.
+async fn send_form(caller: &Caller, method: Method, path: &str, parts: &[Part<'_>]) -> Answer {
+    let mut body = Vec::new();
+    for Part(field, file, contents) in parts {
+        body.extend(format!("--b\r\ncontent-disposition: form-data; name=\"{field}\"").bytes());
+        if let Some((name, media_type)) = file {
+            let more = format!("; filename=\"{name}\"\r\ncontent-type: {media_type}");
+            body.extend(more.bytes());
+        }
+        body.extend(b"\r\n\r\n");
+        body.extend(*contents);
+        body.extend(b"\r\n");
+    }
+    body.extend(b"--b--\r\n");
+    let call = caller.call(method, path);
+    call.header("content-type", "multipart/form-data; boundary=b").body(body).send().await
+}
+
+#[track_caller]
+fn assert_invalid(answer: &Answer, attr: Option<&str>, code: &str, detail: &str) {
+    answer.assert_field_error(400, "validation_error", code, detail, attr);
+}
+
+#[track_caller]
+fn assert_not_found(answer: &Answer) {
+    answer.assert_error(404, "invalid_request", "not_found", "Not found.");
+}

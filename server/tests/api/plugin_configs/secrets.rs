@@ -1,0 +1,96 @@
+//! Secret settings: written, never read.
+
+use super::*;
+
+const CANARY: &str = "c4n4ry-51a7e";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_is_shown_as_one_word_wherever_it_would_stand() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let plugin = plugin(&app, &owner).await;
+    let body = json!({
+        "plugin": plugin, "order": 1, "enabled": true, "config": {"host": "h", "token": CANARY},
+    });
+    let (config, path) = made(&app, &owner, &body).await;
+    assert_eq!(values(&config), json!({"host": "h", "token": "(secret)"}));
+    let other = json!({"config": {"host": "h", "token": format!("{CANARY}2")}});
+    assert_eq!(owner.patch(&path, &other).await.status, 200);
+    let faulty = json!({"config": {"token": [CANARY]}});
+    let mut answers = vec![
+        owner.get(&path).await,
+        owner.get(&format!("{path}?expand=object")).await,
+        owner.get(&super::path(&app)).await,
+        owner.get(&format!("{path}frontend/")).await,
+        owner.post(&format!("{path}job/"), &json!({})).await,
+        owner.patch(&format!("{}rearrange/", super::path(&app)), &json!({})).await,
+        owner.patch(&path, &faulty).await,
+    ];
+    for place in ["organizations", "projects"] {
+        let id = match place {
+            "projects" => app.project().to_string(),
+            _ => app.organization().to_string(),
+        };
+        answers.push(owner.get(&format!("/api/{place}/{id}/activity_log/")).await);
+    }
+    for answer in answers {
+        assert!(!String::from_utf8_lossy(&answer.body).contains(CANARY), "{answer:?}");
+    }
+    let row = row(&app, &config).await;
+    assert!(!format!("{row:?}").contains(CANARY));
+    assert_eq!(row.secret_keys, ["token"]);
+    let entries = told(&app, &owner, &config).await;
+    assert_eq!(entries[0].1["config__token"], json!([null, "(secret)"]));
+    let changed = json!({"config__token": ["(secret)", "(secret)"]});
+    assert_eq!(entries[2], ("config_updated".to_owned(), changed));
+}
+
+async fn row(app: &TestApp, config: &Value) -> weir_store::plugin_configs::ConfigRow {
+    let id = weir_model::PluginConfigId(config["id"].as_i64().unwrap());
+    let found = weir_store::plugin_configs::rows(app.store(), app.project(), &[id]).await;
+    found.unwrap().into_iter().next().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_keeps_until_it_is_cleared() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let plugin = plugin(&app, &owner).await;
+    let body = json!({"plugin": plugin, "order": 1, "config": {"token": CANARY}});
+    let (config, path) = made(&app, &owner, &body).await;
+    let before = row(&app, &config).await.secrets;
+    for sent in [json!({}), json!({"token": null}), json!({"token": "(secret)"})] {
+        let mut sent = sent;
+        sent["host"] = json!("h");
+        let after = owner.patch(&path, &json!({"config": sent})).await.json();
+        assert_eq!(values(&after), json!({"host": "h", "token": "(secret)"}), "{sent}");
+    }
+    assert!(before.is_some() && row(&app, &config).await.secrets.is_some());
+    let after = owner.patch(&path, &json!({"config": {"host": "h", "token": ""}})).await.json();
+    assert_eq!(values(&after), json!({"host": "h"}));
+    assert_eq!(row(&app, &config).await.secrets, None);
+    let entries = told(&app, &owner, &config).await;
+    let cleared = ("config_updated".to_owned(), json!({"config__token": ["(secret)", null]}));
+    assert_eq!(entries.last(), Some(&cleared));
+    // What stands for a secret is none where there is nothing to keep.
+    let after = owner.patch(&path, &json!({"config": {"token": "(secret)"}})).await.json();
+    assert_eq!(values(&after), json!({}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_cannot_take_the_secrecy_back() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let plugin = plugin(&app, &owner).await;
+    let body = json!({"plugin": plugin, "order": 1, "config": {"token": CANARY, "host": CANARY}});
+    let (_, path) = made(&app, &owner, &body).await;
+    let schema = json!({"token": {"type": "string"}, "host": {"type": "string", "secret": true}});
+    let record =
+        format!("/api/organizations/{}/pipeline_destinations/{plugin}/", app.organization());
+    assert_eq!(owner.patch(&record, &json!({"config_schema": schema})).await.status, 200);
+    // What was one stays one, and what became one is one.
+    let shown = owner.get(&path).await.json();
+    assert_eq!(values(&shown), json!({"token": "(secret)", "host": "(secret)"}));
+    let after = owner.patch(&path, &json!({"config": {"host": "new"}})).await.json();
+    assert_eq!(values(&after), json!({"token": "(secret)", "host": "(secret)"}));
+}

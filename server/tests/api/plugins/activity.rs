@@ -1,0 +1,110 @@
+//! GET `…/{group}/activity/`.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_done_newest_first() {
+    each_group(async |place| {
+        let path = format!("{}activity/", place.path());
+        let empty = place.owner.get(&path).await.json();
+        let none = json!({
+            "results": [], "next": null, "previous": null, "count": 0, "total_count": 0,
+        });
+        assert_eq!(rest(&empty, &nothing()), none);
+        let (plugin, one) = place.made(&json!({"name": "Tea"})).await;
+        place.owner.patch(&one, &json!({"name": "Green tea"})).await;
+        // What is done with others' plugins, and with other things, is not told.
+        let elsewhere = place.elsewhere().await;
+        made(&elsewhere.caller, &elsewhere.path, &json!({"name": "Theirs"})).await;
+
+        let answer = place.owner.get(&path).await.json();
+        assert_eq!(answer["id"], plugin["id"]);
+        assert_eq!((&answer["count"], &answer["total_count"]), (&json!(2), &json!(2)));
+        let mut newest = answer["results"][0].clone();
+        let keys = ["id", "created_at"].map(|key| newest[key].take());
+        assert!(keys.iter().all(Value::is_string), "{keys:?}");
+        assert_eq!(
+            newest,
+            json!({
+                "id": null, "created_at": null,
+                "user": {"first_name": "Ada", "email": "ada@mail.example", "is_system": false},
+                "activity": "updated", "scope": "Plugin", "item_id": plugin["id"].to_string(),
+                "detail": {
+                    "name": "Green tea", "merge": null, "trigger": null, "type": null,
+                    "short_id": null,
+                    "changes": [{
+                        "type": "Plugin", "action": "changed", "field": "name",
+                        "before": "Tea", "after": "Green tea",
+                    }],
+                },
+            })
+        );
+        assert_eq!(answer["results"][1]["activity"], "installed");
+        let raw = place.owner.get(&format!("{path}?raw=true")).await.json();
+        let keys: Vec<&String> = raw.as_object().unwrap().keys().collect();
+        assert_eq!(keys.len(), 4, "{keys:?}");
+        assert_eq!(raw["results"], answer["results"]);
+        assert_eq!(raw["total_count"], 2);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_values_by_their_hash() {
+    each_group(async |place| {
+        let (_, one) = place.made(&json!({"metrics": {"cups": "sum"}})).await;
+        let metrics = json!({"cups": "x".repeat(5000)});
+        assert_eq!(place.owner.patch(&one, &json!({"metrics": metrics})).await.status, 200);
+        let answer = place.owner.get(&format!("{}activity/", place.path())).await.json();
+        let change = &answer["results"][0]["detail"]["changes"][0];
+        assert_eq!(change["before"], json!({"cups": "sum"}));
+        let hash = change["after"].as_str().unwrap();
+        assert_eq!((hash.len(), &hash[..7]), (71, "sha256:"));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_at_a_time() {
+    each_group(async |place| {
+        let path = format!("{}activity/", place.path());
+        for _ in 0..12 {
+            place.made(&json!({})).await;
+        }
+        let page = async |query: &str| place.owner.get(&format!("{path}{query}")).await.json();
+        let shown = |answer: &Value| answer["results"].as_array().unwrap().len();
+        let first = page("").await;
+        assert_eq!((shown(&first), &first["count"]), (10, &json!(12)));
+        let next = first["next"].as_str().unwrap();
+        assert!(next.starts_with("http://") && next.ends_with(&format!("{path}?page=2")), "{next}");
+        assert_eq!(first["previous"], Value::Null);
+        let second = page("?page=2").await;
+        assert_eq!((shown(&second), &second["next"]), (2, &Value::Null));
+        assert!(second["previous"].as_str().unwrap().ends_with("?page=1"));
+        assert_eq!(shown(&page("?limit=5&page=3").await), 2);
+        assert_eq!(shown(&page("?page=9").await), 0);
+        // What makes no sense is ignored.
+        assert_eq!(page("?limit=0&page=-1").await["results"], first["results"]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn configs_of_the_current_project_too() {
+    each_group(async |place| {
+        let path = format!("{}activity/", place.path());
+        let (plugin, _) = place.made(&json!({"name": "Tea"})).await;
+        configured(&place.owner, &json!(place.app.project()), &plugin, false).await;
+        let scopes = async || -> Vec<Value> {
+            let answer = place.owner.get(&path).await.json();
+            let results = answer["results"].as_array().unwrap().iter();
+            results.map(|entry| entry["scope"].clone()).collect()
+        };
+        assert!(scopes().await.contains(&json!("PluginConfig")));
+        // Another project is the current one once it is made.
+        let made = place.owner.post("/api/projects/", &json!({"name": "Other"})).await;
+        assert_eq!(made.status, 201, "{:?}", made.body);
+        assert_eq!(scopes().await, [json!("Plugin")]);
+    })
+    .await;
+}

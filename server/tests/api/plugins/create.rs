@@ -1,0 +1,240 @@
+//! POST `…/{group}/`.
+
+use super::*;
+use weir_model::PluginId;
+use weir_service::plugins::SAME_URL;
+use weir_store::plugins;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_plugin_is_source_that_is_not_there_yet() {
+    each_group(async |place| {
+        let (mut plugin, path) = place.made(&json!({"name": "Tea"})).await;
+        assert_eq!(place.owner.get(&path).await.json(), plugin);
+        assert!(plugin["id"].take().as_i64().unwrap() > 0);
+        assert_eq!(
+            plugin,
+            json!({
+                "id": null, "plugin_type": "source", "name": "Tea", "description": null,
+                "url": null, "icon": null, "config_schema": {}, "tag": null, "latest_tag": null,
+                "is_global": false, "organization_id": place.app.organization(),
+                "organization_name": "Acme Tea", "capabilities": {}, "metrics": {},
+                "public_jobs": {},
+            })
+        );
+        // Nothing is required, and a slash at the end is not either.
+        let answer = place.owner.post(place.path().trim_end_matches('/'), &json!({})).await;
+        assert_eq!((answer.status, &answer.json()["name"]), (201, &Value::Null));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_is_kept() {
+    each_group(async |place| {
+        let sent = json!({
+            "plugin_type": "local", "name": "Tea", "description": "Counts cups.",
+            "icon": "https://tea.example/icon.png", "tag": "1.2",
+            "config_schema": {"cups": {"type": "string", "odd": [1, null]}},
+            "capabilities": {"jobs": ["brew"], "odd": true},
+            "metrics": {"cups": "sum"},
+            "public_jobs": {"brew": {"payload": {"cups": {"type": "number"}}}},
+        });
+        let (plugin, _) = place.made(&sent).await;
+        for (name, value) in sent.as_object().unwrap() {
+            assert_eq!(&plugin[name], value, "{name}");
+        }
+        for kind in ["local", "custom", "repository", "source", "inline"] {
+            let (plugin, _) = place.made(&json!({"plugin_type": kind})).await;
+            assert_eq!(plugin["plugin_type"], kind);
+        }
+        let nulls = json!({
+            "plugin_type": null, "name": null, "description": null, "icon": null, "tag": null,
+            "url": null, "config_schema": null, "capabilities": null, "metrics": null,
+            "public_jobs": null,
+        });
+        let (plugin, _) = place.made(&nulls).await;
+        for name in nulls.as_object().unwrap().keys() {
+            assert_eq!(plugin[name], Value::Null, "{name}");
+        }
+        // What cannot be written is ignored.
+        let read_only = json!({"id": 7, "latest_tag": "9", "organization_name": "x"});
+        let (plugin, _) = place.made(&read_only).await;
+        assert_ne!(plugin["id"], 7);
+        assert_eq!(plugin["latest_tag"], Value::Null);
+        assert_eq!(plugin["organization_name"], "Acme Tea");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_settings_becomes_an_object() {
+    each_group(async |place| {
+        let list = json!([{"markdown": "# Tea"}, {"key": "cups", "type": "string", "order": 9}]);
+        let (plugin, _) = place.made(&json!({"config_schema": list})).await;
+        assert_eq!(
+            plugin["config_schema"],
+            json!({
+                "_text_0": {"markdown": "# Tea", "order": 0},
+                "cups": {"key": "cups", "type": "string", "order": 1},
+            })
+        );
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_name_the_first_field() {
+    each_group(async |place| {
+        let long = |most: usize| "x".repeat(most + 1);
+        let too_long =
+            |most: usize| format!("Ensure this field has no more than {most} characters.");
+        let not_object =
+            |kind: &str| format!("Expected a dictionary of items but got type \"{kind}\".");
+        for (body, attr, code, detail) in [
+            (
+                json!({"plugin_type": "Source", "name": []}),
+                "plugin_type",
+                "invalid_choice",
+                "\"Source\" is not a valid choice.".to_owned(),
+            ),
+            (json!({"name": []}), "name", "invalid_input", "Not a valid string.".to_owned()),
+            (json!({"name": long(200)}), "name", "max_length", too_long(200)),
+            (json!({"description": long(10_000)}), "description", "max_length", too_long(10_000)),
+            (json!({"icon": long(800)}), "icon", "max_length", too_long(800)),
+            (json!({"tag": long(200)}), "tag", "max_length", too_long(200)),
+            (
+                json!({"config_schema": "x"}),
+                "config_schema",
+                "invalid_input",
+                "Expected an object, or a list of objects.".to_owned(),
+            ),
+            (
+                json!({"config_schema": [7]}),
+                "config_schema",
+                "invalid_input",
+                "Every item of the list must be an object.".to_owned(),
+            ),
+            (
+                json!({"is_global": "perhaps"}),
+                "is_global",
+                "invalid_input",
+                "Must be a valid boolean.".to_owned(),
+            ),
+            (json!({"capabilities": []}), "capabilities", "not_a_dict", not_object("list")),
+            (json!({"metrics": "x"}), "metrics", "not_a_dict", not_object("str")),
+            (json!({"public_jobs": 7}), "public_jobs", "not_a_dict", not_object("int")),
+            (
+                json!({"metrics": {"x": long(65_536)}}),
+                "metrics",
+                "max_length",
+                "Ensure this field has no more than 65536 bytes of JSON.".to_owned(),
+            ),
+        ] {
+            let answer = place.owner.post(&place.path(), &body).await;
+            assert_invalid(&answer, Some(attr), code, &detail);
+        }
+        assert_eq!(place.owner.get(&place.path()).await.json()["count"], 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_names_a_repository_or_a_package() {
+    each_group(async |place| {
+        for (url, tag) in [
+            ("https://github.com/acme/tea", Value::Null),
+            ("https://github.com/acme/tea/commit/0a1b2c", json!("0a1b2c")),
+            ("https://github.com/acme/tea/tree/main/folder", json!("main")),
+            ("https://github.com/acme/tea/releases/tag/v1", json!("v1")),
+            ("https://github.com/acme/tea/archive/refs/tags/v2.zip", json!("v2")),
+            ("https://gitlab.com/acme/group/tea", Value::Null),
+            ("https://gitlab.com/acme/tea/-/tree/dev", json!("dev")),
+            ("https://www.npmjs.com/package/@acme/tea/v/1.0.0", json!("1.0.0")),
+        ] {
+            let (plugin, _) = place.made(&json!({"url": url})).await;
+            assert_eq!((&plugin["url"], &plugin["tag"]), (&json!(url), &tag));
+            assert_eq!(plugin["plugin_type"], "custom");
+            // Nothing is fetched, so nothing is known of it.
+            assert_eq!(plugin["latest_tag"], Value::Null);
+            assert_eq!(plugin["capabilities"], json!({}));
+        }
+        let chosen = json!({
+            "url": "https://github.com/acme/other/tree/main", "tag": "7",
+            "plugin_type": "repository",
+        });
+        let (plugin, _) = place.made(&chosen).await;
+        assert_eq!((&plugin["tag"], &plugin["plugin_type"]), (&json!("7"), &json!("repository")));
+        for bad in [
+            "tea",
+            "https://example.org/acme/tea",
+            "https://github.com/acme",
+            "https://github.com/acme/tea/issues",
+            "file:///etc/passwd",
+            "inline:geoip",
+        ] {
+            let answer = place.owner.post(&place.path(), &json!({"url": bad})).await;
+            let detail = "Enter the address of a repository on github.com or gitlab.com, or of a \
+                          package on npmjs.com.";
+            assert_invalid(&answer, Some("url"), "invalid_input", detail);
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_is_installed_once() {
+    each_group(async |place| {
+        let url = |url: &str| json!({"url": url});
+        let first = url("https://github.com/acme/tea");
+        let (_, path) = place.made(&first).await;
+        for again in ["https://github.com/acme/tea", "https://github.com/acme/tea/?private_token=t"]
+        {
+            // In the other groups too: it is the same plugin.
+            for group in GROUPS {
+                let answer = place.owner.post(&place.beside(group), &url(again)).await;
+                assert_invalid(&answer, None, "invalid_input", SAME_URL);
+            }
+        }
+        // Another version of it, and another organization.
+        place.made(&url("https://github.com/acme/tea/tree/main")).await;
+        let elsewhere = place.elsewhere().await;
+        made(&elsewhere.caller, &elsewhere.path, &first).await;
+        // And again once it is gone.
+        assert_eq!(place.owner.delete(&path).await.status, 204);
+        place.made(&first).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_with_the_same_address_at_once_one_is_made() {
+    each_group(async |place| {
+        let (path, url) = (place.path(), json!({"url": "https://github.com/acme/tea"}));
+        let (one, other) =
+            futures::join!(place.owner.post(&path, &url), place.owner.post(&path, &url));
+        let (made, refused) = if one.status == 201 { (one, other) } else { (other, one) };
+        assert_eq!(made.status, 201, "{:?}", made.body);
+        assert_invalid(&refused, None, "invalid_input", SAME_URL);
+        assert_eq!(place.owner.get(&path).await.json()["count"], 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_kept_sealed_and_shown_nowhere() {
+    each_group(async |place| {
+        let url = "https://gitlab.com/acme/tea/-/tree/main?private_token=canary-8261&x=1";
+        let (plugin, path) = place.made(&json!({"url": url})).await;
+        assert_eq!(plugin["url"], "https://gitlab.com/acme/tea/-/tree/main");
+        let id = PluginId(plugin["id"].as_i64().unwrap());
+        let rows = plugins::rows(place.app.store(), &[id]).await.unwrap();
+        let sealed = rows[0].private_token.as_deref().unwrap();
+        assert!(sealed.starts_with("w1.") && !sealed.contains("canary"), "{sealed}");
+        let log = format!("/api/organizations/{}/activity_log/", place.app.organization());
+        for path in [path, place.path(), format!("{}activity/", place.path()), log] {
+            let text = place.owner.get(&path).await.json().to_string();
+            assert!(!text.contains("canary"), "{text}");
+        }
+    })
+    .await;
+}

@@ -1,0 +1,152 @@
+//! `/api/organizations/{organization_id}/pipeline_destinations/` and the two
+//! groups beside it (service.md "Plugin record", plugins 1 to 4). All three have
+//! the same operations, so every test runs for each of them.
+
+mod activity;
+mod check_for_updates;
+mod create;
+mod delete;
+mod exports_unsubscribe_configs;
+mod get;
+mod groups;
+mod list;
+mod permissions;
+mod repository;
+mod source;
+mod unused;
+mod update;
+mod update_source;
+mod upgrade;
+
+use serde_json::{Value, json};
+use weir_model::plugins::PluginsAccess;
+use weir_testkit::{Answer, Caller, TestApp};
+
+const GROUPS: [&str; 3] =
+    ["pipeline_destinations", "pipeline_frontend_apps", "pipeline_import_apps"];
+
+/// A group of an instance of its own.
+struct Place {
+    app: TestApp,
+    /// A key of the owner, who is staff of the instance.
+    owner: Caller,
+    group: &'static str,
+}
+
+/// Runs a test in each of the groups.
+async fn each_group(test: impl AsyncFn(&Place)) {
+    for group in GROUPS {
+        let app = TestApp::with_owner().await;
+        let owner = app.owner().key(&["*"]).await;
+        test(&Place { app, owner, group }).await;
+    }
+}
+
+impl Place {
+    /// The group in the owner's organization.
+    fn path(&self) -> String {
+        self.beside(self.group)
+    }
+
+    /// Another group there.
+    fn beside(&self, group: &str) -> String {
+        format!("/api/organizations/{}/{group}/", self.app.organization())
+    }
+
+    /// A new plugin of the owner's organization, and its path.
+    async fn made(&self, body: &Value) -> (Value, String) {
+        made(&self.owner, &self.path(), body).await
+    }
+
+    /// Says what the owner's organization may do.
+    async fn allow(&self, access: PluginsAccess) {
+        let services = &self.app.app().services;
+        let (organization, now) = (self.app.organization(), services.clock.now());
+        let changed = services.organizations.set_plugins_access(organization, access, now).await;
+        assert!(changed.unwrap());
+    }
+
+    /// Somebody with an organization of their own, and the group there.
+    async fn elsewhere(&self) -> Elsewhere {
+        let caller = self.app.stranger("mallory").await.key(&["*"]).await;
+        let answer = caller.post("/api/organizations/", &json!({"name": "Coffee"})).await;
+        assert_eq!(answer.status, 201, "{:?}", answer.body);
+        let organization = answer.json();
+        let path =
+            format!("/api/organizations/{}/{}/", organization["id"].as_str().unwrap(), self.group);
+        Elsewhere { caller, path, project: organization["teams"][0]["id"].clone() }
+    }
+}
+
+/// Another organization.
+struct Elsewhere {
+    caller: Caller,
+    /// The group there.
+    path: String,
+    /// Its project.
+    project: Value,
+}
+
+impl Elsewhere {
+    /// The path of a plugin there.
+    fn of(&self, plugin: &Value) -> String {
+        format!("{}{}/", self.path, plugin["id"])
+    }
+}
+
+async fn made(caller: &Caller, group: &str, body: &Value) -> (Value, String) {
+    let answer = caller.post(group, body).await;
+    assert_eq!(answer.status, 201, "{:?}", answer.body);
+    let plugin = answer.json();
+    let path = format!("{group}{}/", plugin["id"]);
+    (plugin, path)
+}
+
+/// A new config of a plugin in a project; gives its path.
+async fn configured(caller: &Caller, project: &Value, plugin: &Value, enabled: bool) -> String {
+    let path = format!("/api/projects/{project}/pipeline_transformation_configs/");
+    let body = json!({"plugin": plugin["id"], "order": 1, "enabled": enabled});
+    let answer = caller.post(&path, &body).await;
+    assert_eq!(answer.status, 201, "{:?}", answer.body);
+    format!("{path}{}/", answer.json()["id"])
+}
+
+/// The ids of a list.
+fn ids(list: &Value) -> Vec<Value> {
+    list["results"].as_array().unwrap().iter().map(|plugin| plugin["id"].clone()).collect()
+}
+
+/// An answer without the fields of a record.
+fn rest(answer: &Value, record: &Value) -> Value {
+    let mut rest = answer.clone();
+    let fields = rest.as_object_mut().unwrap();
+    for (name, value) in record.as_object().unwrap() {
+        assert_eq!(fields.remove(name).as_ref(), Some(value), "{name}");
+    }
+    rest
+}
+
+/// The record where there is none to show.
+fn nothing() -> Value {
+    json!({
+        "id": null, "plugin_type": null, "name": null, "description": null, "url": null,
+        "icon": null, "config_schema": null, "tag": null, "latest_tag": null, "is_global": false,
+        "organization_id": null, "organization_name": null, "capabilities": null,
+        "metrics": null, "public_jobs": null,
+    })
+}
+
+#[track_caller]
+fn assert_not_found(answer: &Answer) {
+    answer.assert_error(404, "invalid_request", "not_found", "Not found.");
+}
+
+#[track_caller]
+fn assert_forbidden(answer: &Answer, detail: &str) {
+    answer.assert_error(403, "authentication_error", "permission_denied", detail);
+}
+
+#[track_caller]
+fn assert_invalid(answer: &Answer, attr: Option<&str>, code: &str, detail: &str) {
+    answer.assert_field_error(400, "validation_error", code, detail, attr);
+}

@@ -1,0 +1,210 @@
+//! Who may do what: the rows of plugins 2.
+
+use super::*;
+use http::Method;
+use weir_model::organizations::Level;
+use weir_service::plugins::{ACCESS, FOREIGN, IS_GLOBAL, OFFERING, SAME_URL};
+
+/// What is read of all plugins, and of one.
+const READS: [&str; 4] = ["activity/", "exports_unsubscribe_configs/", "repository/", "unused/"];
+
+/// The four actions on one plugin, with a body where they take one.
+fn actions() -> Vec<(Method, &'static str, Option<Value>)> {
+    vec![
+        (Method::GET, "check_for_updates/", None),
+        (Method::GET, "source/", None),
+        (Method::PATCH, "update_source/", Some(json!({"a.js": "1"}))),
+        (Method::POST, "upgrade/", None),
+    ]
+}
+
+async fn act(caller: &Caller, plugin: &str, action: &(Method, &str, Option<Value>)) -> Answer {
+    let call = caller.call(action.0.clone(), &format!("{plugin}{}", action.1));
+    match &action.2 {
+        Some(body) => call.json(body).send().await,
+        None => call.send().await,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_level_0_not_even_lists() {
+    each_group(async |place| {
+        let (_, one) = place.made(&json!({"name": "Tea"})).await;
+        place.allow(PluginsAccess::None).await;
+        let path = place.path();
+        assert_forbidden(&place.owner.get(&path).await, ACCESS);
+        assert_forbidden(&place.owner.get(&one).await, ACCESS);
+        for read in READS {
+            assert_forbidden(&place.owner.get(&format!("{path}{read}")).await, ACCESS);
+        }
+        assert_forbidden(&place.owner.post(&path, &json!({"name": []})).await, ACCESS);
+        assert_forbidden(&place.owner.patch(&one, &json!({"name": []})).await, ACCESS);
+        assert_forbidden(&place.owner.delete(&one).await, ACCESS);
+        for action in actions() {
+            assert_forbidden(&act(&place.owner, &one, &action).await, ACCESS);
+        }
+        let organization = format!("/api/organizations/{}/", place.app.organization());
+        let shown = place.owner.get(&organization).await.json();
+        assert_eq!(shown["plugins_access_level"], 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_level_3_plugins_are_seen_and_not_changed() {
+    each_group(async |place| {
+        let (_, one) = place.made(&json!({"name": "Tea"})).await;
+        place.allow(PluginsAccess::Config).await;
+        let path = place.path();
+        assert_eq!(place.owner.get(&path).await.status, 200);
+        assert_eq!(place.owner.get(&one).await.status, 200);
+        for read in READS {
+            assert_eq!(place.owner.get(&format!("{path}{read}")).await.status, 200);
+        }
+        assert_forbidden(&place.owner.post(&path, &json!({"name": []})).await, ACCESS);
+        assert_forbidden(&place.owner.patch(&one, &json!({"name": []})).await, ACCESS);
+        assert_forbidden(&place.owner.delete(&one).await, ACCESS);
+        // Source is for those who may change it.
+        for action in actions() {
+            assert_forbidden(&act(&place.owner, &one, &action).await, ACCESS);
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_level_6_own_plugins_are_changed_and_not_offered() {
+    each_group(async |place| {
+        place.allow(PluginsAccess::Install).await;
+        let (_, one) = place.made(&json!({"name": "Tea", "is_global": false})).await;
+        assert_eq!(place.owner.patch(&one, &json!({"name": "x"})).await.status, 200);
+        for action in actions() {
+            assert_eq!(act(&place.owner, &one, &action).await.status, 200);
+        }
+        let global = |is_global: bool| json!({"is_global": is_global});
+        assert_forbidden(&place.owner.post(&place.path(), &global(true)).await, OFFERING);
+        // Any mention of it, before fields are judged.
+        for is_global in [true, false] {
+            assert_forbidden(&place.owner.patch(&one, &global(is_global)).await, OFFERING);
+        }
+        let body = json!({"is_global": "perhaps", "name": []});
+        assert_forbidden(&place.owner.patch(&one, &body).await, OFFERING);
+        assert_eq!(place.owner.get(&one).await.json()["is_global"], false);
+        assert_eq!(place.owner.delete(&one).await.status, 204);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_level_9_staff_offers_plugins_to_all() {
+    each_group(async |place| {
+        let (plugin, one) = place.made(&json!({"name": "Tea", "is_global": true})).await;
+        assert_eq!(plugin["is_global"], true);
+        let answer = place.owner.patch(&one, &json!({"is_global": false})).await;
+        assert_eq!((answer.status, &answer.json()["is_global"]), (200, &json!(false)));
+        // Everybody can make an organization, and each begins with level 9: that
+        // alone does not put code among the events of others.
+        let elsewhere = place.elsewhere().await;
+        let (_, theirs) = made(&elsewhere.caller, &elsewhere.path, &json!({"name": "x"})).await;
+        let offered = json!({"is_global": true});
+        assert_forbidden(&elsewhere.caller.post(&elsewhere.path, &offered).await, OFFERING);
+        assert_forbidden(&elsewhere.caller.patch(&theirs, &offered).await, OFFERING);
+        let same = json!({"name": "y", "is_global": false});
+        assert_eq!(elsewhere.caller.patch(&theirs, &same).await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_offered_is_changed_by_staff_only() {
+    each_group(async |place| {
+        let (plugin, one) = place.made(&json!({"name": "Tea", "is_global": true})).await;
+        let update = format!("{one}update_source/");
+        let member = place.app.member("grace", Level::Owner).await.key(&["*"]).await;
+        for body in [json!({"name": "x"}), json!({"name": []}), json!({"is_global": false})] {
+            assert_forbidden(&member.patch(&one, &body).await, OFFERING);
+        }
+        assert_forbidden(&member.patch(&update, &json!({"index.js": "1"})).await, OFFERING);
+        assert_forbidden(&member.delete(&one).await, OFFERING);
+        assert_eq!(place.owner.get(&one).await.json(), plugin);
+        assert_eq!(member.get(&format!("{one}source/?raw=true")).await.json(), json!({}));
+        // Staff may, and then so may everybody there.
+        let source = place.owner.patch(&update, &json!({"index.js": "1"})).await;
+        assert_eq!(source.status, 200, "{:?}", source.body);
+        let local = place.owner.patch(&one, &json!({"is_global": false})).await;
+        assert_eq!(local.status, 200, "{:?}", local.body);
+        assert_eq!(member.patch(&one, &json!({"name": "x"})).await.status, 200);
+        assert_eq!(member.patch(&update, &json!({"index.js": "2"})).await.status, 200);
+        assert_eq!(member.delete(&one).await.status, 204);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_offered_is_read_by_all_and_changed_by_its_owner() {
+    each_group(async |place| {
+        let (plugin, one) = place.made(&json!({"name": "Tea", "is_global": true})).await;
+        let elsewhere = place.elsewhere().await;
+        let theirs = elsewhere.of(&plugin);
+        assert_eq!(elsewhere.caller.get(&theirs).await.json(), plugin);
+        assert_forbidden(&elsewhere.caller.patch(&theirs, &json!({"name": []})).await, FOREIGN);
+        assert_forbidden(&elsewhere.caller.delete(&theirs).await, FOREIGN);
+        // To actions it does not exist.
+        for action in actions() {
+            assert_not_found(&act(&elsewhere.caller, &theirs, &action).await);
+        }
+        assert_eq!(place.owner.get(&one).await.json(), plugin);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_offered_is_not_deleted() {
+    each_group(async |place| {
+        let (_, one) = place.made(&json!({"name": "Tea", "is_global": true})).await;
+        assert_invalid(&place.owner.delete(&one).await, None, "invalid_input", IS_GLOBAL);
+        assert_eq!(place.owner.get(&one).await.status, 200);
+        place.owner.patch(&one, &json!({"is_global": false})).await;
+        assert_eq!(place.owner.delete(&one).await.status, 204);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_twice_and_one_that_names_nothing() {
+    each_group(async |place| {
+        let url = |url: &str| json!({"url": url});
+        place.made(&url("https://github.com/acme/tea?private_token=t")).await;
+        let again = url("https://github.com/acme/tea");
+        let answer = place.owner.post(&place.path(), &again).await;
+        assert_invalid(&answer, None, "invalid_input", SAME_URL);
+        let answer = place.owner.post(&place.path(), &url("https://tea.example/")).await;
+        let (status, _, code, _, attr) = answer.error();
+        assert_eq!((status, code.as_str(), attr.as_deref()), (400, "invalid_input", Some("url")));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn getting_needs_read_and_everything_else_write() {
+    each_group(async |place| {
+        let (_, one) = place.made(&json!({"name": "Tea"})).await;
+        let reader = place.app.owner().key(&["plugin:read"]).await;
+        let writer = place.app.owner().key(&["plugin:write"]).await;
+        let lacking = "API key missing required scope 'plugin:write'";
+        for action in actions() {
+            let answer = act(&reader, &one, &action).await;
+            if action.0 == Method::GET {
+                assert_eq!(answer.status, 200);
+            } else {
+                assert_forbidden(&answer, lacking);
+            }
+            assert_eq!(act(&writer, &one, &action).await.status, 200);
+        }
+        for read in READS {
+            assert_eq!(reader.get(&format!("{}{read}", place.path())).await.status, 200);
+        }
+        assert_forbidden(&reader.delete(&one).await, lacking);
+    })
+    .await;
+}

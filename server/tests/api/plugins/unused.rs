@@ -1,0 +1,35 @@
+//! GET `…/{group}/unused/`.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn own_plugins_that_no_enabled_config_uses() {
+    each_group(async |place| {
+        let path = format!("{}unused/", place.path());
+        let empty = place.owner.get(&path).await.json();
+        assert_eq!(rest(&empty, &nothing()), json!({"results": []}));
+        let project = json!(place.app.project());
+        let (used, _) = place.made(&json!({"name": "used"})).await;
+        let (resting, _) = place.made(&json!({"name": "resting"})).await;
+        let (offered, _) = place.made(&json!({"name": "offered", "is_global": true})).await;
+        let (back, one) = place.made(&json!({"name": "taken back", "is_global": true})).await;
+        let (never, _) = place.made(&json!({"name": "never"})).await;
+        configured(&place.owner, &project, &used, true).await;
+        configured(&place.owner, &project, &resting, false).await;
+        // By whom does not matter.
+        let elsewhere = place.elsewhere().await;
+        configured(&elsewhere.caller, &elsewhere.project, &offered, true).await;
+        configured(&elsewhere.caller, &elsewhere.project, &back, true).await;
+        let taken = place.owner.patch(&one, &json!({"is_global": false})).await;
+        assert_eq!(taken.status, 200, "{:?}", taken.body);
+
+        let answer = place.owner.get(&path).await.json();
+        let expected = json!([resting["id"], never["id"]]);
+        assert_eq!(rest(&answer, &resting), json!({"results": expected}));
+        assert_eq!(place.owner.get(&format!("{path}?raw=true")).await.json(), expected);
+        // Those of others are theirs to remove.
+        let theirs = format!("{}unused/?raw=true", elsewhere.path);
+        assert_eq!(elsewhere.caller.get(&theirs).await.json(), json!([]));
+    })
+    .await;
+}

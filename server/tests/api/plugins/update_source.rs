@@ -1,0 +1,132 @@
+//! PATCH `…/{group}/{id}/update_source/`.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_named_stays() {
+    each_group(async |place| {
+        let (plugin, path) = place.made(&json!({"name": "Tea"})).await;
+        let update = format!("{path}update_source/");
+        let send = async |body: Value| {
+            let answer = place.owner.patch(&update, &body).await;
+            assert_eq!(answer.status, 200, "{:?}", answer.body);
+            answer.json()
+        };
+        let answer = send(json!({"index.js": "1", "site.ts": "2"})).await;
+        let expected = json!({"index.js": "1", "site.ts": "2", "source_errors": {}});
+        assert_eq!(rest(&answer, &plugin), expected);
+        let answer = send(json!({"index.js": "3", "site.ts": null, "none.js": null})).await;
+        assert_eq!(rest(&answer, &plugin), json!({"index.js": "3", "source_errors": {}}));
+        // A whole answer may be sent back; what has no dot is no file.
+        let mut whole = place.owner.get(&format!("{path}source/")).await.json();
+        whole["name"] = json!("ignored");
+        assert_eq!(rest(&send(whole).await, &plugin)["index.js"], "3");
+        let raw = place.owner.patch(&format!("{update}?raw=true"), &json!({"a.b": ""})).await;
+        assert_eq!(raw.json(), json!({"index.js": "3", "a.b": ""}));
+        // Forms have texts too.
+        let form = place.owner.call(http::Method::PATCH, &update);
+        let form = form.header("content-type", "application/x-www-form-urlencoded");
+        let answer = form.body("index.js=4%0A").send().await;
+        assert_eq!(answer.json()["index.js"], "4\n", "{:?}", answer.body);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manifest_describes_the_record() {
+    each_group(async |place| {
+        let (_, path) = place.made(&json!({"name": "Tea", "metrics": {"a": "sum"}})).await;
+        let update = format!("{path}update_source/");
+        let manifest = json!({
+            "name": "Green tea", "config": [{"key": "cups", "type": "string"}], "main": "x.js",
+        });
+        let files = json!({"plugin.json": manifest.to_string()});
+        let answer = place.owner.patch(&update, &files).await.json();
+        let schema = json!({"cups": {"key": "cups", "type": "string", "order": 0}});
+        assert_eq!((&answer["name"], &answer["config_schema"]), (&json!("Green tea"), &schema));
+        assert_eq!(answer["metrics"], json!({"a": "sum"}));
+        // Sent again unchanged, it does not undo what was entered since.
+        place.owner.patch(&path, &json!({"name": "Mint"})).await;
+        let answer = place.owner.patch(&update, &files).await.json();
+        assert_eq!(answer["name"], "Mint");
+        // What says nothing changes nothing.
+        let answer = place.owner.patch(&update, &json!({"plugin.json": "{}"})).await.json();
+        assert_eq!((&answer["name"], &answer["config_schema"]), (&json!("Mint"), &schema));
+        let answer = place.owner.patch(&update, &json!({"plugin.json": null})).await.json();
+        assert_eq!((&answer["name"], &answer["config_schema"]), (&json!("Mint"), &schema));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_manifest_is_kept_with_what_is_wrong() {
+    let deep = format!(r#"{{"config": {{"a": {}{}}}}}"#, "[".repeat(120), "]".repeat(120));
+    each_group(async |place| {
+        let (plugin, path) = place.made(&json!({"name": "Tea"})).await;
+        for (text, fault) in [
+            ("{", "EOF while parsing an object at line 1 column 1"),
+            ("[]", "Expected an object."),
+            (r#"{"name": 7}"#, "name: Not a valid string."),
+            (r#"{"config": 7}"#, "config: Expected an object, or a list of objects."),
+            (&deep, "More than 64 nested objects and lists."),
+        ] {
+            let update = format!("{path}update_source/");
+            let answer = place.owner.patch(&update, &json!({"plugin.json": text})).await;
+            assert_eq!(answer.status, 200, "{:?}", answer.body);
+            let rest = rest(&answer.json(), &plugin);
+            let expected = json!({"plugin.json": text, "source_errors": {"plugin.json": fault}});
+            assert_eq!(rest, expected);
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_have_limits() {
+    each_group(async |place| {
+        let (_, path) = place.made(&json!({"name": "Tea"})).await;
+        let update = format!("{path}update_source/");
+        let send = async |body: Value| place.owner.patch(&update, &body).await;
+        let answer = send(json!({"a.js": 7})).await;
+        assert_invalid(&answer, Some("a.js"), "invalid_input", "Not a valid string.");
+        let long = format!("{}.js", "x".repeat(198));
+        let answer = send(json!({ long.as_str(): "1" })).await;
+        let detail = "Ensure this field has no more than 200 characters.";
+        assert_invalid(&answer, Some(&long), "max_length", detail);
+        let most = send(json!({"a.js": "x".repeat(512 << 10)})).await;
+        assert_eq!(most.status, 200);
+        let answer = send(json!({"b.js": "x"})).await;
+        let detail = "All source files together may have 524288 bytes.";
+        assert_invalid(&answer, None, "invalid_input", detail);
+        send(json!({"a.js": null})).await;
+        let many: serde_json::Map<String, Value> =
+            (0..51).map(|n| (format!("{n}.js"), json!(""))).collect();
+        let answer = send(Value::Object(many)).await;
+        assert_invalid(&answer, None, "invalid_input", "A plugin may have 50 source files.");
+        let raw = place.owner.get(&format!("{path}source/?raw=true")).await.json();
+        assert_eq!(raw, json!({}));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_tells_which_text_it_was() {
+    each_group(async |place| {
+        let (_, path) = place.made(&json!({"name": "Tea"})).await;
+        let update = format!("{path}update_source/");
+        place.owner.patch(&update, &json!({"index.js": "let canary"})).await;
+        // What changes nothing is not told.
+        place.owner.patch(&update, &json!({"index.js": "let canary"})).await;
+        let organization = place.app.organization();
+        let log = format!("/api/organizations/{organization}/activity_log/?scope=Plugin");
+        let log = place.owner.get(&log).await.json();
+        assert_eq!(log["count"], 2, "{log}");
+        let change = &log["results"][0]["detail"]["changes"];
+        assert_eq!(change[0]["field"], "index.js");
+        assert_eq!(change[0]["before"], Value::Null);
+        let hash = change[0]["after"].as_str().unwrap();
+        assert_eq!((hash.len(), &hash[..7]), (71, "sha256:"));
+        assert!(!log.to_string().contains("canary"));
+    })
+    .await;
+}
