@@ -104,16 +104,16 @@ test("an address is changed once the new one is confirmed", async ({ page, serve
   await page.waitForURL("**/projects/*/start");
 });
 
+// Without scripts the same pages are walked; axe itself is a script.
 test("pages are for everybody", async ({ page, server, scripts, mailbox }) => {
-  test.skip(!scripts, "axe needs scripts");
   test.setTimeout(180_000);
   const link = linkOf(await mailbox.wait(moved, SUBJECT, 2));
   await page.goto(link.split("?")[0]);
   await alive(page, scripts);
-  await checkPage(page, "mail on its way");
+  if (scripts) await checkPage(page, "mail on its way");
   await page.goto(link);
   await alive(page, scripts);
-  await checkPage(page, "void link");
+  if (scripts) await checkPage(page, "void link");
   await signInAs(page, scripts, person.email, person.password);
   await page.waitForURL("**/projects/*/start");
   await page.goto("/account");
@@ -122,8 +122,8 @@ test("pages are for everybody", async ({ page, server, scripts, mailbox }) => {
   await page.getByRole("button", { name: "Change address" }).click();
   await expect(page.getByRole("button", { name: "Keep the present address" })).toBeVisible();
   await alive(page, scripts);
-  await checkPage(page, "address that waits");
+  if (scripts) await checkPage(page, "address that waits");
   await page.goto(linkOf(await mailbox.wait("ada@elsewhere.example", SUBJECT)));
   await alive(page, scripts);
-  await checkPage(page, "link that works");
+  if (scripts) await checkPage(page, "link that works");
 });

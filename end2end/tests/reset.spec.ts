@@ -68,8 +68,8 @@ test("the link sets a password once and ends sessions", async ({ page, browser, 
   await expect(page).toHaveURL(/\/login\?next=\/account$/);
 });
 
+// Without scripts the same pages are walked; axe itself is a script.
 test("pages are for everybody", async ({ page, scripts, mailbox }) => {
-  test.skip(!scripts, "axe needs scripts");
   test.setTimeout(180_000);
   for (const [what, path] of [
     ["sign-in with a way out", "/login?reset=done"],
@@ -79,7 +79,7 @@ test("pages are for everybody", async ({ page, scripts, mailbox }) => {
   ] as const) {
     await page.goto(path);
     await alive(page, scripts);
-    await checkPage(page, what);
+    if (scripts) await checkPage(page, what);
   }
   await page.goto("/reset");
   await alive(page, scripts);
@@ -88,5 +88,5 @@ test("pages are for everybody", async ({ page, scripts, mailbox }) => {
   await page.waitForURL("**/reset?sent=yes");
   await page.goto(linkOf(await mailbox.wait(person.email, SUBJECT, 2)));
   await alive(page, scripts);
-  await checkPage(page, "new password");
+  if (scripts) await checkPage(page, "new password");
 });
