@@ -88,7 +88,9 @@ class Gateway:
 
     def __init__(self, service):
         self.service = urllib.parse.urlsplit(service).netloc
-        self.refuses_until = 0.0
+        # For how long it is to refuse, and since when it has; None until it does.
+        self.refuses_for = 0.0
+        self.refuses_since = None
         self.passed = []
         self.address = ("127.0.0.1", free_port())
         self.url = f"http://127.0.0.1:{self.address[1]}"
@@ -110,7 +112,7 @@ class Gateway:
                 if gateway.listener is None:
                     self.close_connection = True
                     return
-                refused = arrived < gateway.refuses_until and self.command == "POST"
+                refused = gateway.refuses(arrived, self.command, self.path, body)
                 try:
                     answer = gateway.refusal(self.headers) if refused else gateway.ask(self, body)
                 except (OSError, http.client.HTTPException):
@@ -150,8 +152,19 @@ class Gateway:
             self.away()
 
     def refuse(self, seconds):
-        """Answers 503 to whatever is sent from now on."""
-        self.refuses_until = time.monotonic() + seconds
+        """Answers 503 to whatever is sent from the next events on, for so long: a
+        library that takes its time meets it as well."""
+        self.refuses_since = None
+        self.refuses_for = seconds
+
+    def refuses(self, arrived, method, target, body):
+        """Whether this request is refused."""
+        if method != "POST" or not self.refuses_for:
+            return False
+        if self.refuses_since is None and wire.events(urllib.parse.urlsplit(target).path, body):
+            self.refuses_since = arrived
+        since = self.refuses_since
+        return since is not None and arrived < since + self.refuses_for
 
     def hold(self):
         """Keeps back all answers until the gateway goes away: the service has done

@@ -89,6 +89,7 @@ def outage(weir, library):
     ):
         until(stream.begun)
         gateway.refuse(library.outage)
+        until(gateway.refused)
         time.sleep(library.outage)
         stream.finish()
         stream.check()
