@@ -110,8 +110,12 @@ def objects(weir, document):
             continue
         address = path.replace("{organization_id}", organization)
         address = address.replace("{project_id}", str(project))
-        made = weir.call(address, example(operation) or {})
-        ids.setdefault(name, []).append(made["id"])
+        # What belongs to an object that is made here comes after.
+        if "{" not in address:
+            made = weir.call(address, example(operation) or {})
+            ids.setdefault(name, []).append(made["id"])
+    export = f"/api/organizations/{organization}/batch_exports/{ids['batch_exports'][0]}"
+    ids["backfills"] = [weir.call(f"{export}/backfills/", {})["backfill_id"]]
     return ids
 
 

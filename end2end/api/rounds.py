@@ -27,6 +27,8 @@ GIVEN = {
     "members": "they come by invites",
     "personal_api_keys": "they are made in the web app",
     "persons": "they come from events",
+    "runs": "the schedule of an export makes them",
+    "backfills": "they go with their export",
     "signup": "needs no key",
     "reset": "needs no key",
 }

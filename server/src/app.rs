@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use weir_egress::Egress;
+use weir_export::destinations::Surroundings;
 use weir_ingest::Ingest;
 use weir_service::Services;
 use weir_store::Store;
@@ -35,12 +37,24 @@ pub struct App {
     pub metrics: Metrics,
     /// Free disk space.
     pub disk: Arc<DiskState>,
+    /// The way to addresses that members enter.
+    pub egress: Egress,
     /// Files for web pages.
     pub browser_library: BrowserLibrary,
     /// Whether the service is stopping.
     pub stopping: Stopping,
     /// The effective settings.
     pub config: Arc<Config>,
+}
+
+impl App {
+    /// What destinations of exports work with.
+    #[must_use]
+    pub fn surroundings(&self) -> Surroundings {
+        let root = &self.config.local_exports;
+        let local_root = (!root.as_os_str().is_empty()).then(|| root.clone());
+        Surroundings::new(self.egress.clone(), local_root)
+    }
 }
 
 /// What an [`App`] is built from.
@@ -55,13 +69,15 @@ pub struct AppBuilder {
     pub ingest: Ingest,
     /// What clients may cost.
     pub limits: Limits,
+    /// The way to addresses that members enter.
+    pub egress: Egress,
 }
 
 impl AppBuilder {
     /// Puts the parts together.
     #[must_use]
     pub fn build(self) -> App {
-        let Self { config, store, services, ingest, limits } = self;
+        let Self { config, store, services, ingest, limits, egress } = self;
         let rates = Rates { per_minute: config.rate_per_minute, per_hour: config.rate_per_hour };
         App {
             tokens: TokenCache::new(services.projects.clone()),
@@ -72,6 +88,7 @@ impl AppBuilder {
             limits: Arc::new(limits),
             metrics: Metrics::new(),
             disk: store.disk(),
+            egress,
             browser_library: BrowserLibrary::at(&config.browser_library),
             stopping: Stopping::default(),
             config: Arc::new(config),

@@ -1,4 +1,5 @@
-//! Threads for work that nobody waits for: applying what was acknowledged.
+//! Threads for work that nobody waits for: applying what was acknowledged, and
+//! exporting what was applied.
 //!
 //! What belongs here: the runtime of that work and its priority. What does not:
 //! the work itself.
@@ -13,9 +14,34 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// Stack of a thread that runs queries: they recurse deeply, most of all in
 /// builds without optimisation.
 pub const STACK: usize = 10 << 20;
-/// Of the scale of `nice`: when every processor is busy, such a thread gets a
-/// tenth of what a thread that serves connections gets.
-const NICENESS: i32 = 10;
+
+/// What threads work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Events that were acknowledged become readable.
+    Applying,
+    /// Events go to destinations.
+    Exporting,
+}
+
+impl Work {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Applying => "background",
+            Self::Exporting => "exports",
+        }
+    }
+
+    /// Of the scale of `nice`: when every processor is busy, a thread that applies
+    /// gets a tenth of what a thread that serves connections gets, and one that
+    /// exports a tenth of that.
+    const fn niceness(self) -> i32 {
+        match self {
+            Self::Applying => 10,
+            Self::Exporting => 19,
+        }
+    }
+}
 
 /// A runtime with as many threads as there are processors, below the others in
 /// priority. Ends with its value, without waiting for what runs on it.
@@ -31,13 +57,13 @@ impl Background {
     ///
     /// # Errors
     /// When the system gives none.
-    pub fn start() -> io::Result<Self> {
+    pub fn start(work: Work) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .enable_all()
-            .thread_name("background")
+            .thread_name(work.name())
             .worker_threads(std::thread::available_parallelism().map_or(2, usize::from))
             .thread_stack_size(STACK)
-            .on_thread_start(step_back)
+            .on_thread_start(move || step_back(work))
             .build()?;
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
@@ -60,8 +86,8 @@ impl Drop for Background {
 
 /// Lowers the priority of the calling thread: on Linux it is one of threads.
 /// Without it everything works, only less smoothly.
-fn step_back() {
-    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+fn step_back(work: Work) {
+    if let Err(error) = rustix::process::setpriority_process(None, work.niceness()) {
         tracing::warn!(%error, "a background thread keeps the common priority");
     }
 }

@@ -73,6 +73,10 @@ settings! {
     master_key_file: PathBuf = PathBuf::new(), "WEIR_MASTER_KEY_FILE";
     /// Name servers to ask when a domain is verified, separated by commas, such as 9.9.9.9 or 127.0.0.1:5353 [default: those of the system]
     dns_servers: NameServers = NameServers::default(), "WEIR_DNS_SERVERS";
+    /// Networks that exports may connect to though they are not public, separated by commas, such as 127.0.0.1 or 10.1.0.0/16 [default: none]
+    egress_allow: Networks = Networks::default(), "WEIR_EGRESS_ALLOW";
+    /// Directory below which exports to files of this machine are written [default: none, such exports are refused]
+    local_exports: PathBuf = PathBuf::new(), "WEIR_LOCAL_EXPORTS";
     /// Networks of proxies whose X-Forwarded headers are believed, separated by commas [default: none]
     trusted_proxies: Networks = Networks::default(), "WEIR_TRUSTED_PROXIES";
     /// Browser library served at /static/: the `dist` folder of the npm package posthog-js, or one file [default: none]
@@ -358,6 +362,12 @@ impl Networks {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> &[IpNet] {
+        &self.0
+    }
 }
 
 impl FromStr for Networks {
@@ -478,6 +488,7 @@ mod tests {
     fn what_is_written_can_be_read_again() {
         let text = "public_url = 'https://weir.example'\ntrusted_proxies = ['10.0.0.0/8', '::1']\n\
                     disk_low = '3MiB'\nmetrics_listen = 'off'\nstore = 'mem://'\n\
+                    egress_allow = '127.0.0.1, 10.1.0.0/16'\nlocal_exports = '/srv/exports'\n\
                     smtp_url = 'smtps://u:secret@mail.example'";
         let config: Config = Settings::default().over(file(text).unwrap());
         let written = config.to_toml().unwrap();
@@ -486,6 +497,8 @@ mod tests {
         assert!(written.contains("disk_low = \"3MiB\""), "{written}");
         assert!(!written.contains("secret") && written.contains("smtps://u:***@"), "{written}");
         assert!(written.contains("trusted_proxies = \"10.0.0.0/8,::1/128\""), "{written}");
+        assert!(written.contains("egress_allow = \"127.0.0.1/32,10.1.0.0/16\""), "{written}");
+        assert!(written.contains("local_exports = \"/srv/exports\""), "{written}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod capture;
 pub mod cli;
 pub mod config;
 pub mod domains;
+pub mod exports;
 pub mod front;
 pub mod http;
 pub mod limits;

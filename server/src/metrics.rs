@@ -19,7 +19,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use weir_export::engine::Taken;
 use weir_ingest::Outcome;
+use weir_model::exports::Status;
 use weir_model::outcomes::{DropReason, Warning};
 
 use crate::front::Surface;
@@ -53,6 +55,16 @@ pub struct Metrics {
     pub connections: Gauge<i64>,
     /// Connections closed at once because there were too many.
     pub connections_refused: Counter,
+    /// Runs of exports that ended.
+    pub export_runs: Family<StatusLabel, Counter>,
+    /// Tries of runs that failed.
+    pub export_attempts_failed: Counter,
+    /// Rows handed to destinations.
+    pub export_rows: Counter,
+    /// Bytes of their events.
+    pub export_bytes: Counter,
+    /// Runs that have begun and not ended.
+    pub export_runs_active: Gauge<i64>,
     registry: Arc<Registry>,
 }
 
@@ -84,6 +96,23 @@ pub struct ReasonLabel {
 pub struct WarningLabel {
     /// What.
     pub warning: Altered,
+}
+
+/// Label of how a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct StatusLabel {
+    /// How.
+    pub status: Ended,
+}
+
+/// A status as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ended(pub Status);
+
+impl EncodeLabelValue for Ended {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        EncodeLabelValue::encode(&self.0.text(), encoder)
+    }
 }
 
 /// A drop reason as a label.
@@ -127,6 +156,11 @@ impl Metrics {
         let disk_free_bytes = Gauge::default();
         let connections = Gauge::default();
         let connections_refused = Counter::default();
+        let export_runs = Family::default();
+        let export_attempts_failed = Counter::default();
+        let export_rows = Counter::default();
+        let export_bytes = Counter::default();
+        let export_runs_active = Gauge::default();
 
         let mut registry = Registry::with_prefix("weir");
         registry.register(
@@ -172,6 +206,23 @@ impl Metrics {
             "Connections closed at once because there were too many",
             connections_refused.clone(),
         );
+        registry.register(
+            "export_runs",
+            "Runs of exports that ended, by status",
+            Family::clone(&export_runs),
+        );
+        registry.register(
+            "export_attempts_failed",
+            "Tries of runs that failed",
+            export_attempts_failed.clone(),
+        );
+        registry.register("export_rows", "Rows handed to destinations", export_rows.clone());
+        registry.register("export_bytes", "Bytes of exported events", export_bytes.clone());
+        registry.register(
+            "export_runs_active",
+            "Runs that have begun or wait, and have not ended",
+            export_runs_active.clone(),
+        );
         Self {
             requests,
             request_seconds,
@@ -184,6 +235,11 @@ impl Metrics {
             disk_free_bytes,
             connections,
             connections_refused,
+            export_runs,
+            export_attempts_failed,
+            export_rows,
+            export_bytes,
+            export_runs_active,
             registry: Arc::new(registry),
         }
     }
@@ -210,6 +266,17 @@ impl Metrics {
                 }
             }
         }
+    }
+
+    /// Counts what exports have done since they were asked last.
+    pub fn count_exports(&self, taken: Taken) {
+        for (status, count) in taken.ended {
+            self.export_runs.get_or_create(&StatusLabel { status: Ended(status) }).inc_by(count);
+        }
+        self.export_attempts_failed.inc_by(taken.attempts_failed);
+        self.export_rows.inc_by(taken.rows);
+        self.export_bytes.inc_by(taken.bytes);
+        self.export_runs_active.set(i64::try_from(taken.active).unwrap_or(i64::MAX));
     }
 
     /// The page that Prometheus reads.
@@ -267,8 +334,12 @@ mod tests {
         metrics.count_request(Surface::Capture, 200, Duration::from_millis(3));
         metrics.count_drops(DropReason::InvalidUuid, 1);
         metrics.count_outcomes([(Outcome::Altered(Warning::MergeRefused), 2)]);
+        let ended = [(weir_model::exports::Status::TimedOut, 4)].into();
+        metrics.count_exports(weir_export::engine::Taken { ended, rows: 5, ..Default::default() });
         let page = metrics.page().unwrap();
         for line in [
+            "weir_export_runs_total{status=\"TimedOut\"} 4",
+            "weir_export_rows_total 5",
             "weir_http_requests_total{surface=\"capture\",status=\"200\"} 1",
             "weir_capture_events_dropped_total{reason=\"invalid_uuid\"} 1",
             "weir_ingest_events_altered_total{warning=\"cannot_merge_already_identified\"} 2",

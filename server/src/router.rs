@@ -96,6 +96,19 @@ pub fn routes() -> Vec<Route> {
         POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/backfill/" ExportsWrite exports::backfill_batch_export;
         POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/pause/" ExportsWrite exports::pause_batch_export;
         POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/unpause/" ExportsWrite exports::unpause_batch_export;
+        GET    "/api/organizations/{organization_id}/batch_exports/{export_id}/backfills/" ExportsRead exports::backfills::list_batch_export_backfills;
+        POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/backfills/" ExportsWrite exports::backfills::create_batch_export_backfill;
+        GET    "/api/organizations/{organization_id}/batch_exports/{export_id}/backfills/{backfill_id}/" ExportsRead exports::backfills::get_batch_export_backfill;
+        POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/backfills/{backfill_id}/cancel/" ExportsWrite exports::backfills::cancel_batch_export_backfill;
+        GET    "/api/organizations/{organization_id}/batch_exports/{export_id}/logs/" ExportsRead exports::logs::list_batch_export_logs;
+        GET    "/api/organizations/{organization_id}/batch_exports/{export_id}/runs/" ExportsRead exports::runs::list_batch_export_runs;
+        GET    "/api/organizations/{organization_id}/batch_exports/{export_id}/runs/{run_id}/" ExportsRead exports::runs::get_batch_export_run;
+        POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/runs/{run_id}/cancel/" ExportsWrite exports::runs::cancel_batch_export_run;
+        GET    "/api/organizations/{organization_id}/batch_exports/{export_id}/runs/{run_id}/logs/" ExportsRead exports::logs::list_batch_export_run_logs;
+        POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/runs/{run_id}/retry/" ExportsWrite exports::runs::retry_batch_export_run;
+        GET    "/api/organizations/{organization_id}/batch_exports/test/" ExportsRead exports::testing::list_batch_export_test_steps;
+        POST   "/api/organizations/{organization_id}/batch_exports/run_test_step_new/" ExportsWrite exports::testing::run_batch_export_test_step_new;
+        POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/run_test_step/" ExportsWrite exports::testing::run_batch_export_test_step;
 
         GET    "/api/projects/{project_id}/batch_exports/" ExportsRead exports::list_project_batch_exports;
         POST   "/api/projects/{project_id}/batch_exports/" ExportsWrite exports::create_project_batch_export;
@@ -105,6 +118,19 @@ pub fn routes() -> Vec<Route> {
         POST   "/api/projects/{project_id}/batch_exports/{export_id}/backfill/" ExportsWrite exports::backfill_project_batch_export;
         POST   "/api/projects/{project_id}/batch_exports/{export_id}/pause/" ExportsWrite exports::pause_project_batch_export;
         POST   "/api/projects/{project_id}/batch_exports/{export_id}/unpause/" ExportsWrite exports::unpause_project_batch_export;
+        GET    "/api/projects/{project_id}/batch_exports/{export_id}/backfills/" ExportsRead exports::backfills::list_project_batch_export_backfills;
+        POST   "/api/projects/{project_id}/batch_exports/{export_id}/backfills/" ExportsWrite exports::backfills::create_project_batch_export_backfill;
+        GET    "/api/projects/{project_id}/batch_exports/{export_id}/backfills/{backfill_id}/" ExportsRead exports::backfills::get_project_batch_export_backfill;
+        POST   "/api/projects/{project_id}/batch_exports/{export_id}/backfills/{backfill_id}/cancel/" ExportsWrite exports::backfills::cancel_project_batch_export_backfill;
+        GET    "/api/projects/{project_id}/batch_exports/{export_id}/logs/" ExportsRead exports::logs::list_project_batch_export_logs;
+        GET    "/api/projects/{project_id}/batch_exports/{export_id}/runs/" ExportsRead exports::runs::list_project_batch_export_runs;
+        GET    "/api/projects/{project_id}/batch_exports/{export_id}/runs/{run_id}/" ExportsRead exports::runs::get_project_batch_export_run;
+        POST   "/api/projects/{project_id}/batch_exports/{export_id}/runs/{run_id}/cancel/" ExportsWrite exports::runs::cancel_project_batch_export_run;
+        GET    "/api/projects/{project_id}/batch_exports/{export_id}/runs/{run_id}/logs/" ExportsRead exports::logs::list_project_batch_export_run_logs;
+        POST   "/api/projects/{project_id}/batch_exports/{export_id}/runs/{run_id}/retry/" ExportsWrite exports::runs::retry_project_batch_export_run;
+        GET    "/api/projects/{project_id}/batch_exports/test/" ExportsRead exports::testing::list_project_batch_export_test_steps;
+        POST   "/api/projects/{project_id}/batch_exports/run_test_step_new/" ExportsWrite exports::testing::run_project_batch_export_test_step_new;
+        POST   "/api/projects/{project_id}/batch_exports/{export_id}/run_test_step/" ExportsWrite exports::testing::run_project_batch_export_test_step;
 
         GET    "/api/organizations/{organization_id}/pipeline_destinations/" PluginsRead plugins::destinations::list_pipeline_destinations;
         POST   "/api/organizations/{organization_id}/pipeline_destinations/" PluginsWrite plugins::destinations::create_pipeline_destination;

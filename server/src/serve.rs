@@ -6,6 +6,7 @@
 //! what a request is answered with.
 
 use std::io::Write as _;
+use std::iter;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinHandle, JoinSet};
 use weir_dns::Resolver;
+use weir_egress::{BuildError, Egress, Rules};
+use weir_export::engine::{self, Engine};
 use weir_ingest::location::{LocationError, Locations};
 use weir_ingest::log::LogSettings;
 use weir_ingest::{Ingest, Surroundings};
@@ -25,8 +28,9 @@ use weir_service::{Clock, Services};
 use weir_store::{Location, Settings as StoreSettings, Store};
 
 use crate::app::{App, AppBuilder};
-use crate::background::Background;
+use crate::background::{Background, Work};
 use crate::config::{Config, StoreKind};
+use crate::exports::ExportHost;
 use crate::front::Front;
 use crate::limits::Limits;
 use crate::listener;
@@ -44,6 +48,9 @@ const PURGE: Duration = Duration::from_secs(30);
 /// For applying what was accepted when the service stops; the rest waits in the
 /// log for the next start.
 const FLUSH: Duration = Duration::from_secs(20);
+/// For cutting short exports when the service stops; the next start goes on with
+/// them.
+const CUT: Duration = Duration::from_secs(10);
 
 /// Why the service did not start, or ended other than by being told to.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +84,9 @@ pub enum ServeError {
     /// The state of the instance cannot be read.
     #[error("cannot read the state of the instance")]
     Instance(#[from] weir_service::Error),
+    /// No connections to addresses that members enter can be made.
+    #[error(transparent)]
+    Egress(#[from] BuildError),
     /// Signals or standard output cannot be used.
     #[error("the process cannot be set up")]
     Process(#[from] std::io::Error),
@@ -96,6 +106,8 @@ pub struct Options {
     pub limits: Option<Limits>,
     /// Bounds of the ingest log.
     pub log: LogSettings,
+    /// Bounds of the engine of exports.
+    pub exports: engine::Settings,
     /// Where events are applied, in place of threads of their own.
     pub applying: Option<Handle>,
 }
@@ -112,8 +124,11 @@ pub struct Server {
     pub store: Store,
     accepting: JoinHandle<()>,
     watching: JoinSet<()>,
+    exports: Arc<Engine>,
     /// Where ingestion applies events; ends when dropped.
     _background: Background,
+    /// Where exports are worked on; ends when dropped.
+    _exporting: Background,
     /// Removed when dropped.
     _passing: Option<tempfile::TempDir>,
 }
@@ -144,7 +159,7 @@ impl Server {
         };
         let resolver = Resolver::new(config.dns_servers.0.clone());
         services.domains.ask(Arc::new(resolver));
-        let background = Background::start()?;
+        let background = Background::start(Work::Applying)?;
         let surroundings = Surroundings {
             store: store.clone(),
             applying: options.applying.unwrap_or_else(|| background.handle().clone()),
@@ -153,10 +168,20 @@ impl Server {
         let ingest = Ingest::start(&log, options.log, surroundings).await?;
         let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
         let post = Post::of(&config)?;
-        let app = AppBuilder { config, store: store.clone(), services, ingest, limits }.build();
+        let egress = Egress::new(Rules {
+            allow: config.egress_allow.all().to_vec(),
+            own: iter::once(address).chain(metrics_address).collect(),
+        })?;
+        let app =
+            AppBuilder { config, store: store.clone(), services, ingest, limits, egress }.build();
         app.tokens.refresh().await;
 
+        let exporting = Background::start(Work::Exporting)?;
+        let host = Arc::new(ExportHost::new(app.clone()));
+        let settings = options.exports;
+        let exports = Arc::new(Engine::start(store.clone(), host, settings, exporting.handle()));
         let mut watching = JoinSet::new();
+        watching.spawn(watch_exports(app.clone(), Arc::clone(&exports)));
         watching.spawn(app.tokens.clone().keep_fresh());
         watching.spawn(watch(app.clone(), store.clone()));
         watching.spawn(purge_deleted(app.clone()));
@@ -184,7 +209,9 @@ impl Server {
             store,
             accepting,
             watching,
+            exports,
             _background: background,
+            _exporting: exporting,
             _passing: passing,
         })
     }
@@ -197,8 +224,8 @@ impl Server {
         }
     }
 
-    /// Stops in order: no new connections, requests in flight finish, accepted
-    /// events are applied, the store is closed.
+    /// Stops in order: no new connections, requests in flight finish, exports are
+    /// cut short, accepted events are applied, the store is closed.
     ///
     /// # Errors
     /// [`ServeError::Store`] when the engine could not flush; what was
@@ -209,6 +236,7 @@ impl Server {
         if let Err(error) = self.accepting.await {
             tracing::error!(%error, "the accept loop had failed");
         }
+        self.exports.close(CUT).await;
         self.watching.shutdown().await;
         self.app.ingest.close(FLUSH).await;
         self.store.close_at_end().await?;
@@ -262,6 +290,15 @@ async fn watch(app: App, store: Store) {
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
         let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
         app.metrics.apply_lag_bytes.set(lag);
+    }
+}
+
+/// Counts what exports have done.
+async fn watch_exports(app: App, exports: Arc<Engine>) {
+    let mut tick = tokio::time::interval(LOOK);
+    loop {
+        tick.tick().await;
+        app.metrics.count_exports(exports.metrics().take());
     }
 }
 

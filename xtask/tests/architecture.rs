@@ -39,8 +39,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-service",
-        // Of exports the query alone, which is checked when it is saved.
-        uses: &["weir-egress", "weir-export", "weir-model", "weir-store"],
+        uses: &["weir-egress", "weir-model", "weir-query", "weir-store"],
         why: "the rules of management stand on the store alone",
     },
     Layer {
@@ -54,8 +53,13 @@ const LAYERS: &[Layer] = &[
         why: "capture never waits for management work",
     },
     Layer {
+        of: "weir-query",
+        uses: &["weir-model"],
+        why: "a query is checked when it is saved and worked out when it runs",
+    },
+    Layer {
         of: "weir-export",
-        uses: &["weir-egress", "weir-model", "weir-store"],
+        uses: &["weir-egress", "weir-model", "weir-query", "weir-store"],
         why: "exports read the store in the background, not through capture or management",
     },
     Layer {
@@ -134,12 +138,36 @@ const RESERVED: &[Reserved] = &[
         why: "one crate knows the database: others need not wait for its compilation, and a \
               change of engine stays in one place (the benchmark measures the bare engine)",
     },
+    Reserved { names: &["lettre"], to: &["weir-mail"], why: "one crate talks to mail servers" },
     Reserved {
-        names: &["lettre", "rustls*", "tokio-rustls"],
-        to: &["weir-mail"],
-        why: "one crate talks to mail servers, and sets up TLS for that",
+        names: &["rustls*", "tokio-rustls"],
+        to: &["weir-egress", "weir-mail"],
+        why: "TLS is set up where connections are made: to what members enter, and to the mail \
+              server",
+    },
+    Reserved {
+        names: &["reqwest"],
+        to: &["weir-egress", "weir-import"],
+        why: "what members enter is dialled by one crate, which judges every address (the import \
+              is told where to by the operator)",
+    },
+    Reserved {
+        names: &["object_store", "parquet", "arrow*"],
+        to: &["weir-export"],
+        why: "one crate knows the storages and files of destinations",
+    },
+    Reserved {
+        names: &["aes", "cbc", "des", "ring"],
+        to: &["weir-export"],
+        why: "keys of other people's services sign and encrypt where those are spoken to; our own \
+              secrets are sealed by the service",
     },
     Reserved { names: &["hickory-*"], to: &["weir-dns"], why: "one crate asks name servers" },
+    Reserved {
+        names: &["tokio-postgres", "postgres*"],
+        to: &["weir-export"],
+        why: "one crate talks to databases of others",
+    },
     Reserved {
         names: &["leptos*", "server_fn*", "reactive_*"],
         to: &["weir-app", "weir-frontend", "weir-server"],

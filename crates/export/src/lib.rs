@@ -1,6 +1,22 @@
-//! Batch exports: from stored events to destinations.
+//! Batch exports: from stored events to destinations (batch-exports 2, 3, 5, 6).
 //!
-//! What belongs here: what an export means. What does not: the records of
-//! exports and who may change them (`weir-service`).
+//! ```text
+//! schedule -> run -> events of the interval -> rows -> destination
+//! ```
+//!
+//! What belongs here: when runs begin, what they export, how it is delivered.
+//! What does not: who may change an export (`weir-service`), the language of
+//! queries (`weir-query`), which addresses may be dialled (`weir-egress`).
+//!
+//! Invariant: a run of an interval is there once; what it exports is decided
+//! when it is created, by order of arrival, so that trying again exports the
+//! same.
 
-pub mod query;
+pub mod columns;
+pub mod destination;
+pub mod destinations;
+mod encode;
+pub mod engine;
+mod names;
+pub mod query_row;
+pub mod rows;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustls::RootCertStore;
 use uuid::Uuid;
-use weir_model::mail::{Mail, News, OneTimeLink};
+use weir_model::mail::{ExportNamed, Mail, News, OneTimeLink};
 use weir_model::{InviteId, MailId, Timestamp, UserId};
 
 use crate::{Courier, Failure, Letter, Site, SmtpUrl, letter};
@@ -48,6 +48,34 @@ fn joined() -> Letter {
         organization: "Acme Tea & Co".to_owned(),
     };
     letter(&Mail { to: "ada@mail.example".to_owned(), news }, &site())
+}
+
+fn about_export(news: impl FnOnce(ExportNamed) -> News) -> Letter {
+    let export = ExportNamed {
+        name: "Nightly <warehouse>".to_owned(),
+        destination: "PostgreSQL".to_owned(),
+        project: "Shop".to_owned(),
+        organization: "Acme Tea & Co".to_owned(),
+    };
+    letter(&Mail { to: "ada@mail.example".to_owned(), news: news(export) }, &site())
+}
+
+fn export_failed() -> Letter {
+    about_export(|export| News::ExportFailed {
+        export,
+        start: Some(at().plus_seconds(-24 * 60 * 60)),
+        end: at(),
+        error: Some("ConnectionRefused: The server refused the connection.".to_owned()),
+    })
+}
+
+fn export_failed_early() -> Letter {
+    about_export(|export| News::ExportFailed { export, start: None, end: at(), error: None })
+}
+
+fn export_paused() -> Letter {
+    let error = Some("AccessDenied: The user may not write into the table.".to_owned());
+    about_export(|export| News::ExportPaused { export, failed: 10, of: 12, error })
 }
 
 fn to_account(
@@ -110,6 +138,9 @@ fn mails_look_like_their_files() {
         ("confirm", confirm(false)),
         ("confirm_new", confirm(true)),
         ("reset", reset()),
+        ("export_failed", export_failed()),
+        ("export_failed_early", export_failed_early()),
+        ("export_paused", export_paused()),
     ] {
         let text = format!("{}\n{}", headers(&letter), letter.plain());
         assert_snapshot(&format!("{name}.txt"), &text);

@@ -2,7 +2,7 @@
 
 use weir_model::accounts::LinkKind;
 use weir_model::invites;
-use weir_model::mail::{Mail, News, OneTimeLink};
+use weir_model::mail::{ExportNamed, Mail, News, OneTimeLink};
 
 use crate::letter::{Letter, Part};
 
@@ -77,6 +77,43 @@ pub fn letter(mail: &Mail, site: &Site) -> Letter {
             ];
             (format!("{member} joined you on Weir"), None, parts)
         }
+        News::ExportFailed { export, start, end, error } => {
+            let (name, place) = place(export);
+            let stretch = match start {
+                Some(start) => format!("{} to {}", start.minute_text(), end.minute_text()),
+                None => format!("the beginning to {}", end.minute_text()),
+            };
+            let mut parts = vec![
+                Part::Text("Hello,".to_owned()),
+                Part::Text(format!("The batch export {place} failed for {stretch}.")),
+            ];
+            parts.extend(because(error.as_deref()));
+            parts.push(Part::Text(
+                "The events stay in Weir. Once the cause is mended, retry the run. You hear of \
+                 this export again when a run fails after one that did not."
+                    .to_owned(),
+            ));
+            parts.extend(to_administrators(export, site));
+            (format!("The export {name} failed"), None, parts)
+        }
+        News::ExportPaused { export, failed, of, error } => {
+            let (name, place) = place(export);
+            let mut parts = vec![
+                Part::Text("Hello,".to_owned()),
+                Part::Text(format!(
+                    "The batch export {place} was paused, because {failed} of its last {of} runs \
+                     failed. Its backfills were cancelled."
+                )),
+            ];
+            parts.extend(because(error.as_deref()));
+            parts.push(Part::Text(
+                "The events stay in Weir. Once the cause is mended, unpause the export with a \
+                 backfill: then it exports what was missed."
+                    .to_owned(),
+            ));
+            parts.extend(to_administrators(export, site));
+            (format!("The export {name} was paused"), None, parts)
+        }
         News::ConfirmAddress { link, .. } => {
             let must_confirm = link.as_ref().is_some_and(|link| link.must_confirm);
             let said = Said {
@@ -118,6 +155,40 @@ pub fn letter(mail: &Mail, site: &Site) -> Letter {
         }
     };
     Letter { to: mail.to.clone(), reply_to, subject, parts }
+}
+
+/// An export by its name, and by all that tells it from others.
+fn place(export: &ExportNamed) -> (String, String) {
+    let name = one_line(&export.name);
+    let place = format!(
+        "{name} of the project {} to {}",
+        one_line(&export.project),
+        one_line(&export.destination)
+    );
+    (name, place)
+}
+
+/// What went wrong, in the words that the members have for it.
+fn because(error: Option<&str>) -> Vec<Part> {
+    match error.map(str::trim).filter(|error| !error.is_empty()) {
+        None => Vec::new(),
+        Some(error) => {
+            vec![Part::Text("What went wrong last:".to_owned()), Part::Quote(shown(error))]
+        }
+    }
+}
+
+/// Where to go, and why this mail came.
+fn to_administrators(export: &ExportNamed, site: &Site) -> [Part; 2] {
+    [
+        Part::Link { label: "Open Weir".to_owned(), url: site.origin.clone() },
+        Part::Remark(format!(
+            "This mail was sent by the Weir instance at {}, because you are an administrator of \
+             {}.",
+            site.origin,
+            one_line(&export.organization)
+        )),
+    ]
 }
 
 /// What a mail with a one-time link says around it.

@@ -2,12 +2,15 @@
 //! (service.md "Batch export", batch-exports 1, 4, 5, 7, 8).
 //!
 //! What belongs here: types, limits and checks that forms and the API share.
-//! What does not: the query language (`weir-export`), who may do what
+//! What does not: the query language (`weir-query`), who may do what
 //! (`weir-service`).
 
+mod backfill;
 pub mod config;
 pub mod destinations;
 pub mod interval;
+pub mod lists;
+mod log;
 
 use std::fmt;
 
@@ -17,7 +20,9 @@ use serde_json::{Map, Value};
 use crate::ids::{BackfillId, BatchExportId, ProjectId, RunId};
 use crate::patch::Patch;
 use crate::time::Timestamp;
+pub use backfill::{Backfill, BackfillProgress};
 pub use interval::Interval;
+pub use log::{LOG_PAGE, LOG_PAGE_MAX, LogLevel, LogLine};
 
 /// Longest name, in characters.
 pub const NAME_MAX: usize = 200;
@@ -195,6 +200,12 @@ impl Status {
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.text() == text)
+    }
+
+    /// Whether work is still to be done.
+    #[must_use]
+    pub const fn is_active(self) -> bool {
+        matches!(self, Self::Starting | Self::Running)
     }
 }
 

@@ -51,6 +51,28 @@ pub enum News {
         /// Name of the organization.
         organization: String,
     },
+    /// A run of a batch export failed, after others that did not.
+    ExportFailed {
+        /// Which export.
+        export: ExportNamed,
+        /// The first instant of the run; none: from the beginning.
+        start: Option<Timestamp>,
+        /// The instant after its last one.
+        end: Timestamp,
+        /// What went wrong, in words for members.
+        error: Option<String>,
+    },
+    /// A batch export was paused because its runs failed over and over.
+    ExportPaused {
+        /// Which export.
+        export: ExportNamed,
+        /// How many of its newest runs failed.
+        failed: u32,
+        /// How many of its newest runs were looked at.
+        of: u32,
+        /// What went wrong last, in words for members.
+        error: Option<String>,
+    },
     /// The owner of an account is to confirm an address.
     ConfirmAddress {
         /// The account.
@@ -69,6 +91,19 @@ pub enum News {
         #[serde(skip)]
         link: Option<OneTimeLink>,
     },
+}
+
+/// A batch export in the words that people have for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExportNamed {
+    /// Its name.
+    pub name: String,
+    /// The kind of its destination, such as `S3`.
+    pub destination: String,
+    /// Name of the project.
+    pub project: String,
+    /// Name of the organization.
+    pub organization: String,
 }
 
 /// A link that works once. It is made when its mail is sent, and is never part
@@ -100,7 +135,11 @@ impl News {
     pub fn invite(&self) -> Option<InviteId> {
         match self {
             Self::Invited { invite, .. } => Some(*invite),
-            Self::Joined { .. } | Self::ConfirmAddress { .. } | Self::ResetPassword { .. } => None,
+            Self::Joined { .. }
+            | Self::ExportFailed { .. }
+            | Self::ExportPaused { .. }
+            | Self::ConfirmAddress { .. }
+            | Self::ResetPassword { .. } => None,
         }
     }
 }

@@ -3,35 +3,37 @@
 //!
 //! What belongs here: who may do what, what a change means, keeping secrets
 //! sealed. What does not: running exports; the parts of a config
-//! (`weir_model::exports`); the query language (`weir-export`).
+//! (`weir_model::exports`); the query language (`weir-query`).
 
 mod backfill;
+mod change;
 mod config;
+mod logs;
+mod runs;
+mod trial;
+mod unattended;
 
 use std::sync::Arc;
 
-use weir_export::query;
-use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::activity::Deed;
 use weir_model::errors::FieldError;
-use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{
-    BACKFILLS_MAX, BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination,
-    Interval, NAME_MAX, Run,
+    BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, Interval,
+    NAME_MAX, Run,
 };
 use weir_model::pagination::{Page, Paged};
-use weir_model::{BatchExportId, Patch, ProjectId, Timestamp, validate};
-use weir_store::exports::{self as rows, BackfillRow, Changed, ExportRow, Of};
+use weir_model::{BatchExportId, Patch, ProjectId, validate};
+use weir_store::exports::{self as rows, ExportRow, Of};
 use weir_store::{ids, projects};
 
-use crate::activity::{self, About, Changes};
+use self::change::{Wish, changes, check, set_query, told};
+use crate::activity::Changes;
 use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
-use crate::organizations::required;
 use crate::policy::{self, Action};
 use crate::{Core, Result, current};
 
-/// How often a change is worked out anew when somebody else was faster.
-const TRIES: usize = 5;
+pub use trial::{SentDestination, Trial};
 
 /// What a call about exports is within: an organization, or one project of it.
 #[derive(Debug, Clone, Copy)]
@@ -213,130 +215,6 @@ impl Exports {
         self.change(within, export, &Wish::Backfill(input)).await
     }
 
-    /// Works out a change of an export and stores it; anew when somebody else
-    /// changed the export meanwhile.
-    async fn change(&self, within: Within<'_>, export: &str, wish: &Wish) -> Result<BatchExport> {
-        for _ in 0..TRIES {
-            let before = self.find(within, export).await?;
-            let Change { mut row, backfill, entries } =
-                self.worked_out(within, &before, wish).await?;
-            if entries.is_empty() {
-                return self.show(before).await;
-            }
-            // A backfill alone is no change of the export.
-            if row != before {
-                row.updated_at = within.org.ctx.now;
-                row.revision = ids::time_ordered(within.org.ctx.now);
-            }
-            let store = &self.core.store;
-            let outcome = rows::update(
-                store,
-                &row,
-                before.revision,
-                backfill.as_ref(),
-                BACKFILLS_MAX,
-                &entries,
-            )
-            .await?;
-            match outcome {
-                Changed::Yes => {
-                    let backfill_id = backfill.map(|backfill| backfill.id);
-                    return Ok(BatchExport { backfill_id, ..self.show(row).await? });
-                }
-                Changed::TooManyBackfills => return Err(backfill::too_many()),
-                Changed::Stale => {}
-            }
-        }
-        Err(Error::Unavailable("the export is being changed by others"))
-    }
-
-    async fn worked_out(
-        &self,
-        within: Within<'_>,
-        before: &ExportRow,
-        wish: &Wish,
-    ) -> Result<Change> {
-        let now = within.org.ctx.now;
-        match wish {
-            Wish::Patch(patch) => {
-                let (row, secrets) = self.patched(within, before, patch.clone()).await?;
-                let changes = changes(Some(before), &row, secrets)?;
-                let entries = (!changes.is_empty())
-                    .then(|| told(within, &row, Deed::Updated, changes))
-                    .into_iter()
-                    .collect();
-                Ok(Change { row, backfill: None, entries })
-            }
-            Wish::Unpause { backfill } => {
-                let row = ExportRow { paused: false, ..before.clone() };
-                if !before.paused {
-                    return Ok(Change { row, backfill: None, entries: Vec::new() });
-                }
-                let missed = before.last_paused_at.unwrap_or(before.created_at);
-                let backfill = (*backfill && missed < now)
-                    .then(|| backfill::row(&row, Some(missed), now, now))
-                    .transpose()?;
-                let changes = changes(Some(before), &row, Vec::new())?;
-                let mut entries = vec![told(within, &row, Deed::Updated, changes)];
-                entries.extend(backfill.as_ref().map(|backfill| started(within, &row, backfill)));
-                Ok(Change { row, backfill, entries })
-            }
-            Wish::Backfill(input) => {
-                let (start, end) = backfill::bounds(input, interval(before)?, now)?;
-                let backfill = backfill::row(before, start, end, now)?;
-                let entries = vec![started(within, before, &backfill)];
-                Ok(Change { row: before.clone(), backfill: Some(backfill), entries })
-            }
-        }
-    }
-
-    async fn patched(
-        &self,
-        within: Within<'_>,
-        before: &ExportRow,
-        patch: BatchExportPatch,
-    ) -> Result<(ExportRow, Vec<String>)> {
-        let mut row = before.clone();
-        if let Some(name) = required("name", patch.name)? {
-            row.name = validate::text("name", &name, NAME_MAX)?;
-        }
-        let present = config::kind(&before.kind)?;
-        let kind = patch.destination.unwrap_or(present);
-        let sent = patch.config.unwrap_or_default();
-        let mut secrets = Vec::new();
-        if kind != present {
-            // Nothing of the old destination gets to the new one.
-            let whole = config::complete(kind, &sent)?;
-            row.kind = kind.name.to_owned();
-            secrets = config::store(&self.core.sealer, &mut row, kind, &whole).await?;
-        } else if !sent.0.is_empty() {
-            let stored = config::open(&self.core.sealer, before)?;
-            let whole = config::changed(kind, &stored, &sent)?;
-            secrets = config::changed_secrets(kind, &stored, &whole);
-            if whole != stored {
-                config::store(&self.core.sealer, &mut row, kind, &whole).await?;
-            }
-        }
-        if let Some(interval) = required("interval", patch.interval)? {
-            row.interval = interval.text().to_owned();
-        }
-        let paused = required("paused", patch.paused)?.unwrap_or(before.paused);
-        if paused && !before.paused {
-            row.last_paused_at = Some(within.org.ctx.now);
-        }
-        row.paused = paused;
-        row.last_paused_at = patch.last_paused_at.over(row.last_paused_at);
-        row.start_at = patch.start_at.over(row.start_at);
-        row.end_at = patch.end_at.over(row.end_at);
-        match patch.hogql_query {
-            Patch::Keep => {}
-            Patch::Clear => set_query(&mut row, None)?,
-            Patch::Set(query) => set_query(&mut row, Some(&query))?,
-        }
-        check(&row)?;
-        Ok((row, secrets))
-    }
-
     /// The project of a new export (batch-exports 8, "team_id").
     async fn project(&self, within: Within<'_>, chosen: Option<ProjectId>) -> Result<ProjectId> {
         if let Some(project) = within.project {
@@ -389,53 +267,6 @@ impl Exports {
     }
 }
 
-/// What a call wants of an export.
-enum Wish {
-    Patch(BatchExportPatch),
-    Unpause { backfill: bool },
-    Backfill(BackfillInput),
-}
-
-/// What a call makes of an export. No entry: nothing.
-struct Change {
-    row: ExportRow,
-    backfill: Option<BackfillRow>,
-    entries: Vec<Entry>,
-}
-
-/// Reads a query and stores what it means; an empty one is none.
-fn set_query(row: &mut ExportRow, text: Option<&str>) -> Result<()> {
-    let text = text.map(str::trim).filter(|text| !text.is_empty());
-    (row.query, row.schema) = match text {
-        None => (None, None),
-        Some(text) => {
-            let fault = |error: query::QueryError| {
-                FieldError::new("hogql_query", "invalid_input", error.to_string())
-            };
-            let parsed = query::parse(text).map_err(fault)?;
-            let schema = query::schema(&parsed);
-            let json = config::json(&schema)?;
-            (Some(schema.hogql_query), Some(json))
-        }
-    };
-    Ok(())
-}
-
-/// What holds between the fields of an export.
-fn check(row: &ExportRow) -> Result<()> {
-    if let (Some(start), Some(end)) = (row.start_at, row.end_at)
-        && end <= start
-    {
-        let detail = "The end must be after the start.";
-        return Err(FieldError::new("end_at", "invalid_input", detail).into());
-    }
-    if row.kind == "HTTP" && row.query.is_some() {
-        let detail = "The destination HTTP takes whole events, so it has no query.";
-        return Err(FieldError::new("hogql_query", "invalid_input", detail).into());
-    }
-    Ok(())
-}
-
 fn interval(row: &ExportRow) -> Result<Interval> {
     let unknown = || Error::Internal(format!("unknown interval `{}`", row.interval));
     Interval::of(&row.interval).ok_or_else(unknown)
@@ -445,50 +276,6 @@ fn interval(row: &ExportRow) -> Result<Interval> {
 fn parse_id(text: &str) -> Option<BatchExportId> {
     let id: BatchExportId = text.parse().ok()?;
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
-}
-
-/// What a change makes of the fields that people know; of secrets the names.
-fn changes(before: Option<&ExportRow>, after: &ExportRow, secrets: Vec<String>) -> Result<Changes> {
-    let destination = |row: &ExportRow| {
-        config::shown(row).map(|config| Destination { kind: row.kind.clone(), config })
-    };
-    let destinations = (before.map(destination).transpose()?, Some(destination(after)?));
-    let times = |time: Option<Option<Timestamp>>| time.flatten();
-    let changes = Changes::none()
-        .field("name", &before.map(|row| &row.name), &Some(&after.name))
-        .field("destination", &destinations.0, &destinations.1)
-        .field("interval", &before.map(|row| &row.interval), &Some(&after.interval))
-        .field("paused", &before.map(|row| row.paused), &Some(after.paused))
-        .field(
-            "last_paused_at",
-            &times(before.map(|row| row.last_paused_at)),
-            &after.last_paused_at,
-        )
-        .field("start_at", &times(before.map(|row| row.start_at)), &after.start_at)
-        .field("end_at", &times(before.map(|row| row.end_at)), &after.end_at)
-        .field("hogql_query", &before.and_then(|row| row.query.as_ref()), &after.query.as_ref());
-    let secret =
-        |changes: Changes, name: String| changes.secret(&format!("destination__config__{name}"));
-    Ok(secrets.into_iter().fold(changes, secret))
-}
-
-fn told(within: Within<'_>, row: &ExportRow, deed: Deed, changes: Changes) -> Entry {
-    let about = About {
-        subject: Subject::BatchExport,
-        id: row.id.to_string(),
-        name: Some(&row.name),
-        project: Some(row.project),
-    };
-    activity::entry(&within.org.ctx, row.organization, about, deed, changes)
-}
-
-/// That a backfill was started.
-fn started(within: Within<'_>, row: &ExportRow, backfill: &BackfillRow) -> Entry {
-    let changes = Changes::none()
-        .field("backfill", &None, &Some(backfill.id))
-        .field("backfill_start_at", &None, &backfill.start_at)
-        .field("backfill_end_at", &None, &Some(backfill.end_at));
-    told(within, row, Deed::Triggered, changes)
 }
 
 fn shown(row: ExportRow, latest_runs: Vec<Run>) -> Result<BatchExport> {

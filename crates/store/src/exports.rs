@@ -8,19 +8,30 @@
 //! | `batch_export` | export | the record; `secrets` is sealed |
 //! | `org_batch_export` | `[organization, export]` | nothing: the list, oldest first |
 //! | `project_batch_export` | `[project, export]` | the same for a project |
-//! | `batch_export_run` | `[export, run]` | a run; ids are in the order of creation |
-//! | `batch_export_backfill` | `[export, backfill]` | a backfill |
-//! | `active_backfill` | `[project, backfill]` | nothing: those that go on |
 //!
-//! The newest runs stand in the export's record by id: the engine cannot read
+//! Runs, backfills, log lines and the state of schedules are in modules of their
+//! own. The newest runs stand in the export's record by id: the engine cannot read
 //! the end of a range without its beginning.
+
+mod back;
+pub mod backfills;
+mod forget;
+pub mod logs;
+mod pause;
+pub mod runs;
+pub mod schedule;
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::activity::Entry;
-use weir_model::exports::{LATEST_RUNS, Run, Status};
-use weir_model::{BackfillId, BatchExportId, OrganizationId, ProjectId, RunId, Timestamp};
+use weir_model::exports::Run;
+use weir_model::{BatchExportId, OrganizationId, ProjectId, RunId, Timestamp};
 
+pub use self::backfills::BackfillRow;
+use self::backfills::StoredBackfill;
+pub use self::forget::forget;
+pub use self::pause::pause;
+use self::runs::RunRow;
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -65,27 +76,8 @@ pub struct ExportRow {
     /// Another one after every change: whoever changes the export says which one
     /// was read.
     pub revision: Uuid,
-    /// The newest runs, newest first. Written by [`add_run`] alone.
+    /// The newest runs, newest first. Written where runs are added alone.
     pub latest: Vec<RunId>,
-}
-
-/// A backfill as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BackfillRow {
-    /// Id.
-    pub id: BackfillId,
-    /// The export.
-    pub export: BatchExportId,
-    /// The project.
-    pub project: ProjectId,
-    /// The first instant; none: from the first event.
-    pub start_at: Option<Timestamp>,
-    /// The instant after the last one.
-    pub end_at: Timestamp,
-    /// How many runs it takes, when that is known from the start.
-    pub total_runs: Option<u64>,
-    /// When it was created.
-    pub created_at: Timestamp,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -160,69 +152,12 @@ impl From<Stored> for ExportRow {
     }
 }
 
-#[derive(Debug, Clone, SurrealValue)]
-struct StoredRun {
-    uuid: Uuid,
-    export: Uuid,
-    status: String,
-    records_completed: Option<i64>,
-    latest_error: Option<String>,
-    interval_start: Option<i64>,
-    interval_end: i64,
-    cursor: Option<String>,
-    created_at: i64,
-    finished_at: Option<i64>,
-    updated_at: i64,
-    records_total: Option<i64>,
+fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-impl From<&Run> for StoredRun {
-    fn from(run: &Run) -> Self {
-        Self {
-            uuid: run.id.0,
-            export: run.batch_export.0,
-            status: run.status.text().to_owned(),
-            records_completed: run.records_completed.map(i64::from),
-            latest_error: run.latest_error.clone(),
-            interval_start: run.data_interval_start.map(Timestamp::micros),
-            interval_end: run.data_interval_end.micros(),
-            cursor: run.cursor.clone(),
-            created_at: run.created_at.micros(),
-            finished_at: run.finished_at.map(Timestamp::micros),
-            updated_at: run.last_updated_at.micros(),
-            records_total: run.records_total_count.map(i64::from),
-        }
-    }
-}
-
-/// The wire has 32 bits for these.
-fn count(count: Option<i64>) -> Option<i32> {
-    count.map(|count| i32::try_from(count).unwrap_or(i32::MAX))
-}
-
-impl TryFrom<StoredRun> for Run {
-    type Error = Error;
-
-    fn try_from(stored: StoredRun) -> Result<Self> {
-        let status = Status::of(&stored.status).ok_or_else(|| Error::Shape {
-            statement: "exports runs",
-            detail: format!("unknown status `{}`", stored.status),
-        })?;
-        Ok(Self {
-            id: RunId(stored.uuid),
-            status,
-            records_completed: count(stored.records_completed),
-            latest_error: stored.latest_error,
-            data_interval_start: stored.interval_start.map(Timestamp::from_micros),
-            data_interval_end: Timestamp::from_micros(stored.interval_end),
-            cursor: stored.cursor,
-            created_at: Timestamp::from_micros(stored.created_at),
-            finished_at: stored.finished_at.map(Timestamp::from_micros),
-            last_updated_at: Timestamp::from_micros(stored.updated_at),
-            records_total_count: count(stored.records_total),
-            batch_export: BatchExportId(stored.export),
-        })
-    }
+fn number(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
 }
 
 /// Whose exports are listed.
@@ -271,20 +206,34 @@ pub async fn rows(
     Ok(own.map(ExportRow::from).collect())
 }
 
+/// An export of any organization.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn find(store: &Store, export: BatchExportId) -> Result<Option<ExportRow>> {
+    let found = lists::records::<Stored>(store, "batch_export", vec![export.0]).await?;
+    Ok(found.into_iter().flatten().next().map(ExportRow::from))
+}
+
+// One record for each export: as many as people have made.
+const ALL: Statement = Statement::read("all exports", "SELECT * FROM batch_export;");
+
+/// The exports of all organizations.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn all(store: &Store) -> Result<Vec<ExportRow>> {
+    let found = store.db.run(ALL, bind! {}).await?.rows::<Stored>(0)?;
+    Ok(found.into_iter().map(ExportRow::from).collect())
+}
+
 /// The newest runs of each of these exports, newest first, in the order of
 /// `rows`.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn latest_runs(store: &Store, rows: &[ExportRow]) -> Result<Vec<Vec<Run>>> {
-    let ids = rows.iter().flat_map(|row| row.latest.iter().map(|run| vec![row.id.0, run.0]));
-    let found = lists::records::<StoredRun>(store, "batch_export_run", ids.collect()).await?;
-    let mut found = found.into_iter();
-    let of = |row: &ExportRow| {
-        let runs = found.by_ref().take(row.latest.len()).flatten();
-        runs.map(Run::try_from).collect()
-    };
-    rows.iter().map(of).collect()
+    runs::latest(store, rows).await
 }
 
 // It writes the organization's record for the reason given at
@@ -373,33 +322,6 @@ const UPDATE: Statement = Statement::write(
     ),
 );
 
-#[derive(Debug, Clone, SurrealValue)]
-struct StoredBackfill {
-    uuid: Uuid,
-    status: String,
-    start_at: Option<i64>,
-    end_at: i64,
-    total_runs: Option<i64>,
-    created_at: i64,
-    updated_at: i64,
-    finished_at: Option<i64>,
-}
-
-impl From<&BackfillRow> for StoredBackfill {
-    fn from(row: &BackfillRow) -> Self {
-        Self {
-            uuid: row.id.0,
-            status: Status::Starting.text().to_owned(),
-            start_at: row.start_at.map(Timestamp::micros),
-            end_at: row.end_at.micros(),
-            total_runs: row.total_runs.map(|runs| i64::try_from(runs).unwrap_or(i64::MAX)),
-            created_at: row.created_at.micros(),
-            updated_at: row.created_at.micros(),
-            finished_at: None,
-        }
-    }
-}
-
 /// Stores a change of an export whose revision was `before` when it was read, and
 /// perhaps a backfill, of which `most` may go on at a time.
 ///
@@ -417,7 +339,7 @@ pub async fn update(
         export: Stored::from(row),
         before: before,
         backfill: backfill.map(StoredBackfill::from),
-        most: i64::try_from(most).unwrap_or(i64::MAX),
+        most: int(most as u64),
     };
     match activity::change(store, UPDATE, vars, activities).await {
         Ok(_) => Ok(Changed::Yes),
@@ -441,6 +363,9 @@ macro_rules! remove_export {
          };
          DELETE batch_export_backfill:[$batch_export]..=[$batch_export, ..] RETURN NONE;
          DELETE batch_export_run:[$batch_export]..=[$batch_export, ..] RETURN NONE;
+         DELETE active_run:[$batch_export]..=[$batch_export, ..] RETURN NONE;
+         DELETE batch_export_log:[$batch_export]..=[$batch_export, ..] RETURN NONE;
+         DELETE type::record('batch_export_state', $batch_export) RETURN NONE;
          DELETE type::record('project_batch_export', [$export_project, $batch_export])
              RETURN NONE;
          DELETE type::record('org_batch_export', [$organization, $batch_export]) RETURN NONE;
@@ -478,53 +403,24 @@ pub async fn delete(
     activity::change(store, DELETE, vars, activities).await.map(drop)
 }
 
-const ADD_RUN: Statement = Statement::write(
-    "exports add run",
-    "BEGIN;
-     LET $present = (SELECT VALUE latest ?? []
-                     FROM ONLY type::record('batch_export', $run.export));
-     IF $present = NONE { THROW 'gone' };
-     UPSERT type::record('batch_export_run', [$run.export, $run.uuid]) CONTENT $run RETURN NONE;
-     IF $present CONTAINSNOT $run.uuid {
-         UPDATE type::record('batch_export', $run.export)
-             SET latest = array::slice(array::concat([$run.uuid], $present), 0, $most)
-             RETURN NONE;
-     };
-     COMMIT;",
-);
-
-/// Adds a run, which is the newest from now on. `false`: the export is gone.
+/// Adds a run that exports nothing: one of another program, say. `false`: the
+/// export is gone.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn add_run(store: &Store, run: &Run) -> Result<bool> {
-    let most = i64::try_from(LATEST_RUNS).unwrap_or(i64::MAX);
-    is_done(store.db.run(ADD_RUN, bind! { run: StoredRun::from(run), most: most }).await)
-}
-
-const BACKFILLS: Statement = Statement::read(
-    "exports backfills",
-    "SELECT * FROM batch_export_backfill:[$export]..=[$export, ..];",
-);
-
-/// The backfills of an export, oldest first.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn backfills(
-    store: &Store,
-    project: ProjectId,
-    export: BatchExportId,
-) -> Result<Vec<BackfillRow>> {
-    let mut answer = store.db.run(BACKFILLS, bind! { export: export.0 }).await?;
-    let row = |stored: StoredBackfill| BackfillRow {
-        id: BackfillId(stored.uuid),
-        export,
-        project,
-        start_at: stored.start_at.map(Timestamp::from_micros),
-        end_at: Timestamp::from_micros(stored.end_at),
-        total_runs: stored.total_runs.and_then(|runs| u64::try_from(runs).ok()),
-        created_at: Timestamp::from_micros(stored.created_at),
+    let row = RunRow {
+        run: run.clone(),
+        after: 0,
+        up_to: 0,
+        by_time: false,
+        backfill: None,
+        attempt: 0,
+        bytes: 0,
+        delivered: None,
     };
-    Ok(answer.rows::<StoredBackfill>(0)?.into_iter().map(row).collect())
+    runs::add(store, &row).await
 }
+
+#[cfg(test)]
+mod tests;

@@ -45,6 +45,10 @@ const ALL: &[Migration] = &[
         version: 5,
         statement: Statement::write("migration 5", include_str!("migrations/0005_accounts.surql")),
     },
+    Migration {
+        version: 6,
+        statement: Statement::write("migration 6", include_str!("migrations/0006_exports.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

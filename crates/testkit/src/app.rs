@@ -60,6 +60,14 @@ impl TestApp {
         Self::launch(|_| {}, limits, options).await
     }
 
+    /// The same with other settings.
+    pub async fn with_settings_and_options(
+        settings: impl FnOnce(&mut Config),
+        options: impl FnOnce(&mut Options),
+    ) -> Self {
+        Self::launch(settings, |_| {}, options).await
+    }
+
     /// An empty instance whose clock stands still until the test moves it.
     pub async fn at(clock: Clock) -> Self {
         Self::launch(|_| {}, |_| {}, |options| options.clock = clock).await

@@ -18,6 +18,7 @@ mod caller;
 mod dns_server;
 mod mail_sink;
 mod people;
+pub mod servers;
 
 pub use app::TestApp;
 pub use caller::{Answer, Call, Caller};

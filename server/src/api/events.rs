@@ -109,7 +109,8 @@ fn query(listing: &Listing<EventFilters>) -> Result<EventQuery, FieldError> {
     })
 }
 
-fn time(text: Option<&str>, attr: &str) -> Result<Option<Timestamp>, FieldError> {
+/// A time in a query.
+pub(super) fn time(text: Option<&str>, attr: &str) -> Result<Option<Timestamp>, FieldError> {
     const WRONG: &str = "Datetime has wrong format. Use one of these formats instead: \
          YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
     let Some(text) = text else { return Ok(None) };
@@ -121,7 +122,8 @@ fn time(text: Option<&str>, attr: &str) -> Result<Option<Timestamp>, FieldError>
     parsed.map(Some).ok_or_else(|| FieldError::new(attr, "invalid_input", WRONG))
 }
 
-fn uuid(text: Option<&str>, attr: &str) -> Result<Option<Uuid>, FieldError> {
+/// A UUID in a query.
+pub(super) fn uuid(text: Option<&str>, attr: &str) -> Result<Option<Uuid>, FieldError> {
     let Some(text) = text else { return Ok(None) };
     let wrong = || FieldError::new(attr, "invalid_input", "Must be a valid UUID.");
     text.parse().map(Some).map_err(|_| wrong())

@@ -37,6 +37,16 @@ pub enum ParameterKind {
     Number,
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// One of these words, and it must be there.
+    RequiredOneOf(&'static [&'static str]),
+}
+
+impl ParameterKind {
+    /// Whether it must be there.
+    #[must_use]
+    pub const fn is_required(self) -> bool {
+        matches!(self, Self::RequiredText | Self::RequiredOneOf(_))
+    }
 }
 
 /// The query parameters of an operation; of a list those besides `limit` and
@@ -98,11 +108,24 @@ impl<F: Filters> Params<F> {
     /// A query parameter; the last one when it is given several times.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<&str> {
+        Self::check(name);
+        self.query.param(name)
+    }
+
+    /// The words of a query parameter that can be given several times, or as a
+    /// list with commas.
+    pub fn words(&self, name: &str) -> impl Iterator<Item = &str> {
+        Self::check(name);
+        let given = self.query.pairs.iter().filter(move |(other, _)| other == name);
+        let words = given.flat_map(|(_, value)| value.split(',')).map(str::trim);
+        words.filter(|word| !word.is_empty())
+    }
+
+    fn check(name: &str) {
         debug_assert!(
             F::PARAMETERS.iter().any(|parameter| parameter.name == name),
             "name the query parameter `{name}` with filters!, see docs/adding-an-endpoint.md",
         );
-        self.query.param(name)
     }
 
     /// A link to the same operation with some parameters set or, with `None`,

@@ -112,10 +112,12 @@ fn in_query(parameter: &Parameter) -> Value {
         ParameterKind::Uuid => json!({"type": "string", "format": "uuid"}),
         ParameterKind::Time => json!({"type": "string", "format": "date-time"}),
         ParameterKind::Number => json!({"type": "integer", "minimum": 1}),
-        ParameterKind::OneOf(words) => json!({"type": "string", "enum": words}),
+        ParameterKind::OneOf(words) | ParameterKind::RequiredOneOf(words) => {
+            json!({"type": "string", "enum": words})
+        }
     };
     json!({
         "name": parameter.name, "in": "query", "description": parameter.description,
-        "required": parameter.kind == ParameterKind::RequiredText, "schema": schema,
+        "required": parameter.kind.is_required(), "schema": schema,
     })
 }

@@ -135,8 +135,12 @@ impl Refusal {
         let has_body = facts.description.body.is_some();
         let refused_always = facts.description.answer.is_none();
         match self.0 {
-            // Without a key the path itself is judged like a field.
-            400 => has_body || !facts.description.filters.is_empty() || !facts.guarded,
+            // A change without a body can be at fault as a whole. Without a key the
+            // path itself is judged like a field.
+            400 => {
+                let is_change = facts.method != Method::GET && !refused_always;
+                is_change || has_body || !facts.description.filters.is_empty() || !facts.guarded
+            }
             401 | 406 => facts.guarded,
             404 => facts.path.contains('{') || facts.method != Method::GET,
             408 | 413 | 415 => has_body,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
-use weir_server::background::Background;
+use weir_server::background::{Background, Work};
 use weir_server::limits::Limits;
 use weir_testkit::{Answer, TestApp};
 
@@ -88,7 +88,7 @@ async fn stored(app: &TestApp) -> HashSet<Uuid> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_stands_still_is_answered_for_until_the_log_is_full() {
     const BOUND: u64 = 256 << 10;
-    let threads = Background::start().unwrap();
+    let threads = Background::start(Work::Applying).unwrap();
     let app = TestApp::with_options(
         |_| {},
         |options| {

@@ -321,6 +321,12 @@ fn is_url(text: &str) -> bool {
     })
 }
 
+/// A path that stays below the directory it begins in, as far as its text says.
+fn is_below(path: &str) -> bool {
+    let is_name = |part: &str| !matches!(part, "" | "." | "..");
+    path.trim_end_matches('/').split('/').all(is_name) && !path.contains(char::is_control)
+}
+
 /// What holds between settings.
 fn check(kind: &DestinationType, config: &Map<String, Value>) -> Result<(), FieldError> {
     let text = |name: &str| config.get(name).and_then(Value::as_str);
@@ -340,6 +346,13 @@ fn check(kind: &DestinationType, config: &Map<String, Value>) -> Result<(), Fiel
             (Some(_), None) => missing("aws_secret_access_key", "The access key has no secret."),
             (None, Some(_)) => missing("aws_access_key_id", "The secret has no access key."),
             _ => Ok(()),
+        },
+        "LocalDirectory" => match text("path").is_none_or(is_below) {
+            true => Ok(()),
+            false => {
+                let detail = "Enter a path below the directory for exports: no / first, no `..`.";
+                Err(FieldError::new(&format!("{AT}__path"), "invalid_input", detail))
+            }
         },
         "Snowflake" => match (text("authentication_type"), text("password"), text("private_key")) {
             (Some("password"), None, _) => missing("password", "Password authentication needs it."),

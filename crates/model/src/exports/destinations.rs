@@ -121,8 +121,30 @@ const COMPRESSION: Kind = Kind::Choice(PARQUET_CODECS);
 const FILE_FORMAT: Kind = Kind::Choice(&["JSONLines", "Parquet"]);
 
 /// Every kind of destination, in the order in which forms offer them.
-pub const ALL: &[DestinationType] =
-    &[S3, AZURE_BLOB, POSTGRES, REDSHIFT, SNOWFLAKE, BIG_QUERY, DATABRICKS, HTTP, NO_OP];
+pub const ALL: &[DestinationType] = &[
+    S3,
+    AZURE_BLOB,
+    GOOGLE_CLOUD_STORAGE,
+    POSTGRES,
+    REDSHIFT,
+    SNOWFLAKE,
+    BIG_QUERY,
+    DATABRICKS,
+    HTTP,
+    LOCAL_DIRECTORY,
+    NO_OP,
+];
+
+/// Their names, in the same order.
+pub const NAMES: [&str; ALL.len()] = {
+    let mut names = [""; ALL.len()];
+    let mut at = 0;
+    while at < ALL.len() {
+        names[at] = ALL[at].name;
+        at += 1;
+    }
+    names
+};
 
 const S3: DestinationType = DestinationType {
     name: "S3",
@@ -152,6 +174,21 @@ const AZURE_BLOB: DestinationType = DestinationType {
         or("prefix", MAY_BE_EMPTY, "\"\""),
         nullable("compression", COMPRESSION),
         or("file_format", FILE_FORMAT, "\"JSONLines\""),
+        nullable("max_file_size_mb", FILE_SIZE),
+    ],
+};
+
+const GOOGLE_CLOUD_STORAGE: DestinationType = DestinationType {
+    name: "GoogleCloudStorage",
+    label: "Google Cloud Storage",
+    fields: &[
+        required("bucket_name", TEXT),
+        // The file that Google gives out, as text.
+        secret(required("service_account_key", LONG)),
+        or("prefix", MAY_BE_EMPTY, "\"\""),
+        nullable("compression", COMPRESSION),
+        or("file_format", FILE_FORMAT, "\"JSONLines\""),
+        address(nullable("endpoint_url", Kind::Url)),
         nullable("max_file_size_mb", FILE_SIZE),
     ],
 };
@@ -255,6 +292,17 @@ const HTTP: DestinationType = DestinationType {
     name: "HTTP",
     label: "HTTP (another instance)",
     fields: &[address(required("url", Kind::Url)), secret(required("token", TEXT))],
+};
+
+const LOCAL_DIRECTORY: DestinationType = DestinationType {
+    name: "LocalDirectory",
+    label: "Directory on the server",
+    fields: &[
+        required("path", TEXT),
+        nullable("compression", COMPRESSION),
+        or("file_format", FILE_FORMAT, "\"JSONLines\""),
+        nullable("max_file_size_mb", FILE_SIZE),
+    ],
 };
 
 const NO_OP: DestinationType = DestinationType {

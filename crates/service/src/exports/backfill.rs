@@ -1,13 +1,120 @@
-//! Backfills: which stretch of time is exported anew (batch-exports 5).
+//! Backfills: which stretch of time is exported anew, the list, ending one
+//! (batch-exports 5).
 
+use weir_model::activity::{Deed, Entry};
 use weir_model::errors::FieldError;
-use weir_model::exports::{BACKFILLS_MAX, BackfillInput, Interval};
+use weir_model::exports::lists::{BACKFILL_PAGE, BackfillPage};
+use weir_model::exports::{BACKFILLS_MAX, Backfill, BackfillInput, Interval, Run, Status};
 use weir_model::{BackfillId, Timestamp};
+use weir_store::exports::backfills as rows;
 use weir_store::exports::{BackfillRow, ExportRow};
 use weir_store::ids;
 
+use super::change::told;
+use super::{Exports, Within, runs};
 use crate::Result;
-use crate::error::Error;
+use crate::activity::Changes;
+use crate::error::{Error, NOT_FOUND};
+use crate::policy::{self, Action};
+
+impl Exports {
+    /// A page of the backfills of an export, newest first: those after `cursor` in
+    /// the list.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`].
+    pub async fn backfills(
+        &self,
+        within: Within<'_>,
+        export: &str,
+        cursor: Option<BackfillId>,
+    ) -> Result<BackfillPage> {
+        policy::check(within.org, Action::ReadExports)?;
+        let row = self.find(within, export).await?;
+        let store = &self.core.store;
+        let mut backfills =
+            rows::page(store, row.project, row.id, cursor, BACKFILL_PAGE + 1).await?;
+        let more = backfills.len() > BACKFILL_PAGE;
+        backfills.truncate(BACKFILL_PAGE);
+        Ok(BackfillPage { backfills, more })
+    }
+
+    /// One backfill.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`].
+    pub async fn get_backfill(
+        &self,
+        within: Within<'_>,
+        export: &str,
+        backfill: &str,
+    ) -> Result<Backfill> {
+        policy::check(within.org, Action::ReadExports)?;
+        let row = self.find(within, export).await?;
+        self.find_backfill(&row, backfill).await
+    }
+
+    /// Cancels a backfill that has not ended, and its runs.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] when it
+    /// has ended.
+    pub async fn cancel_backfill(
+        &self,
+        within: Within<'_>,
+        export: &str,
+        backfill: &str,
+    ) -> Result<()> {
+        policy::check(within.org, Action::WriteExports)?;
+        let row = self.find(within, export).await?;
+        let found = self.find_backfill(&row, backfill).await?;
+        let (store, now) = (&self.core.store, within.org.ctx.now);
+        let entries = [cancelled(within, &row, &found)];
+        let (project, export) = (row.project, row.id);
+        if !found.status.is_active()
+            || !rows::cancel(store, project, export, found.id, now, &entries).await?
+        {
+            return Err(runs::ended());
+        }
+        Ok(())
+    }
+
+    async fn find_backfill(&self, export: &ExportRow, backfill: &str) -> Result<Backfill> {
+        let missing = || Error::NotFound(NOT_FOUND);
+        let id = parse_id(backfill).ok_or_else(missing)?;
+        let found = rows::find(&self.core.store, export.project, export.id, id).await?;
+        found.ok_or_else(missing)
+    }
+}
+
+/// The id in a path, in its usual written form only.
+fn parse_id(text: &str) -> Option<BackfillId> {
+    let id: BackfillId = text.parse().ok()?;
+    text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
+}
+
+fn cancelled(within: Within<'_>, row: &ExportRow, backfill: &Backfill) -> Entry {
+    let changes = Changes::none().field("backfill", &None, &Some(backfill.id)).field(
+        "backfill_status",
+        &Some(backfill.status),
+        &Some(Status::Cancelled),
+    );
+    told(within, row, Deed::Updated, changes)
+}
+
+/// A new backfill that exports what a run exported.
+pub(super) fn again(export: &ExportRow, run: &Run, now: Timestamp) -> BackfillRow {
+    BackfillRow {
+        id: BackfillId(ids::time_ordered(now)),
+        export: export.id,
+        project: export.project,
+        start_at: run.data_interval_start,
+        end_at: run.data_interval_end,
+        total_runs: Some(1),
+        retry_of: Some(run.id),
+        created_at: now,
+    }
+}
 
 /// What bounds of another form hear.
 const FORM: &str = "Write the bounds of a backfill as ISO 8601 times with an offset, such as \
@@ -29,6 +136,7 @@ pub(super) fn row(
         end_at,
         // Where the first event is, is found out when work begins.
         total_runs: start_at.map(|start| interval.runs_between(start, end_at)),
+        retry_of: None,
         created_at: now,
     })
 }

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use weir_model::exports::SentConfig;
 pub(super) use weir_model::exports::config::changed_secrets;
 use weir_model::exports::config::{self as model, apart, together};
+use weir_model::exports::destinations::DestinationType;
 use weir_store::exports::ExportRow;
 
-use super::DestinationType;
 use crate::Result;
 use crate::error::Error;
 use crate::sealing::{Place, SealedField, Sealer};

@@ -1,7 +1,9 @@
 use serde_json::{Map, Value, json};
-use weir_model::exports::{SentConfig, Status};
+use weir_model::exports::destinations::DestinationType;
+use weir_model::exports::{BACKFILLS_MAX, SentConfig, Status};
 use weir_model::organizations::Level;
-use weir_model::{RunId, UserId};
+use weir_model::{RunId, Timestamp, UserId};
+use weir_store::exports::backfills;
 
 use super::*;
 use crate::sealing::{MasterKey, SealedField, rotate};
@@ -233,10 +235,8 @@ async fn five_backfills_of_a_project_go_on_at_a_time() {
     // Deleting an export ends its backfills.
     services.exports.delete((&org).into(), &exports[0].id.to_string()).await.unwrap();
     let project = exports[0].team_id;
-    assert_eq!(
-        rows::backfills(store(&services), project, exports[0].id).await.unwrap(),
-        Vec::new()
-    );
+    let left = backfills::page(store(&services), project, exports[0].id, None, 10).await.unwrap();
+    assert_eq!(left, Vec::new());
     let other = exports[1].id.to_string();
     let more = services.exports.backfill((&org).into(), &other, wanted());
     assert!(more.await.unwrap().backfill_id.is_some());
@@ -288,4 +288,117 @@ async fn credentials_want_a_recent_sign_in() {
     let outcome = services.exports.update((&later).into(), &id, patch).await;
     assert!(matches!(outcome, Err(Error::SignInAgain)), "{outcome:?}");
     assert!(services.exports.pause((&later).into(), &id).await.unwrap().paused);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trying_a_destination_is_like_entering_it() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    let id = made.id.to_string();
+    let kind = DestinationType::of("Postgres").unwrap();
+    let sent = |value| SentDestination { kind: None, config: Some(config(value)) };
+    let trial = services.exports.trial_of_stored((&org).into(), &id, sent(json!({}))).await;
+    let trial = trial.unwrap();
+    assert_eq!((trial.kind, &trial.config.0["password"]), (kind, &json!("hunter2-canary")));
+    assert!(!format!("{trial:?}").contains("canary"));
+    let table = sent(json!({"table_name": "t"}));
+    let trial = services.exports.trial_of_stored((&org).into(), &id, table).await.unwrap();
+    assert_eq!(trial.config.0["password"], "hunter2-canary");
+    // Another host, another user: no secret goes there.
+    for (changed, missing) in [
+        (json!({"host": "evil.example"}), "destination__config__user"),
+        (json!({"host": "evil.example", "user": "u"}), "destination__config__password"),
+        (json!({"user": "u"}), "destination__config__password"),
+        (json!({"has_self_signed_cert": true}), "destination__config__user"),
+    ] {
+        let outcome = services.exports.trial_of_stored((&org).into(), &id, sent(changed)).await;
+        assert!(
+            matches!(&outcome, Err(Error::Invalid(fault)) if fault.attr.as_deref() == Some(missing)),
+            "{outcome:?}"
+        );
+    }
+    // Another kind takes nothing over.
+    let redshift = SentDestination {
+        kind: DestinationType::of("Redshift"),
+        config: Some(config(json!({"host": "db.example", "database": "d", "user": "u"}))),
+    };
+    let outcome = services.exports.trial_of_stored((&org).into(), &id, redshift).await;
+    assert!(matches!(outcome, Err(Error::Invalid(_))), "{outcome:?}");
+
+    let mut later = ctx.clone();
+    later.now = later.now.plus_seconds(3600);
+    let later = OrgCtx { ctx: later, ..org.clone() };
+    let outcome = services.exports.trial_of_stored((&later).into(), &id, sent(json!({}))).await;
+    assert!(matches!(outcome, Err(Error::SignInAgain)), "{outcome:?}");
+    let outcome = services.exports.trial_of_new((&later).into(), kind, &config(postgres()));
+    assert!(matches!(outcome, Err(Error::SignInAgain)), "{outcome:?}");
+    assert!(services.exports.trial_of_new((&org).into(), kind, &config(postgres())).is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_whose_runs_fail_is_paused_and_administrators_are_told() {
+    let services = set_up().await;
+    services.mails.open();
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    for (name, level) in [("grace", Level::Administrator), ("linus", Level::Member)] {
+        let person = stranger(&services, name).await;
+        join(&services, org.organization, &person, level).await;
+    }
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    let id = made.id.to_string();
+    let wanted = BackfillInput { start_at: Some("2025-01-01".to_owned()), end_at: None };
+    services.exports.backfill((&org).into(), &id, wanted).await.unwrap();
+    let row = stored(&services, &org, &made).await;
+    let (kind, whole) = services.exports.whole_config(&row).unwrap();
+    assert_eq!((kind.name, &whole.0["password"]), ("Postgres", &json!("hunter2-canary")));
+
+    let paused = services.exports.pause_failing(&row, 10, 12, Some("TimedOut: No answer."));
+    assert!(paused.await.unwrap());
+    let shown = services.exports.get((&org).into(), &id).await.unwrap();
+    assert_eq!((shown.paused, shown.last_paused_at), (true, Some(services.clock.now())));
+    let backfills = services.exports.backfills((&org).into(), &id, None).await.unwrap().backfills;
+    assert_eq!((backfills.len(), backfills[0].status), (1, Status::Cancelled));
+    let log = services
+        .activity
+        .of_organization(&org, &Default::default(), Page::default())
+        .await
+        .unwrap();
+    assert!(log.results[0].is_system && log.results[0].activity == Deed::Updated);
+    let mut to: Vec<String> =
+        services.mails.due().await.unwrap().iter().map(|row| row.mail.to.to_lowercase()).collect();
+    to.sort_unstable();
+    assert_eq!(to, ["ada.l@mail.example", "grace@mail.example"]);
+    // What is paused is not paused again, and nobody hears of it twice.
+    assert!(!services.exports.pause_failing(&row, 10, 12, None).await.unwrap());
+    assert_eq!(services.mails.waiting().await.unwrap(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_of_failed_runs_is_told_once() {
+    let services = set_up().await;
+    services.mails.open();
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    let row = stored(&services, &org, &made).await;
+    let mut told = Vec::new();
+    for (number, status) in (0..).zip([
+        Status::Failed,
+        Status::FailedRetryable,
+        Status::Cancelled,
+        Status::Failed,
+        Status::Completed,
+        Status::TimedOut,
+    ]) {
+        let run = Run { status, ..run(&made, number) };
+        assert!(rows::add_run(store(&services), &run).await.unwrap());
+        if !matches!(status, Status::Completed | Status::Cancelled) {
+            services.exports.tell_failed(&row, &run).await.unwrap();
+        }
+        told.push(services.mails.waiting().await.unwrap());
+    }
+    assert_eq!(told, [1, 1, 1, 1, 1, 2]);
 }

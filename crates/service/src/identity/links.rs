@@ -112,7 +112,10 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
         News::ResetPassword { account, .. } => {
             (LinkKind::Reset, users::by_email(&core.store, account).await?)
         }
-        News::Invited { .. } | News::Joined { .. } => return Ok(Some(mail.clone())),
+        News::Invited { .. }
+        | News::Joined { .. }
+        | News::ExportFailed { .. }
+        | News::ExportPaused { .. } => return Ok(Some(mail.clone())),
     };
     let Some(user) = user.filter(|user| user.is_active) else { return Ok(None) };
     let address = match kind {

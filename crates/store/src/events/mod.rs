@@ -26,6 +26,8 @@ mod by_time;
 mod keys;
 mod purge;
 mod read;
+mod received;
+mod scan;
 
 pub use apply::{
     Apply, Head, NewBlock, Position, ProjectWrite, Sample, WarningCount, apply, position, positions,
@@ -34,6 +36,8 @@ pub use block::{BlockBuilder, Span, StoredEvent, Summary};
 pub use by_time::page;
 pub use purge::purge;
 pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, stored_uuids};
+pub use received::last_before;
+pub use scan::{Scan, Selection, TimeStretch, count, size};
 
 use weir_model::ProjectId;
 

@@ -81,7 +81,7 @@ fn config(fields: &Fields) -> Result<Option<SentConfig>, FieldError> {
         let detail = "Expected an object, or a string with the JSON text of one.";
         FieldError::new(NAME, "invalid_input", detail)
     };
-    let schema = || json!({"oneOf": [{"type": "object"}, {"type": "string"}]});
+    let schema = || json!({"oneOf": [{"type": "object"}, {"type": "string"}, {"type": "null"}]});
     match fields.value(NAME, false, schema) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(sent)) => Ok(Some(SentConfig(sent.clone()))),
@@ -193,13 +193,11 @@ impl Input for RearrangeInput {
         };
         let plugin = integer(fields, "plugin", false, (i64::MIN, i64::MAX))?;
         // It says something together with a plugin only.
-        fields.value("order", false, || json!({"type": "integer"}));
-        let single = match plugin {
-            Patch::Set(plugin) => match integer(fields, "order", true, ORDER)? {
-                Patch::Set(order) => Some((PluginId(plugin), order)),
-                Patch::Keep | Patch::Clear => None,
-            },
-            Patch::Keep | Patch::Clear => None,
+        let order = integer(fields, "order", false, ORDER)?;
+        let single = match (plugin, order) {
+            (Patch::Set(plugin), Patch::Set(order)) => Some((PluginId(plugin), order)),
+            (Patch::Set(_), _) => return Err(missing("order")),
+            (Patch::Keep | Patch::Clear, _) => None,
         };
         Ok(Self { orders, single })
     }

@@ -16,20 +16,16 @@ async fn a_stretch_of_time_is_exported_anew() {
     let started = body.as_object_mut().unwrap().remove("backfill_id").unwrap();
     // The export is as it was, and the bounds are not its own.
     assert_eq!(body, export);
-    let id = weir_model::BatchExportId(export["id"].as_str().unwrap().parse().unwrap());
-    let found = weir_store::exports::backfills(app.store(), app.project(), id).await.unwrap();
-    assert_eq!((json!(found[0].id), found[0].total_runs), (started, Some(4)));
+    let found = stored(&app, &export).await;
+    assert_eq!((json!(found[0].id), found[0].progress.unwrap().total_runs), (started, 4));
     let log = format!("/api/organizations/{}/activity_log/", app.organization());
     assert_eq!(owner.get(&log).await.json()["results"][0]["activity"], "triggered");
 
     // From the first event to the last boundary.
     assert_eq!(owner.post(&backfill, &json!({})).await.status, 200);
-    let found = weir_store::exports::backfills(app.store(), app.project(), id).await.unwrap();
+    let found = stored(&app, &export).await;
     let whole = found.iter().find(|row| row.start_at.is_none()).unwrap();
-    assert_eq!(
-        (whole.end_at.to_string().as_str(), whole.total_runs),
-        ("2026-05-28T00:00:00Z", None)
-    );
+    assert_eq!((whole.end_at.to_string().as_str(), whole.progress), ("2026-05-28T00:00:00Z", None));
 }
 
 #[tokio::test(flavor = "multi_thread")]

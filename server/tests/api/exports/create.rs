@@ -191,6 +191,8 @@ async fn these_types_of_destinations_are_known() {
         "NoOp",
         "Databricks",
         "AzureBlob",
+        "GoogleCloudStorage",
+        "LocalDirectory",
         "Ftp",
     ] {
         let destination = json!({"type": kind, "config": {"not_a_setting": 1}});

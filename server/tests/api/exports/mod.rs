@@ -2,28 +2,49 @@
 //! project (service.md "Batch exports", batch-exports 1, 4, 5, 7, 8).
 
 mod backfill;
+mod backfills;
 mod create;
 mod delete;
+mod delivery;
 mod get;
 mod list;
+mod logs;
 mod pause;
 mod runs;
 mod secrets;
+mod testing;
 mod unpause;
 mod update;
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
-use weir_model::Timestamp;
+use weir_export::engine::Settings;
+use weir_model::exports::{Backfill, Run, Status};
+use weir_model::{BatchExportId, RunId, Timestamp};
+use weir_server::serve::Options;
 use weir_service::Clock;
+use weir_store::exports::{add_run, backfills as stored_backfills};
+use weir_store::ids;
 use weir_testkit::{Answer, Caller, TestApp};
 
 /// 2026-05-28T20:26:40Z, a Thursday.
 const NOW: i64 = 1_780_000_000_000_000;
 
-/// An instance whose clock stands still until the test moves it.
+/// An instance whose clock stands still until the test moves it, and that works on
+/// no export: what a test starts stays as it is.
 async fn app() -> (TestApp, Clock) {
     let clock = Clock::fixed(Timestamp::from_micros(NOW));
-    (TestApp::at(clock.clone()).await.set_up().await, clock)
+    let options = |options: &mut Options| {
+        options.clock = clock.clone();
+        options.exports = idle();
+    };
+    (TestApp::with_options(|_| {}, options).await.set_up().await, clock)
+}
+
+/// The engine of exports looks once, before there are any.
+pub(crate) fn idle() -> Settings {
+    Settings { tick: Duration::from_secs(24 * 60 * 60), ..Settings::default() }
 }
 
 async fn owner(app: &TestApp) -> Caller {
@@ -48,6 +69,11 @@ fn s3() -> Value {
     })
 }
 
+/// Nothing starts its runs but the test.
+fn paused() -> Value {
+    with(s3(), "paused", json!(true))
+}
+
 fn postgres() -> Value {
     json!({
         "name": "Warehouse", "interval": "hour",
@@ -69,6 +95,42 @@ async fn made(app: &TestApp, caller: &Caller, body: &Value) -> (Value, String) {
     let export = answer.json();
     let path = format!("{}{}/", path(app), export["id"].as_str().unwrap());
     (export, path)
+}
+
+fn id(export: &Value) -> BatchExportId {
+    export["id"].as_str().unwrap().parse().unwrap()
+}
+
+/// The backfills of an export as they are stored, newest first.
+async fn stored(app: &TestApp, export: &Value) -> Vec<Backfill> {
+    let export = id(export);
+    stored_backfills::page(app.store(), app.project(), export, None, 100).await.unwrap()
+}
+
+/// A run over the hour before `seconds` after [`NOW`], which was created then.
+fn run(export: &Value, seconds: i64, status: Status) -> Run {
+    let created_at = Timestamp::from_micros(NOW).plus_seconds(seconds);
+    Run {
+        id: RunId(ids::time_ordered(created_at)),
+        status,
+        records_completed: None,
+        latest_error: None,
+        data_interval_start: Some(created_at.plus_seconds(-3600)),
+        data_interval_end: created_at,
+        cursor: None,
+        created_at,
+        finished_at: None,
+        last_updated_at: created_at,
+        records_total_count: None,
+        batch_export: id(export),
+    }
+}
+
+/// The same, stored.
+async fn ran(app: &TestApp, export: &Value, seconds: i64, status: Status) -> Run {
+    let run = run(export, seconds, status);
+    assert!(add_run(app.store(), &run).await.unwrap());
+    run
 }
 
 #[track_caller]

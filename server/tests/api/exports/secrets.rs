@@ -67,6 +67,7 @@ fn every_type() -> Vec<Value> {
                 "catalog": "c", "schema": "s", "table_name": "t",
             }),
         ),
+        export("GoogleCloudStorage", json!({"bucket_name": "b", "service_account_key": CANARY})),
         export("HTTP", json!({"url": "https://x.example/batch/", "token": CANARY})),
     ]
 }

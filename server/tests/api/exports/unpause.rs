@@ -20,17 +20,16 @@ async fn what_was_missed_is_exported_when_asked_for() {
         (&answer["paused"], &answer["last_paused_at"]),
         (&json!(false), &json!("2026-05-28T20:26:40Z"))
     );
-    let id = weir_model::BatchExportId(export["id"].as_str().unwrap().parse().unwrap());
-    let found = weir_store::exports::backfills(app.store(), app.project(), id).await.unwrap();
+    let found = stored(&app, &export).await;
     assert_eq!(found.len(), 1);
     assert_eq!(answer["backfill_id"], json!(found[0].id));
     assert_eq!(found[0].start_at, Some(Timestamp::from_micros(NOW)));
     assert_eq!(found[0].end_at, Timestamp::from_micros(NOW).plus_seconds(2 * 3600));
-    assert_eq!(found[0].total_runs, Some(2));
+    assert_eq!(found[0].progress.unwrap().total_runs, 2);
 
     owner.post(&format!("{path}pause/"), &json!({})).await;
     let answer = owner.post(&unpause, &json!({})).await.json();
     assert_eq!((&answer["paused"], answer.get("backfill_id")), (&json!(false), None));
-    let found = weir_store::exports::backfills(app.store(), app.project(), id).await.unwrap();
+    let found = stored(&app, &export).await;
     assert_eq!(found.len(), 1);
 }

@@ -54,6 +54,35 @@ async fn another_host_wants_the_secrets_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn another_endpoint_wants_the_key_again() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let storage = json!({"type": "GoogleCloudStorage", "config": {
+        "bucket_name": "events", "service_account_key": "{\"private_key\": \"canary\"}",
+    }});
+    let (export, path) = made(&app, &owner, &with(s3(), "destination", storage)).await;
+    assert!(!export.to_string().contains("canary"), "{export}");
+    let config = |config: Value| json!({"destination": {"config": config}});
+    for endpoint in ["https://storage.evil.example", "http://127.0.0.1:1"] {
+        let answer = owner.patch(&path, &config(json!({"endpoint_url": endpoint}))).await;
+        let attr = Some("destination__config__service_account_key");
+        assert_invalid(&answer, attr, "required", SEND_AGAIN);
+    }
+    let moved = json!({"endpoint_url": "https://gcs.example", "service_account_key": "{}"});
+    assert_eq!(owner.patch(&path, &config(moved)).await.status, 200);
+    assert_eq!(owner.patch(&path, &config(json!({"prefix": "p/"}))).await.status, 200);
+    // A directory of the server has no secrets, and no way out of it.
+    let local = json!({"type": "LocalDirectory", "config": {"path": "events/daily"}});
+    let (_, path) = made(&app, &owner, &with(s3(), "destination", local)).await;
+    assert_eq!(owner.patch(&path, &config(json!({"path": "events/new"}))).await.status, 200);
+    for out in ["/etc", "../events", "events/../../x", "", "a//b"] {
+        let answer = owner.patch(&path, &config(json!({"path": out}))).await;
+        let (status, _, _, _, attr) = answer.error();
+        assert_eq!((status, attr.as_deref()), (400, Some("destination__config__path")), "{out}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_type_starts_from_nothing() {
     let (app, _) = app().await;
     let owner = owner(&app).await;

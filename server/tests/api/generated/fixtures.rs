@@ -3,8 +3,13 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use weir_model::RunId;
+use weir_model::exports::{Run, Status};
 use weir_model::organizations::Level;
+use weir_server::config::Config;
+use weir_server::serve::Options;
 use weir_testkit::{Caller, TestApp};
 
 use super::operations::{Operation, operations};
@@ -16,6 +21,8 @@ pub(crate) struct World {
     pub(crate) owner: Caller,
     /// Things made so far, for values that must differ.
     made: AtomicU32,
+    /// The path of the export that was made last.
+    export: Mutex<Option<String>>,
 }
 
 /// Where an id comes from.
@@ -33,6 +40,13 @@ enum Source {
     /// An object that is made by sending the example to its collection; with a
     /// field that must differ every time.
     Created(Option<&'static str>),
+    /// A batch export. The one before it is deleted, and with it its backfills:
+    /// few of them may go on at a time.
+    Export,
+    /// A run that has not ended, of the export of the path.
+    Run,
+    /// A backfill of the export of the path.
+    Backfill,
 }
 
 /// Collections and where the ids after them come from.
@@ -45,7 +59,9 @@ const SOURCES: &[(&str, Source)] = &[
     ("persons", Source::Person),
     ("invites", Source::Created(Some("target_email"))),
     ("domains", Source::Created(Some("domain"))),
-    ("batch_exports", Source::Created(None)),
+    ("batch_exports", Source::Export),
+    ("runs", Source::Run),
+    ("backfills", Source::Backfill),
     ("pipeline_destinations", Source::Created(Some("name"))),
     ("pipeline_frontend_apps", Source::Created(Some("name"))),
     ("pipeline_import_apps", Source::Created(Some("name"))),
@@ -57,9 +73,12 @@ const MOVING: &str = "change_project_organization";
 
 impl World {
     pub(crate) async fn new() -> Self {
-        let app = TestApp::with_owner().await;
+        let options = |options: &mut Options| options.exports = crate::exports::idle();
+        // One key makes all that all operations need.
+        let settings = |config: &mut Config| config.rate_per_minute = 0;
+        let app = TestApp::with_settings_and_options(settings, options).await.set_up().await;
         let owner = app.owner().key(&["*"]).await;
-        Self { app, owner, made: AtomicU32::new(0) }
+        Self { app, owner, made: AtomicU32::new(0), export: Mutex::new(None) }
     }
 
     /// Ids for the path of an operation: of objects that are new where the
@@ -95,7 +114,52 @@ impl World {
             Source::Member => self.member().await,
             Source::Person => self.person().await,
             Source::Created(differs) => self.created(operation, collection, outer, *differs).await,
+            Source::Export => self.export(operation, collection, outer).await,
+            Source::Run => self.run(outer).await,
+            Source::Backfill => self.backfill().await,
         }
+    }
+
+    async fn export(&self, of: &Operation, collection: &str, outer: &[(String, String)]) -> String {
+        let last = self.export.lock().take();
+        if let Some(path) = last {
+            self.owner.delete(&path).await;
+        }
+        let id = self.created(of, collection, outer, None).await;
+        let path = format!("/api/organizations/{}/batch_exports/{id}/", self.app.organization());
+        // Nothing but the test starts and ends its runs.
+        let paused = self.owner.post(&format!("{path}pause/"), &json!({})).await;
+        assert_eq!(paused.status, 200, "{:?}", paused.body);
+        *self.export.lock() = Some(path);
+        id
+    }
+
+    async fn run(&self, outer: &[(String, String)]) -> String {
+        let (_, export) = outer.iter().find(|(name, _)| name == "export_id").unwrap();
+        let now = self.app.app().services.clock.now();
+        let run = Run {
+            id: RunId(weir_store::ids::time_ordered(now)),
+            status: Status::Starting,
+            records_completed: None,
+            latest_error: None,
+            data_interval_start: Some(now.plus_seconds(-3600)),
+            data_interval_end: now,
+            cursor: None,
+            created_at: now,
+            finished_at: None,
+            last_updated_at: now,
+            records_total_count: None,
+            batch_export: export.parse().unwrap(),
+        };
+        assert!(weir_store::exports::add_run(self.app.store(), &run).await.unwrap());
+        run.id.to_string()
+    }
+
+    async fn backfill(&self) -> String {
+        let path = self.export.lock().clone().unwrap();
+        let made = self.owner.post(&format!("{path}backfills/"), &json!({})).await;
+        assert_eq!(made.status, 201, "{:?}", made.body);
+        made.json()["backfill_id"].as_str().unwrap().to_owned()
     }
 
     /// A project that nothing else needs.

@@ -113,7 +113,10 @@ impl Operation {
         let parameters = self.item["parameters"].as_array().unwrap().iter();
         let needed = parameters
             .filter(|parameter| parameter["in"] == "query" && parameter["required"] == true)
-            .map(|parameter| format!("{}=ada", parameter["name"].as_str().unwrap()));
+            .map(|parameter| {
+                let word = parameter["schema"]["enum"][0].as_str().unwrap_or("ada");
+                format!("{}={word}", parameter["name"].as_str().unwrap())
+            });
         let query: Vec<String> = needed.collect();
         if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
     }

@@ -131,6 +131,37 @@ fn settings_hang_together() {
     );
 }
 
+#[test]
+fn files_have_codecs_that_suit_their_format_wherever_they_go() {
+    for (name, config) in [
+        ("S3", s3()),
+        ("AzureBlob", json!({"container_name": "c", "connection_string": "AccountName=a"})),
+        ("GoogleCloudStorage", json!({"bucket_name": "b", "service_account_key": "{}"})),
+        ("LocalDirectory", json!({"path": "events"})),
+    ] {
+        for codec in ["zstd", "lz4", "snappy", "gzip", "brotli"] {
+            let lines = with(config.clone(), "compression", json!(codec));
+            let is_known = matches!(codec, "gzip" | "brotli");
+            let expected =
+                (!is_known).then(|| ("compression".to_owned(), "invalid_choice".to_owned()));
+            assert_eq!(fault(name, lines.clone()), expected, "{name} {codec}");
+            let parquet = with(lines, "file_format", json!("Parquet"));
+            assert_eq!(fault(name, parquet), None, "{name} {codec}");
+        }
+    }
+}
+
+#[test]
+fn local_paths_stay_below_their_directory() {
+    for path in ["events", "a/b/c", "date={year}-{month}/", "..a", "Ünï cödé"] {
+        assert_eq!(fault("LocalDirectory", json!({"path": path})), None, "{path}");
+    }
+    for path in ["/etc", "..", "a/../b", "a/..", "./a", "a//b", "/", "a\u{0}b"] {
+        let attr = fault("LocalDirectory", json!({"path": path})).map(|(attr, _)| attr);
+        assert_eq!(attr.as_deref(), Some("path"), "{path}");
+    }
+}
+
 fn redshift() -> Map<String, Value> {
     let inputs = json!({
         "s3_bucket": "b", "region_name": "r",

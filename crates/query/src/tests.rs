@@ -75,6 +75,11 @@ fn faults_have_their_position() {
             "`lower` takes 1 arguments, not 2 (line 1, column 8)",
         ),
         (
+            "SELECT multiIf(true, 1, false, 2) FROM events",
+            "`multiIf` takes a value behind each condition, and one more at the end \
+             (line 1, column 8)",
+        ),
+        (
             "SELECT event FROM persons",
             "Only the table `events` can be exported (line 1, column 19)",
         ),

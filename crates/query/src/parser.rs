@@ -419,6 +419,10 @@ impl Parser<'_> {
             let detail = format!("`{name}` takes {expected} arguments, not {found}");
             return Err(self.fault(start, detail));
         }
+        if function == Function::MultiIf && arguments.len() % 2 == 0 {
+            let detail = "`multiIf` takes a value behind each condition, and one more at the end";
+            return Err(self.fault(start, detail));
+        }
         Ok(Expression::Call(function, arguments))
     }
 

@@ -1,0 +1,131 @@
+//! What went wrong outside, as members may know it: classes, never what a
+//! foreign server wrote.
+//!
+//! What belongs here: sorting errors. What does not: whether to try again, and
+//! sentences for people (callers).
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+/// A class of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaultClass {
+    /// The address is one that must not be dialled.
+    Forbidden,
+    /// The name has no address, or is none.
+    NotFound,
+    /// Nobody listens there, or no way leads there.
+    Refused,
+    /// Nothing came in time.
+    TimedOut,
+    /// The certificate, or what TLS could not agree on.
+    Tls,
+    /// An answer that is no success.
+    Status(u16),
+    /// The answer is larger than what is read of it.
+    TooLarge,
+    /// The connection broke, or it speaks another protocol.
+    Broken,
+}
+
+impl FaultClass {
+    /// For people, without a sentence around: `HTTP 403`.
+    #[must_use]
+    pub fn text(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Forbidden => "forbidden address",
+            Self::NotFound => "name not found",
+            Self::Refused => "connection refused",
+            Self::TimedOut => "timed out",
+            Self::Tls => "TLS",
+            Self::Status(status) => return Cow::Owned(format!("HTTP {status}")),
+            Self::TooLarge => "answer too large",
+            Self::Broken => "connection broken",
+        })
+    }
+}
+
+impl fmt::Display for FaultClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+/// Why something outside was not reached, or did not answer as it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{class}")]
+pub struct Fault {
+    /// Its class.
+    pub class: FaultClass,
+}
+
+impl From<FaultClass> for Fault {
+    fn from(class: FaultClass) -> Self {
+        Self { class }
+    }
+}
+
+/// Why a request was not even made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is no address.
+    #[error("this is no address")]
+    Malformed,
+    /// It begins with something else.
+    #[error("an address begins with http:// or https://")]
+    Scheme,
+    /// It holds a user or a password.
+    #[error("an address holds no user and no password")]
+    UserInfo,
+    /// It must not be dialled.
+    #[error("forbidden address")]
+    Address,
+}
+
+impl From<Refused> for Fault {
+    fn from(_: Refused) -> Self {
+        FaultClass::Forbidden.into()
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        of_io(&error).unwrap_or(FaultClass::Broken).into()
+    }
+}
+
+impl From<reqwest::Error> for Fault {
+    fn from(error: reqwest::Error) -> Self {
+        let mut next: Option<&(dyn Error + 'static)> = Some(&error);
+        while let Some(cause) = next {
+            if let Some(class) = of_cause(cause) {
+                return class.into();
+            }
+            next = cause.source();
+        }
+        if error.is_timeout() { FaultClass::TimedOut } else { FaultClass::Broken }.into()
+    }
+}
+
+fn of_cause(cause: &(dyn Error + 'static)) -> Option<FaultClass> {
+    if let Some(fault) = cause.downcast_ref::<Fault>() {
+        return Some(fault.class);
+    }
+    if cause.is::<rustls::Error>() {
+        return Some(FaultClass::Tls);
+    }
+    cause.downcast_ref::<io::Error>().and_then(of_io)
+}
+
+fn of_io(error: &io::Error) -> Option<FaultClass> {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused
+        | io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkUnreachable => Some(FaultClass::Refused),
+        io::ErrorKind::TimedOut => Some(FaultClass::TimedOut),
+        // An I/O error's own source skips what it wraps.
+        _ => of_cause(error.get_ref()?),
+    }
+}

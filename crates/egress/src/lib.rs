@@ -1,0 +1,269 @@
+//! Connections to addresses that members enter: destinations of exports,
+//! webhooks, identity providers (SECURITY-NOTES 4).
+//!
+//! ```text
+//! host -> addresses -> every one judged -> dialled
+//! ```
+//!
+//! What belongs here: which addresses may be dialled, HTTP and TCP and TLS to
+//! them, faults as classes. What does not: what is said to a destination, and
+//! addresses that the operator sets (mail, name servers).
+//!
+//! Invariant: an address is judged at the moment at which it is dialled, whatever
+//! was judged when it was saved.
+
+mod fault;
+mod gate;
+mod rules;
+mod tls;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::Client;
+use reqwest::redirect::Policy;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use url::Url;
+
+pub use fault::{Fault, FaultClass, Refused};
+pub use gate::Resolve;
+pub use reqwest::{Body, Error as RequestError, Method, StatusCode, header};
+pub use reqwest::{Request, RequestBuilder, Response};
+pub use rules::Rules;
+pub use tls::Trust;
+pub use tokio_rustls::client::TlsStream;
+
+use gate::{Gate, GuardedNames, Host, System};
+
+/// For a look-up with everything up to an open connection, and as long again for
+/// TLS.
+const CONNECT: Duration = Duration::from_secs(5);
+/// For a request up to the end of its answer, where the caller says nothing else.
+const REQUEST: Duration = Duration::from_secs(30);
+/// How long a connection waits for the next request.
+const IDLE: Duration = Duration::from_secs(15);
+
+/// Why no connection can be made at all.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// TLS cannot be set up.
+    #[error("TLS for outbound connections cannot be set up")]
+    Tls(#[from] rustls::Error),
+    /// The HTTP client cannot be set up.
+    #[error("the HTTP client cannot be set up")]
+    Client(#[from] reqwest::Error),
+}
+
+/// The way out. Cheap to clone.
+#[derive(Clone)]
+pub struct Egress {
+    gate: Arc<Gate>,
+    clients: Arc<Clients>,
+    roots: Arc<ClientConfig>,
+    anyone: Arc<ClientConfig>,
+    within: Duration,
+}
+
+/// A client asks for the addresses of a name without saying the port, so each
+/// port of ours has one that knows it.
+struct Clients {
+    of_own_ports: Vec<(u16, Client)>,
+    of_others: Client,
+}
+
+impl Egress {
+    /// A way out under these rules, with the system's names.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn new(rules: Rules) -> Result<Self, BuildError> {
+        Self::with_resolver(rules, Arc::new(System))
+    }
+
+    /// The same with names from elsewhere: for tests of answers that change.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn with_resolver(rules: Rules, resolver: Arc<dyn Resolve>) -> Result<Self, BuildError> {
+        let mut ports: Vec<u16> = rules.own.iter().map(SocketAddr::port).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        let gate = Arc::new(Gate { rules, resolver });
+        let roots = tls::trusting_roots()?;
+        let clients = Clients {
+            of_own_ports: ports
+                .into_iter()
+                .map(|port| Ok((port, client(&gate, Some(port), &roots)?)))
+                .collect::<Result<_, BuildError>>()?,
+            of_others: client(&gate, None, &roots)?,
+        };
+        Ok(Self {
+            gate,
+            clients: Arc::new(clients),
+            roots: Arc::new(roots),
+            anyone: Arc::new(tls::trusting_anyone()?),
+            within: REQUEST,
+        })
+    }
+
+    /// The same with another bound on requests than 30 seconds.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.within = time;
+        self
+    }
+
+    /// A request over HTTP, without redirects and proxies: 5 s to connect, 30 s in
+    /// all unless the caller sets another timeout. The addresses of a name are
+    /// judged when it is sent; [`Fault`] is made of the error then.
+    ///
+    /// # Errors
+    /// [`Refused`], by what the address says itself.
+    pub fn request(&self, method: Method, url: &str) -> Result<RequestBuilder, Refused> {
+        let (url, _, port) = self.read_url(url)?;
+        let own = self.clients.of_own_ports.iter().find(|(own, _)| *own == port);
+        let client = own.map_or(&self.clients.of_others, |(_, client)| client);
+        Ok(client.request(method, url).timeout(self.within))
+    }
+
+    /// The body of an answer, of at most `max` bytes.
+    ///
+    /// # Errors
+    /// [`FaultClass::TooLarge`] when it is longer, and what may happen on the way.
+    pub async fn read(mut response: Response, max: usize) -> Result<Bytes, Fault> {
+        let mut body = BytesMut::new();
+        while let Some(chunk) = response.chunk().await? {
+            if body.len() + chunk.len() > max {
+                return Err(FaultClass::TooLarge.into());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+
+    /// A connection to a host: a name, or an address in any spelling.
+    ///
+    /// # Errors
+    /// [`Fault`] of the last address that was tried.
+    pub async fn dial(&self, host: &str, port: u16) -> Result<TcpStream, Fault> {
+        let host = Host::read(host)?;
+        let addresses = in_time(CONNECT, self.gate.pass(&host, Some(port))).await?;
+        // One that never answers leaves time for the others.
+        let share = CONNECT / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
+        let mut fault = FaultClass::NotFound.into();
+        for address in addresses {
+            match in_time(share, connect(address, port)).await {
+                Ok(stream) => return Ok(stream),
+                Err(last) => fault = last,
+            }
+        }
+        Err(fault)
+    }
+
+    /// TLS over a connection that was dialled for this host.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn tls(
+        &self,
+        stream: TcpStream,
+        host: &str,
+        trust: Trust,
+    ) -> Result<TlsStream<TcpStream>, Fault> {
+        let name = match Host::read(host)? {
+            Host::Address(address) => ServerName::IpAddress(address.into()),
+            Host::Name(name) => {
+                // A certificate names the host without the dot of the root.
+                let name = name.trim_end_matches('.').to_owned();
+                ServerName::try_from(name).map_err(|_| FaultClass::NotFound)?
+            }
+        };
+        let config = match trust {
+            Trust::Roots => Arc::clone(&self.roots),
+            Trust::Anyone => Arc::clone(&self.anyone),
+        };
+        let shaking = async move {
+            TlsConnector::from(config).connect(name, stream).await.map_err(Fault::from)
+        };
+        in_time(CONNECT, shaking).await
+    }
+
+    /// Whether this host could be dialled now: for saving it. What a name stands
+    /// for may change afterwards, so every dial looks again.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn check(&self, host: &str) -> Result<(), Fault> {
+        let host = Host::read(host)?;
+        in_time(CONNECT, self.gate.pass(&host, None)).await.map(drop)
+    }
+
+    /// The same for the host and port of an address of the web.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn check_url(&self, url: &str) -> Result<(), Fault> {
+        let (_, host, port) = self.read_url(url)?;
+        in_time(CONNECT, self.gate.pass(&host, Some(port))).await.map(drop)
+    }
+
+    /// An address that says itself nothing against being dialled.
+    fn read_url(&self, url: &str) -> Result<(Url, Host, u16), Refused> {
+        let url = Url::parse(url).map_err(|_| Refused::Malformed)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Refused::Scheme);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refused::UserInfo);
+        }
+        let host = url.host().ok_or(Refused::Malformed)?.to_owned();
+        let port = url.port_or_known_default().ok_or(Refused::Malformed)?;
+        let host = Host::from(host);
+        // The HTTP client dials addresses without asking for them.
+        if let Host::Address(address) = host {
+            let judged = self.gate.judge(&address.to_string(), address, Some(port));
+            judged.map_err(|_| Refused::Address)?;
+        }
+        Ok((url, host, port))
+    }
+}
+
+fn client(gate: &Arc<Gate>, port: Option<u16>, tls: &ClientConfig) -> Result<Client, BuildError> {
+    let names = GuardedNames { gate: Arc::clone(gate), port };
+    let client = Client::builder()
+        .dns_resolver(Arc::new(names))
+        .use_preconfigured_tls(tls.clone())
+        .redirect(Policy::none())
+        .no_proxy()
+        // An answer is read as it came: unpacked, a small one may be huge.
+        .no_gzip()
+        .no_brotli()
+        .no_deflate()
+        .no_zstd()
+        .referer(false)
+        .connect_timeout(CONNECT)
+        .timeout(REQUEST)
+        .pool_idle_timeout(IDLE)
+        .user_agent("weir")
+        .build()?;
+    Ok(client)
+}
+
+async fn connect(address: IpAddr, port: u16) -> Result<TcpStream, Fault> {
+    let stream = TcpStream::connect((address, port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+async fn in_time<T>(
+    time: Duration,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    timeout(time, work).await.unwrap_or(Err(FaultClass::TimedOut.into()))
+}

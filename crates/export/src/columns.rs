@@ -1,0 +1,219 @@
+//! The columns of an export and how a row is made of an event (batch-exports 2.2,
+//! 7).
+//!
+//! What belongs here: sources of columns. What does not: which ones a destination
+//! has (its own module), the language of queries (`weir-query`).
+
+use std::sync::Arc;
+
+use weir_model::ProjectId;
+use weir_query::{Expression, Field, Query, Row as _, Value};
+
+use crate::query_row::QueryRow;
+use crate::rows::{Cell, Column, Kind, Record};
+
+/// Where a column's value comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// The event's id.
+    Uuid,
+    /// Its name.
+    Event,
+    /// Whom it is about.
+    DistinctId,
+    /// The project's number.
+    TeamId,
+    /// When it happened.
+    Timestamp,
+    /// When it was accepted.
+    InsertedAt,
+    /// Its properties.
+    Properties,
+    /// `properties.$set`, or null.
+    Set,
+    /// `properties.$set_once`, or null.
+    SetOnce,
+    /// `properties.$ip`, or null.
+    Ip,
+    /// The chain of elements as text, or an empty text.
+    ElementsChain,
+    /// The person's id, or null.
+    PersonId,
+    /// The person's properties, or null.
+    PersonProperties,
+    /// An empty text: a column that is there for those who know it.
+    Empty,
+    /// When the row was exported.
+    Now,
+    /// A column of the query: its number.
+    Query(usize),
+}
+
+/// The columns of an export, and which events it has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Columns {
+    /// What the destination is told.
+    pub columns: Vec<Column>,
+    /// Where each column's value comes from, in the same order.
+    sources: Vec<Source>,
+    /// What numbers in [`Source::Query`] refer to.
+    query: Option<Arc<Query>>,
+}
+
+impl Columns {
+    /// Columns of a destination's own.
+    #[must_use]
+    pub fn of(columns: &[(&str, Kind, Source)]) -> Self {
+        let named = |(name, kind, _): &(&str, Kind, Source)| Column {
+            name: (*name).to_owned(),
+            kind: *kind,
+        };
+        Self {
+            columns: columns.iter().map(named).collect(),
+            sources: columns.iter().map(|(_, _, source)| source.clone()).collect(),
+            query: None,
+        }
+    }
+
+    /// The columns of a query.
+    #[must_use]
+    pub fn of_query(query: Arc<Query>) -> Self {
+        let named = |column: &weir_query::Column| Column {
+            name: column.alias.clone(),
+            kind: of_query(column.kind()),
+        };
+        Self {
+            columns: query.columns.iter().map(named).collect(),
+            sources: (0..query.columns.len()).map(Source::Query).collect(),
+            query: Some(query),
+        }
+    }
+
+    /// The row of an event: a cell for each column, of the column's kind or null.
+    /// None: the export does not have this event. `now` is in microseconds since
+    /// 1970. The properties are taken apart once, and only if that is needed.
+    #[must_use]
+    pub fn row_if_taken(&self, project: ProjectId, now: i64, record: &Record) -> Option<Vec<Cell>> {
+        let row = QueryRow::new(project, record);
+        let is_taken = self.query.as_ref().is_none_or(|query| query.matches(&row));
+        is_taken.then(|| self.made(now, &row, record))
+    }
+
+    /// Where a field of the event stands as it is.
+    #[must_use]
+    pub fn position_of(&self, field: Field) -> Option<usize> {
+        self.sources.iter().position(|source| self.field_of(source) == Some(field))
+    }
+
+    /// Whether rows or the condition need the person of an event.
+    #[must_use]
+    pub fn needs_person(&self) -> bool {
+        let fields = [Field::PersonId, Field::PersonProperties];
+        self.sources
+            .iter()
+            .any(|source| matches!(source, Source::PersonId | Source::PersonProperties))
+            || self
+                .query
+                .as_ref()
+                .is_some_and(|query| fields.iter().any(|field| query.mentions(*field)))
+    }
+
+    fn field_of(&self, source: &Source) -> Option<Field> {
+        Some(match source {
+            Source::Uuid => Field::Uuid,
+            Source::Event => Field::Event,
+            Source::DistinctId => Field::DistinctId,
+            Source::TeamId => Field::TeamId,
+            Source::Timestamp => Field::Timestamp,
+            Source::InsertedAt => Field::CreatedAt,
+            Source::Properties => Field::Properties,
+            Source::PersonId => Field::PersonId,
+            Source::PersonProperties => Field::PersonProperties,
+            Source::ElementsChain => Field::ElementsChain,
+            Source::Set | Source::SetOnce | Source::Ip | Source::Empty | Source::Now => {
+                return None;
+            }
+            Source::Query(number) => match self.query.as_ref()?.columns.get(*number)?.expression {
+                Expression::Field(field) => field,
+                _ => return None,
+            },
+        })
+    }
+
+    fn made(&self, now: i64, row: &QueryRow<'_>, record: &Record) -> Vec<Cell> {
+        let made = |(column, source): (&Column, &Source)| {
+            fit(self.value(source, now, row, record), column.kind)
+        };
+        self.columns.iter().zip(&self.sources).map(made).collect()
+    }
+
+    fn value<'a>(
+        &'a self,
+        source: &Source,
+        now: i64,
+        row: &'a QueryRow<'_>,
+        record: &'a Record,
+    ) -> Value<'a> {
+        // A property that is null is as good as none.
+        let json = |name: &str| {
+            let json = row.property_json(name).filter(|json| *json != "null");
+            json.map_or(Value::Null, |json| Value::Json(json.into()))
+        };
+        match source {
+            Source::Uuid => row.field(Field::Uuid),
+            Source::Event => row.field(Field::Event),
+            Source::DistinctId => row.field(Field::DistinctId),
+            Source::TeamId => row.field(Field::TeamId),
+            Source::Timestamp => row.field(Field::Timestamp),
+            Source::InsertedAt => row.field(Field::CreatedAt),
+            Source::Properties => row.field(Field::Properties),
+            Source::PersonId => row.field(Field::PersonId),
+            Source::PersonProperties => row.field(Field::PersonProperties),
+            Source::Set => json("$set"),
+            Source::SetOnce => json("$set_once"),
+            Source::Ip => match row.property_json("$ip").map(Value::of_json) {
+                Some(Value::Text(ip)) if !ip.is_empty() => Value::Text(ip),
+                _ => Value::Null,
+            },
+            Source::ElementsChain => Value::Text(record.event.elements_chain.as_str().into()),
+            Source::Empty => Value::Text("".into()),
+            Source::Now => Value::Timestamp(now),
+            Source::Query(number) => {
+                let column = self.query.as_ref().and_then(|query| query.columns.get(*number));
+                column.map_or(Value::Null, |column| column.expression.evaluate(row))
+            }
+        }
+    }
+}
+
+fn of_query(kind: weir_query::Kind) -> Kind {
+    match kind {
+        weir_query::Kind::Text => Kind::Text,
+        weir_query::Kind::Json => Kind::Json,
+        weir_query::Kind::Integer => Kind::Integer,
+        weir_query::Kind::Float => Kind::Float,
+        weir_query::Kind::Boolean => Kind::Boolean,
+        weir_query::Kind::Timestamp => Kind::Timestamp,
+        weir_query::Kind::Uuid => Kind::Uuid,
+    }
+}
+
+/// A value as a cell of a column; null if it is nothing of the column's kind.
+fn fit(value: Value<'_>, kind: Kind) -> Cell {
+    if value.is_null() {
+        return Cell::Null;
+    }
+    let cell = match kind {
+        Kind::Text => value.into_text().map(|text| Cell::Text(text.into_owned())),
+        Kind::Json => value.into_json().map(|json| Cell::Json(json.into_owned())),
+        Kind::Integer => value.integer().map(Cell::Integer),
+        Kind::Float => value.float().map(Cell::Float),
+        Kind::Boolean => value.boolean().map(Cell::Boolean),
+        Kind::Timestamp => value.timestamp().map(Cell::Timestamp),
+        Kind::Uuid => value.uuid().map(Cell::Uuid),
+    };
+    cell.unwrap_or(Cell::Null)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use uuid::Uuid;
+use weir_model::PersonId;
+use weir_query::parse;
+use weir_store::events::StoredEvent;
+
+use super::*;
+use crate::rows::Person;
+
+const NOW: i64 = 1_800_000_000_000_000;
+
+fn record(properties: &str) -> Record {
+    Record {
+        event: StoredEvent {
+            arrival: 7,
+            uuid: Uuid::from_u128(1),
+            event: "paid".to_owned(),
+            distinct_id: "ada".to_owned(),
+            timestamp: 1_700_000_000_123_456,
+            received_at: 1_700_000_001_000_000,
+            properties: properties.to_owned(),
+            elements_chain: String::new(),
+            historical: false,
+            warnings: Vec::new(),
+        },
+        person: Some(Arc::new(Person {
+            id: PersonId(Uuid::from_u128(2)),
+            properties: r#"{"email":"ada@example.com"}"#.to_owned(),
+        })),
+    }
+}
+
+fn cells(columns: &Columns, record: Record) -> Vec<Cell> {
+    columns.row_if_taken(ProjectId(3), NOW, &record).unwrap()
+}
+
+fn of_query(text: &str) -> Columns {
+    Columns::of_query(Arc::new(parse(text).unwrap()))
+}
+
+fn text(text: &str) -> Cell {
+    Cell::Text(text.to_owned())
+}
+
+#[test]
+fn each_source_has_its_value() {
+    let columns = Columns::of(&[
+        ("uuid", Kind::Uuid, Source::Uuid),
+        ("uuid_text", Kind::Text, Source::Uuid),
+        ("event", Kind::Text, Source::Event),
+        ("distinct_id", Kind::Text, Source::DistinctId),
+        ("team_id", Kind::Integer, Source::TeamId),
+        ("timestamp", Kind::Timestamp, Source::Timestamp),
+        ("created_at", Kind::Timestamp, Source::InsertedAt),
+        ("properties", Kind::Json, Source::Properties),
+        ("properties_text", Kind::Text, Source::Properties),
+        ("elements_chain", Kind::Text, Source::ElementsChain),
+        ("elements", Kind::Json, Source::ElementsChain),
+        ("person_id", Kind::Text, Source::PersonId),
+        ("person_properties", Kind::Json, Source::PersonProperties),
+        ("site_url", Kind::Text, Source::Empty),
+        ("now", Kind::Timestamp, Source::Now),
+    ]);
+    let id = "00000000-0000-0000-0000-000000000001";
+    let properties = r#"{"n":9007199254740993}"#;
+    let mut event = record(properties);
+    event.event.elements_chain = r#"a:href="x""#.to_owned();
+    assert_eq!(
+        cells(&columns, event),
+        [
+            Cell::Uuid(Uuid::from_u128(1)),
+            text(id),
+            text("paid"),
+            text("ada"),
+            Cell::Integer(3),
+            Cell::Timestamp(1_700_000_000_123_456),
+            Cell::Timestamp(1_700_000_001_000_000),
+            Cell::Json(properties.to_owned()),
+            text(properties),
+            text(r#"a:href="x""#),
+            Cell::Json(r#""a:href=\"x\"""#.to_owned()),
+            text("00000000-0000-0000-0000-000000000002"),
+            Cell::Json(r#"{"email":"ada@example.com"}"#.to_owned()),
+            text(""),
+            Cell::Timestamp(NOW),
+        ]
+    );
+    assert_eq!(columns.position_of(Field::TeamId), Some(4));
+
+    let nobody = Record { person: None, ..record("{}") };
+    let cells = cells(&columns, nobody);
+    assert_eq!((&cells[11], &cells[12]), (&Cell::Null, &Cell::Null));
+    assert_eq!(cells[9], text(""));
+}
+
+#[test]
+fn what_is_set_and_the_address_come_from_the_properties() {
+    let columns = Columns::of(&[
+        ("set", Kind::Json, Source::Set),
+        ("set_once", Kind::Json, Source::SetOnce),
+        ("ip", Kind::Text, Source::Ip),
+    ]);
+    let found = |properties: &str| cells(&columns, record(properties));
+    let json = |json: &str| Cell::Json(json.to_owned());
+    assert_eq!(
+        found(
+            r#"{"$set": {"id": 9007199254740993, "a": [1, {"b": null}]}, "$set_once": {}, "$ip": "::1"}"#
+        ),
+        [json(r#"{"id": 9007199254740993, "a": [1, {"b": null}]}"#), json("{}"), text("::1")],
+    );
+    let none = [Cell::Null, Cell::Null, Cell::Null];
+    assert_eq!(found("{}"), none);
+    assert_eq!(found(r#"{"$set": null, "$set_once": null, "$ip": ""}"#), none);
+    assert_eq!(found(r#"{"$ip": 7}"#), none);
+    assert_eq!(found("not json"), none);
+    // The last of several counts, and names may be written with escapes.
+    assert_eq!(found(r#"{"$ip": "a", "\u0024ip": "b"}"#)[2], text("b"));
+}
+
+#[test]
+fn a_query_has_its_own_columns_and_events() {
+    let columns = of_query(
+        "SELECT event, uuid AS id, team_id + 1 AS next, properties.n AS n, \
+         toInt(properties.n) AS whole, properties.o AS properties, \
+         toFloat(properties.n) / 0 AS nothing, person.properties.email AS email, \
+         toDate(timestamp) AS day FROM events WHERE properties.n > 9007199254740992",
+    );
+    let kinds: Vec<(&str, Kind)> =
+        columns.columns.iter().map(|column| (column.name.as_str(), column.kind)).collect();
+    assert_eq!(
+        kinds,
+        [
+            ("event", Kind::Text),
+            ("id", Kind::Uuid),
+            ("next", Kind::Integer),
+            ("n", Kind::Text),
+            ("whole", Kind::Integer),
+            ("properties", Kind::Json),
+            ("nothing", Kind::Float),
+            ("email", Kind::Text),
+            ("day", Kind::Timestamp),
+        ]
+    );
+    let taken = record(r#"{"n": 9007199254740993, "o": "text"}"#);
+    let expected = vec![
+        text("paid"),
+        Cell::Uuid(Uuid::from_u128(1)),
+        Cell::Integer(4),
+        text("9007199254740993"),
+        Cell::Integer(9_007_199_254_740_993),
+        Cell::Json("\"text\"".to_owned()),
+        Cell::Null,
+        text("ada@example.com"),
+        Cell::Timestamp(1_699_920_000_000_000),
+    ];
+    assert_eq!(columns.row_if_taken(ProjectId(3), NOW, &taken), Some(expected));
+
+    assert_eq!(columns.position_of(Field::Uuid), Some(1));
+    assert_eq!(columns.position_of(Field::TeamId), None, "it is not there as it is");
+
+    let left_out = record(r#"{"n": 9007199254740992}"#);
+    assert_eq!(columns.row_if_taken(ProjectId(3), NOW, &left_out), None);
+    let all = Columns::of(&[]).row_if_taken(ProjectId(3), NOW, &left_out);
+    assert_eq!(all, Some(Vec::new()), "without a query all are taken");
+}

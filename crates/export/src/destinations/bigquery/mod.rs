@@ -1,0 +1,345 @@
+//! BigQuery: load jobs into a table beside the table, and one statement that
+//! takes all of it over (batch-exports 1.2, 2.2, 6.4).
+//!
+//! What belongs here: tables, columns, the ids of jobs. What does not: requests
+//! (`api`).
+//!
+//! The one statement is the run. It is a job whose id carries the run's, so that
+//! a further try finds out whether it has been done.
+
+mod api;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use weir_model::RunId;
+
+use crate::columns::{Columns, Source};
+use crate::destination::{Altered, Destination, Failure, Job, Writer};
+use crate::destinations::warehouse::beside::Beside;
+use crate::destinations::warehouse::files::Files;
+use crate::destinations::warehouse::shape::{Json, Shape};
+use crate::destinations::{Surroundings, clock};
+use crate::encode::Format;
+use crate::rows::{Batch, Column, Kind};
+use api::{Api, Ended};
+
+/// The steps of its test.
+pub(crate) const STEPS: &[&str] = &["Sign in", "Find the dataset", "Create a table", "Run a job"];
+
+/// How long a table beside the table lives that nobody removes.
+const ASIDE_LIVES: chrono::TimeDelta = chrono::TimeDelta::days(1);
+/// How often one run may have failed at its statement.
+const TRIES_MAX: u32 = 100;
+
+/// The settings.
+#[derive(Clone, Deserialize)]
+struct Config {
+    project_id: String,
+    dataset_id: String,
+    #[serde(default = "events")]
+    table_id: String,
+    private_key: String,
+    private_key_id: String,
+    token_uri: String,
+    client_email: String,
+    #[serde(default)]
+    use_json_type: bool,
+}
+
+fn events() -> String {
+    "events".to_owned()
+}
+
+impl Config {
+    /// A table's full name in statements.
+    fn named(&self, table: &str) -> String {
+        format!("`{}.{}.{table}`", self.project_id, self.dataset_id)
+    }
+}
+
+/// A dataset.
+pub(crate) struct BigQuery {
+    config: Config,
+    surroundings: Surroundings,
+}
+
+impl BigQuery {
+    /// The destination.
+    pub(crate) fn new(
+        config: &Map<String, Value>,
+        surroundings: &Surroundings,
+    ) -> Result<Self, Failure> {
+        let wrong = |what| Failure::last("InvalidConfig", what);
+        let config: Config = serde_json::from_value(Value::Object(config.clone()))
+            .map_err(|_| wrong("Settings of BigQuery are missing."))?;
+        let names = [&config.project_id, &config.dataset_id, &config.table_id];
+        if names.iter().any(|name| name.contains(['`', '\\', '/', '\n'])) {
+            return Err(wrong("A name of BigQuery has no such characters."));
+        }
+        Ok(Self { config, surroundings: surroundings.clone() })
+    }
+
+    fn api(&self) -> Result<Api, Failure> {
+        Api::new(&self.config, &self.surroundings)
+    }
+
+    /// The table's columns. Makes the table if it is not there.
+    async fn table(&self, api: &Api, columns: &[Column]) -> Result<Vec<Value>, Failure> {
+        let id = &self.config.table_id;
+        if api.table(id).await?.is_none() {
+            api.create(id, created(columns, self.config.use_json_type)).await?;
+        }
+        let missing = || Failure::last("NotFound", "The table could not be made.");
+        let table = api.table(id).await?.ok_or_else(missing)?;
+        let fields = table.pointer("/schema/fields").and_then(Value::as_array);
+        Ok(fields.cloned().unwrap_or_default())
+    }
+}
+
+#[async_trait]
+impl Destination for BigQuery {
+    fn columns(&self) -> Columns {
+        let json = if self.config.use_json_type { Kind::Json } else { Kind::Text };
+        Columns::of(&[
+            ("uuid", Kind::Text, Source::Uuid),
+            ("event", Kind::Text, Source::Event),
+            ("properties", json, Source::Properties),
+            ("elements", Kind::Text, Source::ElementsChain),
+            ("set", json, Source::Set),
+            ("set_once", json, Source::SetOnce),
+            ("distinct_id", Kind::Text, Source::DistinctId),
+            ("team_id", Kind::Integer, Source::TeamId),
+            ("ip", Kind::Text, Source::Ip),
+            ("site_url", Kind::Text, Source::Empty),
+            ("timestamp", Kind::Timestamp, Source::Timestamp),
+            ("bq_ingested_timestamp", Kind::Timestamp, Source::Now),
+        ])
+    }
+
+    async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
+        let api = self.api()?;
+        let location = api.location().await?;
+        let columns = &job.columns.columns;
+        let there = self.table(&api, columns).await?;
+        let kind_there = |name: &str| {
+            let is_it = |field: &&Value| {
+                let other = field.get("name").and_then(Value::as_str);
+                other.is_some_and(|other| other.eq_ignore_ascii_case(name))
+            };
+            there.iter().find(is_it)?.get("type")?.as_str()
+        };
+        // What the table says counts, also where it was made otherwise.
+        let shape = Shape::new(columns, |name| {
+            kind_there(name).map(|kind| if kind == "JSON" { Json::Value } else { Json::Text })
+        });
+        if shape.columns.is_empty() {
+            return Err(Failure::last(
+                "WrongColumns",
+                "The table has none of the columns that the export has.",
+            ));
+        }
+        let fields: Vec<Value> = shape
+            .columns
+            .iter()
+            .filter_map(|column| {
+                Some(json!({ "name": column.name, "type": kind_there(&column.name)? }))
+            })
+            .collect();
+        let (is_in, statement_job) = earlier(&api, job.run, &location).await?;
+        let aside = aside(job.run);
+        if !is_in {
+            api.remove(&aside).await?;
+            let until = (clock::now() + ASIDE_LIVES).timestamp_millis();
+            let table = json!({
+                "schema": { "fields": fields },
+                "expirationTime": until.to_string(),
+            });
+            api.create(&aside, table).await?;
+        }
+        let names: Vec<String> = shape.columns.iter().map(|c| quoted(&c.name)).collect();
+        let names = names.join(", ");
+        let statement = format!(
+            "INSERT INTO {} ({names}) SELECT {names} FROM {}",
+            self.config.named(&self.config.table_id),
+            self.config.named(&aside),
+        );
+        Ok(Box::new(BigQueryWriter {
+            files: Files::new(Format::JsonLines, shape)?,
+            api: Arc::new(api),
+            loads: Beside::default(),
+            location,
+            aside,
+            statement,
+            statement_job,
+            file_jobs: format!("{}_{}", named_run(job.run), clock::unused_id().simple()),
+            count: 0,
+            is_in,
+        }))
+    }
+
+    fn steps(&self) -> &'static [&'static str] {
+        STEPS
+    }
+
+    async fn test(&self, step: usize) -> Result<(), Failure> {
+        let api = self.api()?;
+        let id = format!("weir_test_{}", clock::unused_id().simple());
+        match step {
+            0 => api.token().await.map(drop),
+            1 => api.location().await.map(drop),
+            2 => {
+                let fields = json!([{ "name": "uuid", "type": "STRING" }]);
+                api.create(&id, json!({ "schema": { "fields": fields } })).await?;
+                api.remove(&id).await
+            }
+            _ => {
+                let location = api.location().await?;
+                api.query(&id, &location, "SELECT 1").await
+            }
+        }
+    }
+}
+
+/// The name of a run in names of jobs and tables, which have no hyphen.
+fn named_run(run: RunId) -> String {
+    format!("weir_{}", run.0.simple())
+}
+
+/// The table beside the table.
+fn aside(run: RunId) -> String {
+    named_run(run)
+}
+
+/// Whether an earlier try of a run brought everything in, and the id of the job
+/// that does it in this one: the id of a job that failed is used up.
+async fn earlier(api: &Api, run: RunId, location: &str) -> Result<(bool, String), Failure> {
+    for number in 0..TRIES_MAX {
+        let id = format!("{}_{number}", named_run(run));
+        match api.job(&id, location).await? {
+            None => return Ok((false, id)),
+            Some(Ended::Done) => return Ok((true, id)),
+            Some(Ended::Failed(_)) => {}
+        }
+    }
+    Err(Failure::last("JobFailed", "BigQuery failed at this run too often."))
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('\\', "\\\\").replace('`', "\\`"))
+}
+
+/// A new table: its columns, and a partition for each day if there is a time.
+fn created(columns: &[Column], use_json_type: bool) -> Value {
+    let kind = |kind| match kind {
+        Kind::Json if use_json_type => "JSON",
+        Kind::Text | Kind::Uuid | Kind::Json => "STRING",
+        Kind::Integer => "INT64",
+        Kind::Float => "FLOAT64",
+        Kind::Boolean => "BOOL",
+        Kind::Timestamp => "TIMESTAMP",
+    };
+    let fields: Vec<Value> = columns
+        .iter()
+        .map(|column| json!({ "name": column.name, "type": kind(column.kind) }))
+        .collect();
+    let mut table = json!({ "schema": { "fields": fields } });
+    let has_time =
+        columns.iter().any(|column| column.name == "timestamp" && column.kind == Kind::Timestamp);
+    if let Some(table) = table.as_object_mut()
+        && has_time
+    {
+        let partition = json!({ "type": "DAY", "field": "timestamp" });
+        table.insert("timePartitioning".to_owned(), partition);
+    }
+    table
+}
+
+struct BigQueryWriter {
+    api: Arc<Api>,
+    files: Files,
+    loads: Beside,
+    location: String,
+    aside: String,
+    statement: String,
+    statement_job: String,
+    file_jobs: String,
+    count: u32,
+    /// An earlier try of this run brought everything in and could not say so.
+    is_in: bool,
+}
+
+impl BigQueryWriter {
+    async fn load(&mut self, file: Bytes) -> Result<(), Failure> {
+        let job = format!("{}_{}", self.file_jobs, self.count);
+        self.count += 1;
+        let (api, location) = (Arc::clone(&self.api), self.location.clone());
+        let table = self.aside.clone();
+        self.loads.begin(async move { api.load(&job, &location, &table, file).await }).await
+    }
+}
+
+#[async_trait]
+impl Writer for BigQueryWriter {
+    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
+        if self.is_in {
+            return Ok(());
+        }
+        if let Some(file) = self.files.add(batch.rows).await? {
+            self.load(file).await?;
+        }
+        Ok(())
+    }
+
+    fn altered(&mut self) -> Vec<Altered> {
+        self.files.altered()
+    }
+
+    async fn finish(&mut self) -> Result<(), Failure> {
+        if let Some(file) = self.files.rest().await? {
+            self.load(file).await?;
+        }
+        self.loads.all().await?;
+        if self.count > 0 {
+            self.api.query(&self.statement_job, &self.location, &self.statement).await?;
+        }
+        // Everything is in; what is left beside goes away by itself in a day.
+        let _ = self.api.remove(&self.aside).await;
+        Ok(())
+    }
+
+    async fn abort(&mut self) {
+        self.loads.end().await;
+        let _ = self.api.remove(&self.aside).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn a_table_is_partitioned_by_the_day_of_its_time() {
+        let column = |name: &str, kind| Column { name: name.to_owned(), kind };
+        let columns = [column("timestamp", Kind::Timestamp), column("properties", Kind::Json)];
+        assert_eq!(
+            created(&columns, true),
+            json!({
+                "schema": { "fields": [
+                    { "name": "timestamp", "type": "TIMESTAMP" },
+                    { "name": "properties", "type": "JSON" },
+                ]},
+                "timePartitioning": { "type": "DAY", "field": "timestamp" },
+            })
+        );
+        assert_eq!(
+            created(&columns[1..], false),
+            json!({ "schema": { "fields": [{ "name": "properties", "type": "STRING" }] } })
+        );
+        assert_eq!(quoted("a`b"), "`a\\`b`");
+    }
+}

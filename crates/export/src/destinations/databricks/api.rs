@@ -1,0 +1,230 @@
+//! Databricks' REST interface: tokens, statements of a SQL warehouse, files of
+//! volumes.
+//!
+//! What belongs here: requests and what their answers mean. What does not: which
+//! statements and files there are.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use weir_egress::{Method, RequestBuilder};
+
+use super::Config;
+use crate::destination::Failure;
+use crate::destinations::Surroundings;
+use crate::destinations::warehouse::rest::{Answer, Pause, Service};
+
+/// What a statement names is not there: a class of failure.
+pub(super) const NOT_FOUND: &str = "NotFound";
+/// A token is not used in its last minutes.
+const RESERVE: Duration = Duration::from_secs(300);
+/// How long the upload of one file may take.
+const UPLOAD: Duration = Duration::from_secs(600);
+/// How long a statement may take, with the start of its warehouse.
+const STATEMENT: Duration = Duration::from_secs(3600);
+
+/// The interface, as one service principal.
+pub(super) struct Api {
+    service: Service,
+    base: String,
+    config: Config,
+    token: Mutex<Option<(String, Instant)>>,
+}
+
+impl Api {
+    pub(super) fn new(config: &Config, surroundings: &Surroundings) -> Self {
+        Self {
+            service: Service { name: "Databricks", egress: surroundings.egress.clone() },
+            base: surroundings.hosts.databricks.replace("{host}", &config.server_hostname),
+            config: config.clone(),
+            token: Mutex::new(None),
+        }
+    }
+
+    /// A token that is valid for a while.
+    pub(super) async fn token(&self) -> Result<String, Failure> {
+        let mut kept = self.token.lock().await;
+        if let Some((token, until)) = kept.as_ref()
+            && Instant::now() < *until
+        {
+            return Ok(token.clone());
+        }
+        let request = self
+            .service
+            .request(Method::POST, &format!("{}/oidc/v1/token", self.base))?
+            .basic_auth(&self.config.client_id, Some(&self.config.client_secret))
+            .form(&[("grant_type", "client_credentials"), ("scope", "all-apis")]);
+        let answer = self.service.send(request).await?;
+        match answer.status {
+            200..=299 => {}
+            400 | 401 => {
+                return Err(Failure::last(
+                    "AuthenticationFailed",
+                    "Databricks does not accept the client id and the client secret.",
+                ));
+            }
+            _ => return Err(self.service.refused(&answer)),
+        }
+        let token = answer.body.get("access_token").and_then(Value::as_str);
+        let token = token.ok_or_else(unexpected)?.to_owned();
+        let seconds = answer.body.get("expires_in").and_then(Value::as_u64).unwrap_or_default();
+        let valid = Duration::from_secs(seconds.min(86_400)).saturating_sub(RESERVE);
+        *kept = Some((token.clone(), Instant::now() + valid));
+        Ok(token)
+    }
+
+    async fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {
+        let token = self.token().await?;
+        let request = self.service.request(method, &format!("{}{path}", self.base))?;
+        Ok(request.bearer_auth(token))
+    }
+
+    /// Runs a statement to its end; gives the columns of what it answers.
+    pub(super) async fn run(&self, statement: &str) -> Result<Vec<(String, String)>, Failure> {
+        let request = self.request(Method::POST, "/api/2.0/sql/statements/").await?;
+        let what = json!({
+            "warehouse_id": self.config.warehouse()?,
+            "statement": statement,
+            "wait_timeout": "10s",
+            "on_wait_timeout": "CONTINUE",
+            "disposition": "INLINE",
+            "format": "JSON_ARRAY",
+        });
+        let answer = self.service.send_json(request, &what).await?;
+        let mut body = self.good(answer)?;
+        let begun = Instant::now();
+        let mut pause = Pause::short();
+        loop {
+            match body.pointer("/status/state").and_then(Value::as_str) {
+                Some("SUCCEEDED") => return Ok(columns(&body)),
+                Some("PENDING" | "RUNNING") => {}
+                Some("FAILED") => return Err(of_statement(&body)),
+                Some("CANCELED" | "CLOSED") => {
+                    return Err(Failure::retryable(
+                        "StatementStopped",
+                        "Somebody at Databricks stopped the statement.",
+                    ));
+                }
+                _ => return Err(unexpected()),
+            }
+            let id = body.get("statement_id").and_then(Value::as_str);
+            let fits = |id: &&str| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+            let id = id.filter(fits).ok_or_else(unexpected)?.to_owned();
+            if begun.elapsed() > STATEMENT {
+                let path = format!("/api/2.0/sql/statements/{id}/cancel");
+                let request = self.request(Method::POST, &path).await?;
+                let _ = self.service.send_json(request, &json!({})).await;
+                return Err(Failure::retryable(
+                    "TimedOut",
+                    "A statement took longer than an hour.",
+                ));
+            }
+            pause.wait().await;
+            let path = format!("/api/2.0/sql/statements/{id}");
+            let answer = self.service.send(self.request(Method::GET, &path).await?).await?;
+            body = self.good(answer)?;
+        }
+    }
+
+    /// Writes a file of a volume, over one of the same name.
+    pub(super) async fn upload(&self, path: &str, file: Bytes) -> Result<(), Failure> {
+        let path = format!("/api/2.0/fs/files{path}?overwrite=true");
+        let request = self.request(Method::PUT, &path).await?.timeout(UPLOAD);
+        let request = request.header("content-type", "application/octet-stream");
+        self.good(self.service.send(request.body(file)).await?).map(drop)
+    }
+
+    /// Whether a file of a volume is there.
+    pub(super) async fn has(&self, path: &str) -> Result<bool, Failure> {
+        let request = self.request(Method::HEAD, &format!("/api/2.0/fs/files{path}")).await?;
+        let answer = self.service.send(request).await?;
+        if answer.status == 404 {
+            return Ok(false);
+        }
+        self.good(answer).map(|_| true)
+    }
+
+    fn good(&self, answer: Answer) -> Result<Value, Failure> {
+        if (200..=299).contains(&answer.status) {
+            return Ok(answer.body);
+        }
+        Err(self.service.refused(&answer))
+    }
+}
+
+fn unexpected() -> Failure {
+    Failure::retryable("UnexpectedAnswer", "An answer of Databricks is not known.")
+}
+
+/// Names and types of the columns of an answer.
+fn columns(body: &Value) -> Vec<(String, String)> {
+    let columns = body.pointer("/manifest/schema/columns").and_then(Value::as_array);
+    let column = |column: &Value| {
+        let text = |name| column.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some((text("name")?, text("type_name").or_else(|| text("type_text"))?))
+    };
+    columns.into_iter().flatten().filter_map(column).collect()
+}
+
+/// What a statement failed of. Messages begin with a class of error in brackets.
+fn of_statement(body: &Value) -> Failure {
+    let text = |at| body.pointer(at).and_then(Value::as_str).unwrap_or_default();
+    let (code, message) = (text("/status/error/error_code"), text("/status/error/message"));
+    let class = message.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let class = class.map_or("", |(class, _)| class.split('.').next().unwrap_or_default());
+    match (class, code) {
+        ("INSUFFICIENT_PERMISSIONS", _) | (_, "PERMISSION_DENIED") => Failure::last(
+            "PermissionDenied",
+            "The service principal may not do this: it needs the warehouse, the catalog and the \
+             schema, and may make tables and volumes there.",
+        ),
+        ("TABLE_OR_VIEW_NOT_FOUND" | "SCHEMA_NOT_FOUND" | "NO_SUCH_CATALOG_EXCEPTION", _)
+        | (_, "NOT_FOUND") => {
+            Failure::last(NOT_FOUND, "The catalog, the schema or the table is not there.")
+        }
+        (_, "UNAUTHENTICATED") => {
+            Failure::last("AuthenticationFailed", "Databricks ended the sign-in.")
+        }
+        (
+            _,
+            "TEMPORARILY_UNAVAILABLE"
+            | "WORKSPACE_TEMPORARILY_UNAVAILABLE"
+            | "SERVICE_UNDER_MAINTENANCE"
+            | "RESOURCE_EXHAUSTED"
+            | "DEADLINE_EXCEEDED"
+            | "INTERNAL_ERROR"
+            | "IO_ERROR"
+            | "ABORTED"
+            | "CANCELLED"
+            | "UNKNOWN",
+        ) => Failure::retryable("Unavailable", "Databricks could not run the statement now."),
+        _ => Failure::last(
+            "StatementRefused",
+            "Databricks refused the statement: a column of the table may have another type.",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn failures_of_statements_tell_what_waiting_may_mend() {
+        for (code, message, class, is_retryable) in [
+            ("BAD_REQUEST", "[TABLE_OR_VIEW_NOT_FOUND] The table", "NotFound", false),
+            ("BAD_REQUEST", "[INSUFFICIENT_PERMISSIONS] User", "PermissionDenied", false),
+            ("BAD_REQUEST", "[CAST_INVALID_INPUT.X] The value", "StatementRefused", false),
+            ("TEMPORARILY_UNAVAILABLE", "later", "Unavailable", true),
+            ("INTERNAL_ERROR", "", "Unavailable", true),
+        ] {
+            let error = json!({ "error_code": code, "message": message });
+            let failure = of_statement(&json!({ "status": { "error": error } }));
+            assert_eq!((failure.class, failure.is_retryable), (class, is_retryable), "{message}");
+        }
+    }
+}

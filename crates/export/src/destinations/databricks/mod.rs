@@ -1,0 +1,391 @@
+//! Databricks: Parquet files to a volume of the run's own, and one `COPY INTO`
+//! (batch-exports 1.2, 2.2, 6.4).
+//!
+//! What belongs here: statements, columns, what a run that was cut short left.
+//! What does not: requests (`api`).
+//!
+//! The one statement is the run. A mark beside the files says that all of them
+//! are there: with it a further try only copies again, and `COPY INTO` leaves out
+//! what it has loaded; without it nothing has been copied.
+
+mod api;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::columns::{Columns, Source};
+use crate::destination::{Altered, Destination, Failure, Job, Writer};
+use crate::destinations::warehouse::beside::Beside;
+use crate::destinations::warehouse::files::Files;
+use crate::destinations::warehouse::shape::{Json, Shape};
+use crate::destinations::{Surroundings, clock};
+use crate::encode::Format;
+use crate::rows::{Batch, Column, Kind};
+use api::Api;
+
+/// The steps of its test.
+pub(crate) const STEPS: &[&str] =
+    &["Sign in", "Use the warehouse", "Find the schema", "Create a volume and a file in it"];
+
+/// The mark that all files of a run are there.
+const MARK: &str = "complete";
+
+/// The settings.
+#[derive(Clone, Deserialize)]
+struct Config {
+    server_hostname: String,
+    http_path: String,
+    client_id: String,
+    client_secret: String,
+    catalog: String,
+    schema: String,
+    table_name: String,
+    #[serde(default = "yes")]
+    use_variant_type: bool,
+    #[serde(default = "yes")]
+    use_automatic_schema_evolution: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Config {
+    /// The id of the SQL warehouse, the last part of its path.
+    fn warehouse(&self) -> Result<&str, Failure> {
+        let id = self.http_path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let fits = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric());
+        fits.then_some(id).ok_or_else(|| {
+            Failure::last("InvalidConfig", "The HTTP path is one like /sql/1.0/warehouses/1a2b3c.")
+        })
+    }
+
+    fn named(&self, name: &str) -> String {
+        format!("{}.{}.{}", quoted(&self.catalog), quoted(&self.schema), quoted(name))
+    }
+
+    /// Where files of a volume are.
+    fn directory(&self, volume: &str) -> String {
+        format!("/Volumes/{}/{}/{volume}", self.catalog, self.schema)
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A schema of a workspace.
+pub(crate) struct Databricks {
+    config: Config,
+    surroundings: Surroundings,
+}
+
+impl Databricks {
+    /// The destination.
+    pub(crate) fn new(
+        config: &Map<String, Value>,
+        surroundings: &Surroundings,
+    ) -> Result<Self, Failure> {
+        let wrong = |what| Failure::last("InvalidConfig", what);
+        let config: Config = serde_json::from_value(Value::Object(config.clone()))
+            .map_err(|_| wrong("Settings of Databricks are missing."))?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+        if config.server_hostname.is_empty() || !config.server_hostname.chars().all(fits) {
+            return Err(wrong("The server hostname is a name without https://."));
+        }
+        // They are parts of paths too.
+        let fits = |c: char| c.is_alphanumeric() || "-_".contains(c);
+        if ![&config.catalog, &config.schema].iter().all(|name| name.chars().all(fits)) {
+            return Err(wrong("Names of catalog and schema have letters, digits, - and _."));
+        }
+        Ok(Self { config, surroundings: surroundings.clone() })
+    }
+
+    fn api(&self) -> Api {
+        Api::new(&self.config, &self.surroundings)
+    }
+
+    /// The type of a JSON column that is to be made.
+    fn json_type(&self) -> &'static str {
+        if self.config.use_variant_type { "VARIANT" } else { "STRING" }
+    }
+
+    fn kind(&self, kind: Kind) -> &'static str {
+        match kind {
+            Kind::Text | Kind::Uuid => "STRING",
+            Kind::Json => self.json_type(),
+            Kind::Integer => "BIGINT",
+            Kind::Float => "DOUBLE",
+            Kind::Boolean => "BOOLEAN",
+            Kind::Timestamp => "TIMESTAMP",
+        }
+    }
+
+    /// The statement that makes the table.
+    fn created(&self, columns: &[Column]) -> String {
+        let columns: Vec<String> = columns
+            .iter()
+            .map(|column| format!("{} {}", quoted(&column.name), self.kind(column.kind)))
+            .collect();
+        let table = self.config.named(&self.config.table_name);
+        format!("CREATE TABLE IF NOT EXISTS {table} ({})", columns.join(", "))
+    }
+
+    /// The statement that brings the files in. `there` are the columns of the
+    /// table with their types.
+    fn copied(
+        &self,
+        all: &[Column],
+        sent: &[Column],
+        there: &[(String, String)],
+        directory: &str,
+    ) -> String {
+        let value = |column: &Column| {
+            let name = quoted(&column.name);
+            let before = all.iter().find(|other| other.name == column.name);
+            let kind = before.map_or(column.kind, |column| column.kind);
+            let found = there.iter().find(|(other, _)| other.eq_ignore_ascii_case(&column.name));
+            let is_variant =
+                found.map_or(self.config.use_variant_type, |(_, kind)| kind == "VARIANT");
+            match kind {
+                Kind::Json if is_variant => format!("PARSE_JSON({name}) AS {name}"),
+                Kind::Timestamp => format!("CAST({name} AS TIMESTAMP) AS {name}"),
+                _ => name,
+            }
+        };
+        let values: Vec<String> = sent.iter().map(value).collect();
+        format!(
+            "COPY INTO {} FROM (SELECT {} FROM '{directory}') FILEFORMAT = PARQUET \
+             PATTERN = '*.parquet' COPY_OPTIONS ('mergeSchema' = '{}')",
+            self.config.named(&self.config.table_name),
+            values.join(", "),
+            self.config.use_automatic_schema_evolution,
+        )
+    }
+}
+
+#[async_trait]
+impl Destination for Databricks {
+    fn columns(&self) -> Columns {
+        Columns::of(&[
+            ("uuid", Kind::Uuid, Source::Uuid),
+            ("event", Kind::Text, Source::Event),
+            ("properties", Kind::Json, Source::Properties),
+            ("person_properties", Kind::Json, Source::PersonProperties),
+            ("elements", Kind::Text, Source::ElementsChain),
+            ("distinct_id", Kind::Text, Source::DistinctId),
+            ("team_id", Kind::Integer, Source::TeamId),
+            ("timestamp", Kind::Timestamp, Source::Timestamp),
+            ("databricks_ingested_timestamp", Kind::Timestamp, Source::Now),
+        ])
+    }
+
+    async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
+        let api = self.api();
+        let config = &self.config;
+        let columns = &job.columns.columns;
+        let look = format!("SELECT * FROM {} LIMIT 0", config.named(&config.table_name));
+        let there = match api.run(&look).await {
+            // A table that is there needs no leave to make one.
+            Err(failure) if failure.class == api::NOT_FOUND => {
+                api.run(&self.created(columns)).await?;
+                api.run(&look).await?
+            }
+            there => there?,
+        };
+        let is_there = |name: &str| there.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        let shape = Shape::new(columns, |name| {
+            (config.use_automatic_schema_evolution || is_there(name)).then_some(Json::Text)
+        });
+        if shape.columns.is_empty() {
+            return Err(Failure::last(
+                "WrongColumns",
+                "The table has none of the columns that the export has.",
+            ));
+        }
+        let volume = format!("weir_{}", job.run.0.simple());
+        let directory = config.directory(&volume);
+        let volume = config.named(&volume);
+        api.run(&format!("CREATE VOLUME IF NOT EXISTS {volume}")).await?;
+        let is_staged = api.has(&format!("{directory}/{MARK}")).await?;
+        if !is_staged {
+            // Files of a try that was cut short may be others than ours.
+            api.run(&format!("DROP VOLUME IF EXISTS {volume}")).await?;
+            api.run(&format!("CREATE VOLUME IF NOT EXISTS {volume}")).await?;
+        }
+        let files = Files::new(Format::Parquet, shape)?;
+        Ok(Box::new(DatabricksWriter {
+            copy: self.copied(columns, files.columns(), &there, &directory),
+            api: Arc::new(api),
+            files,
+            uploads: Beside::default(),
+            volume,
+            directory,
+            count: 0,
+            is_staged,
+        }))
+    }
+
+    fn steps(&self) -> &'static [&'static str] {
+        STEPS
+    }
+
+    async fn test(&self, step: usize) -> Result<(), Failure> {
+        let api = self.api();
+        let config = &self.config;
+        match step {
+            0 => api.token().await.map(drop),
+            1 => api.run("SELECT 1").await.map(drop),
+            2 => {
+                let schema = format!("{}.{}", quoted(&config.catalog), quoted(&config.schema));
+                api.run(&format!("DESCRIBE SCHEMA {schema}")).await.map(drop)
+            }
+            _ => {
+                let name = format!("weir_test_{}", clock::unused_id().simple());
+                let (volume, directory) = (config.named(&name), config.directory(&name));
+                api.run(&format!("CREATE VOLUME {volume}")).await?;
+                let written = api.upload(&format!("{directory}/{MARK}"), Bytes::new()).await;
+                api.run(&format!("DROP VOLUME IF EXISTS {volume}")).await?;
+                written
+            }
+        }
+    }
+}
+
+struct DatabricksWriter {
+    api: Arc<Api>,
+    files: Files,
+    uploads: Beside,
+    volume: String,
+    directory: String,
+    copy: String,
+    count: u32,
+    /// An earlier try of this run wrote all files, and perhaps copied them.
+    is_staged: bool,
+}
+
+impl DatabricksWriter {
+    async fn upload(&mut self, file: Bytes) -> Result<(), Failure> {
+        let path = format!("{}/{:05}.parquet", self.directory, self.count);
+        self.count += 1;
+        let api = Arc::clone(&self.api);
+        self.uploads.begin(async move { api.upload(&path, file).await }).await
+    }
+}
+
+#[async_trait]
+impl Writer for DatabricksWriter {
+    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
+        if self.is_staged {
+            return Ok(());
+        }
+        if let Some(file) = self.files.add(batch.rows).await? {
+            self.upload(file).await?;
+        }
+        Ok(())
+    }
+
+    fn altered(&mut self) -> Vec<Altered> {
+        self.files.altered()
+    }
+
+    async fn finish(&mut self) -> Result<(), Failure> {
+        if let Some(file) = self.files.rest().await? {
+            self.upload(file).await?;
+        }
+        self.uploads.all().await?;
+        if self.count > 0 {
+            self.api.upload(&format!("{}/{MARK}", self.directory), Bytes::new()).await?;
+        }
+        if self.count > 0 || self.is_staged {
+            self.api.run(&self.copy).await?;
+        }
+        // Everything is in. A volume that stays holds nothing that is needed.
+        let _ = self.api.run(&format!("DROP VOLUME IF EXISTS {}", self.volume)).await;
+        Ok(())
+    }
+
+    async fn abort(&mut self) {
+        self.uploads.end().await;
+        // With the mark the files are what a further try goes on with.
+        let mark = format!("{}/{MARK}", self.directory);
+        if self.api.has(&mark).await.is_ok_and(|is_there| !is_there) {
+            let _ = self.api.run(&format!("DROP VOLUME IF EXISTS {}", self.volume)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use serde_json::json;
+    use weir_egress::{Egress, Rules};
+
+    use super::*;
+
+    fn destination(changes: Value) -> Result<Databricks, Failure> {
+        let mut config = json!({
+            "server_hostname": "dbc-1.cloud.databricks.com",
+            "http_path": "/sql/1.0/warehouses/1a2b",
+            "client_id": "id",
+            "client_secret": "secret",
+            "catalog": "main",
+            "schema": "web",
+            "table_name": "events",
+        });
+        for (name, value) in changes.as_object().unwrap() {
+            config[name] = value.clone();
+        }
+        let egress = Egress::new(Rules { allow: Vec::new(), own: Vec::new() }).unwrap();
+        Databricks::new(config.as_object().unwrap(), &Surroundings::new(egress, None))
+    }
+
+    fn column(name: &str, kind: Kind) -> Column {
+        Column { name: name.to_owned(), kind }
+    }
+
+    #[test]
+    fn a_copy_follows_the_types_of_the_table() {
+        let all = [
+            column("uuid", Kind::Uuid),
+            column("properties", Kind::Json),
+            column("more", Kind::Json),
+            column("timestamp", Kind::Timestamp),
+        ];
+        let sent = [
+            column("uuid", Kind::Text),
+            column("properties", Kind::Text),
+            column("more", Kind::Text),
+            column("timestamp", Kind::Text),
+        ];
+        let there = [("properties".to_owned(), "STRING".to_owned())];
+        let destination = destination(json!({})).unwrap();
+        assert_eq!(
+            destination.copied(&all, &sent, &there, "/Volumes/main/web/v"),
+            "COPY INTO `main`.`web`.`events` FROM (SELECT `uuid`, `properties`, \
+             PARSE_JSON(`more`) AS `more`, CAST(`timestamp` AS TIMESTAMP) AS `timestamp` \
+             FROM '/Volumes/main/web/v') FILEFORMAT = PARQUET PATTERN = '*.parquet' \
+             COPY_OPTIONS ('mergeSchema' = 'true')"
+        );
+    }
+
+    #[test]
+    fn settings_cannot_lead_elsewhere() {
+        for changes in [
+            json!({ "server_hostname": "https://x" }),
+            json!({ "server_hostname": "x/y" }),
+            json!({ "server_hostname": "x:1@y" }),
+            json!({ "catalog": "a/../b" }),
+            json!({ "schema": "a'b" }),
+        ] {
+            let failure = destination(changes).map(|_| ()).unwrap_err();
+            assert_eq!(failure.class, "InvalidConfig");
+        }
+        let odd = destination(json!({ "http_path": "/sql/" })).unwrap();
+        assert!(odd.config.warehouse().is_ok_and(|id| id == "sql"));
+    }
+}

@@ -1,0 +1,114 @@
+//! From rows to pieces of files. It blocks: for the processor, and for whoever
+//! sends the pieces.
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::destination::Failure;
+use crate::encode::{Encoder, FileKind};
+use crate::rows::{Cell, Column};
+
+/// Rows that are encoded at once. With [`BLOCK_BYTES`] this decides where files are
+/// cut, whatever came together in a batch.
+const BLOCK_ROWS: usize = 1024;
+/// Bytes of cells that are encoded at once, about.
+const BLOCK_BYTES: usize = 4 << 20;
+
+/// What the encoder is given.
+pub(super) enum Given {
+    Rows(Vec<Vec<Cell>>),
+    /// No more will come. Without it the rows were cut short.
+    End,
+}
+
+/// What the encoder gives.
+pub(super) enum Piece {
+    /// The next bytes of the file: at most a chunk.
+    Bytes(Bytes),
+    /// The file ends.
+    EndOfFile,
+    /// There is no further file.
+    End,
+}
+
+/// How rows become files.
+pub(super) struct Encoding {
+    pub(super) kind: FileKind,
+    pub(super) columns: Vec<Column>,
+    /// Bytes after which another file begins.
+    pub(super) max: Option<u64>,
+}
+
+impl Encoding {
+    /// Encodes until the rows end, or nobody takes the pieces any more.
+    pub(super) fn run(
+        self,
+        mut given: mpsc::Receiver<Given>,
+        pieces: &mpsc::Sender<Piece>,
+    ) -> Result<(), Failure> {
+        let mut files = Files { encoding: self, pieces, file: None };
+        let mut block = Vec::new();
+        let mut bytes = 0;
+        while let Some(given) = given.blocking_recv() {
+            let Given::Rows(rows) = given else {
+                if files.write(&block)? && files.end()? {
+                    files.give(Piece::End);
+                }
+                return Ok(());
+            };
+            for row in rows {
+                bytes += row.iter().map(Cell::size).sum::<usize>();
+                block.push(row);
+                if block.len() == BLOCK_ROWS || bytes >= BLOCK_BYTES {
+                    if !files.write(&block)? {
+                        return Ok(());
+                    }
+                    block.clear();
+                    bytes = 0;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Files<'a> {
+    encoding: Encoding,
+    pieces: &'a mpsc::Sender<Piece>,
+    file: Option<Encoder>,
+}
+
+impl Files<'_> {
+    /// Writes rows to the file, and ends it when it is large enough. False: nobody
+    /// takes it.
+    fn write(&mut self, rows: &[Vec<Cell>]) -> Result<bool, Failure> {
+        if rows.is_empty() {
+            return Ok(true);
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let Encoding { kind, columns, max } = &self.encoding;
+                none.insert(Encoder::with_max(*kind, columns, *max)?)
+            }
+        };
+        file.write(rows)?;
+        let is_full = self.encoding.max.is_some_and(|max| file.size() >= max);
+        let chunks = file.take();
+        Ok(self.send(chunks) && (!is_full || self.end()?))
+    }
+
+    fn end(&mut self) -> Result<bool, Failure> {
+        let Some(file) = self.file.take() else { return Ok(true) };
+        let chunks = file.finish()?;
+        Ok(self.send(chunks) && self.give(Piece::EndOfFile))
+    }
+
+    fn send(&self, chunks: Vec<Bytes>) -> bool {
+        chunks.into_iter().all(|bytes| self.give(Piece::Bytes(bytes)))
+    }
+
+    fn give(&self, piece: Piece) -> bool {
+        self.pieces.blocking_send(piece).is_ok()
+    }
+}

@@ -1,0 +1,208 @@
+//! Files in a storage: S3, Azure, Google. Several parts are on their way at once.
+//!
+//! What belongs here: what the three have in common. What does not: how each is
+//! set up.
+
+use std::error::Error;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{
+    BackoffConfig, MultipartUpload, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig,
+};
+use tokio::task::JoinSet;
+use weir_egress::FaultClass;
+
+use super::connector::Answered;
+use super::{Files, Parts, Place, STEPS, columns};
+use crate::columns::Columns;
+use crate::destination::{Destination, Failure, Job, Writer};
+
+pub(in crate::destinations) use super::connector::Connector;
+
+/// Parts that are on their way at once.
+const AT_ONCE: usize = 4;
+/// Parts of a file, in every storage.
+const PARTS_MAX: usize = 10_000;
+/// For taking back what is half there.
+const ABORT: Duration = Duration::from_secs(30);
+
+/// Retries of a single request. The run has its own, with longer waits.
+pub(in crate::destinations) fn retries() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(200),
+            max_backoff: Duration::from_secs(5),
+            base: 3.,
+        },
+        max_retries: 3,
+        retry_timeout: Duration::from_secs(60),
+    }
+}
+
+/// A storage, as far as exports use it.
+pub(in crate::destinations) struct Store(Box<dyn ObjectStore>);
+
+impl Store {
+    pub(in crate::destinations) fn new(store: impl ObjectStore) -> Self {
+        Self(Box::new(store))
+    }
+
+    /// Whether the storage answers, and knows the bucket and the credentials as
+    /// far as it tells. A file of this name need not be there.
+    pub(in crate::destinations) async fn reach(&self, name: &str) -> Result<(), Failure> {
+        let Err(error) = self.0.get(&path(name)?).await else { return Ok(()) };
+        match answered(&error) {
+            // Who may not list hears 403 for what is not there. Whether it may be
+            // written is another question.
+            Some(Answered {
+                fault,
+                code: None | Some("NoSuchKey" | "BlobNotFound" | "AccessDenied"),
+            }) if matches!(fault.class, FaultClass::Status(403 | 404)) => Ok(()),
+            _ => Err(failure(&error)),
+        }
+    }
+}
+
+#[async_trait]
+impl Place for Store {
+    async fn put(&self, name: &str, content: Vec<Bytes>) -> Result<(), Failure> {
+        let payload = content.into_iter().collect::<PutPayload>();
+        self.0.put(&path(name)?, payload).await.map(drop).map_err(|error| failure(&error))
+    }
+
+    async fn open(&self, name: &str) -> Result<Box<dyn Parts>, Failure> {
+        let upload = self.0.put_multipart(&path(name)?).await.map_err(|error| failure(&error))?;
+        Ok(Box::new(Sending { upload, parts: JoinSet::new(), sent: 0 }))
+    }
+
+    async fn has(&self, name: &str) -> Result<bool, Failure> {
+        match self.0.head(&path(name)?).await {
+            Ok(_) => Ok(true),
+            Err(error) if is_missing(&error) => Ok(false),
+            Err(error) => Err(failure(&error)),
+        }
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), Failure> {
+        match self.0.delete(&path(name)?).await {
+            Err(error) if !is_missing(&error) => Err(failure(&error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+struct Sending {
+    upload: Box<dyn MultipartUpload>,
+    parts: JoinSet<object_store::Result<()>>,
+    sent: usize,
+}
+
+impl Sending {
+    /// Waits for one of the parts.
+    async fn one(&mut self) -> Result<(), Failure> {
+        match self.parts.join_next().await {
+            None | Some(Ok(Ok(()))) => Ok(()),
+            Some(Ok(Err(error))) => Err(failure(&error)),
+            Some(Err(error)) => {
+                tracing::error!(%error, "sending a part ended");
+                Err(Failure::retryable("SendingFailed", "A part of a file could not be sent."))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Parts for Sending {
+    async fn add(&mut self, part: Vec<Bytes>) -> Result<(), Failure> {
+        if self.sent == PARTS_MAX {
+            return Err(Failure::last(
+                "FileTooLarge",
+                "The file is larger than storages take. Set max_file_size_mb.",
+            ));
+        }
+        while self.parts.len() >= AT_ONCE {
+            self.one().await?;
+        }
+        self.parts.spawn(self.upload.put_part(part.into_iter().collect()));
+        self.sent += 1;
+        Ok(())
+    }
+
+    async fn complete(&mut self) -> Result<(), Failure> {
+        while !self.parts.is_empty() {
+            self.one().await?;
+        }
+        self.upload.complete().await.map(drop).map_err(|error| failure(&error))
+    }
+
+    async fn abort(&mut self) {
+        self.parts.shutdown().await;
+        match tokio::time::timeout(ABORT, self.upload.abort()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(error = %failure(&error), "parts of a file stay"),
+            Err(_) => tracing::warn!("parts of a file stay: the storage does not answer"),
+        }
+    }
+}
+
+fn path(name: &str) -> Result<Path, Failure> {
+    Path::parse(name)
+        .map_err(|_| Failure::last("InvalidPrefix", "Storages cannot have files of this name."))
+}
+
+/// What the storage answered, if that is why it failed.
+fn answered(error: &object_store::Error) -> Option<Answered> {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(cause) = next {
+        if let Some(answered) = cause.downcast_ref::<Answered>() {
+            return Some(*answered);
+        }
+        next = cause.source();
+    }
+    None
+}
+
+fn is_missing(error: &object_store::Error) -> bool {
+    answered(error).is_some_and(|Answered { fault, code }| {
+        fault.class == FaultClass::Status(404)
+            && !matches!(code, Some("NoSuchBucket" | "ContainerNotFound"))
+    })
+}
+
+fn failure(error: &object_store::Error) -> Failure {
+    answered(error).map_or_else(
+        || {
+            Failure::retryable(
+                "UnexpectedAnswer",
+                "The storage answered with something that is not understood.",
+            )
+        },
+        Failure::from,
+    )
+}
+
+#[async_trait]
+impl Destination for Files<Store> {
+    fn columns(&self) -> Columns {
+        columns()
+    }
+
+    async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
+        self.start(&job)
+    }
+
+    fn steps(&self) -> &'static [&'static str] {
+        STEPS
+    }
+
+    async fn test(&self, step: usize) -> Result<(), Failure> {
+        match step {
+            0 => self.place.reach(&self.probe()?).await,
+            1 => self.test_writing().await,
+            _ => self.test_removing().await,
+        }
+    }
+}

@@ -1,0 +1,344 @@
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use uuid::Uuid;
+use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
+
+use super::*;
+use crate::rows::{Cell, Column};
+
+/// A place in memory that says what happened at it.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Held>>);
+
+#[derive(Default)]
+struct Held {
+    files: BTreeMap<String, Vec<u8>>,
+    said: Vec<String>,
+    /// After so many parts there is no room.
+    room: Option<usize>,
+    /// Parts are taken and never acknowledged.
+    hangs: bool,
+}
+
+impl Memory {
+    fn held<T>(&self, look: impl FnOnce(&mut Held) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn said(&self) -> Vec<String> {
+        self.held(|held| held.said.clone())
+    }
+
+    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        self.held(|held| held.files.clone())
+    }
+
+    async fn says(&self, what: &str) {
+        let waited = tokio::time::timeout(Duration::from_secs(10), async {
+            while !self.said().iter().any(|said| said == what) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        waited.await.unwrap_or_else(|_| panic!("{what} is not in {:?}", self.said()));
+    }
+}
+
+#[async_trait]
+impl Place for Memory {
+    async fn put(&self, name: &str, content: Vec<Bytes>) -> Result<(), Failure> {
+        self.held(|held| {
+            held.said.push(format!("put {name}"));
+            held.files.insert(name.to_owned(), content.concat());
+        });
+        Ok(())
+    }
+
+    async fn open(&self, name: &str) -> Result<Box<dyn Parts>, Failure> {
+        self.held(|held| held.said.push(format!("open {name}")));
+        Ok(Box::new(InParts { memory: self.clone(), name: name.to_owned(), parts: Vec::new() }))
+    }
+
+    async fn has(&self, name: &str) -> Result<bool, Failure> {
+        Ok(self.held(|held| held.files.contains_key(name)))
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), Failure> {
+        self.held(|held| {
+            if held.files.remove(name).is_some() {
+                held.said.push(format!("remove {name}"));
+            }
+        });
+        Ok(())
+    }
+}
+
+struct InParts {
+    memory: Memory,
+    name: String,
+    parts: Vec<Vec<u8>>,
+}
+
+#[async_trait]
+impl Parts for InParts {
+    async fn add(&mut self, part: Vec<Bytes>) -> Result<(), Failure> {
+        let (room, hangs) = self.memory.held(|held| (held.room, held.hangs));
+        if hangs {
+            self.memory.held(|held| held.said.push("hang".to_owned()));
+            std::future::pending::<()>().await;
+        }
+        if room == Some(self.parts.len()) {
+            return Err(Failure::last("Full", "There is no room."));
+        }
+        self.parts.push(part.concat());
+        Ok(())
+    }
+
+    async fn complete(&mut self) -> Result<(), Failure> {
+        let sizes: Vec<usize> = self.parts.iter().map(Vec::len).collect();
+        let (last, others) = sizes.split_last().unwrap();
+        assert!(others.iter().all(|size| *size == PART) && *last > 0 && *last <= PART, "{sizes:?}");
+        self.memory.held(|held| {
+            held.said.push(format!("complete {}", self.name));
+            held.files.insert(self.name.clone(), self.parts.concat());
+        });
+        Ok(())
+    }
+
+    async fn abort(&mut self) {
+        self.memory.held(|held| held.said.push(format!("abort {}", self.name)));
+    }
+}
+
+const STEM: &str = "p/2026-08-21T14:00:00+00:00-2026-08-21T15:00:00+00:00";
+
+fn job() -> Job {
+    Job {
+        export: BatchExportId(Uuid::from_u128(1)),
+        run: RunId(Uuid::from_u128(2)),
+        project: ProjectId(1),
+        start: Timestamp::parse("2026-08-21T14:00:00Z"),
+        end: Timestamp::parse("2026-08-21T15:00:00Z").unwrap(),
+        model: "events",
+        columns: Arc::new(Columns::of(&[("event", Kind::Text, Source::Event)])),
+        cursor: None,
+    }
+}
+
+fn files(memory: &Memory, config: Value) -> Files<Memory> {
+    Files::new(memory.clone(), "p", config.as_object().unwrap()).unwrap()
+}
+
+/// Rows of a kilobyte each that are all different.
+fn rows(count: usize) -> Vec<Vec<Cell>> {
+    (0..count).map(|number| vec![Cell::Text(format!("{number:01000}"))]).collect()
+}
+
+fn batches(rows: &[Vec<Cell>], size: usize) -> impl Iterator<Item = Batch> + '_ {
+    let batch = |rows: &[Vec<Cell>]| Batch { arrivals: vec![0; rows.len()], rows: rows.to_vec() };
+    rows.chunks(size).map(batch)
+}
+
+async fn export(files: &Files<Memory>, rows: &[Vec<Cell>], size: usize) -> Result<(), Failure> {
+    let mut writer = files.start(&job())?;
+    for batch in batches(rows, size) {
+        writer.write(batch).await?;
+    }
+    writer.finish().await
+}
+
+fn lines(content: &[u8]) -> usize {
+    content.split(|byte| *byte == b'\n').count() - 1
+}
+
+#[tokio::test]
+async fn a_small_run_is_one_file_sent_at_once() {
+    let memory = Memory::default();
+    export(&files(&memory, json!({})), &rows(3), 2).await.unwrap();
+    let name = format!("{STEM}.jsonl");
+    assert_eq!(memory.said(), [format!("put {name}")]);
+    assert_eq!(lines(&memory.files()[&name]), 3);
+}
+
+#[tokio::test]
+async fn a_run_without_rows_leaves_nothing() {
+    for config in [json!({}), json!({"max_file_size_mb": 1}), json!({"file_format": "Parquet"})] {
+        let memory = Memory::default();
+        export(&files(&memory, config), &[], 1).await.unwrap();
+        assert_eq!(memory.said(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_large_run_is_one_file_in_parts_of_one_size() {
+    let memory = Memory::default();
+    export(&files(&memory, json!({"max_file_size_mb": 0})), &rows(20_000), 3000).await.unwrap();
+    let name = format!("{STEM}.jsonl");
+    assert_eq!(memory.said(), [format!("open {name}"), format!("complete {name}")]);
+    assert_eq!(lines(&memory.files()[&name]), 20_000);
+}
+
+#[tokio::test]
+async fn where_files_are_cut_does_not_depend_on_how_rows_arrive() {
+    for config in [
+        json!({"max_file_size_mb": 1}),
+        json!({"max_file_size_mb": 1, "compression": "gzip"}),
+        json!({"max_file_size_mb": 1, "file_format": "Parquet", "compression": "snappy"}),
+    ] {
+        let rows = rows(10_000);
+        let mut before = None;
+        for size in [1, 700, 10_000] {
+            let memory = Memory::default();
+            export(&files(&memory, config.clone()), &rows, size).await.unwrap();
+            let files = memory.files();
+            assert!(before.is_none_or(|before| before == files), "{config} {size}");
+            before = Some(files);
+        }
+    }
+    let memory = Memory::default();
+    export(&files(&memory, json!({"max_file_size_mb": 1})), &rows(3000), 100).await.unwrap();
+    let sizes: Vec<usize> = memory.files().values().map(|content| lines(content)).collect();
+    // 1.03 MB each; the last is the list.
+    assert_eq!(sizes, [2048, 952, 0]);
+}
+
+#[tokio::test]
+async fn the_list_of_files_comes_last_and_goes_first() {
+    let memory = Memory::default();
+    let files = files(&memory, json!({"max_file_size_mb": 1}));
+    let name = |number: usize| format!("{STEM}-{number}.jsonl");
+    let manifest = format!("{STEM}_manifest.json");
+    export(&files, &rows(5000), 1000).await.unwrap();
+    let first = [name(0), name(1), name(2), manifest.clone()];
+    assert_eq!(memory.said(), first.clone().map(|name| format!("put {name}")));
+    let listed: Value = serde_json::from_slice(&memory.files()[&manifest]).unwrap();
+    assert_eq!(listed, json!({"files": first[..3]}));
+
+    // A further try that has less.
+    memory.held(|held| held.said.clear());
+    export(&files, &rows(10), 1000).await.unwrap();
+    assert_eq!(
+        memory.said(),
+        [
+            format!("remove {manifest}"),
+            format!("put {}", name(0)),
+            format!("remove {}", name(1)),
+            format!("remove {}", name(2)),
+            format!("put {manifest}"),
+        ]
+    );
+    // A few rows are a file with a number too, and no rows are none.
+    assert_eq!(memory.files().into_keys().collect::<Vec<_>>(), [name(0), manifest]);
+}
+
+#[tokio::test]
+async fn a_run_that_is_cut_short_takes_back_what_is_half_there() {
+    let name = format!("{STEM}.jsonl");
+    let all = rows(20_000);
+    let memory = Memory::default();
+    let files = files(&memory, json!({}));
+
+    let mut writer = files.start(&job()).unwrap();
+    for batch in batches(&all, 1000) {
+        writer.write(batch).await.unwrap();
+    }
+    memory.says(&format!("open {name}")).await;
+    writer.abort().await;
+    memory.says(&format!("abort {name}")).await;
+    assert_eq!(writer.write(Batch::default()).await.unwrap_err().class, "CutShort");
+
+    memory.held(|held| held.said.clear());
+    let mut writer = files.start(&job()).unwrap();
+    for batch in batches(&all, 1000) {
+        writer.write(batch).await.unwrap();
+    }
+    memory.says(&format!("open {name}")).await;
+    drop(writer);
+    memory.says(&format!("abort {name}")).await;
+
+    // Also when the place never answers.
+    memory.held(|held| {
+        held.said.clear();
+        held.hangs = true;
+    });
+    let mut writer = files.start(&job()).unwrap();
+    let writing = async {
+        for batch in batches(&all, 1000) {
+            writer.write(batch).await.unwrap();
+        }
+        writer.finish().await
+    };
+    tokio::select! {
+        ended = writing => panic!("{ended:?}"),
+        () = memory.says("hang") => {}
+    }
+    tokio::time::timeout(Duration::from_secs(5), writer.abort()).await.unwrap();
+    memory.says(&format!("abort {name}")).await;
+    assert_eq!(memory.files().len(), 0);
+}
+
+#[tokio::test]
+async fn a_failure_of_the_place_is_told_and_nothing_passes_for_whole() {
+    let memory = Memory::default();
+    memory.held(|held| held.room = Some(1));
+    let files = files(&memory, json!({}));
+    assert_eq!(export(&files, &rows(40_000), 500).await.unwrap_err().class, "Full");
+    let name = format!("{STEM}.jsonl");
+    assert_eq!(memory.said(), [format!("open {name}"), format!("abort {name}")]);
+}
+
+#[tokio::test]
+async fn rows_wait_while_the_place_does() {
+    let memory = Memory::default();
+    memory.held(|held| held.hangs = true);
+    let files = files(&memory, json!({}));
+    let mut writer = files.start(&job()).unwrap();
+    let all = rows(2000);
+    let mut taken = 0;
+    // Ten times what may be on its way.
+    for _ in 0..1000 {
+        let batch = batches(&all, 2000).next().unwrap();
+        let waits = tokio::time::timeout(Duration::from_secs(2), writer.write(batch));
+        match waits.await {
+            Ok(written) => written.unwrap(),
+            Err(_) => break,
+        }
+        taken += 1;
+    }
+    assert!(taken < 50, "{taken} batches of 2 MB");
+    writer.abort().await;
+}
+
+#[test]
+fn settings_that_do_not_fit_are_final() {
+    let place = Memory::default();
+    for (prefix, config, class) in [
+        ("{x}", json!({}), "InvalidPrefix"),
+        ("p", json!({"compression": "zstd"}), "InvalidConfig"),
+        ("p", json!({"compression": "zip"}), "InvalidConfig"),
+        ("p", json!({"file_format": "CSV"}), "InvalidConfig"),
+        ("p", json!({"max_file_size_mb": "1"}), "InvalidConfig"),
+    ] {
+        let failure = Files::new(place.clone(), prefix, config.as_object().unwrap()).err().unwrap();
+        assert_eq!((failure.class, failure.is_retryable), (class, false), "{config}");
+    }
+    let columns: Vec<Column> = columns().columns;
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "uuid",
+            "timestamp",
+            "_inserted_at",
+            "created_at",
+            "event",
+            "properties",
+            "distinct_id",
+            "elements_chain",
+            "person_properties",
+            "person_id"
+        ]
+    );
+}

@@ -1,0 +1,125 @@
+//! From pieces to files at their place.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::encoding::Piece;
+use super::{PART, Parts, Place, cut_short};
+use crate::destination::Failure;
+use crate::names::Names;
+
+/// The files of a run.
+pub(super) struct Upload {
+    place: Arc<dyn Place>,
+    names: Names,
+    /// The file that is being sent.
+    open: Option<Open>,
+    /// Those that are there.
+    whole: Vec<String>,
+}
+
+/// What is known of a file that is being sent.
+#[derive(Default)]
+struct Open {
+    /// None yet: the file may be small enough to be sent at once.
+    parts: Option<Box<dyn Parts>>,
+    /// Less than a part.
+    gathered: Vec<Bytes>,
+    size: usize,
+}
+
+impl Upload {
+    pub(super) fn new(place: Arc<dyn Place>, names: Names) -> Self {
+        Self { place, names, open: None, whole: Vec::new() }
+    }
+
+    /// Sends until the pieces end. Without [`Piece::End`] that is a failure.
+    pub(super) async fn run(&mut self, pieces: &mut mpsc::Receiver<Piece>) -> Result<(), Failure> {
+        while let Some(piece) = pieces.recv().await {
+            match piece {
+                Piece::Bytes(bytes) => self.add(bytes).await?,
+                Piece::EndOfFile => self.complete().await?,
+                Piece::End => return self.seal().await,
+            }
+        }
+        Err(cut_short())
+    }
+
+    /// Takes back the file that is not whole.
+    pub(super) async fn abort(&mut self) {
+        if let Some(Open { parts: Some(mut parts), .. }) = self.open.take() {
+            parts.abort().await;
+        }
+    }
+
+    async fn add(&mut self, mut bytes: Bytes) -> Result<(), Failure> {
+        if self.open.is_none() && self.whole.is_empty() && self.names.is_split() {
+            // The list of an earlier try names files that change from now on.
+            clear(&*self.place, &self.names.manifest()).await;
+        }
+        let open = self.open.get_or_insert_default();
+        while !bytes.is_empty() {
+            if open.size == PART {
+                let part = std::mem::take(&mut open.gathered);
+                open.size = 0;
+                let name = self.names.file(self.whole.len());
+                let parts = match &mut open.parts {
+                    Some(parts) => parts,
+                    none => none.insert(self.place.open(&name).await?),
+                };
+                parts.add(part).await?;
+            }
+            let piece = bytes.split_to(bytes.len().min(PART - open.size));
+            open.size += piece.len();
+            open.gathered.push(piece);
+        }
+        Ok(())
+    }
+
+    async fn complete(&mut self) -> Result<(), Failure> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let name = self.names.file(self.whole.len());
+        let rest = std::mem::take(&mut open.gathered);
+        match &mut open.parts {
+            Some(parts) => {
+                parts.add(rest).await?;
+                parts.complete().await?;
+            }
+            None => self.place.put(&name, rest).await?,
+        }
+        self.open = None;
+        self.whole.push(name);
+        Ok(())
+    }
+
+    /// Says that all files are there, and removes those that an earlier try had
+    /// more.
+    async fn seal(&mut self) -> Result<(), Failure> {
+        if self.whole.is_empty() || !self.names.is_split() {
+            return Ok(());
+        }
+        for number in self.whole.len().. {
+            let name = self.names.file(number);
+            match self.place.has(&name).await {
+                Ok(true) => clear(&*self.place, &name).await,
+                Ok(false) => break,
+                Err(failure) => {
+                    // Who may only write cannot see them either.
+                    tracing::debug!(%failure, name, "cannot look for files of an earlier try");
+                    break;
+                }
+            }
+        }
+        let manifest = json!({"files": self.whole}).to_string();
+        self.place.put(&self.names.manifest(), vec![manifest.into()]).await
+    }
+}
+
+async fn clear(place: &dyn Place, name: &str) {
+    if let Err(failure) = place.remove(name).await {
+        tracing::warn!(%failure, name, "a file of an earlier try stays");
+    }
+}

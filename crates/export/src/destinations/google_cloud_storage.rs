@@ -1,0 +1,53 @@
+//! Google Cloud Storage, over its XML interface.
+
+use object_store::gcp::GoogleCloudStorageBuilder;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Surroundings;
+use super::files::store::{Connector, Store, retries};
+use super::files::{Files, read};
+use crate::destination::Failure;
+
+/// Where Google answers.
+const ENDPOINT: &str = "https://storage.googleapis.com";
+
+/// The settings, beside those of files.
+#[derive(Deserialize)]
+struct Config {
+    bucket_name: String,
+    #[serde(default)]
+    prefix: String,
+    /// The JSON text that Google gives out.
+    service_account_key: String,
+    endpoint_url: Option<String>,
+}
+
+/// The destination.
+pub(super) fn open(
+    settings: &Map<String, Value>,
+    surroundings: &Surroundings,
+) -> Result<Files<Store>, Failure> {
+    let config: Config = read(settings)?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    if !config.bucket_name.chars().all(fits) {
+        return Err(Failure::last(
+            "InvalidConfig",
+            "Buckets are letters, digits, `-`, `.` and `_`.",
+        ));
+    }
+    let endpoint = config.endpoint_url.as_deref().unwrap_or(ENDPOINT).trim_end_matches('/');
+    let store = GoogleCloudStorageBuilder::new()
+        .with_bucket_name(config.bucket_name)
+        .with_service_account_key(config.service_account_key)
+        // Set in any case: the key may name another.
+        .with_base_url(endpoint)
+        .with_retry(retries())
+        .with_http_connector(Connector::new(&surroundings.egress))
+        .build()
+        .map_err(|_| {
+            // The error may repeat the key.
+            Failure::last("InvalidCredentials", "The key of the service account cannot be read.")
+        })?;
+    Files::new(Store::new(store), &config.prefix, settings)
+}

@@ -1,0 +1,302 @@
+//! HTTP: events to the `/batch/` of another instance, or of whatever speaks its
+//! protocol (batch-exports 1.2, 6.3, 6.4).
+//!
+//! What belongs here: requests in order, one on its way while the next is made.
+//! What does not: their bodies (`body`), what answers mean (`answer`), trying
+//! again (`engine`).
+//!
+//! What a receiver has acknowledged is delivered for good, so a run that was cut
+//! short goes on behind it. A request that was cut off may have been taken too:
+//! receivers keep events apart by their uuid.
+
+mod answer;
+mod body;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::task::JoinHandle;
+use weir_egress::{Egress, Fault, Method, header};
+
+use crate::columns::Columns;
+use crate::destination::{Altered, Delivered, Destination, Failure, Job, Writer};
+use crate::destinations::Surroundings;
+use crate::rows::Batch;
+use answer::Answer;
+use body::Events;
+
+/// Events of a request.
+const EVENTS_MAX: usize = 5_000;
+/// Bytes of a request's events: a quarter of what receivers take, and little
+/// enough for a slow line.
+const BYTES_MAX: usize = 5 << 20;
+/// The steps of the test.
+pub(crate) const STEPS: &[&str] = &["Check the address", "Reach the receiver with the token"];
+/// Where receivers take events.
+const PATH: &str = "/batch/";
+
+/// The settings.
+#[derive(Deserialize)]
+struct Config {
+    url: String,
+    token: String,
+}
+
+/// A receiver.
+pub(crate) struct Http {
+    line: Arc<Line>,
+}
+
+/// The way to a receiver.
+struct Line {
+    egress: Egress,
+    url: String,
+    head: Vec<u8>,
+}
+
+impl Http {
+    /// The destination.
+    pub(crate) fn new(
+        config: &Map<String, Value>,
+        surroundings: &Surroundings,
+    ) -> Result<Self, Failure> {
+        let config: Config = serde_json::from_value(Value::Object(config.clone()))
+            .map_err(|_| Failure::last("InvalidConfig", "An address and a token are needed."))?;
+        let line = Line {
+            egress: surroundings.egress.clone(),
+            url: endpoint(&config.url),
+            head: body::head(&config.token),
+        };
+        Ok(Self { line: Arc::new(line) })
+    }
+}
+
+#[async_trait]
+impl Destination for Http {
+    fn columns(&self) -> Columns {
+        body::columns()
+    }
+
+    async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
+        if job.model != "events" || job.columns.columns != self.columns().columns {
+            return Err(Failure::last(
+                "WrongColumns",
+                "Receivers take whole events: export events, without a query.",
+            ));
+        }
+        Ok(Box::new(HttpWriter {
+            line: Arc::clone(&self.line),
+            next: Events::default(),
+            sending: None,
+            too_long: usize::MAX,
+            rows: job.cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0),
+            delivered: None,
+            altered: Vec::new(),
+        }))
+    }
+
+    fn steps(&self) -> &'static [&'static str] {
+        STEPS
+    }
+
+    async fn test(&self, step: usize) -> Result<(), Failure> {
+        if step == 0 {
+            return Ok(self.line.egress.check_url(&self.line.url).await?);
+        }
+        // A batch without events leaves nothing there. Whether that is an error
+        // is the receiver's taste.
+        match self.line.send(&[]).await {
+            Err(failure) if failure.class == answer::INVALID => Ok(()),
+            answered => answered.map(drop),
+        }
+    }
+}
+
+impl Line {
+    /// Sends events that stand in a text.
+    async fn send(&self, events: &[u8]) -> Result<Answer, Failure> {
+        let request = self.egress.request(Method::POST, &self.url)?;
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        let request = request.body(body::whole(&self.head, events));
+        answer::read(request.send().await.map_err(Fault::from)?).await
+    }
+
+    /// Sends events in as few requests as the receiver takes.
+    async fn deliver(self: Arc<Self>, events: Events, too_long: usize) -> Sent {
+        let mut sent = Sent { taken: 0, altered: Vec::new(), too_long, outcome: Ok(()), events };
+        let all = 0..sent.events.len();
+        let mut waiting: Vec<Range<usize>> = vec![all];
+        while let Some(range) = waiting.pop() {
+            let text = sent.events.text(&range);
+            let answer = match text.len() >= sent.too_long && range.len() > 1 {
+                true => Ok(Answer::TooLarge),
+                false => self.send(text).await,
+            };
+            match answer {
+                Ok(Answer::Taken) => sent.taken = range.end,
+                Ok(Answer::TooLarge) if range.len() > 1 => {
+                    sent.too_long = sent.too_long.min(text.len());
+                    let middle = range.start + range.len() / 2;
+                    waiting.push(middle..range.end);
+                    waiting.push(range.start..middle);
+                }
+                Ok(Answer::TooLarge) => {
+                    sent.altered.push(Altered {
+                        uuid: sent.events.uuid(range.start),
+                        column: "properties".to_owned(),
+                        what: "the event was left out: it is longer than the receiver takes",
+                    });
+                    sent.taken = range.end;
+                }
+                Err(failure) => {
+                    sent.outcome = Err(failure);
+                    break;
+                }
+            }
+        }
+        sent
+    }
+}
+
+/// What became of the events of a round of requests.
+struct Sent {
+    events: Events,
+    /// How many of them need no more sending, from the first on.
+    taken: usize,
+    altered: Vec<Altered>,
+    /// Bytes of the shortest events together that the receiver found too long.
+    too_long: usize,
+    outcome: Result<(), Failure>,
+}
+
+struct HttpWriter {
+    line: Arc<Line>,
+    /// What is being made.
+    next: Events,
+    /// What is on its way.
+    sending: Option<JoinHandle<Sent>>,
+    /// Bytes of the shortest events together that the receiver found too long.
+    too_long: usize,
+    /// Rows of the run that are delivered.
+    rows: u64,
+    delivered: Option<Delivered>,
+    altered: Vec<Altered>,
+}
+
+impl HttpWriter {
+    /// Waits for what is on its way.
+    async fn arrived(&mut self) -> Result<(), Failure> {
+        let Some(sending) = &mut self.sending else {
+            return Ok(());
+        };
+        let sent = sending.await;
+        self.sending = None;
+        let sent = sent.map_err(|error| {
+            tracing::error!(%error, "sending events over HTTP ended early");
+            Failure::retryable("Internal", "Sending failed for a reason of ours.")
+        })?;
+        self.too_long = sent.too_long;
+        self.altered.extend(sent.altered);
+        if let Some(arrival) = sent.taken.checked_sub(1).and_then(|last| sent.events.arrival(last))
+        {
+            self.rows += sent.taken as u64;
+            let cursor = self.rows.to_string();
+            self.delivered = Some(Delivered { rows: self.rows, arrival, cursor });
+        }
+        sent.outcome
+    }
+
+    /// Sends what is made so far, behind what is on its way.
+    async fn send(&mut self) -> Result<(), Failure> {
+        self.arrived().await?;
+        if self.next.len() > 0 {
+            let events = std::mem::take(&mut self.next);
+            let line = Arc::clone(&self.line);
+            self.sending = Some(tokio::spawn(line.deliver(events, self.too_long)));
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        if let Some(sending) = self.sending.take() {
+            sending.abort();
+        }
+    }
+}
+
+#[async_trait]
+impl Writer for HttpWriter {
+    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
+        if self.sending.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.arrived().await?;
+        }
+        for (row, arrival) in batch.rows.iter().zip(&batch.arrivals) {
+            self.next.push(row, *arrival)?;
+            let bytes_max = BYTES_MAX.min(self.too_long / 2);
+            if self.next.len() >= EVENTS_MAX || self.next.size() >= bytes_max {
+                self.send().await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn delivered(&self) -> Option<Delivered> {
+        self.delivered.clone()
+    }
+
+    fn altered(&mut self) -> Vec<Altered> {
+        std::mem::take(&mut self.altered)
+    }
+
+    async fn finish(&mut self) -> Result<(), Failure> {
+        self.send().await?;
+        self.arrived().await
+    }
+
+    async fn abort(&mut self) {
+        self.stop();
+    }
+}
+
+impl Drop for HttpWriter {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Where a receiver of this address takes events. The address of this machine is
+/// not that of the events: `ip=0` keeps it out of them.
+fn endpoint(url: &str) -> String {
+    let url = url.split('#').next().unwrap_or_default();
+    let (address, query) = url.split_once('?').unwrap_or((url, "ip=0"));
+    let host_at = address.find("://").map_or(0, |at| at + 3);
+    let has_path = address
+        .get(host_at..)
+        .and_then(|rest| rest.split_once('/'))
+        .is_some_and(|(_, path)| !path.is_empty());
+    let address = if has_path { address } else { address.trim_end_matches('/') };
+    let path = if has_path { "" } else { PATH };
+    format!("{address}{path}?{query}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::endpoint;
+
+    #[test]
+    fn addresses_of_receivers() {
+        for (url, expected) in [
+            ("https://weir.example", "https://weir.example/batch/?ip=0"),
+            ("https://weir.example/", "https://weir.example/batch/?ip=0"),
+            ("http://127.0.0.1:8000/batch/", "http://127.0.0.1:8000/batch/?ip=0"),
+            ("https://weir.example/a/capture", "https://weir.example/a/capture?ip=0"),
+            ("https://weir.example?ip=1#x", "https://weir.example/batch/?ip=1"),
+            ("https://weir.example/batch/?a=b", "https://weir.example/batch/?a=b"),
+        ] {
+            assert_eq!(endpoint(url), expected, "{url}");
+        }
+    }
+}

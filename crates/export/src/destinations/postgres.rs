@@ -1,0 +1,402 @@
+//! PostgreSQL: one transaction for a run (batch-exports 2.2, 6.3, 6.4).
+//!
+//! ```text
+//! rows -> COPY into a temporary table -> INSERT … SELECT into the table -> COMMIT
+//! ```
+//!
+//! What belongs here: the columns, making the table, the run. What does not: the
+//! session, names, values (modules below, shared with `redshift`).
+//!
+//! A run that is cut short leaves nothing, because nothing was committed. A run
+//! that is committed without anybody hearing of it is done again, and replaces its
+//! own rows where the table has a unique key for the event's id: the tables that
+//! are made here have one.
+
+mod fit;
+mod json;
+mod session;
+mod table;
+
+use std::pin::Pin;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use futures::SinkExt as _;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio_postgres::CopyInSink;
+use uuid::Uuid;
+use weir_egress::{Egress, Trust};
+use weir_query::Field;
+
+pub(super) use fit::{Bounds, fit};
+pub(super) use session::{Account, Session, dial};
+#[cfg(test)]
+pub(super) use table::Found;
+pub(super) use table::{Matched, Table, Target, matched, name, names, shortened};
+
+use crate::columns::{Columns, Source};
+use crate::destination::{Altered, Destination, Failure, Job, Writer};
+use crate::destinations::Surroundings;
+use crate::rows::{Batch, Cell, Column, Kind};
+
+/// Where rows wait for the end of their run.
+pub(super) const STAGE: &str = "weir_rows";
+/// Bytes of a name in the database.
+const NAME_MAX: usize = 63;
+/// Bytes that are sent at once.
+const CHUNK: usize = 256 << 10;
+/// The type `numeric` behind JSON has more digits before the point, and about
+/// this many behind it.
+const BOUNDS: Bounds = Bounds { in_bytes: false, digits_max: 16_000 };
+
+pub(super) const STEPS: &[&str] = &[
+    "Reach the server",
+    "Sign in",
+    "Find the schema and the table",
+    "Write in a transaction that is taken back",
+];
+
+/// The settings.
+#[derive(Deserialize)]
+struct Config {
+    host: String,
+    #[serde(default = "default_port")]
+    port: u16,
+    database: String,
+    user: String,
+    password: String,
+    #[serde(default = "default_schema")]
+    schema: String,
+    #[serde(default = "default_table")]
+    table_name: String,
+    #[serde(default)]
+    has_self_signed_cert: bool,
+}
+
+fn default_port() -> u16 {
+    5432
+}
+
+pub(super) fn default_schema() -> String {
+    "public".to_owned()
+}
+
+pub(super) fn default_table() -> String {
+    "events".to_owned()
+}
+
+/// A table in a PostgreSQL database.
+pub(crate) struct Postgres {
+    egress: Egress,
+    account: Account,
+    table: Table,
+}
+
+impl Postgres {
+    /// The destination.
+    pub(crate) fn new(
+        config: &Map<String, Value>,
+        surroundings: &Surroundings,
+    ) -> Result<Self, Failure> {
+        let config: Config = serde_json::from_value(Value::Object(config.clone()))
+            .map_err(|_| Failure::last("InvalidConfig", "A setting of the database is missing."))?;
+        let trust = if config.has_self_signed_cert { Trust::Anyone } else { Trust::Roots };
+        Ok(Self {
+            egress: surroundings.egress.clone(),
+            account: Account {
+                host: config.host,
+                port: config.port,
+                database: config.database,
+                user: config.user,
+                password: config.password,
+                trust,
+            },
+            table: Table { schema: config.schema, name: config.table_name },
+        })
+    }
+
+    /// The table's part of a run. The table is made if it is missing.
+    async fn plan(&self, session: &mut Session, columns: &Columns) -> Result<Plan, Failure> {
+        let found = self.table.columns_or_make(session, &create(&self.table, columns)).await?;
+        let columns_there = matched(columns, &found, |name| shortened(name, NAME_MAX).to_owned())?;
+        let keys = self.table.unique_keys(session).await?;
+        let key = key(columns, &columns_there, &keys);
+        let uuid = columns.position_of(Field::Uuid);
+        Ok(Plan { table: self.table.sql(), columns: columns_there, key, uuid })
+    }
+}
+
+#[async_trait]
+impl Destination for Postgres {
+    fn columns(&self) -> Columns {
+        Columns::of(&[
+            ("uuid", Kind::Text, Source::Uuid),
+            ("event", Kind::Text, Source::Event),
+            ("properties", Kind::Json, Source::Properties),
+            ("elements", Kind::Json, Source::ElementsChain),
+            ("set", Kind::Json, Source::Set),
+            ("set_once", Kind::Json, Source::SetOnce),
+            ("distinct_id", Kind::Text, Source::DistinctId),
+            ("team_id", Kind::Integer, Source::TeamId),
+            ("ip", Kind::Text, Source::Ip),
+            ("site_url", Kind::Text, Source::Empty),
+            ("timestamp", Kind::Timestamp, Source::Timestamp),
+        ])
+    }
+
+    async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
+        let mut session = Session::open(&self.egress, &self.account).await?;
+        let plan = self.plan(&mut session, &job.columns).await?;
+        session.run(&format!("BEGIN; {}", plan.stage())).await?;
+        let copy = session.copy(&plan.copy()).await?;
+        Ok(Box::new(PostgresWriter {
+            session,
+            copy: Some(copy),
+            plan,
+            next: BytesMut::new(),
+            altered: Vec::new(),
+        }))
+    }
+
+    fn steps(&self) -> &'static [&'static str] {
+        STEPS
+    }
+
+    async fn test(&self, step: usize) -> Result<(), Failure> {
+        if step == 0 {
+            return dial(&self.egress, &self.account).await.map(drop);
+        }
+        let mut session = Session::open(&self.egress, &self.account).await?;
+        match step {
+            1 => Ok(()),
+            2 => self.table.check_schema(&mut session).await,
+            _ => {
+                session.run("BEGIN").await?;
+                let plan = self.plan(&mut session, &self.columns()).await?;
+                session.run(&format!("{}; {}; ROLLBACK", plan.stage(), plan.insert())).await
+            }
+        }
+    }
+}
+
+/// What a run does with the table.
+struct Plan {
+    /// The table, in SQL.
+    table: String,
+    columns: Vec<Matched>,
+    /// The columns of the unique key that tells events apart; none: the table has
+    /// none.
+    key: Vec<String>,
+    /// The cell with the event's id.
+    uuid: Option<usize>,
+}
+
+impl Plan {
+    fn names(&self) -> String {
+        names(self.columns.iter().map(|column| column.found.name.as_str()))
+    }
+
+    fn stage(&self) -> String {
+        let columns = self.columns.iter().map(|column| &column.found);
+        let columns: Vec<String> =
+            columns.map(|found| format!("{} {}", name(&found.name), found.sql)).collect();
+        format!("CREATE TEMPORARY TABLE {STAGE} ({}) ON COMMIT DROP", columns.join(", "))
+    }
+
+    fn copy(&self) -> String {
+        format!("COPY {STAGE} ({}) FROM STDIN", self.names())
+    }
+
+    fn insert(&self) -> String {
+        let (table, names_all) = (&self.table, self.names());
+        let mut sql = format!("INSERT INTO {table} ({names_all}) SELECT {names_all} FROM {STAGE}");
+        if self.key.is_empty() {
+            return sql;
+        }
+        let replaced: Vec<String> = self
+            .columns
+            .iter()
+            .map(|column| &column.found.name)
+            .filter(|column| !self.key.contains(column))
+            .map(|column| format!("{0} = EXCLUDED.{0}", name(column)))
+            .collect();
+        let act = match replaced.is_empty() {
+            true => "NOTHING".to_owned(),
+            false => format!("UPDATE SET {}", replaced.join(", ")),
+        };
+        let key = names(self.key.iter().map(String::as_str));
+        sql.push_str(&format!(" ON CONFLICT ({key}) DO {act}"));
+        sql
+    }
+}
+
+/// Makes the table, with a unique key for the event's id if it is exported. The id
+/// is unique within its project.
+fn create(table: &Table, columns: &Columns) -> String {
+    let mut parts: Vec<String> = columns
+        .columns
+        .iter()
+        .map(|column| format!("{} {}", name(shortened(&column.name, NAME_MAX)), sql_type(column)))
+        .collect();
+    let key = own_key(columns);
+    if !key.is_empty() {
+        let key = names(key.iter().map(|column| shortened(&column.name, NAME_MAX)));
+        parts.push(format!("PRIMARY KEY ({key})"));
+    }
+    format!("CREATE TABLE IF NOT EXISTS {} ({})", table.sql(), parts.join(", "))
+}
+
+/// The columns that tell events apart: the project, if it is exported, and the
+/// event's id. Empty: the id is not exported.
+fn own_key(columns: &Columns) -> Vec<&Column> {
+    let Some(uuid) = columns.position_of(Field::Uuid) else { return Vec::new() };
+    let both = [columns.position_of(Field::TeamId), Some(uuid)];
+    both.into_iter().flatten().filter_map(|at| columns.columns.get(at)).collect()
+}
+
+/// The smallest unique key of the table that is made of columns of
+/// [`own_key`] and has the event's id.
+fn key(columns: &Columns, there: &[Matched], keys: &[Vec<String>]) -> Vec<String> {
+    let named = |field| {
+        let cell = columns.position_of(field)?;
+        there.iter().find(|column| column.cell == cell).map(|column| &column.found.name)
+    };
+    let (Some(uuid), project) = (named(Field::Uuid), named(Field::TeamId)) else {
+        return Vec::new();
+    };
+    let fits = |key: &&Vec<String>| {
+        key.contains(uuid) && key.iter().all(|name| name == uuid || Some(name) == project)
+    };
+    keys.iter().filter(fits).min_by_key(|key| key.len()).cloned().unwrap_or_default()
+}
+
+fn sql_type(column: &Column) -> &'static str {
+    match (column.kind, column.name.as_str()) {
+        (Kind::Text, "uuid" | "ip" | "site_url") => "VARCHAR(200)",
+        (Kind::Integer, "team_id") => "INTEGER",
+        (Kind::Text, _) => "TEXT",
+        (Kind::Json, _) => "JSONB",
+        (Kind::Integer, _) => "BIGINT",
+        (Kind::Float, _) => "DOUBLE PRECISION",
+        (Kind::Boolean, _) => "BOOLEAN",
+        (Kind::Timestamp, _) => "TIMESTAMPTZ",
+        (Kind::Uuid, _) => "UUID",
+    }
+}
+
+struct PostgresWriter {
+    session: Session,
+    copy: Option<Pin<Box<CopyInSink<Bytes>>>>,
+    plan: Plan,
+    next: BytesMut,
+    altered: Vec<Altered>,
+}
+
+impl PostgresWriter {
+    async fn send(&mut self) -> Result<(), Failure> {
+        let bytes = self.next.split().freeze();
+        let Some(copy) = &mut self.copy else { return Err(ended()) };
+        match copy.feed(bytes).await {
+            Ok(()) => Ok(()),
+            // Why is the answer to the whole COPY.
+            Err(error) => match self.end_copy().await {
+                Err(failure) => Err(failure),
+                Ok(()) => Err(self.session.failure(error).await),
+            },
+        }
+    }
+
+    async fn end_copy(&mut self) -> Result<(), Failure> {
+        let Some(mut copy) = self.copy.take() else { return Err(ended()) };
+        match copy.as_mut().finish().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.session.failure(error).await),
+        }
+    }
+}
+
+fn ended() -> Failure {
+    Failure::retryable("Internal", "The run was ended before.")
+}
+
+#[async_trait]
+impl Writer for PostgresWriter {
+    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
+        for row in &batch.rows {
+            for (at, column) in self.plan.columns.iter().enumerate() {
+                if at > 0 {
+                    self.next.extend_from_slice(b"\t");
+                }
+                let fitted = fit(of(row, column), column.found.target, BOUNDS);
+                match &fitted.text {
+                    Some(text) => push_copied(&mut self.next, text),
+                    None => self.next.extend_from_slice(b"\\N"),
+                }
+                if let Some(what) = fitted.altered {
+                    self.altered.push(altered(row, self.plan.uuid, column, what));
+                }
+            }
+            self.next.extend_from_slice(b"\n");
+            if self.next.len() >= CHUNK {
+                self.send().await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn altered(&mut self) -> Vec<Altered> {
+        std::mem::take(&mut self.altered)
+    }
+
+    async fn finish(&mut self) -> Result<(), Failure> {
+        self.send().await?;
+        self.end_copy().await?;
+        self.session.run(&self.plan.insert()).await?;
+        self.session.run("COMMIT").await
+    }
+
+    async fn abort(&mut self) {
+        self.copy = None;
+        self.session.hang_up();
+    }
+}
+
+/// The cell of a column.
+pub(super) fn of<'a>(row: &'a [Cell], column: &Matched) -> &'a Cell {
+    row.get(column.cell).unwrap_or(&Cell::Null)
+}
+
+/// What is told of an alteration.
+pub(super) fn altered(
+    row: &[Cell],
+    uuid: Option<usize>,
+    column: &Matched,
+    what: &'static str,
+) -> Altered {
+    let uuid = match uuid.and_then(|at| row.get(at)) {
+        Some(Cell::Uuid(uuid)) => Some(*uuid),
+        Some(Cell::Text(text)) => Uuid::try_parse(text).ok(),
+        _ => None,
+    };
+    Altered { uuid, column: column.found.name.clone(), what }
+}
+
+/// Appends a value in the text form of COPY.
+fn push_copied(out: &mut BytesMut, text: &str) {
+    let mut from = 0;
+    let bytes = text.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        let escaped: &[u8] = match byte {
+            b'\\' => b"\\\\",
+            b'\n' => b"\\n",
+            b'\r' => b"\\r",
+            b'\t' => b"\\t",
+            _ => continue,
+        };
+        out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
+        out.extend_from_slice(escaped);
+        from = at + 1;
+    }
+    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+}

@@ -1,0 +1,296 @@
+//! A session with a database: dialling, protecting, signing in, statements.
+//!
+//! What belongs here: everything about the line, and what its errors mean to
+//! people. What does not: any statement.
+//!
+//! Invariant: what the server says gets to people as a class of fault and its
+//! SQLSTATE, never as its text (SECURITY-NOTES 4).
+
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::{Client, Config, CopyInSink, Error, NoTls, SimpleQueryMessage};
+use weir_egress::{Egress, Fault, FaultClass, TlsStream, Trust};
+
+use crate::destination::Failure;
+
+/// The request that asks whether the server speaks TLS: its length and its code.
+const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+/// For the answer to that, and for signing in.
+const SIGN_IN: Duration = Duration::from_secs(30);
+/// How long the line may take to say why it ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Bytes that a server may send in a session: it has only names and counts to
+/// tell.
+const ANSWERS_MAX: usize = 16 << 20;
+
+/// Where a database is, and who signs in.
+pub(crate) struct Account {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) database: String,
+    pub(crate) user: String,
+    pub(crate) password: String,
+    pub(crate) trust: Trust,
+}
+
+/// A session. Dropped, it ends at once, and the server takes back what was not
+/// committed.
+pub(crate) struct Session {
+    client: Client,
+    line: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Session {
+    /// Signs in.
+    pub(crate) async fn open(egress: &Egress, account: &Account) -> Result<Self, Failure> {
+        let wire = dial(egress, account).await?;
+        let mut config = Config::new();
+        config
+            .user(&account.user)
+            .password(&account.password)
+            .dbname(&account.database)
+            .application_name("weir")
+            // The wire is protected already.
+            .ssl_mode(SslMode::Disable);
+        let signed_in = timeout(SIGN_IN, config.connect_raw(wire, NoTls)).await;
+        let signed_in = signed_in.map_err(|_| Failure::from(Fault::from(FaultClass::TimedOut)))?;
+        let (client, connection) = signed_in.map_err(|error| failure(&error))?;
+        Ok(Self { client, line: Some(tokio::spawn(connection)) })
+    }
+
+    /// Runs statements that answer nothing.
+    pub(crate) async fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        match self.client.batch_execute(sql).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.failure(error).await),
+        }
+    }
+
+    /// The rows of an answer, as text.
+    pub(crate) async fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        let answer = match self.client.simple_query(sql).await {
+            Ok(answer) => answer,
+            Err(error) => return Err(self.failure(error).await),
+        };
+        let mut rows = Vec::new();
+        for message in answer {
+            if let SimpleQueryMessage::Row(row) = message {
+                rows.push((0..row.len()).map(|at| row.get(at).map(str::to_owned)).collect());
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Begins a `COPY … FROM STDIN`.
+    pub(crate) async fn copy(&mut self, sql: &str) -> Result<Pin<Box<CopyInSink<Bytes>>>, Failure> {
+        match self.client.copy_in(sql).await {
+            Ok(copy) => Ok(Box::pin(copy)),
+            Err(error) => Err(self.failure(error).await),
+        }
+    }
+
+    /// What an error means. Why the line ended is known to the line alone.
+    pub(crate) async fn failure(&mut self, error: Error) -> Failure {
+        if error.as_db_error().is_none()
+            && let Some(line) = &mut self.line
+            && let Ok(ended) = timeout(LAST_WORDS, line).await
+        {
+            self.line = None;
+            if let Ok(Err(reason)) = ended {
+                return failure(&reason);
+            }
+        }
+        failure(&error)
+    }
+
+    /// Ends the session.
+    pub(crate) fn hang_up(&mut self) {
+        if let Some(line) = self.line.take() {
+            line.abort();
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.hang_up();
+    }
+}
+
+/// A connection as protected as it has to be.
+pub(crate) async fn dial(egress: &Egress, account: &Account) -> Result<Wire, Failure> {
+    let mut stream = egress.dial(&account.host, account.port).await?;
+    let asked = timeout(SIGN_IN, async {
+        stream.write_all(&TLS_REQUEST).await?;
+        stream.read_u8().await
+    });
+    let answer = asked.await.map_err(|_| Fault::from(FaultClass::TimedOut))?;
+    let stream = match answer.map_err(Fault::from)? {
+        b'S' => Stream::Tls(Box::new(egress.tls(stream, &account.host, account.trust).await?)),
+        b'N' => {
+            let peer = stream.peer_addr().map_err(Fault::from)?;
+            if !is_inner(peer.ip()) {
+                return Err(Failure::last(
+                    "TlsNeeded",
+                    "The server does not speak TLS. Switch it on there: without it only servers \
+                     in a network of one's own are talked to.",
+                ));
+            }
+            Stream::Plain(stream)
+        }
+        _ => {
+            return Err(Failure::last(
+                "NoDatabase",
+                "What answers at this host and port is no PostgreSQL server.",
+            ));
+        }
+    };
+    Ok(Wire { stream, left: ANSWERS_MAX })
+}
+
+/// Whether an address is in a network of one's own. Such a one is dialled only
+/// where the operator allows it, and it is the operator's word that counts there.
+fn is_inner(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_loopback() || address.is_private(),
+        IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
+    }
+}
+
+/// A connection from which no more is read than a server has to say.
+pub(crate) struct Wire {
+    stream: Stream,
+    left: usize,
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        })?;
+        let read = buffer.filled().len() - before;
+        match self.left.checked_sub(read) {
+            Some(left) => self.left = left,
+            None => return Poll::Ready(Err(io::Error::other("the server says too much"))),
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}
+
+fn failure(error: &Error) -> Failure {
+    match error.code() {
+        Some(code) => of_code(code.code()),
+        // Whatever else goes wrong: the line broke, or it is not understood.
+        None => {
+            tracing::info!(%error, "the session with a database ended");
+            Fault::from(FaultClass::Broken).into()
+        }
+    }
+}
+
+/// The meaning of an SQLSTATE (batch-exports 6.3).
+fn of_code(code: &str) -> Failure {
+    let (class, message) = match (code.get(..2).unwrap_or_default(), code) {
+        ("28", _) => (
+            "WrongPassword",
+            "The user or the password is wrong, or this user may not sign in from here.",
+        ),
+        (_, "3D000") => ("MissingDatabase", "There is no such database."),
+        (_, "3F000") => ("MissingSchema", "There is no such schema. Create it first."),
+        (_, "42501") => (
+            "MissingPrivilege",
+            "The user lacks a privilege: USAGE of the schema, TEMPORARY on the database, and \
+             SELECT, INSERT, UPDATE and DELETE on the table (or CREATE in the schema, if the \
+             table is missing).",
+        ),
+        (_, "42P01") => ("MissingTable", "The table went away while the run was under way."),
+        (_, "42703") => ("MissingColumn", "A column went away while the run was under way."),
+        (_, "23502") => (
+            "NotNull",
+            "A column that takes no null got none of the event's values. Allow null there, or \
+             give it a default.",
+        ),
+        ("23", _) => (
+            "Constraint",
+            "A row breaks a rule of the table: a unique key, a foreign key or a check.",
+        ),
+        (_, "22001") => ("TooLong", "A value is longer than its column takes."),
+        ("22", _) | (_, "42804") => {
+            ("WrongType", "A value does not fit the type of its column in the table.")
+        }
+        (_, "21000") => (
+            "SameIdTwice",
+            "Two rows of the run are one and the same by the unique key of the table.",
+        ),
+        (_, "53100") => ("DiskFull", "The disk of the database is full."),
+        (_, "25006") => return busy("The database takes no changes at the moment."),
+        ("08" | "25" | "40" | "53" | "55" | "57" | "58" | "XX", _) => {
+            return busy("The database is busy, stopping, or in trouble.");
+        }
+        _ => {
+            return Failure::last(
+                "Refused",
+                format!("The server refused a statement{}", told(code)),
+            );
+        }
+    };
+    Failure::last(class, message)
+}
+
+fn busy(message: &str) -> Failure {
+    Failure::retryable("DatabaseUnavailable", message)
+}
+
+/// An SQLSTATE for people, if it looks like one.
+fn told(code: &str) -> String {
+    let is_code = code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if is_code { format!(" (SQLSTATE {code}).") } else { ".".to_owned() }
+}

@@ -1,0 +1,211 @@
+//! The table at the destination: what is there, and how its names are written.
+//!
+//! What belongs here: looking. What does not: making a table, which types differ
+//! for (`postgres.rs`, `redshift.rs`).
+
+use crate::columns::Columns;
+use crate::destination::Failure;
+
+use super::session::Session;
+
+/// A table by name.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+}
+
+/// A column that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) name: String,
+    /// Its type with its bounds, as it is written in SQL.
+    pub(crate) sql: String,
+    pub(crate) target: Target,
+}
+
+/// What a column takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Text, of at most so many.
+    Text(Option<usize>),
+    /// JSON.
+    Json,
+    /// A whole number of so many bits.
+    Integer(u32),
+    /// A number of 32 bits.
+    SmallFloat,
+    /// Another number.
+    Float,
+    /// True or false.
+    Boolean,
+    /// A point in time.
+    Timestamp,
+    /// A day.
+    Date,
+    /// A uuid.
+    Uuid,
+    /// A type that is written as text.
+    Other,
+}
+
+/// A column of the export that the table has.
+#[derive(Debug, Clone)]
+pub(crate) struct Matched {
+    /// Its cell in a row of the export.
+    pub(crate) cell: usize,
+    pub(crate) found: Found,
+}
+
+impl Table {
+    /// In SQL.
+    pub(crate) fn sql(&self) -> String {
+        format!("{}.{}", name(&self.schema), name(&self.name))
+    }
+
+    /// The columns of the table, which is made if it is missing.
+    pub(crate) async fn columns_or_make(
+        &self,
+        session: &mut Session,
+        create: &str,
+    ) -> Result<Vec<Found>, Failure> {
+        let found = self.columns(session).await?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        self.check_schema(session).await?;
+        let made = session.run(create).await;
+        match (self.columns(session).await, made) {
+            (found, Ok(())) => found,
+            // Another run was faster.
+            (Ok(found), Err(_)) if !found.is_empty() => Ok(found),
+            (_, Err(failure)) => Err(failure),
+        }
+    }
+
+    /// Fails if there is no such schema.
+    pub(crate) async fn check_schema(&self, session: &mut Session) -> Result<(), Failure> {
+        let schema = literal(&self.schema);
+        let sql = format!("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = {schema}");
+        if session.rows(&sql).await?.is_empty() {
+            let message = format!("There is no schema {:?}. Create it first.", self.schema);
+            return Err(Failure::last("MissingSchema", message));
+        }
+        Ok(())
+    }
+
+    /// The columns of the table; none: there is no such table.
+    pub(crate) async fn columns(&self, session: &mut Session) -> Result<Vec<Found>, Failure> {
+        let sql = format!(
+            "SELECT a.attname, t.typname, a.atttypmod, \
+             pg_catalog.format_type(a.atttypid, a.atttypmod) \
+             FROM pg_catalog.pg_class c \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid \
+             JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
+             WHERE n.nspname = {} AND c.relname = {} AND c.relkind IN ('r', 'p', 'v', 'f') \
+             AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+            literal(&self.schema),
+            literal(&self.name),
+        );
+        Ok(session.rows(&sql).await?.into_iter().filter_map(found).collect())
+    }
+
+    /// The names in each unique key of the table that is always in force.
+    pub(crate) async fn unique_keys(
+        &self,
+        session: &mut Session,
+    ) -> Result<Vec<Vec<String>>, Failure> {
+        let sql = format!(
+            "SELECT i.indexrelid, a.attname \
+             FROM pg_catalog.pg_class c \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             JOIN pg_catalog.pg_index i ON i.indrelid = c.oid \
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey) \
+             WHERE n.nspname = {} AND c.relname = {} AND i.indisunique AND i.indisvalid \
+             AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL \
+             ORDER BY i.indexrelid, a.attnum",
+            literal(&self.schema),
+            literal(&self.name),
+        );
+        let mut keys: Vec<(String, Vec<String>)> = Vec::new();
+        for row in session.rows(&sql).await? {
+            let mut row = row.into_iter().flatten();
+            let (Some(index), Some(column)) = (row.next(), row.next()) else { continue };
+            match keys.last_mut() {
+                Some((last, columns)) if *last == index => columns.push(column),
+                _ => keys.push((index, vec![column])),
+            }
+        }
+        Ok(keys.into_iter().map(|(_, columns)| columns).collect())
+    }
+}
+
+fn found(row: Vec<Option<String>>) -> Option<Found> {
+    let mut row = row.into_iter().flatten();
+    let (name, kind, bound, sql) = (row.next()?, row.next()?, row.next()?, row.next()?);
+    // The length is stored with that of a header of four bytes.
+    let bound = bound.parse().ok().and_then(|bound: usize| bound.checked_sub(4));
+    let target = match kind.as_str() {
+        "varchar" | "bpchar" => Target::Text(bound),
+        "text" | "name" | "citext" => Target::Text(None),
+        "json" | "jsonb" | "super" => Target::Json,
+        "int2" => Target::Integer(16),
+        "int4" => Target::Integer(32),
+        "int8" => Target::Integer(64),
+        "float4" => Target::SmallFloat,
+        "float8" | "numeric" => Target::Float,
+        "bool" => Target::Boolean,
+        "timestamp" | "timestamptz" => Target::Timestamp,
+        "date" => Target::Date,
+        "uuid" => Target::Uuid,
+        _ => Target::Other,
+    };
+    Some(Found { name, sql, target })
+}
+
+/// The columns of an export that a table has: those that it does not know are
+/// left out (batch-exports 2.2).
+///
+/// `spelled` says how the database spells a name.
+pub(crate) fn matched(
+    columns: &Columns,
+    found: &[Found],
+    spelled: fn(&str) -> String,
+) -> Result<Vec<Matched>, Failure> {
+    let mut all: Vec<Matched> = Vec::new();
+    for (cell, column) in columns.columns.iter().enumerate() {
+        let name = spelled(&column.name);
+        let Some(found) = found.iter().find(|found| found.name == name) else { continue };
+        if all.iter().any(|other| other.found.name == name) {
+            let message = format!("Two columns of the query are {name:?} in the database.");
+            return Err(Failure::last("SameColumnTwice", message));
+        }
+        all.push(Matched { cell, found: found.clone() });
+    }
+    if all.is_empty() {
+        let message = "The table has no column of the export. Use another table.";
+        return Err(Failure::last("MissingColumn", message));
+    }
+    Ok(all)
+}
+
+/// A name in SQL.
+pub(crate) fn name(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Names in SQL.
+pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// A text in SQL. Only for names from settings, which have no backslash.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// A name with at most so many bytes, as databases cut them.
+pub(crate) fn shortened(name: &str, bytes: usize) -> &str {
+    name.get(..name.floor_char_boundary(bytes)).unwrap_or(name)
+}

@@ -1,0 +1,359 @@
+//! Amazon Redshift: the protocol of PostgreSQL, with an SQL of its own
+//! (batch-exports 2.2, 6.3, 6.4).
+//!
+//! ```text
+//! rows -> INSERTs of many rows into a temporary table -> DELETE and INSERT … SELECT -> COMMIT
+//! ```
+//!
+//! What belongs here: what differs from `postgres`: types, statements as text,
+//! lengths in bytes, the meaning of a backslash. What does not: the session,
+//! looking at the table, fitting values.
+//!
+//! Unique keys are not kept by this database, so a run deletes the events that it
+//! brings before it inserts them: done twice, it leaves each one once.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use weir_egress::{Egress, Trust};
+use weir_query::Field;
+
+use super::postgres::{
+    Account, Bounds, Matched, STAGE, STEPS, Session, Table, Target, altered, default_schema,
+    default_table, dial, fit, matched, name, names, of, shortened,
+};
+use crate::columns::{Columns, Source};
+use crate::destination::{Altered, Destination, Failure, Job, Writer};
+use crate::destinations::Surroundings;
+use crate::rows::{Batch, Cell, Column, Kind};
+
+/// Bytes of a name in the database.
+const NAME_MAX: usize = 127;
+/// Bytes of the longest text.
+const TEXT_MAX: usize = 65_535;
+/// Bytes of a statement: a quarter of what is taken, because a row may take much.
+const STATEMENT: usize = 4 << 20;
+/// Numbers in SUPER are 64 bits wide, whole or not.
+const BOUNDS: Bounds = Bounds { in_bytes: true, digits_max: 300 };
+
+/// The settings.
+#[derive(Deserialize)]
+struct Config {
+    host: String,
+    #[serde(default = "default_port")]
+    port: u16,
+    database: String,
+    user: String,
+    password: String,
+    #[serde(default = "default_schema")]
+    schema: String,
+    #[serde(default = "default_table")]
+    table_name: String,
+    #[serde(default)]
+    properties_data_type: Json,
+    #[serde(default)]
+    mode: Mode,
+}
+
+/// How JSON is stored in a table that is made here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Json {
+    #[default]
+    Varchar,
+    Super,
+}
+
+/// How rows get there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum Mode {
+    #[default]
+    Insert,
+    Copy,
+}
+
+fn default_port() -> u16 {
+    5439
+}
+
+/// A table in Redshift.
+pub(crate) struct Redshift {
+    egress: Egress,
+    account: Account,
+    table: Table,
+    json: Json,
+}
+
+impl Redshift {
+    /// The destination.
+    pub(crate) fn new(
+        config: &Map<String, Value>,
+        surroundings: &Surroundings,
+    ) -> Result<Self, Failure> {
+        let config: Config = serde_json::from_value(Value::Object(config.clone()))
+            .map_err(|_| Failure::last("InvalidConfig", "A setting of the database is missing."))?;
+        if config.mode == Mode::Copy {
+            return Err(Failure::last(
+                "Unsupported",
+                "The mode COPY, by way of S3, is not supported yet. Set the mode to INSERT.",
+            ));
+        }
+        Ok(Self {
+            egress: surroundings.egress.clone(),
+            account: Account {
+                host: config.host,
+                port: config.port,
+                database: config.database,
+                user: config.user,
+                password: config.password,
+                trust: Trust::Roots,
+            },
+            table: Table { schema: spelled(&config.schema), name: spelled(&config.table_name) },
+            json: config.properties_data_type,
+        })
+    }
+
+    /// The table's part of a run. The table is made if it is missing.
+    async fn plan(&self, session: &mut Session, columns: &Columns) -> Result<Plan, Failure> {
+        let create = create(&self.table, columns, self.json);
+        let found = self.table.columns_or_make(session, &create).await?;
+        let columns_there = matched(columns, &found, spelled)?;
+        let cells = [columns.position_of(Field::TeamId), columns.position_of(Field::Uuid)];
+        let mut key: Vec<String> = Vec::new();
+        // Without the event's id, all of the project would be deleted.
+        if columns_there.iter().any(|column| Some(column.cell) == cells[1]) {
+            let is_key = |column: &&Matched| cells.contains(&Some(column.cell));
+            key.extend(columns_there.iter().filter(is_key).map(|column| column.found.name.clone()));
+        }
+        Ok(Plan { table: self.table.sql(), columns: columns_there, key, uuid: cells[1] })
+    }
+}
+
+/// Names have no upper case in this database.
+fn spelled(name: &str) -> String {
+    shortened(name, NAME_MAX).to_ascii_lowercase()
+}
+
+#[async_trait]
+impl Destination for Redshift {
+    fn columns(&self) -> Columns {
+        Columns::of(&[
+            ("uuid", Kind::Text, Source::Uuid),
+            ("event", Kind::Text, Source::Event),
+            ("properties", Kind::Json, Source::Properties),
+            ("elements", Kind::Text, Source::Empty),
+            ("set", Kind::Json, Source::Set),
+            ("set_once", Kind::Json, Source::SetOnce),
+            ("distinct_id", Kind::Text, Source::DistinctId),
+            ("team_id", Kind::Integer, Source::TeamId),
+            ("ip", Kind::Text, Source::Ip),
+            ("site_url", Kind::Text, Source::Empty),
+            ("timestamp", Kind::Timestamp, Source::Timestamp),
+        ])
+    }
+
+    async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
+        let mut session = Session::open(&self.egress, &self.account).await?;
+        let plan = self.plan(&mut session, &job.columns).await?;
+        session.run(&format!("BEGIN; {}", plan.stage())).await?;
+        Ok(Box::new(RedshiftWriter { session, plan, next: String::new(), altered: Vec::new() }))
+    }
+
+    fn steps(&self) -> &'static [&'static str] {
+        STEPS
+    }
+
+    async fn test(&self, step: usize) -> Result<(), Failure> {
+        if step == 0 {
+            return dial(&self.egress, &self.account).await.map(drop);
+        }
+        let mut session = Session::open(&self.egress, &self.account).await?;
+        match step {
+            1 => Ok(()),
+            2 => self.table.check_schema(&mut session).await,
+            _ => {
+                session.run("BEGIN").await?;
+                let plan = self.plan(&mut session, &self.columns()).await?;
+                let merge = plan.merge().join("; ");
+                session.run(&format!("{}; {merge}; ROLLBACK", plan.stage())).await
+            }
+        }
+    }
+}
+
+/// What a run does with the table.
+struct Plan {
+    /// The table, in SQL.
+    table: String,
+    columns: Vec<Matched>,
+    /// The columns that tell events apart; none: not all of them are there.
+    key: Vec<String>,
+    /// The cell with the event's id.
+    uuid: Option<usize>,
+}
+
+impl Plan {
+    fn names(&self) -> String {
+        names(self.columns.iter().map(|column| column.found.name.as_str()))
+    }
+
+    /// JSON waits as text: it cannot be read within a list of values.
+    fn stage(&self) -> String {
+        let sql = |column: &Matched| match column.found.target {
+            Target::Json => format!("{} VARCHAR({TEXT_MAX})", name(&column.found.name)),
+            _ => format!("{} {}", name(&column.found.name), column.found.sql),
+        };
+        let columns: Vec<String> = self.columns.iter().map(sql).collect();
+        format!("CREATE TEMPORARY TABLE {STAGE} ({})", columns.join(", "))
+    }
+
+    /// The beginning of a statement that brings rows.
+    fn head(&self) -> String {
+        format!("INSERT INTO {STAGE} ({}) VALUES ", self.names())
+    }
+
+    /// Appends a row to a statement.
+    fn push_row(&self, out: &mut String, row: &[Cell], told: &mut Vec<Altered>) {
+        for (at, column) in self.columns.iter().enumerate() {
+            out.push(if at == 0 { '(' } else { ',' });
+            let fitted = fit(of(row, column), column.found.target, BOUNDS);
+            let mut what = fitted.altered;
+            let text = fitted.text.filter(|text| {
+                let is_too_long = column.found.target == Target::Json && text.len() > TEXT_MAX;
+                what = if is_too_long { Some(LONG_JSON) } else { what };
+                !is_too_long
+            });
+            match (text, column.found.target) {
+                (None, _) => out.push_str("NULL"),
+                (Some(number), Target::Integer(_) | Target::Float | Target::SmallFloat) => {
+                    out.push_str(&number);
+                }
+                (Some(value), Target::Boolean) => out.push_str(&value),
+                (Some(text), _) => push_literal(out, &text),
+            }
+            if let Some(what) = what {
+                told.push(altered(row, self.uuid, column, what));
+            }
+        }
+        out.push(')');
+    }
+
+    /// From the waiting rows to the table.
+    fn merge(&self) -> Vec<String> {
+        let (table, names) = (&self.table, self.names());
+        let values: Vec<String> = self
+            .columns
+            .iter()
+            .map(|column| match column.found.target {
+                Target::Json => format!("JSON_PARSE({})", name(&column.found.name)),
+                _ => name(&column.found.name),
+            })
+            .collect();
+        let insert =
+            format!("INSERT INTO {table} ({names}) SELECT {} FROM {STAGE}", values.join(", "));
+        if self.key.is_empty() {
+            return vec![insert];
+        }
+        let same: Vec<String> = self
+            .key
+            .iter()
+            .map(|column| format!("{table}.{0} = {STAGE}.{0}", name(column)))
+            .collect();
+        vec![format!("DELETE FROM {table} USING {STAGE} WHERE {}", same.join(" AND ")), insert]
+    }
+}
+
+const LONG_JSON: &str = "JSON longer than 65,535 bytes was left out";
+
+fn create(table: &Table, columns: &Columns, json: Json) -> String {
+    let columns: Vec<String> = columns
+        .columns
+        .iter()
+        .map(|column| format!("{} {}", name(&spelled(&column.name)), sql_type(column, json)))
+        .collect();
+    format!("CREATE TABLE IF NOT EXISTS {} ({})", table.sql(), columns.join(", "))
+}
+
+fn sql_type(column: &Column, json: Json) -> &'static str {
+    match (column.kind, column.name.as_str()) {
+        (Kind::Text, "uuid" | "ip" | "site_url") => "VARCHAR(200)",
+        (Kind::Integer, "team_id") => "INTEGER",
+        (Kind::Json, _) if json == Json::Super => "SUPER",
+        (Kind::Text | Kind::Json, _) => "VARCHAR(65535)",
+        (Kind::Integer, _) => "BIGINT",
+        (Kind::Float, _) => "DOUBLE PRECISION",
+        (Kind::Boolean, _) => "BOOLEAN",
+        (Kind::Timestamp, _) => "TIMESTAMP WITH TIME ZONE",
+        // There is no type for it.
+        (Kind::Uuid, _) => "VARCHAR(36)",
+    }
+}
+
+/// Appends a text in quotation marks. A backslash always stands for itself only
+/// when it is doubled.
+fn push_literal(out: &mut String, text: &str) {
+    out.push('\'');
+    for c in text.chars() {
+        if matches!(c, '\'' | '\\') {
+            out.push(c);
+        }
+        out.push(c);
+    }
+    out.push('\'');
+}
+
+struct RedshiftWriter {
+    session: Session,
+    plan: Plan,
+    /// The statement that is being made.
+    next: String,
+    altered: Vec<Altered>,
+}
+
+impl RedshiftWriter {
+    async fn send(&mut self) -> Result<(), Failure> {
+        if self.next.is_empty() {
+            return Ok(());
+        }
+        let sql = std::mem::take(&mut self.next);
+        self.session.run(&sql).await
+    }
+}
+
+#[async_trait]
+impl Writer for RedshiftWriter {
+    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
+        for row in &batch.rows {
+            match self.next.is_empty() {
+                true => self.next.push_str(&self.plan.head()),
+                false => self.next.push(','),
+            }
+            self.plan.push_row(&mut self.next, row, &mut self.altered);
+            if self.next.len() >= STATEMENT {
+                self.send().await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn altered(&mut self) -> Vec<Altered> {
+        std::mem::take(&mut self.altered)
+    }
+
+    async fn finish(&mut self) -> Result<(), Failure> {
+        self.send().await?;
+        for statement in self.plan.merge() {
+            self.session.run(&statement).await?;
+        }
+        self.session.run("COMMIT").await
+    }
+
+    async fn abort(&mut self) {
+        self.next.clear();
+        self.session.hang_up();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! S3, and storages that speak its protocol (batch-exports 1.2).
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Surroundings;
+use super::files::store::{Connector, Store, retries};
+use super::files::{Files, read};
+use crate::destination::Failure;
+
+/// The settings, beside those of files.
+#[derive(Deserialize)]
+struct Config {
+    bucket_name: String,
+    region: String,
+    prefix: String,
+    aws_access_key_id: Option<String>,
+    aws_secret_access_key: Option<String>,
+    encryption: Option<String>,
+    kms_key_id: Option<String>,
+    endpoint_url: Option<String>,
+    #[serde(default)]
+    use_virtual_style_addressing: bool,
+}
+
+/// The destination. Without keys requests are not signed: keys that the server
+/// itself may have are not the project's.
+pub(super) fn open(
+    settings: &Map<String, Value>,
+    surroundings: &Surroundings,
+) -> Result<Files<Store>, Failure> {
+    let config: Config = read(settings)?;
+    // Both become part of the host that is asked.
+    if !is_name(&config.bucket_name) || !is_name(&config.region) {
+        return Err(invalid("Buckets and regions are letters, digits, `-`, `.` and `_`."));
+    }
+    let mut builder = AmazonS3Builder::new()
+        .with_region(&config.region)
+        .with_bucket_name(&config.bucket_name)
+        .with_virtual_hosted_style_request(config.use_virtual_style_addressing)
+        // Not every storage knows the deletion of many.
+        .with_disable_bulk_delete(true)
+        .with_allow_http(true)
+        .with_retry(retries())
+        .with_http_connector(Connector::new(&surroundings.egress));
+    builder = match (&config.aws_access_key_id, &config.aws_secret_access_key) {
+        (Some(id), Some(secret)) => builder.with_access_key_id(id).with_secret_access_key(secret),
+        (None, None) => builder.with_skip_signature(true),
+        _ => return Err(invalid("An access key and its secret belong together.")),
+    };
+    if let Some(endpoint) = &config.endpoint_url {
+        builder = builder.with_endpoint(match config.use_virtual_style_addressing {
+            true => of_bucket(endpoint, &config.bucket_name),
+            false => endpoint.trim_end_matches('/').to_owned(),
+        });
+    }
+    if let Some(encryption) = &config.encryption {
+        builder = builder.with_config(key("aws_server_side_encryption")?, encryption);
+        if let Some(id) = config.kms_key_id.as_ref().filter(|_| encryption == "aws:kms") {
+            builder = builder.with_config(key("aws_sse_kms_key_id")?, id);
+        }
+    }
+    let store = builder.build().map_err(|error| {
+        tracing::debug!(%error, "S3 cannot be set up");
+        invalid("The address, the encryption or the credentials cannot be used.")
+    })?;
+    Files::new(Store::new(store), &config.prefix, settings)
+}
+
+fn invalid(why: &str) -> Failure {
+    Failure::last("InvalidConfig", why)
+}
+
+fn key(name: &str) -> Result<AmazonS3ConfigKey, Failure> {
+    name.parse().map_err(|_| invalid("This encryption is not known."))
+}
+
+fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    !text.is_empty() && text.chars().all(fits)
+}
+
+/// The address of a bucket where it is part of the host.
+fn of_bucket(endpoint: &str, bucket: &str) -> String {
+    let endpoint = endpoint.trim_end_matches('/');
+    match endpoint.split_once("://") {
+        Some((scheme, host)) => format!("{scheme}://{bucket}.{host}"),
+        None => endpoint.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_can_be_part_of_the_host() {
+        for (endpoint, expected) in [
+            ("https://s3.example.org", "https://b.s3.example.org"),
+            ("http://127.0.0.1.nip.io:5000/", "http://b.127.0.0.1.nip.io:5000"),
+        ] {
+            assert_eq!(of_bucket(endpoint, "b"), expected);
+        }
+    }
+
+    #[test]
+    fn what_becomes_part_of_a_host_is_a_name() {
+        for name in ["my-bucket", "my.bucket", "eu-west-1", "old_Bucket"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", "a/b", "evil.example/#", "a b", "a?b", "a@b", "ä", "a:1"] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

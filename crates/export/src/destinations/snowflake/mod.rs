@@ -1,0 +1,380 @@
+//! Snowflake: Parquet files to the table's own stage, and one `COPY INTO` that
+//! brings all of them in (batch-exports 1.2, 2.2, 6.4).
+//!
+//! What belongs here: statements, columns, what a run that was cut short left.
+//! What does not: the protocol (`session`), the storage behind a stage (`stage`).
+//!
+//! The one statement is the run: before it the table holds nothing of it, after
+//! it everything. Files of a run are in a directory that carries the run's id, so
+//! that the history of loads tells whether it has been in already.
+
+mod session;
+mod sign;
+mod stage;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::columns::{Columns, Source};
+use crate::destination::{Altered, Destination, Failure, Job, Writer};
+use crate::destinations::warehouse::beside::Beside;
+use crate::destinations::warehouse::files::Files;
+use crate::destinations::warehouse::shape::{Json, Shape};
+use crate::destinations::{Surroundings, clock};
+use crate::encode::Format;
+use crate::rows::{Batch, Column, Kind};
+use session::Session;
+
+/// The steps of its test.
+pub(crate) const STEPS: &[&str] =
+    &["Sign in", "Use the warehouse", "Find the database and its schema", "Create a table"];
+
+/// The settings.
+#[derive(Clone, Deserialize)]
+struct Config {
+    account: String,
+    database: String,
+    warehouse: String,
+    schema: String,
+    user: String,
+    #[serde(default = "password")]
+    authentication_type: String,
+    password: Option<String>,
+    private_key: Option<String>,
+    private_key_passphrase: Option<String>,
+    #[serde(default = "events")]
+    table_name: String,
+    role: Option<String>,
+}
+
+fn password() -> String {
+    "password".to_owned()
+}
+
+fn events() -> String {
+    "events".to_owned()
+}
+
+impl Config {
+    /// The address of the account.
+    fn base(&self, surroundings: &Surroundings) -> Result<String, Failure> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if !self.account.chars().all(fits) || self.account.is_empty() {
+            return Err(Failure::last(
+                "InvalidConfig",
+                "The account is the part of its address before .snowflakecomputing.com.",
+            ));
+        }
+        // Host names have no underscore; such accounts have both addresses.
+        let account = self.account.replace('_', "-");
+        Ok(surroundings.hosts.snowflake.replace("{account}", &account))
+    }
+
+    /// The account without its region.
+    fn account_name(&self) -> String {
+        let name = self.account.split('.').next().unwrap_or_default();
+        name.to_uppercase()
+    }
+
+    /// The table's full name.
+    fn table(&self) -> String {
+        self.named(&self.table_name)
+    }
+
+    /// The directory of a run in the table's stage.
+    fn stage(&self, run: &str) -> String {
+        format!("@{}/weir/{run}", self.named(&format!("%{}", self.table_name)))
+    }
+
+    fn named(&self, name: &str) -> String {
+        format!("{}.{}.{}", quoted(&self.database), quoted(&self.schema), quoted(name))
+    }
+}
+
+/// A name, told apart by case.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A text in a statement.
+fn text(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// An account.
+pub(crate) struct Snowflake {
+    config: Config,
+    surroundings: Surroundings,
+}
+
+impl Snowflake {
+    /// The destination.
+    pub(crate) fn new(
+        config: &Map<String, Value>,
+        surroundings: &Surroundings,
+    ) -> Result<Self, Failure> {
+        let config = serde_json::from_value(Value::Object(config.clone()))
+            .map_err(|_| Failure::last("InvalidConfig", "Settings of Snowflake are missing."))?;
+        Ok(Self { config, surroundings: surroundings.clone() })
+    }
+
+    async fn session(&self) -> Result<Session, Failure> {
+        Session::open(&self.config, &self.surroundings).await
+    }
+}
+
+#[async_trait]
+impl Destination for Snowflake {
+    fn columns(&self) -> Columns {
+        Columns::of(&[
+            ("uuid", Kind::Uuid, Source::Uuid),
+            ("event", Kind::Text, Source::Event),
+            ("properties", Kind::Json, Source::Properties),
+            ("elements", Kind::Json, Source::ElementsChain),
+            ("people_set", Kind::Json, Source::Set),
+            ("people_set_once", Kind::Json, Source::SetOnce),
+            ("person_properties", Kind::Json, Source::PersonProperties),
+            ("distinct_id", Kind::Text, Source::DistinctId),
+            ("team_id", Kind::Integer, Source::TeamId),
+            ("ip", Kind::Text, Source::Ip),
+            ("site_url", Kind::Text, Source::Empty),
+            ("timestamp", Kind::Timestamp, Source::Timestamp),
+            ("snowflake_ingested_timestamp", Kind::Timestamp, Source::Now),
+        ])
+    }
+
+    async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
+        let session = self.session().await?;
+        let columns = &job.columns.columns;
+        let look = format!("SELECT * FROM {} LIMIT 0", self.config.table());
+        let table = match session.run(&look).await {
+            // A table that is there needs no leave to make one.
+            Err(failure) if failure.class == session::NOT_FOUND => {
+                session.run(&created(&self.config.table(), columns)).await?;
+                session.run(&look).await?
+            }
+            table => table?,
+        };
+        let there = names(&table);
+        let is_there = |name: &str| there.iter().any(|other| other == name);
+        let shape = Shape::new(columns, |name| is_there(name).then_some(Json::Text));
+        if shape.columns.is_empty() {
+            return Err(Failure::last(
+                "WrongColumns",
+                "The table has none of the columns that the export has.",
+            ));
+        }
+        let run = job.run.to_string();
+        let is_in = session.run(&loaded(&self.config, &run)).await?;
+        let is_in = is_in.get("total").and_then(Value::as_u64).is_some_and(|rows| rows > 0);
+        if !is_in {
+            // What an earlier try left. Where it cannot be removed it stays aside:
+            // each try has a directory of its own.
+            let _ = session.run(&format!("REMOVE {}/", self.config.stage(&run))).await;
+        }
+        let stage = self.config.stage(&format!("{run}/{}", clock::unused_id().simple()));
+        let files = Files::new(Format::Parquet, shape)?;
+        Ok(Box::new(SnowflakeWriter {
+            copy: copied(&self.config.table(), columns, files.columns(), &stage),
+            session: Arc::new(session),
+            files,
+            uploads: Beside::default(),
+            stage,
+            count: 0,
+            is_in,
+        }))
+    }
+
+    fn steps(&self) -> &'static [&'static str] {
+        STEPS
+    }
+
+    async fn test(&self, step: usize) -> Result<(), Failure> {
+        let session = self.session().await?;
+        let config = &self.config;
+        let statements = match step {
+            0 => Vec::new(),
+            1 => vec![format!("USE WAREHOUSE {}", identifier(&config.warehouse))],
+            2 => {
+                vec![format!("USE SCHEMA {}.{}", quoted(&config.database), quoted(&config.schema))]
+            }
+            _ => {
+                let name = format!("weir_test_{}", clock::unused_id().simple());
+                let table = config.named(&name);
+                vec![
+                    format!("CREATE TABLE {table} (\"uuid\" VARCHAR)"),
+                    format!("DROP TABLE IF EXISTS {table}"),
+                ]
+            }
+        };
+        let mut done = Ok(());
+        for statement in statements {
+            done = session.run(&statement).await.map(drop);
+            if done.is_err() {
+                break;
+            }
+        }
+        session.close().await;
+        done
+    }
+}
+
+/// A name as it stands in the settings of drivers: in quotes already, or without
+/// regard to case.
+fn identifier(name: &str) -> String {
+    match name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) {
+        Some(name) => quoted(name),
+        None => quoted(&name.to_uppercase()),
+    }
+}
+
+/// The statement that makes the table.
+fn created(table: &str, columns: &[Column]) -> String {
+    let kind = |kind| match kind {
+        Kind::Text | Kind::Uuid => "VARCHAR",
+        Kind::Json => "VARIANT",
+        Kind::Integer => "INTEGER",
+        Kind::Float => "FLOAT",
+        Kind::Boolean => "BOOLEAN",
+        Kind::Timestamp => "TIMESTAMP",
+    };
+    let columns: Vec<String> = columns
+        .iter()
+        .map(|column| format!("{} {}", quoted(&column.name), kind(column.kind)))
+        .collect();
+    format!("CREATE TABLE IF NOT EXISTS {table} ({})", columns.join(", "))
+}
+
+/// The statement that asks whether files of a run have been loaded.
+fn loaded(config: &Config, run: &str) -> String {
+    format!(
+        "SELECT FILE_NAME FROM {}.INFORMATION_SCHEMA.LOAD_HISTORY WHERE SCHEMA_NAME = {} \
+         AND TABLE_NAME = {} AND CONTAINS(FILE_NAME, {}) LIMIT 1",
+        quoted(&config.database),
+        text(&config.schema),
+        text(&config.table_name),
+        text(&format!("weir/{run}/")),
+    )
+}
+
+/// The statement that brings the files in.
+fn copied(table: &str, all: &[Column], sent: &[Column], stage: &str) -> String {
+    let is_json =
+        |name: &str| all.iter().any(|column| column.name == name && column.kind == Kind::Json);
+    let names: Vec<String> = sent.iter().map(|column| quoted(&column.name)).collect();
+    let values: Vec<String> = sent
+        .iter()
+        .zip(&names)
+        .map(|(column, name)| match is_json(&column.name) {
+            true => format!("PARSE_JSON($1:{name})"),
+            false => format!("$1:{name}"),
+        })
+        .collect();
+    format!(
+        "COPY INTO {table} ({}) FROM (SELECT {} FROM {stage}/) FILE_FORMAT = (TYPE = PARQUET) \
+         ON_ERROR = ABORT_STATEMENT PURGE = TRUE",
+        names.join(", "),
+        values.join(", ")
+    )
+}
+
+/// The columns of an answer.
+fn names(data: &Value) -> Vec<String> {
+    let columns = data.get("rowtype").and_then(Value::as_array);
+    let name = |column: &Value| column.get("name")?.as_str().map(str::to_owned);
+    columns.into_iter().flatten().filter_map(name).collect()
+}
+
+struct SnowflakeWriter {
+    session: Arc<Session>,
+    files: Files,
+    uploads: Beside,
+    stage: String,
+    copy: String,
+    count: u32,
+    /// An earlier try of this run brought everything in and could not say so.
+    is_in: bool,
+}
+
+impl SnowflakeWriter {
+    async fn upload(&mut self, file: Bytes) -> Result<(), Failure> {
+        let name = format!("{:05}.parquet", self.count);
+        self.count += 1;
+        let session = Arc::clone(&self.session);
+        let put =
+            format!("PUT 'file://{name}' {} AUTO_COMPRESS = FALSE OVERWRITE = TRUE", self.stage);
+        let work = async move {
+            let place = session.run(&put).await?;
+            stage::upload(&session.service, &place, &name, file).await
+        };
+        self.uploads.begin(work).await
+    }
+}
+
+#[async_trait]
+impl Writer for SnowflakeWriter {
+    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
+        if self.is_in {
+            return Ok(());
+        }
+        if let Some(file) = self.files.add(batch.rows).await? {
+            self.upload(file).await?;
+        }
+        Ok(())
+    }
+
+    fn altered(&mut self) -> Vec<Altered> {
+        self.files.altered()
+    }
+
+    async fn finish(&mut self) -> Result<(), Failure> {
+        if let Some(file) = self.files.rest().await? {
+            self.upload(file).await?;
+        }
+        self.uploads.all().await?;
+        if self.count > 0 {
+            self.session.run(&self.copy).await?;
+        }
+        self.session.close().await;
+        Ok(())
+    }
+
+    async fn abort(&mut self) {
+        self.uploads.end().await;
+        if self.count > 0 {
+            let _ = self.session.run(&format!("REMOVE {}/", self.stage)).await;
+        }
+        self.session.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    #[test]
+    fn statements_quote_names_and_texts() {
+        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
+        assert_eq!(text(r"it's \n"), r"'it''s \\n'");
+        assert_eq!(identifier("compute_wh"), "\"COMPUTE_WH\"");
+        assert_eq!(identifier("\"compute_wh\""), "\"compute_wh\"");
+    }
+
+    #[test]
+    fn a_copy_takes_json_apart_and_leaves_the_rest() {
+        let column = |name: &str, kind| Column { name: name.to_owned(), kind };
+        let all = [column("uuid", Kind::Uuid), column("properties", Kind::Json)];
+        let sent = [column("uuid", Kind::Text), column("properties", Kind::Text)];
+        assert_eq!(
+            copied("T", &all, &sent, "@S"),
+            "COPY INTO T (\"uuid\", \"properties\") FROM (SELECT $1:\"uuid\", \
+             PARSE_JSON($1:\"properties\") FROM @S/) FILE_FORMAT = (TYPE = PARQUET) \
+             ON_ERROR = ABORT_STATEMENT PURGE = TRUE"
+        );
+    }
+}

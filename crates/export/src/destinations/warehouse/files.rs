@@ -1,0 +1,127 @@
+//! Rows as the files that wait to be loaded.
+//!
+//! What belongs here: when a file is full. What does not: its format (`encode`),
+//! which values fit (`shape`).
+
+use bytes::Bytes;
+
+use super::shape::Shape;
+use crate::destination::{Altered, Failure};
+use crate::encode::{Codec, Encoder, FileKind, Format};
+use crate::rows::{Cell, Column};
+
+/// Bytes at which a file is full: enough for a warehouse to load well, and little
+/// enough for the few that are in memory at a time.
+const FULL: u64 = 24 << 20;
+
+/// The file that is being written.
+pub(in crate::destinations) struct Files {
+    /// Away while it works, and for good once that failed.
+    work: Option<Work>,
+}
+
+struct Work {
+    kind: FileKind,
+    shape: Shape,
+    file: Option<Encoder>,
+    full: u64,
+}
+
+impl Files {
+    /// The first file, of this format.
+    pub(in crate::destinations) fn new(format: Format, shape: Shape) -> Result<Self, Failure> {
+        let codec = match format {
+            Format::JsonLines => Codec::Gzip,
+            Format::Parquet => Codec::Zstd,
+        };
+        let kind = FileKind::new(format, Some(codec)).ok_or_else(interrupted)?;
+        Ok(Self { work: Some(Work { kind, shape, file: None, full: FULL }) })
+    }
+
+    /// The columns of the files.
+    pub(in crate::destinations) fn columns(&self) -> &[Column] {
+        self.work.as_ref().map_or(&[], |work| &work.shape.columns)
+    }
+
+    /// Adds rows; gives the file if it is full with them.
+    pub(in crate::destinations) async fn add(
+        &mut self,
+        rows: Vec<Vec<Cell>>,
+    ) -> Result<Option<Bytes>, Failure> {
+        self.apart(move |work| work.add(rows)).await
+    }
+
+    /// The file as far as it is written; none: it has no rows.
+    pub(in crate::destinations) async fn rest(&mut self) -> Result<Option<Bytes>, Failure> {
+        self.apart(Work::rest).await
+    }
+
+    /// The rows that were altered since the last call.
+    pub(in crate::destinations) fn altered(&mut self) -> Vec<Altered> {
+        self.work.as_mut().map(|work| work.shape.altered()).unwrap_or_default()
+    }
+
+    /// Works on a thread that may be kept busy.
+    async fn apart(
+        &mut self,
+        what: impl FnOnce(&mut Work) -> Result<Option<Bytes>, Failure> + Send + 'static,
+    ) -> Result<Option<Bytes>, Failure> {
+        let mut work = self.work.take().ok_or_else(interrupted)?;
+        let working = tokio::task::spawn_blocking(move || {
+            let done = what(&mut work);
+            (work, done)
+        });
+        let (work, done) = working.await.map_err(|_| interrupted())?;
+        self.work = Some(work);
+        done
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::retryable("Interrupted", "The writing of a file was interrupted.")
+}
+
+impl Work {
+    fn add(&mut self, rows: Vec<Vec<Cell>>) -> Result<Option<Bytes>, Failure> {
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let rows: Vec<Vec<Cell>> = rows.into_iter().map(|row| self.shape.row(row)).collect();
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => Encoder::new(self.kind, &self.shape.columns)?,
+        };
+        file.write(&rows)?;
+        let is_full = file.size() >= self.full;
+        self.file = Some(file);
+        if is_full { self.rest() } else { Ok(None) }
+    }
+
+    fn rest(&mut self) -> Result<Option<Bytes>, Failure> {
+        let Some(file) = self.file.take() else { return Ok(None) };
+        Ok(Some(file.finish()?.concat().into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+    use crate::destinations::warehouse::shape::Json;
+    use crate::rows::Kind;
+
+    #[tokio::test]
+    async fn a_full_file_is_given_away_and_the_next_begins() {
+        let column = Column { name: "a".to_owned(), kind: Kind::Integer };
+        let shape = Shape::new(&[column], |_| Some(Json::Text));
+        let mut files = Files::new(Format::Parquet, shape).unwrap();
+        assert_eq!(files.rest().await.unwrap(), None);
+        assert_eq!(files.add(Vec::new()).await.unwrap(), None);
+        assert_eq!(files.rest().await.unwrap(), None);
+        assert_eq!(files.add(vec![vec![Cell::Integer(1)]]).await.unwrap(), None);
+        assert!(files.rest().await.unwrap().is_some());
+        files.work.as_mut().unwrap().full = 1;
+        assert!(files.add(vec![vec![Cell::Integer(2)]]).await.unwrap().is_some());
+        assert_eq!(files.rest().await.unwrap(), None);
+    }
+}

@@ -1,0 +1,18 @@
+//! What the destinations share that are warehouses behind an HTTP interface:
+//! BigQuery, Databricks and Snowflake.
+//!
+//! ```text
+//! rows -> shape -> parts (files) -> uploads, a few at a time -> one statement
+//! ```
+//!
+//! What belongs here: what all of them do. What does not: what one of them is
+//! told, which is its own module's.
+//!
+//! Invariant: files wait beside the table, and one statement at the end brings
+//! all of them in: a run that is cut short leaves nothing in the table.
+
+pub(super) mod beside;
+pub(super) mod files;
+pub(super) mod rest;
+pub(super) mod rsa;
+pub(super) mod shape;

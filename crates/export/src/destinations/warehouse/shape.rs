@@ -1,0 +1,293 @@
+//! Cells as warehouses take them: texts without NUL, numbers and times within
+//! what they know, and few types.
+//!
+//! What belongs here: what happens to a value that does not fit, and the note of
+//! it. What does not: files, statements.
+
+use chrono::{DateTime, Datelike as _, SecondsFormat};
+use uuid::Uuid;
+
+use crate::destination::Altered;
+use crate::rows::{Cell, Column, Kind};
+
+/// Notes that wait to be taken at most; one export of nothing but bad events
+/// must not fill memory.
+const NOTES_MAX: usize = 1000;
+
+const NUL_LEFT_OUT: &str = "a NUL character was left out";
+const HALF_REPLACED: &str = "half of a surrogate pair became U+FFFD";
+const NUMBER_AS_TEXT: &str = "a number out of range became text";
+const NUMBER_AS_NULL: &str = "a number out of range became null";
+const TIME_AS_NULL: &str = "a time out of range became null";
+
+/// What JSON is sent as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::destinations) enum Json {
+    /// As a value within the row.
+    Value,
+    /// As text.
+    Text,
+}
+
+/// Which columns of a row are sent, and as what.
+pub(in crate::destinations) struct Shape {
+    /// The columns that are sent, with the kinds of what is sent.
+    pub(in crate::destinations) columns: Vec<Column>,
+    /// Where each stands in a row.
+    positions: Vec<usize>,
+    /// Where the event's id stands in a row.
+    uuid: Option<usize>,
+    notes: Vec<Altered>,
+}
+
+impl Shape {
+    /// The columns of `all` that `sent` says something about: whether their JSON
+    /// stays JSON or becomes text. Times and ids become text.
+    pub(in crate::destinations) fn new(
+        all: &[Column],
+        sent: impl Fn(&str) -> Option<Json>,
+    ) -> Self {
+        let (mut columns, mut positions) = (Vec::new(), Vec::new());
+        for (at, column) in all.iter().enumerate() {
+            let Some(json) = sent(&column.name) else { continue };
+            let kind = match column.kind {
+                Kind::Timestamp | Kind::Uuid => Kind::Text,
+                Kind::Json if json == Json::Text => Kind::Text,
+                kind => kind,
+            };
+            columns.push(Column { name: column.name.clone(), kind });
+            positions.push(at);
+        }
+        let uuid = all.iter().position(|column| column.name == "uuid");
+        Self { columns, positions, uuid, notes: Vec::new() }
+    }
+
+    /// A row as it is sent.
+    pub(in crate::destinations) fn row(&mut self, mut row: Vec<Cell>) -> Vec<Cell> {
+        let uuid = self.uuid.and_then(|at| match row.get(at)? {
+            Cell::Uuid(uuid) => Some(*uuid),
+            Cell::Text(text) => Uuid::try_parse(text).ok(),
+            _ => None,
+        });
+        let mut shaped = Vec::with_capacity(self.positions.len());
+        for (&at, column) in self.positions.iter().zip(&self.columns) {
+            let cell =
+                row.get_mut(at).map_or(Cell::Null, |cell| std::mem::replace(cell, Cell::Null));
+            let (cell, what) = fit(cell, column.kind);
+            if let Some(what) = what
+                && self.notes.len() < NOTES_MAX
+            {
+                self.notes.push(Altered { uuid, column: column.name.clone(), what });
+            }
+            shaped.push(cell);
+        }
+        shaped
+    }
+
+    /// What was altered since the last call.
+    pub(in crate::destinations) fn altered(&mut self) -> Vec<Altered> {
+        std::mem::take(&mut self.notes)
+    }
+}
+
+fn fit(cell: Cell, kind: Kind) -> (Cell, Option<&'static str>) {
+    match cell {
+        Cell::Text(text) if text.contains('\0') => {
+            (Cell::Text(text.replace('\0', "")), Some(NUL_LEFT_OUT))
+        }
+        Cell::Uuid(uuid) => (Cell::Text(uuid.to_string()), None),
+        Cell::Json(json) => {
+            let (json, what) = tame(json);
+            (if kind == Kind::Json { Cell::Json(json) } else { Cell::Text(json) }, what)
+        }
+        Cell::Float(number) if !number.is_finite() => (Cell::Null, Some(NUMBER_AS_NULL)),
+        Cell::Timestamp(micros) => match DateTime::from_timestamp_micros(micros) {
+            Some(time) if (1..=9999).contains(&time.year()) => {
+                (Cell::Text(time.to_rfc3339_opts(SecondsFormat::Micros, false)), None)
+            }
+            _ => (Cell::Null, Some(TIME_AS_NULL)),
+        },
+        cell => (cell, None),
+    }
+}
+
+/// Characters of a number that is certainly within range and exact.
+const HARMLESS: usize = 15;
+
+/// JSON without what warehouses refuse: NUL and halves of characters in texts, and
+/// numbers that are no 64 bits long whole number and no double.
+fn tame(json: String) -> (String, Option<&'static str>) {
+    let bytes = json.as_bytes();
+    let (mut out, mut kept, mut at) = (String::new(), 0, 0);
+    let mut what = None;
+    let mut is_text = false;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' if is_text => {
+                let (length, other) = escape(bytes.get(at..).unwrap_or_default());
+                if let Some((other, why)) = other {
+                    out.push_str(json.get(kept..at).unwrap_or_default());
+                    out.push_str(other);
+                    kept = at + length;
+                    what = Some(why);
+                }
+                at += length;
+                continue;
+            }
+            b'"' => is_text = !is_text,
+            b'-' | b'0'..=b'9' if !is_text => {
+                let rest = bytes.get(at..).unwrap_or_default();
+                let is_part = |b: &u8| b.is_ascii_digit() || b"+-.eE".contains(b);
+                let length = rest.iter().take_while(|b| is_part(b)).count();
+                let number = json.get(at..at + length).unwrap_or_default();
+                if let Some(other) = tame_number(number) {
+                    out.push_str(json.get(kept..at).unwrap_or_default());
+                    out.push_str(&other);
+                    kept = at + length;
+                    if other.starts_with('"') {
+                        what = Some(NUMBER_AS_TEXT);
+                    }
+                }
+                at += length;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    if kept == 0 {
+        return (json, what);
+    }
+    out.push_str(json.get(kept..).unwrap_or_default());
+    (out, what)
+}
+
+/// How long an escape at the beginning of `rest` is, and what stands for it with
+/// the reason; none: the escape itself.
+fn escape(rest: &[u8]) -> (usize, Option<(&'static str, &'static str)>) {
+    let code = |from: usize| {
+        let escape = rest.get(from..from + 6)?.strip_prefix(b"\\u")?;
+        u32::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()
+    };
+    match (code(0), code(6)) {
+        (None, _) => (2, None),
+        (Some(0), _) => (6, Some(("", NUL_LEFT_OUT))),
+        (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => (12, None),
+        (Some(0xd800..0xe000), _) => (6, Some(("\\ufffd", HALF_REPLACED))),
+        _ => (6, None),
+    }
+}
+
+/// What stands for a number; none: the number itself.
+fn tame_number(number: &str) -> Option<String> {
+    let is_whole = !number.contains(['.', 'e', 'E']);
+    if number.len() <= HARMLESS && !number.contains(['e', 'E']) {
+        return None;
+    }
+    if is_whole {
+        let fits = number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok();
+        return (!fits).then(|| format!("\"{number}\""));
+    }
+    match number.parse::<f64>() {
+        // As any reader takes it, in the form that leads back to the same.
+        Ok(value) if value.is_finite() => Some(format!("{value:e}")),
+        _ => Some(format!("\"{number}\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+
+    fn column(name: &str, kind: Kind) -> Column {
+        Column { name: name.to_owned(), kind }
+    }
+
+    #[test]
+    fn times_and_ids_become_text_and_columns_may_be_left_out() {
+        let all = [
+            column("uuid", Kind::Uuid),
+            column("left", Kind::Integer),
+            column("timestamp", Kind::Timestamp),
+            column("properties", Kind::Json),
+        ];
+        let mut shape = Shape::new(&all, |name| (name != "left").then_some(Json::Text));
+        assert_eq!(
+            shape.columns,
+            [
+                column("uuid", Kind::Text),
+                column("timestamp", Kind::Text),
+                column("properties", Kind::Text),
+            ]
+        );
+        let row = vec![
+            Cell::Uuid(Uuid::from_u128(1)),
+            Cell::Integer(1),
+            Cell::Timestamp(1_700_000_000_123_456),
+            Cell::Json(r#"{"a":1}"#.to_owned()),
+        ];
+        let text = |text: &str| Cell::Text(text.to_owned());
+        assert_eq!(
+            shape.row(row),
+            [
+                text("00000000-0000-0000-0000-000000000001"),
+                text("2023-11-14T22:13:20.123456+00:00"),
+                text(r#"{"a":1}"#),
+            ]
+        );
+        assert_eq!(shape.altered(), []);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_altered_and_noted_with_its_event() {
+        let all = [
+            column("uuid", Kind::Uuid),
+            column("event", Kind::Text),
+            column("timestamp", Kind::Timestamp),
+            column("n", Kind::Float),
+        ];
+        let mut shape = Shape::new(&all, |_| Some(Json::Value));
+        let id = Uuid::from_u128(7);
+        let row = vec![
+            Cell::Uuid(id),
+            Cell::Text("a\0b".to_owned()),
+            Cell::Timestamp(i64::MAX),
+            Cell::Float(f64::INFINITY),
+        ];
+        let shaped = shape.row(row);
+        assert_eq!(shaped[1..], [Cell::Text("ab".to_owned()), Cell::Null, Cell::Null]);
+        let noted: Vec<_> =
+            shape.altered().into_iter().map(|note| (note.uuid, note.what)).collect();
+        assert_eq!(
+            noted,
+            [(Some(id), NUL_LEFT_OUT), (Some(id), TIME_AS_NULL), (Some(id), NUMBER_AS_NULL)]
+        );
+        assert_eq!(shape.altered(), []);
+    }
+
+    #[test]
+    fn json_loses_only_what_warehouses_refuse() {
+        for (json, tamed, what) in [
+            (r#"{"a":[1,-2.5,"3e999"],"b":"1\n"}"#, None, None),
+            (r#"{"a":9007199254740993}"#, None, None),
+            (r#"{"a":18446744073709551615}"#, None, None),
+            (
+                r#"{"a":18446744073709551616}"#,
+                Some(r#"{"a":"18446744073709551616"}"#),
+                Some(NUMBER_AS_TEXT),
+            ),
+            (r#"{"a":1e999,"b":2}"#, Some(r#"{"a":"1e999","b":2}"#), Some(NUMBER_AS_TEXT)),
+            (r#"{"a":1e3}"#, Some(r#"{"a":1e3}"#), None),
+            (r#"[0.12345678901234567890]"#, Some("[1.2345678901234568e-1]"), None),
+            (r#"{"a\u0000b":"\u0000"}"#, Some(r#"{"ab":""}"#), Some(NUL_LEFT_OUT)),
+            (r#"{"a":"\\u0000 \" 1e999"}"#, None, None),
+            (r#"{"a":"\ud83d\ude00\u00e4"}"#, None, None),
+            (r#"["\ud83d","\ude00\n"]"#, Some(r#"["\ufffd","\ufffd\n"]"#), Some(HALF_REPLACED)),
+            ("{\"a\":\"ä\u{1F600}\\u0000\"}", Some("{\"a\":\"ä\u{1F600}\"}"), Some(NUL_LEFT_OUT)),
+        ] {
+            let expected = (tamed.unwrap_or(json).to_owned(), what);
+            assert_eq!(tame(json.to_owned()), expected, "{json}");
+        }
+    }
+}

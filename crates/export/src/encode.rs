@@ -1,0 +1,168 @@
+//! Rows as files: JSON Lines and Parquet, with their codecs (batch-exports 1.2).
+//!
+//! ```text
+//! rows -> encoder -> bytes, a piece at a time -> whoever sends them
+//! ```
+//!
+//! What belongs here: bytes. What does not: names of files (`names`), where they
+//! go (`destinations`).
+//!
+//! All of it is work for the processor and waits for nothing: call it on a thread
+//! that may block. Memory is bounded: JSON Lines hold a block of rows, Parquet a
+//! group of rows of at most 48 MiB.
+//!
+//! Invariant: the same rows, written in the same slices, give the same bytes.
+
+mod json_lines;
+mod output;
+mod parquet;
+
+use bytes::Bytes;
+use serde::Deserialize;
+
+use crate::destination::Failure;
+use crate::rows::{Cell, Column};
+
+use self::json_lines::JsonLines;
+use self::parquet::Parquet;
+
+/// The format of a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub(crate) enum Format {
+    /// A JSON object per line.
+    #[default]
+    #[serde(rename = "JSONLines")]
+    JsonLines,
+    /// Columns, in groups of rows.
+    Parquet,
+}
+
+/// What a file is packed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Codec {
+    Gzip,
+    Brotli,
+    Zstd,
+    Lz4,
+    Snappy,
+}
+
+impl Codec {
+    const fn extension(self) -> &'static str {
+        match self {
+            Self::Gzip => "gz",
+            Self::Brotli => "br",
+            Self::Zstd => "zst",
+            Self::Lz4 => "lz4",
+            Self::Snappy => "sz",
+        }
+    }
+}
+
+/// What kind of file: a format with a codec that suits it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileKind {
+    format: Format,
+    codec: Option<Codec>,
+}
+
+impl FileKind {
+    /// The kind; none: JSON Lines are not packed with this codec.
+    pub(crate) fn new(format: Format, codec: Option<Codec>) -> Option<Self> {
+        match (format, codec) {
+            (Format::JsonLines, Some(Codec::Zstd | Codec::Lz4 | Codec::Snappy)) => None,
+            _ => Some(Self { format, codec }),
+        }
+    }
+
+    /// What names of such files end with: `jsonl.gz`. The codec shows in that of
+    /// Parquet too, although it is inside.
+    pub(crate) fn extension(self) -> String {
+        let format = match self.format {
+            Format::JsonLines => "jsonl",
+            Format::Parquet => "parquet",
+        };
+        match self.codec {
+            Some(codec) => format!("{format}.{}", codec.extension()),
+            None => format.to_owned(),
+        }
+    }
+}
+
+/// Why rows could not be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EncodeError {
+    #[error(transparent)]
+    Parquet(#[from] ::parquet::errors::ParquetError),
+    #[error(transparent)]
+    Packing(#[from] std::io::Error),
+}
+
+impl From<EncodeError> for Failure {
+    fn from(error: EncodeError) -> Self {
+        tracing::error!(%error, "rows could not be encoded");
+        Self::last("EncodingFailed", "The events could not be written in this file format.")
+    }
+}
+
+/// A file that is being written.
+pub(crate) enum Encoder {
+    JsonLines(Box<JsonLines>),
+    Parquet(Box<Parquet>),
+}
+
+impl Encoder {
+    /// An empty file with these columns.
+    pub(crate) fn new(kind: FileKind, columns: &[Column]) -> Result<Self, EncodeError> {
+        Self::with_max(kind, columns, None)
+    }
+
+    /// The same for a file that will be ended after about so many bytes.
+    pub(crate) fn with_max(
+        kind: FileKind,
+        columns: &[Column],
+        max: Option<u64>,
+    ) -> Result<Self, EncodeError> {
+        Ok(match kind.format {
+            Format::JsonLines => Self::JsonLines(Box::new(JsonLines::new(kind.codec, columns)?)),
+            Format::Parquet => Self::Parquet(Box::new(Parquet::new(kind.codec, columns, max)?)),
+        })
+    }
+
+    /// Adds rows, each with a cell for every column.
+    pub(crate) fn write(&mut self, rows: &[Vec<Cell>]) -> Result<(), EncodeError> {
+        match self {
+            Self::JsonLines(file) => file.write(rows),
+            Self::Parquet(file) => file.write(rows),
+        }
+    }
+
+    /// How large the file is by now, about: what is still in the packer counts as
+    /// far as that is known.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Self::JsonLines(file) => file.size(),
+            Self::Parquet(file) => file.size(),
+        }
+    }
+
+    /// The bytes that are ready and were not taken yet.
+    pub(crate) fn take(&mut self) -> Vec<Bytes> {
+        match self {
+            Self::JsonLines(file) => file.take(),
+            Self::Parquet(file) => file.take(),
+        }
+    }
+
+    /// The last bytes.
+    pub(crate) fn finish(self) -> Result<Vec<Bytes>, EncodeError> {
+        match self {
+            Self::JsonLines(file) => file.finish(),
+            Self::Parquet(file) => file.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! One try of a run: from its events to the destination.
+//!
+//! What belongs here: the way of the rows, what is delivered, giving up in the
+//! middle. What does not: what becomes of the run afterwards (`run`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use weir_model::Timestamp;
+use weir_model::exports::{LogLevel, Status};
+use weir_store::events;
+use weir_store::exports::ExportRow;
+use weir_store::exports::runs::{self, Progress, RunRow};
+
+use super::Shared;
+use super::log::RunLog;
+use super::source::{Making, Source, of_store, selection};
+use crate::columns::Columns;
+use crate::destination::{Altered, Destination, Failure, Job, Writer};
+
+/// What is exported.
+const MODEL: &str = "events";
+/// Time that a destination has for removing what is half there.
+const ABORT: Duration = Duration::from_secs(5);
+/// Seconds between two notes of how far a run is.
+const NOTE: i64 = 1;
+/// Altered rows that are told one by one.
+const TOLD: u64 = 20;
+
+/// Why a run is cut short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Somebody cancelled it, or it is gone.
+    Cancelled,
+    /// It takes too long.
+    TimedOut,
+    /// The service stops: it goes on at the next start.
+    Stopped,
+}
+
+/// Why a try did not deliver everything.
+#[derive(Debug)]
+pub(super) enum Setback {
+    Failed(Failure),
+    Cut(Cut),
+}
+
+impl From<Failure> for Setback {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// A try of a run.
+pub(super) struct Attempt<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) export: &'a ExportRow,
+    pub(super) row: &'a RunRow,
+    pub(super) progress: &'a mut Progress,
+    pub(super) log: &'a mut RunLog,
+    pub(super) cut: watch::Receiver<Option<Cut>>,
+}
+
+/// Rows that the destination could not take as they were.
+#[derive(Default)]
+struct Changes {
+    rows: u64,
+}
+
+impl Attempt<'_> {
+    /// Delivers everything. How far it came is in the progress, whatever happens.
+    pub(super) async fn run(mut self) -> Result<(), Setback> {
+        let host = &self.shared.host;
+        let config = host.config(self.export).await?;
+        let destination = host.destination(&self.export.kind, &config)?;
+        let (columns, has_filter) = columns(self.export, destination.as_ref())?;
+        let mut cut = self.cut.clone();
+        or_cut(&mut cut, host.applied()).await?;
+
+        let whole = selection(self.row, &config);
+        if self.progress.total.is_none() && !has_filter {
+            let store = &self.shared.store;
+            let counting = events::count(store, self.export.project, whole.clone());
+            self.progress.total = Some(or_cut(&mut cut, counting).await?.map_err(of_store)?);
+        }
+        let mut rest = whole;
+        rest.after = self.progress.delivered.map_or(rest.after, |last| last.max(rest.after));
+        self.note().await?;
+        self.tell_begin().await;
+
+        let now = host.now();
+        let mut source = Source::begin(Making {
+            store: self.shared.store.clone(),
+            project: self.export.project,
+            selection: rest,
+            columns: Arc::clone(&columns),
+            now,
+        });
+        // Nothing to export: the destination is left alone.
+        let Some(first) = or_cut(&mut cut, source.next()).await?? else {
+            self.done(self.progress.completed.unwrap_or(0));
+            return Ok(());
+        };
+        let mut job = Job::of(&self.row.run, self.export.project, columns, MODEL);
+        job.cursor.clone_from(&self.progress.cursor);
+        let mut writer = or_cut(&mut cut, destination.begin(job)).await??;
+        let sent = self.send(writer.as_mut(), source, first, &mut cut).await;
+        match sent {
+            Ok(sent) => {
+                self.done(sent);
+                Ok(())
+            }
+            Err(setback) => {
+                self.delivered(writer.as_ref());
+                if tokio::time::timeout(ABORT, writer.abort()).await.is_err() {
+                    tracing::warn!(run = %self.row.run.id, "a destination did not clean up in time");
+                }
+                Err(setback)
+            }
+        }
+    }
+
+    /// Gives everything to the writer; the number of rows at the destination.
+    async fn send(
+        &mut self,
+        writer: &mut dyn Writer,
+        mut source: Source,
+        first: super::source::Part,
+        cut: &mut watch::Receiver<Option<Cut>>,
+    ) -> Result<u64, Setback> {
+        // What was delivered before stays only where the destination says so.
+        let mut sent = match self.progress.delivered {
+            Some(_) => self.progress.completed.unwrap_or(0),
+            None => 0,
+        };
+        let mut changes = Changes::default();
+        let mut noted = self.shared.host.now();
+        let mut next = Some(first);
+        while let Some(part) = next {
+            let (rows, bytes) = (part.batch.rows.len() as u64, part.bytes);
+            or_cut(cut, writer.write(part.batch)).await??;
+            sent += rows;
+            self.progress.bytes = self.progress.bytes.saturating_add(bytes);
+            self.shared.metrics.sent(rows, bytes);
+            self.tell_altered(&mut changes, writer.altered()).await;
+            let now = self.shared.host.now();
+            if self.delivered(writer) && (now < noted || now >= noted.plus_seconds(NOTE)) {
+                noted = now;
+                self.note().await?;
+            }
+            next = or_cut(cut, source.next()).await??;
+        }
+        or_cut(cut, writer.finish()).await??;
+        self.tell_altered(&mut changes, writer.altered()).await;
+        if changes.rows > TOLD {
+            let message = format!("{} rows were altered in all.", changes.rows);
+            self.tell(LogLevel::Warning, message).await;
+        }
+        Ok(sent)
+    }
+
+    fn done(&mut self, rows: u64) {
+        self.progress.completed = Some(rows);
+        // With a condition in the query, only now it is known how many there were.
+        self.progress.total.get_or_insert(rows);
+    }
+
+    /// Takes over what the destination has for good; whether that is more than
+    /// before.
+    fn delivered(&mut self, writer: &dyn Writer) -> bool {
+        let Some(delivered) = writer.delivered() else { return false };
+        let is_more = self.progress.delivered != Some(delivered.arrival);
+        self.progress.completed = Some(delivered.rows);
+        self.progress.delivered = Some(delivered.arrival);
+        self.progress.cursor = Some(delivered.cursor);
+        is_more
+    }
+
+    /// Writes down how far the run is.
+    async fn note(&mut self) -> Result<(), Setback> {
+        let run = &self.row.run;
+        self.progress.status = Status::Running;
+        let now = self.shared.host.now();
+        let store = &self.shared.store;
+        match runs::step(store, run.batch_export, run.id, self.progress, now).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Setback::Cut(Cut::Cancelled)),
+            Err(error) => Err(of_store(error).into()),
+        }
+    }
+
+    async fn tell_begin(&mut self) {
+        let total = match self.progress.total {
+            Some(total) => format!("{total} events"),
+            None => "the events that the query takes".to_owned(),
+        };
+        let attempt = self.progress.attempt;
+        let message = match (self.progress.delivered, self.progress.completed) {
+            (Some(_), Some(rows)) => {
+                format!("Try {attempt}: going on after {rows} of {total}.")
+            }
+            _ => format!("Try {attempt}: exporting {total} to {}.", self.export.kind),
+        };
+        self.tell(LogLevel::Info, message).await;
+    }
+
+    async fn tell_altered(&mut self, changes: &mut Changes, altered: Vec<Altered>) {
+        for Altered { uuid, column, what } in altered {
+            changes.rows += 1;
+            if changes.rows <= TOLD {
+                let event = uuid
+                    .map(|uuid| format!("Event {uuid}, column"))
+                    .unwrap_or_else(|| "Column".to_owned());
+                self.tell(LogLevel::Warning, format!("{event} `{column}`: {what}.")).await;
+            }
+        }
+    }
+
+    async fn tell(&mut self, level: LogLevel, message: String) {
+        let now: Timestamp = self.shared.host.now();
+        self.log.add(now, level, message).await;
+    }
+}
+
+/// The columns of an export, and whether a condition decides which events it has.
+fn columns(
+    export: &ExportRow,
+    destination: &dyn Destination,
+) -> Result<(Arc<Columns>, bool), Failure> {
+    let Some(text) = &export.query else { return Ok((Arc::new(destination.columns()), false)) };
+    let query = weir_query::parse(text).map_err(|error| {
+        Failure::last("InvalidQuery", format!("The query of the export cannot be read: {error}"))
+    })?;
+    let has_filter = query.filter.is_some();
+    Ok((Arc::new(Columns::of_query(Arc::new(query))), has_filter))
+}
+
+/// What this gives, unless the run is cut short meanwhile.
+async fn or_cut<T>(
+    cut: &mut watch::Receiver<Option<Cut>>,
+    work: impl Future<Output = T>,
+) -> Result<T, Setback> {
+    tokio::select! {
+        biased;
+        cut = is_cut(cut) => Err(Setback::Cut(cut)),
+        done = work => Ok(done),
+    }
+}
+
+/// Returns when the run is cut short.
+pub(super) async fn is_cut(cut: &mut watch::Receiver<Option<Cut>>) -> Cut {
+    // The sender outlives every try.
+    let found = cut.wait_for(Option::is_some).await.map(|cut| *cut);
+    match found {
+        Ok(Some(cut)) => cut,
+        Ok(None) | Err(_) => std::future::pending().await,
+    }
+}

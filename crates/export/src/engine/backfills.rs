@@ -1,0 +1,142 @@
+//! Backfills, cut into intervals that run one after another (batch-exports 5).
+
+use weir_model::Timestamp;
+use weir_model::exports::{Interval, Status};
+use weir_store::exports::ExportRow;
+use weir_store::exports::backfills::{self, BackfillState, Plan};
+use weir_store::exports::runs::{self, RunRow};
+use weir_store::{Result, events};
+
+use super::Shared;
+use super::schedule::{new_run, newest};
+
+/// Does what is next of a backfill none of whose runs goes on: a run, if it is one.
+pub(super) async fn look(
+    shared: &Shared,
+    export: &ExportRow,
+    backfill: &BackfillState,
+) -> Result<Option<RunRow>> {
+    let now = shared.host.now();
+    let (store, id) = (&shared.store, backfill.shown.id);
+    let end = |status| end(shared, export, backfill, status);
+    let repeated = match backfill.retry_of {
+        None => None,
+        Some(run) => match runs::row(store, export.id, run).await? {
+            Some(row) => Some(row),
+            None => return end(Status::Failed).await,
+        },
+    };
+    let Some(interval) = Interval::of(&export.interval) else {
+        return end(Status::Failed).await;
+    };
+    let (plan, next) = match (backfill.plan, backfill.next) {
+        (Some(plan), Some(next)) => (plan, next),
+        _ => {
+            let Some(plan) = plan(shared, export, interval, backfill, repeated.as_ref()).await?
+            else {
+                return end(Status::Completed).await;
+            };
+            if !backfills::begin(store, export.id, id, plan, now).await? {
+                return Ok(None);
+            }
+            (plan, plan.start)
+        }
+    };
+    let last = backfill.shown.end_at;
+    if next >= last {
+        return end(Status::Completed).await;
+    }
+    let until = match repeated {
+        Some(_) => last,
+        None => next.plus_seconds(interval.seconds()).min(last),
+    };
+    let run = RunRow {
+        up_to: plan.up_to,
+        by_time: true,
+        backfill: Some(id),
+        ..new_run(export, Some(next), until, now)
+    };
+    let run = match repeated {
+        None => run,
+        Some(repeated) => {
+            // The same events under the same bounds.
+            let mut run = RunRow {
+                after: repeated.after,
+                up_to: repeated.up_to,
+                by_time: repeated.by_time,
+                ..run
+            };
+            run.run.data_interval_start = repeated.run.data_interval_start;
+            run.run.data_interval_end = repeated.run.data_interval_end;
+            run
+        }
+    };
+    let is_added = backfills::add_run_of(store, &run, next, until).await?;
+    Ok(is_added.then_some(run))
+}
+
+async fn end(
+    shared: &Shared,
+    export: &ExportRow,
+    backfill: &BackfillState,
+    status: Status,
+) -> Result<Option<RunRow>> {
+    let (store, now) = (&shared.store, shared.host.now());
+    let id = backfill.shown.id;
+    backfills::end(store, export.project, export.id, id, status, now, &[]).await?;
+    Ok(None)
+}
+
+/// What a backfill does; none: there is nothing to export.
+async fn plan(
+    shared: &Shared,
+    export: &ExportRow,
+    interval: Interval,
+    backfill: &BackfillState,
+    repeated: Option<&RunRow>,
+) -> Result<Option<Plan>> {
+    let (start, end) = (backfill.shown.start_at, backfill.shown.end_at);
+    if let Some(repeated) = repeated {
+        // A run from the beginning has no start of its own.
+        let start = start.unwrap_or_else(|| end.plus_seconds(-interval.seconds()));
+        return Ok(Some(Plan { start, total_runs: 1, up_to: repeated.up_to }));
+    }
+    shared.host.applied().await;
+    let heads = events::heads(&shared.store, export.project).await?;
+    let spans = heads.values().filter_map(|head| head.span());
+    let Some(first) = spans.map(|span| span.from).min().map(Timestamp::from_micros) else {
+        return Ok(None);
+    };
+    let start = first_run(interval, start, first);
+    if start >= end {
+        return Ok(None);
+    }
+    let up_to = newest(shared, export.project).await?;
+    Ok(Some(Plan { start, total_runs: interval.runs_between(start, end), up_to }))
+}
+
+/// Where the first run begins: not before there is anything, but where a run would
+/// begin.
+fn first_run(interval: Interval, start: Option<Timestamp>, first: Timestamp) -> Timestamp {
+    let Some(start) = start else { return interval.boundary_before(first) };
+    let length = interval.seconds().saturating_mul(1_000_000);
+    let empty = first.micros().saturating_sub(start.micros()).max(0).div_euclid(length);
+    start.plus_seconds(empty.saturating_mul(interval.seconds()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backfill_begins_where_there_is_something() {
+        let time = |text: &str| Timestamp::parse_lenient(&format!("2026-{text}")).unwrap();
+        let of = |start: Option<&str>, first: &str| {
+            first_run(Interval::Hour, start.map(time), time(first)).to_string()
+        };
+        assert_eq!(of(None, "08-21T14:20"), "2026-08-21T14:00:00Z");
+        assert_eq!(of(Some("08-01T00:30"), "08-21T14:20"), "2026-08-21T13:30:00Z");
+        assert_eq!(of(Some("08-01T00:30"), "08-21T14:30"), "2026-08-21T14:30:00Z");
+        assert_eq!(of(Some("08-22T00:30"), "08-21T14:30"), "2026-08-22T00:30:00Z");
+    }
+}

@@ -1,0 +1,209 @@
+//! Which interval of an export is due (batch-exports 3). Nothing here reads a
+//! clock or the store.
+
+use weir_model::Timestamp;
+use weir_model::exports::Interval;
+use weir_store::exports::ExportRow;
+use weir_store::exports::schedule::Schedule;
+
+/// What an export wants of its schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) interval: Interval,
+    pub(super) paused: bool,
+    pub(super) created_at: Timestamp,
+    pub(super) start_at: Option<Timestamp>,
+    pub(super) end_at: Option<Timestamp>,
+    /// Seconds after a boundary at which the run begins.
+    pub(super) jitter: i64,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Nothing yet.
+    Nothing,
+    /// The schedule begins here: the first run is at the end of this interval.
+    Begin(Timestamp),
+    /// The interval is another than before: it counts from here on.
+    Change(Timestamp),
+    /// Intervals up to here have no run.
+    Skip(Timestamp),
+    /// This interval has a run.
+    Run { start: Timestamp, end: Timestamp },
+}
+
+impl Plan {
+    /// `spread`: seconds that runs of different exports may lie apart.
+    pub(super) fn of(export: &ExportRow, spread: i64) -> Option<Self> {
+        // From the random part of the id: each export has its own.
+        let number = i64::try_from(export.id.0.as_u128() & 0xFFFF).unwrap_or(0);
+        Some(Self {
+            interval: Interval::of(&export.interval)?,
+            paused: export.paused,
+            created_at: export.created_at,
+            start_at: export.start_at,
+            end_at: export.end_at,
+            jitter: if spread > 0 { number % (spread + 1) } else { 0 },
+        })
+    }
+
+    /// What is due now, where the schedule has come so far.
+    ///
+    /// The schedule only goes forward: a clock that is set back waits until it is
+    /// again where it was, so that no interval comes twice; one that is set ahead
+    /// finds the intervals between due one after another, so that none is left out.
+    pub(super) fn due(&self, schedule: Option<&Schedule>, now: Timestamp) -> Due {
+        let Some(schedule) = schedule else {
+            return Due::Begin(self.interval.boundary_before(self.created_at.min(now)));
+        };
+        if schedule.interval != self.interval.text() {
+            return Due::Change(schedule.last_end.max(self.interval.boundary_before(now)));
+        }
+        let end = self.after(schedule.last_end);
+        if now < end.plus_seconds(self.jitter) {
+            return Due::Nothing;
+        }
+        let last = self.interval.boundary_before(now);
+        if self.paused || self.end_at.is_some_and(|until| end > until) {
+            return Due::Skip(last.max(end));
+        }
+        if let Some(from) = self.start_at.filter(|from| end < *from) {
+            let before = self.interval.boundary_before(Timestamp::from_micros(from.micros() - 1));
+            return Due::Skip(last.min(before).max(end));
+        }
+        Due::Run { start: end.plus_seconds(-self.interval.seconds()), end }
+    }
+
+    /// The first boundary after this time.
+    fn after(&self, time: Timestamp) -> Timestamp {
+        self.interval.boundary_before(time).plus_seconds(self.interval.seconds())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(text: &str) -> Timestamp {
+        Timestamp::parse_lenient(&format!("2026-08-{text}")).unwrap()
+    }
+
+    fn plan(interval: Interval) -> Plan {
+        Plan {
+            interval,
+            paused: false,
+            created_at: time("21T14:20"),
+            start_at: None,
+            end_at: None,
+            jitter: 0,
+        }
+    }
+
+    /// All that is due until `now`, as `start..end` of runs and `-end` of skips.
+    fn all(plan: &Plan, schedule: &mut Schedule, now: &str) -> Vec<String> {
+        let short = |time: Timestamp| time.to_string()[8..16].to_owned();
+        let mut found = Vec::new();
+        loop {
+            match plan.due(Some(schedule), time(now)) {
+                Due::Nothing => return found,
+                Due::Begin(end) | Due::Change(end) => schedule.last_end = end,
+                Due::Skip(end) => {
+                    found.push(format!("-{}", short(end)));
+                    schedule.last_end = end;
+                }
+                Due::Run { start, end } => {
+                    found.push(format!("{}..{}", short(start), short(end)));
+                    schedule.last_end = end;
+                }
+            }
+            schedule.interval = plan.interval.text().to_owned();
+        }
+    }
+
+    fn begun(plan: &Plan) -> Schedule {
+        let Due::Begin(last_end) = plan.due(None, time("21T14:20:01")) else { panic!() };
+        Schedule { last_end, mark: 0, interval: plan.interval.text().to_owned() }
+    }
+
+    #[test]
+    fn the_first_run_is_at_the_end_of_the_current_interval() {
+        for (interval, first) in [
+            (Interval::FiveMinutes, "21T14:20..21T14:25"),
+            (Interval::QuarterHour, "21T14:15..21T14:30"),
+            (Interval::Hour, "21T14:00..21T15:00"),
+            (Interval::Day, "21T00:00..22T00:00"),
+            (Interval::Week, "16T00:00..23T00:00"),
+        ] {
+            let plan = plan(interval);
+            let mut schedule = begun(&plan);
+            assert_eq!(all(&plan, &mut schedule, "21T14:24:59"), Vec::<String>::new());
+            let (_, end) = first.split_once("..").unwrap();
+            assert_eq!(all(&plan, &mut schedule, end), [first], "{interval}");
+        }
+    }
+
+    #[test]
+    fn missed_intervals_come_in_order() {
+        let plan = plan(Interval::Hour);
+        let mut schedule = begun(&plan);
+        let expected = ["21T14:00..21T15:00", "21T15:00..21T16:00", "21T16:00..21T17:00"];
+        assert_eq!(all(&plan, &mut schedule, "21T17:40"), expected);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_neither_skips_nor_doubles() {
+        let plan = plan(Interval::Hour);
+        let mut schedule = begun(&plan);
+        assert_eq!(all(&plan, &mut schedule, "21T16:00").len(), 2);
+        assert_eq!(all(&plan, &mut schedule, "21T12:00"), Vec::<String>::new());
+        assert_eq!(all(&plan, &mut schedule, "21T16:59"), Vec::<String>::new());
+        assert_eq!(all(&plan, &mut schedule, "21T17:00"), ["21T16:00..21T17:00"]);
+    }
+
+    #[test]
+    fn what_is_paused_or_outside_the_window_is_passed_over() {
+        let paused = Plan { paused: true, ..plan(Interval::Hour) };
+        let mut schedule = begun(&paused);
+        assert_eq!(all(&paused, &mut schedule, "21T18:30"), ["-21T18:00"]);
+        let going = Plan { paused: false, ..paused };
+        assert_eq!(all(&going, &mut schedule, "21T19:30"), ["21T18:00..21T19:00"]);
+
+        let window = Plan {
+            start_at: Some(time("21T16:00")),
+            end_at: Some(time("21T18:00")),
+            ..plan(Interval::Hour)
+        };
+        let mut schedule = begun(&window);
+        assert_eq!(
+            all(&window, &mut schedule, "21T20:30"),
+            [
+                "-21T15:00",
+                "21T15:00..21T16:00",
+                "21T16:00..21T17:00",
+                "21T17:00..21T18:00",
+                "-21T20:00"
+            ]
+        );
+    }
+
+    #[test]
+    fn another_interval_begins_at_its_next_boundary() {
+        let hour = plan(Interval::Hour);
+        let mut schedule = begun(&hour);
+        assert_eq!(all(&hour, &mut schedule, "21T16:10").len(), 2);
+        let day = Plan { interval: Interval::Day, ..hour };
+        assert_eq!(all(&day, &mut schedule, "21T23:59"), Vec::<String>::new());
+        assert_eq!(all(&day, &mut schedule, "22T00:00"), ["21T00:00..22T00:00"]);
+        assert_eq!(all(&hour, &mut schedule, "22T09:10"), Vec::<String>::new());
+        assert_eq!(all(&hour, &mut schedule, "22T10:00"), ["22T09:00..22T10:00"]);
+    }
+
+    #[test]
+    fn jitter_moves_the_run_and_not_the_interval() {
+        let plan = Plan { jitter: 4, ..plan(Interval::Hour) };
+        let mut schedule = begun(&plan);
+        assert_eq!(all(&plan, &mut schedule, "21T15:00:03"), Vec::<String>::new());
+        assert_eq!(all(&plan, &mut schedule, "21T15:00:04"), ["21T14:00..21T15:00"]);
+    }
+}

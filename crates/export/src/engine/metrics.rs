@@ -1,0 +1,63 @@
+//! Counters of the engine, for whoever shows them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use weir_model::exports::Status;
+
+/// What the engine has done, and does.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    ended: Mutex<HashMap<Status, u64>>,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    attempts_failed: AtomicU64,
+    active: AtomicU64,
+}
+
+/// What happened since it was asked last, and what is at this moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Runs that ended, by status.
+    pub ended: HashMap<Status, u64>,
+    /// Rows that were handed to destinations.
+    pub rows: u64,
+    /// Bytes of their events.
+    pub bytes: u64,
+    /// Tries that failed.
+    pub attempts_failed: u64,
+    /// Runs that have begun and not ended, at this moment.
+    pub active: u64,
+}
+
+impl Metrics {
+    /// Takes what was counted.
+    #[must_use]
+    pub fn take(&self) -> Taken {
+        Taken {
+            ended: std::mem::take(&mut *self.ended.lock()),
+            rows: self.rows.swap(0, Ordering::Relaxed),
+            bytes: self.bytes.swap(0, Ordering::Relaxed),
+            attempts_failed: self.attempts_failed.swap(0, Ordering::Relaxed),
+            active: self.active.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(super) fn sent(&self, rows: u64, bytes: u64) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn attempt_failed(&self) {
+        self.attempts_failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn ended(&self, status: Status) {
+        *self.ended.lock().entry(status).or_default() += 1;
+    }
+
+    pub(super) fn set_active(&self, runs: usize) {
+        self.active.store(runs as u64, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,338 @@
+//! A run from its first try to its end.
+//!
+//! What belongs here: tries, waits between them, the status it ends with, what
+//! follows from a failure. What does not: a single try (`attempt`).
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use weir_model::exports::{Interval, LogLevel, Status};
+use weir_model::{BatchExportId, RunId, Timestamp};
+use weir_store::exports::runs::{self, Progress, RunRow, Runs};
+use weir_store::exports::{self, ExportRow, backfills};
+
+use super::Shared;
+use super::attempt::{Attempt, Cut, Setback, is_cut};
+use super::log::RunLog;
+use super::settings::{ATTEMPTS, PATIENCE, time_limit, wait};
+use crate::destination::Failure;
+
+/// Failed runs among the newest at which an export is paused,
+const FAILED: u32 = 10;
+/// of so many at most.
+const NEWEST: usize = 50;
+
+/// What a try came to.
+enum Outcome {
+    Done,
+    /// Try again after so many seconds.
+    Again(i64),
+    Ended(Status),
+    /// Somebody else ended it.
+    Gone,
+    /// The service stops.
+    Stopped,
+}
+
+/// Works on a run until it has ended or the service stops.
+pub(super) async fn work(shared: Arc<Shared>, export: BatchExportId, run: RunId) {
+    let row = match runs::row(&shared.store, export, run).await {
+        Ok(Some(row)) if row.run.status.is_active() => row,
+        Ok(_) => return,
+        // It is taken up again.
+        Err(error) => return tracing::error!(%run, %error, "a run of an export could not begin"),
+    };
+    let progress = Progress {
+        status: row.run.status,
+        completed: row.run.records_completed.and_then(|count| u64::try_from(count).ok()),
+        total: row.run.records_total_count.and_then(|count| u64::try_from(count).ok()),
+        latest_error: row.run.latest_error.clone(),
+        cursor: row.run.cursor.clone(),
+        delivered: row.delivered,
+        attempt: row.attempt,
+        bytes: row.bytes,
+    };
+    let log = RunLog::new(shared.store.clone(), export, run, row.attempt + 1);
+    let begun = shared.host.now();
+    Worker { shared, row, progress, log, begun, seen: None }.work().await;
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    row: RunRow,
+    progress: Progress,
+    log: RunLog,
+    /// When work on it began, since the last start of the service.
+    begun: Timestamp,
+    /// The export at the try before.
+    seen: Option<ExportRow>,
+}
+
+impl Worker {
+    async fn work(mut self) {
+        let (export, run) = (self.row.run.batch_export, self.row.run.id);
+        let cut = watch::Sender::new(None);
+        let shared = Arc::clone(&self.shared);
+        let watching = watch_over(&shared, export, run, &cut);
+        let working = async {
+            loop {
+                match self.attempt(&cut).await {
+                    Outcome::Again(seconds) => {
+                        if let Some(outcome) = self.pause(seconds, &cut).await {
+                            return self.end(outcome).await;
+                        }
+                    }
+                    outcome => return self.end(outcome).await,
+                }
+            }
+        };
+        tokio::select! {
+            () = working => {}
+            () = watching => {}
+        }
+    }
+
+    /// One try, while it has a place among those that go on at the same time.
+    async fn attempt(&mut self, cut: &watch::Sender<Option<Cut>>) -> Outcome {
+        let shared = Arc::clone(&self.shared);
+        let mut waiting = cut.subscribe();
+        let place = tokio::select! {
+            place = shared.places.acquire() => place,
+            cut = is_cut(&mut waiting) => return of_cut(Some(cut)),
+        };
+        // The engine is closed.
+        let Ok(_place) = place else { return Outcome::Stopped };
+        let export = match exports::find(&self.shared.store, self.row.run.batch_export).await {
+            Ok(Some(export)) => export,
+            Ok(None) => return Outcome::Gone,
+            Err(error) => {
+                tracing::warn!(%error, "an export could not be read");
+                return Outcome::Again(wait(self.progress.attempt.max(1), None));
+            }
+        };
+        self.progress.attempt += 1;
+        if self.seen.as_ref().is_some_and(|seen| is_other_place(seen, &export)) {
+            // What was delivered is elsewhere.
+            self.progress.delivered = None;
+            self.progress.cursor = None;
+            self.progress.completed = None;
+        }
+        let limit = Interval::of(&export.interval).map_or(time_limit(Interval::Hour), time_limit);
+        let deadline = self.shared.host.now().plus_seconds(limit);
+        let attempt = Attempt {
+            shared: &self.shared,
+            export: &export,
+            row: &self.row,
+            progress: &mut self.progress,
+            log: &mut self.log,
+            cut: cut.subscribe(),
+        };
+        let timing = time_out(&self.shared, deadline, cut);
+        let outcome = tokio::select! {
+            outcome = attempt.run() => outcome,
+            never = timing => match never {},
+        };
+        // A further try has its own time.
+        cut.send_if_modified(|cut| cut.take_if(|cut| *cut == Cut::TimedOut).is_some());
+        let outcome = self.judged(outcome).await;
+        self.seen = Some(export);
+        outcome
+    }
+
+    async fn judged(&mut self, outcome: Result<(), Setback>) -> Outcome {
+        let failure = match outcome {
+            Ok(()) => return Outcome::Done,
+            Err(Setback::Cut(Cut::TimedOut)) => {
+                let message = "The try took longer than it may, and was given up.";
+                Failure::retryable("TimedOut", message)
+            }
+            Err(Setback::Cut(cut)) => return of_cut(Some(cut)),
+            Err(Setback::Failed(failure)) => failure,
+        };
+        self.shared.metrics.attempt_failed();
+        let now = self.shared.host.now();
+        let attempt = self.progress.attempt;
+        let text = failure.to_string().replace('\0', "");
+        self.progress.latest_error = Some(text.clone());
+        if !failure.is_retryable {
+            self.tell(LogLevel::Error, format!("Try {attempt} failed. {text}")).await;
+            return Outcome::Ended(Status::Failed);
+        }
+        let seconds = wait(attempt, failure.wait);
+        if attempt >= ATTEMPTS || now.plus_seconds(seconds) > self.begun.plus_seconds(PATIENCE) {
+            self.tell(LogLevel::Error, format!("Try {attempt} failed, the last one. {text}")).await;
+            let is_late = failure.class == "TimedOut";
+            return Outcome::Ended(match is_late {
+                true => Status::TimedOut,
+                false => Status::FailedRetryable,
+            });
+        }
+        let message = format!("Try {attempt} failed, the next is in {seconds} seconds. {text}");
+        self.tell(LogLevel::Warning, message).await;
+        if self.note(Status::Running).await { Outcome::Again(seconds) } else { Outcome::Gone }
+    }
+
+    /// Waits; an outcome, if the run is cut short meanwhile.
+    async fn pause(&self, seconds: i64, cut: &watch::Sender<Option<Cut>>) -> Option<Outcome> {
+        let begun = self.shared.host.now();
+        let until = begun.plus_seconds(seconds);
+        loop {
+            let now = self.shared.host.now();
+            // A clock that was set back would make the wait long.
+            if now >= until || now < begun {
+                return None;
+            }
+            tokio::time::sleep(self.shared.settings.tick).await;
+            let cut = *cut.borrow();
+            if cut.is_some() {
+                return Some(of_cut(cut));
+            }
+        }
+    }
+
+    async fn end(&mut self, outcome: Outcome) {
+        let (status, level) = match outcome {
+            Outcome::Done => (Status::Completed, LogLevel::Info),
+            Outcome::Ended(status) => (status, LogLevel::Error),
+            Outcome::Gone => {
+                self.tell(LogLevel::Info, "The run was cancelled.".to_owned()).await;
+                self.shared.metrics.ended(Status::Cancelled);
+                return;
+            }
+            Outcome::Stopped | Outcome::Again(_) => {
+                self.note(Status::Running).await;
+                return;
+            }
+        };
+        if status == Status::Completed {
+            self.progress.latest_error = None;
+        }
+        if !self.note(status).await {
+            return;
+        }
+        self.shared.metrics.ended(status);
+        let rows = self.progress.completed.unwrap_or(0);
+        let message = match status {
+            Status::Completed => format!("Completed: {rows} events are delivered."),
+            other => format!("The run ended with the status {}.", other.text()),
+        };
+        self.tell(level, message).await;
+        if status != Status::Completed {
+            self.after_failure(status).await;
+        }
+    }
+
+    /// Writes down how far it is; `false`: somebody else has ended it.
+    async fn note(&mut self, status: Status) -> bool {
+        self.progress.status = status;
+        let (export, run) = (self.row.run.batch_export, self.row.run.id);
+        let now = self.shared.host.now();
+        match runs::step(&self.shared.store, export, run, &self.progress, now).await {
+            Ok(is_written) => is_written,
+            Err(error) => {
+                // It is still active in the store: it is taken up again.
+                tracing::error!(%run, %error, "what became of a run could not be written");
+                false
+            }
+        }
+    }
+
+    async fn tell(&mut self, level: LogLevel, message: String) {
+        self.log.add(self.shared.host.now(), level, message).await;
+    }
+
+    /// What a failed run means for its backfill and its export.
+    async fn after_failure(&self, status: Status) {
+        let Some(export) = &self.seen else { return };
+        let store = &self.shared.store;
+        let now = self.shared.host.now();
+        let mut run = self.row.run.clone();
+        run.status = status;
+        run.latest_error.clone_from(&self.progress.latest_error);
+        if let Some(backfill) = self.row.backfill {
+            let (project, failed) = (export.project, Status::Failed);
+            let ended = backfills::end(store, project, export.id, backfill, failed, now, &[]);
+            if let Err(error) = ended.await {
+                tracing::error!(%backfill, %error, "a backfill could not be ended");
+            }
+        }
+        self.shared.host.failed(export, &run).await;
+        let newest = Runs { after: export.last_paused_at, limit: NEWEST, ..Runs::default() };
+        match runs::page(store, export.id, newest).await {
+            Ok(runs) => {
+                let failed = runs.iter().filter(|run| is_failed(run.status)).count();
+                let (failed, of) = (to_u32(failed), to_u32(runs.len()));
+                if failed >= FAILED && !export.paused {
+                    let error = self.progress.latest_error.as_deref();
+                    self.shared.host.pause(export, failed, of, error).await;
+                }
+            }
+            Err(error) => tracing::error!(%error, "the runs of an export could not be read"),
+        }
+    }
+}
+
+fn to_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn is_failed(status: Status) -> bool {
+    matches!(status, Status::Failed | Status::FailedRetryable | Status::TimedOut)
+}
+
+/// Whether an export goes elsewhere than before.
+fn is_other_place(before: &ExportRow, now: &ExportRow) -> bool {
+    (&before.kind, &before.config, &before.secrets) != (&now.kind, &now.config, &now.secrets)
+}
+
+fn of_cut(cut: Option<Cut>) -> Outcome {
+    match cut {
+        Some(Cut::Stopped) => Outcome::Stopped,
+        Some(Cut::Cancelled | Cut::TimedOut) | None => Outcome::Gone,
+    }
+}
+
+/// Cuts a run short when it was cancelled or the service stops. Never returns.
+async fn watch_over(
+    shared: &Shared,
+    export: BatchExportId,
+    run: RunId,
+    cut: &watch::Sender<Option<Cut>>,
+) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(shared.settings.tick) => {}
+            () = shared.stopped() => {
+                cut.send_replace(Some(Cut::Stopped));
+                return std::future::pending().await;
+            }
+        }
+        match runs::find(&shared.store, export, run).await {
+            Ok(Some(found)) if found.status.is_active() => {}
+            // Who works on it may have ended it just now, and takes no notice then.
+            Ok(_) => {
+                cut.send_replace(Some(Cut::Cancelled));
+            }
+            Err(error) => tracing::warn!(%run, %error, "a run could not be looked at"),
+        }
+    }
+}
+
+/// Cuts a try short when its time is over.
+async fn time_out(
+    shared: &Shared,
+    deadline: Timestamp,
+    cut: &watch::Sender<Option<Cut>>,
+) -> std::convert::Infallible {
+    loop {
+        tokio::time::sleep(shared.settings.tick).await;
+        if shared.host.now() > deadline {
+            cut.send_if_modified(|cut| {
+                let is_first = cut.is_none();
+                cut.get_or_insert(Cut::TimedOut);
+                is_first
+            });
+            return std::future::pending().await;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Bounds of the engine.
+
+use std::time::Duration;
+
+use weir_model::exports::Interval;
+
+/// Bounds of the engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Runs that read and send at the same time.
+    pub parallel: usize,
+    /// Runs of one export that have begun and not ended.
+    pub of_an_export: usize,
+    /// Runs of one export that may wait. Further intervals wait for their run.
+    pub waiting: usize,
+    /// Seconds after a boundary at which its run begins, at most: which of them is
+    /// an export's own, so that not all begin at once. It never changes what a run
+    /// exports.
+    pub jitter: i64,
+    /// Time between two looks at the clock.
+    pub tick: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { parallel: 3, of_an_export: 3, waiting: 12, jitter: 5, tick: Duration::from_secs(1) }
+    }
+}
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+
+/// Seconds for which a run is tried again while its destination has a passing
+/// fault.
+pub(super) const PATIENCE: i64 = 6 * HOUR;
+/// Tries that a run has at most, however fast they fail.
+pub(super) const ATTEMPTS: u32 = 250;
+/// Seconds before the second try; they double,
+const FIRST_WAIT: i64 = 30;
+/// up to so many.
+const LONGEST_WAIT: i64 = 120;
+/// Seconds that a destination may ask us to wait.
+const LONGEST_ASKED: i64 = 15 * MINUTE;
+
+/// Seconds before the try after this one.
+pub(super) fn wait(attempt: u32, asked: Option<Duration>) -> i64 {
+    let doubled = FIRST_WAIT.saturating_mul(1 << attempt.saturating_sub(1).min(8));
+    let asked = asked.map_or(0, |asked| i64::try_from(asked.as_secs()).unwrap_or(i64::MAX));
+    doubled.min(LONGEST_WAIT).max(asked.min(LONGEST_ASKED))
+}
+
+/// Seconds that one try may take.
+pub(super) const fn time_limit(interval: Interval) -> i64 {
+    match interval {
+        Interval::FiveMinutes | Interval::QuarterHour => 20 * MINUTE,
+        Interval::Hour => 2 * HOUR,
+        Interval::Day | Interval::Week => 24 * HOUR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_and_are_bounded() {
+        let waits: Vec<i64> = (1..=5).map(|attempt| wait(attempt, None)).collect();
+        assert_eq!(waits, [30, 60, 120, 120, 120]);
+        assert_eq!(wait(u32::MAX, None), 120);
+        assert_eq!(wait(1, Some(Duration::from_secs(200))), 200);
+        assert_eq!(wait(1, Some(Duration::MAX)), 900);
+    }
+}

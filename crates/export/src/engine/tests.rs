@@ -1,0 +1,6 @@
+//! The engine over a real store, with a clock and a destination that tests hold.
+
+mod backfills;
+mod runs;
+mod schedule;
+mod support;

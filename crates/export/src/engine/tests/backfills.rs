@@ -1,0 +1,151 @@
+//! Backfills, run by run.
+
+use weir_model::exports::{Backfill, Run, Status};
+use weir_model::{BackfillId, Timestamp};
+use weir_store::exports::{self, BackfillRow, backfills};
+use weir_store::ids;
+
+use super::support::{BEGIN, Fixture, PROJECT};
+use crate::destination::Failure;
+use crate::engine::Host as _;
+
+const HOUR: i64 = 3_600;
+/// Midnight before the begin.
+const MIDNIGHT: i64 = BEGIN - 14 * HOUR - 20 * 60;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(seconds * 1_000_000)
+}
+
+/// A paused export with 240 events of the day, ten in every hour.
+async fn paused() -> Fixture {
+    let fixture = Fixture::new("hour").await;
+    fixture.change(|row| row.paused = true).await;
+    let hour = |n: u64| i64::try_from((n * 7) % 24).unwrap();
+    fixture.arrive_at(240, |n| MIDNIGHT + hour(n) * HOUR + 5).await;
+    fixture
+}
+
+async fn start(fixture: &Fixture, backfill: BackfillRow) -> BackfillId {
+    let row = fixture.row().await;
+    let changed = exports::update(&fixture.store, &row, row.revision, Some(&backfill), 5, &[]);
+    assert_eq!(changed.await.unwrap(), exports::Changed::Yes);
+    backfill.id
+}
+
+fn backfill(fixture: &Fixture, start: Option<i64>, end: i64) -> BackfillRow {
+    let now = fixture.host.now();
+    BackfillRow {
+        id: BackfillId(ids::time_ordered(now)),
+        export: fixture.export,
+        project: PROJECT,
+        start_at: start.map(at),
+        end_at: at(end),
+        total_runs: None,
+        retry_of: None,
+        created_at: now,
+    }
+}
+
+async fn ended(fixture: &Fixture, id: BackfillId) -> Backfill {
+    for _ in 0..2_000 {
+        let found = backfills::find(&fixture.store, PROJECT, fixture.export, id).await.unwrap();
+        let found = found.unwrap();
+        if !found.status.is_active() {
+            return found;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("it does not end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stretch_is_exported_interval_by_interval() {
+    let mut fixture = paused().await;
+    fixture.start();
+    // From 01:30 to 05:00: the last part is shorter.
+    let (from, to) = (MIDNIGHT + 3 * HOUR / 2, MIDNIGHT + 5 * HOUR);
+    let id = start(&fixture, backfill(&fixture, Some(from), to)).await;
+    let done = ended(&fixture, id).await;
+    assert_eq!((done.status, done.total_records_count), (Status::Completed, Some(30)));
+    let progress = done.progress.unwrap();
+    assert_eq!((progress.total_runs, progress.finished_runs, progress.progress), (4, 4, 1.0));
+    assert_eq!(done.adjusted_start_at, None);
+    let runs = fixture.runs().await;
+    let bounds = |run: &Run| (run.data_interval_start.unwrap(), run.data_interval_end);
+    let expected = [0, 1, 2, 3].map(|n| (at(from + n * HOUR), at((from + (n + 1) * HOUR).min(to))));
+    assert_eq!(runs.iter().map(bounds).collect::<Vec<_>>(), expected);
+    let counts: Vec<_> = runs.iter().map(|run| run.records_completed).collect();
+    assert_eq!(counts, [Some(10), Some(10), Some(10), Some(0)]);
+    // In order of arrival, of one hour.
+    let second = fixture.world(|world| world.there[&at(from + 2 * HOUR)].clone());
+    assert!(second.is_sorted() && second.iter().all(|n| n * 7 % 24 == 3), "{second:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_without_a_start_begins_with_the_first_event() {
+    let mut fixture = paused().await;
+    fixture.start();
+    let id = start(&fixture, backfill(&fixture, None, MIDNIGHT + 2 * HOUR)).await;
+    let done = ended(&fixture, id).await;
+    assert_eq!((done.status, done.total_records_count), (Status::Completed, Some(20)));
+    assert_eq!(done.adjusted_start_at, Some(at(MIDNIGHT)));
+    // So does one whose start is long before.
+    let id =
+        start(&fixture, backfill(&fixture, Some(MIDNIGHT - 999 * HOUR), MIDNIGHT + HOUR)).await;
+    let done = ended(&fixture, id).await;
+    assert_eq!((done.total_records_count, done.progress.unwrap().total_runs), (Some(10), 1));
+    assert_eq!(done.adjusted_start_at, Some(at(MIDNIGHT)));
+    // Before everything there is nothing.
+    let id = start(&fixture, backfill(&fixture, None, MIDNIGHT - HOUR)).await;
+    assert_eq!(ended(&fixture, id).await.status, Status::Completed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_backfill_begins_no_further_run() {
+    let mut fixture = paused().await;
+    fixture.world(|world| world.hangs = true);
+    fixture.start();
+    let id = start(&fixture, backfill(&fixture, Some(MIDNIGHT), MIDNIGHT + 5 * HOUR)).await;
+    fixture.until_world(|world| world.begun == 1).await;
+    let now = fixture.host.now();
+    let cancelled = backfills::cancel(&fixture.store, PROJECT, fixture.export, id, now, &[]).await;
+    assert!(cancelled.unwrap());
+    fixture.until_world(|world| world.aborted == 1).await;
+    fixture.world(|world| world.hangs = false);
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    let runs = fixture.runs().await;
+    assert_eq!((runs.len(), runs[0].status), (1, Status::Cancelled));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_run_ends_its_backfill() {
+    let mut fixture = paused().await;
+    let fault = Failure::last("AccessDenied", "No.");
+    fixture.world(|world| world.fault = Some(fault));
+    fixture.start();
+    let id = start(&fixture, backfill(&fixture, Some(MIDNIGHT), MIDNIGHT + 5 * HOUR)).await;
+    assert_eq!(ended(&fixture, id).await.status, Status::Failed);
+    assert_eq!(fixture.runs().await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_repeated_with_the_same_events() {
+    let mut fixture = Fixture::new("hour").await;
+    // Long ago: only their arrival brings them here.
+    fixture.arrive_at(9, |_| MIDNIGHT - 900 * HOUR).await;
+    fixture.world(|world| world.fault = Some(Failure::last("AccessDenied", "No.")));
+    fixture.start();
+    fixture.host.advance(40 * 60);
+    let failed = fixture.until_runs(|runs| runs.len() == 1 && !runs[0].status.is_active()).await;
+    fixture.world(|world| world.fault = None);
+    let run = &failed[0];
+    let (from, to) = (BEGIN - 20 * 60, BEGIN + 40 * 60);
+    let again = BackfillRow { retry_of: Some(run.id), ..backfill(&fixture, Some(from), to) };
+    let id = start(&fixture, again).await;
+    let done = ended(&fixture, id).await;
+    assert_eq!((done.status, done.total_records_count), (Status::Completed, Some(9)));
+    let runs = fixture.runs().await;
+    assert_eq!(runs.len(), 2);
+    assert_eq!(fixture.there(40 * 60), (1..=9).collect::<Vec<_>>());
+}

@@ -1,0 +1,211 @@
+//! Tries, faults, cancelling, going on after a stop.
+
+use std::time::Duration;
+
+use weir_model::exports::{LogLevel, Run, Status};
+use weir_store::exports::runs;
+
+use super::support::Fixture;
+use crate::destination::Failure;
+use crate::engine::Host as _;
+
+const MINUTE: i64 = 60;
+const FIRST: i64 = 5 * MINUTE;
+
+fn status(of: Status) -> impl Fn(&[Run]) -> bool {
+    move |runs| runs.first().is_some_and(|run| run.status == of)
+}
+
+fn refused() -> Failure {
+    Failure::retryable("ConnectionRefused", "The destination takes no connections.")
+}
+
+/// An engine, events, and the moment in which their interval ends.
+async fn begun(events: u64) -> Fixture {
+    let mut fixture = Fixture::new("every 5 minutes").await;
+    fixture.start();
+    fixture.arrive(events).await;
+    // Passed over: these tests look at one run.
+    fixture.change(|row| row.end_at = Some(row.created_at.plus_seconds(FIRST))).await;
+    fixture
+}
+
+/// Two minutes pass, and the next try gets a moment to begin; whether it did.
+async fn next_try(fixture: &Fixture) -> bool {
+    let before = fixture.world(|world| world.begun);
+    fixture.host.advance(2 * MINUTE);
+    for _ in 0..100 {
+        if fixture.world(|world| world.begun) > before {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    false
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destination_that_is_down_for_an_hour_gets_everything_once() {
+    let fixture = begun(300).await;
+    fixture.world(|world| world.fault = Some(refused()));
+    fixture.host.advance(FIRST);
+    let runs =
+        fixture.until_runs(|runs| runs.first().is_some_and(|run| run.latest_error.is_some())).await;
+    let text = "ConnectionRefused: The destination takes no connections.";
+    assert_eq!((runs[0].status, runs[0].latest_error.as_deref()), (Status::Running, Some(text)));
+    let mut seconds = 0;
+    while seconds < 60 * MINUTE || fixture.world(|world| world.begun) < 10 {
+        next_try(&fixture).await;
+        seconds += 2 * MINUTE;
+        assert!(seconds < 300 * MINUTE, "too few tries");
+    }
+    assert_eq!(fixture.there(FIRST), Vec::<u64>::new());
+    fixture.world(|world| world.fault = None);
+    while fixture.runs().await[0].status.is_active() {
+        next_try(&fixture).await;
+    }
+    let runs = fixture.until_runs(status(Status::Completed)).await;
+    assert_eq!(fixture.there(FIRST), (1..=300).collect::<Vec<_>>());
+    assert_eq!((runs.len(), runs[0].records_completed), (1, Some(300)));
+    assert_eq!(runs[0].latest_error, None);
+    let lines = fixture.lines(runs[0].id).await;
+    let failed = lines.iter().filter(|line| line.level == LogLevel::Warning).count();
+    assert!((9..=160).contains(&failed), "{failed}");
+    assert!(lines[1].message.contains("the next is in 30 seconds"), "{}", lines[1].message);
+    assert_eq!(lines.last().unwrap().message, "Completed: 300 events are delivered.");
+    assert_eq!(fixture.world(|world| world.told_failed.len()), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destination_that_stays_down_is_given_up() {
+    let fixture = begun(3).await;
+    fixture.world(|world| world.fault = Some(refused()));
+    fixture.host.advance(FIRST);
+    fixture.until_runs(|runs| runs.first().is_some_and(|run| run.latest_error.is_some())).await;
+    fixture.host.advance(7 * 60 * MINUTE);
+    let runs = fixture.until_runs(status(Status::FailedRetryable)).await;
+    assert!(runs[0].finished_at.is_some());
+    fixture.until_world(|world| world.told_failed == [runs[0].id]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fault_that_stays_ends_the_run_and_ten_of_them_pause_the_export() {
+    let mut fixture = Fixture::new("every 5 minutes").await;
+    let fault = Failure::last("AccessDenied", "The user may not write. Grant it INSERT.");
+    fixture.world(|world| world.fault = Some(fault));
+    fixture.start();
+    for n in 1..=10 {
+        fixture.arrive(1).await;
+        fixture.host.advance(FIRST);
+        fixture
+            .until_runs(|runs| {
+                runs.len() == n && runs.iter().all(|run| run.status == Status::Failed)
+            })
+            .await;
+        fixture.until_world(|world| world.told_failed.len() == n).await;
+    }
+    fixture.until_world(|world| world.paused == [(10, 10)]).await;
+    let runs = fixture.runs().await;
+    assert_eq!((runs[0].records_total_count, runs[0].records_completed), (Some(1), None));
+    // It begins no more.
+    fixture.arrive(1).await;
+    fixture.host.advance(FIRST);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(fixture.runs().await.len(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_run_stops_within_a_second_and_stays_cancelled() {
+    let fixture = begun(300).await;
+    fixture.world(|world| world.hangs = true);
+    fixture.host.advance(FIRST);
+    let runs = fixture.until_runs(status(Status::Running)).await;
+    fixture.until_world(|world| world.begun == 1).await;
+    let now = fixture.host.now();
+    let (store, export) = (&fixture.store, fixture.export);
+    assert!(runs::request_cancel(store, export, runs[0].id, now, &[]).await.unwrap());
+    fixture.until_world(|world| world.aborted == 1).await;
+    fixture.world(|world| world.hangs = false);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let runs = fixture.runs().await;
+    assert_eq!((runs[0].status, runs.len()), (Status::Cancelled, 1));
+    assert_eq!(fixture.there(FIRST), Vec::<u64>::new());
+    let lines = fixture.lines(runs[0].id).await;
+    assert_eq!(lines.last().unwrap().message, "The run was cancelled.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_try_that_takes_too_long_is_given_up() {
+    let fixture = begun(300).await;
+    fixture.world(|world| world.hangs = true);
+    fixture.host.advance(FIRST);
+    fixture.until_world(|world| world.begun == 1).await;
+    fixture.host.advance(21 * MINUTE);
+    fixture.until_world(|world| world.aborted == 1).await;
+    let runs = fixture.until_runs(|runs| runs[0].latest_error.is_some()).await;
+    assert_eq!(runs[0].status, Status::Running);
+    // The next one has its own time, and there are no more after six hours.
+    while !next_try(&fixture).await {
+        assert!(fixture.runs().await[0].status.is_active());
+    }
+    fixture.host.advance(7 * 60 * MINUTE);
+    let runs = fixture.until_runs(status(Status::TimedOut)).await;
+    assert!(runs[0].latest_error.as_ref().unwrap().starts_with("TimedOut"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_run_begins_anew_where_nothing_is_there_before_the_end() {
+    let mut fixture = begun(6_000).await;
+    fixture.world(|world| world.hangs_after = Some(2_000));
+    fixture.host.advance(FIRST);
+    let runs = fixture.until_runs(status(Status::Running)).await;
+    fixture.until_world(|world| world.begun == 1).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    fixture.kill();
+    // What came since belongs to another interval.
+    fixture.arrive(100).await;
+    fixture.world(|world| world.hangs_after = None);
+    fixture.start();
+    let after = fixture.until_runs(status(Status::Completed)).await;
+    assert_eq!((after.len(), after[0].id), (1, runs[0].id));
+    assert_eq!(after[0].records_completed, Some(6_000));
+    assert_eq!(fixture.there(FIRST), (1..=6_000).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_run_goes_on_where_the_destination_remembers() {
+    let mut fixture = begun(6_000).await;
+    fixture.world(|world| {
+        world.goes_on = true;
+        world.hangs_after = Some(2_000);
+    });
+    fixture.host.advance(FIRST);
+    fixture.until_world(|world| world.there.values().any(|rows| rows.len() >= 2_000)).await;
+    fixture.stop().await;
+    let runs = fixture.runs().await;
+    let delivered = usize::try_from(runs[0].records_completed.unwrap()).unwrap();
+    assert_eq!((runs[0].status, delivered), (Status::Running, fixture.there(FIRST).len()));
+    assert!(runs[0].cursor.is_some() && delivered < 6_000);
+    fixture.world(|world| world.hangs_after = None);
+    fixture.start();
+    let runs = fixture.until_runs(status(Status::Completed)).await;
+    assert_eq!(fixture.there(FIRST), (1..=6_000).collect::<Vec<_>>());
+    assert_eq!(
+        (runs[0].records_total_count, runs[0].records_completed),
+        (Some(6_000), Some(6_000))
+    );
+    let lines = fixture.lines(runs[0].id).await;
+    let goes_on = format!("Try 2: going on after {delivered} of 6000 events.");
+    assert!(lines.iter().any(|line| line.message == goes_on), "{lines:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_an_export_that_is_deleted_stops() {
+    let fixture = begun(300).await;
+    fixture.world(|world| world.hangs = true);
+    fixture.host.advance(FIRST);
+    fixture.until_world(|world| world.begun == 1).await;
+    let row = fixture.row().await;
+    weir_store::exports::delete(&fixture.store, row.organization, row.id, &[]).await.unwrap();
+    fixture.until_world(|world| world.aborted == 1).await;
+    assert_eq!(fixture.runs().await, []);
+}

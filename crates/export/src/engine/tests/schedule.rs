@@ -1,0 +1,142 @@
+//! Which events come with which interval.
+
+use weir_model::exports::Status;
+
+use super::support::Fixture;
+use crate::engine::Host as _;
+
+const MINUTE: i64 = 60;
+/// From 14:20 to 15:00.
+const FIRST: i64 = 40 * MINUTE;
+const HOUR: i64 = 60 * MINUTE;
+
+fn ended(count: usize) -> impl Fn(&[weir_model::exports::Run]) -> bool {
+    move |runs| runs.len() == count && runs.iter().all(|run| run.status == Status::Completed)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interval_is_exported_when_it_ends() {
+    let mut fixture = Fixture::new("hour").await;
+    // Before the export was there, in the same interval.
+    fixture.arrive(10).await;
+    fixture.start();
+    fixture.arrive(2_500).await;
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    assert_eq!(fixture.runs().await, []);
+    fixture.host.advance(FIRST);
+    let runs = fixture.until_runs(ended(1)).await;
+    assert_eq!(runs[0].data_interval_start.unwrap().to_string(), "2026-08-21T14:00:00Z");
+    assert_eq!(runs[0].data_interval_end.to_string(), "2026-08-21T15:00:00Z");
+    assert_eq!(
+        (runs[0].records_total_count, runs[0].records_completed),
+        (Some(2_510), Some(2_510))
+    );
+    assert_eq!(fixture.there(FIRST), (1..=2_510).collect::<Vec<_>>());
+
+    fixture.arrive(7).await;
+    fixture.host.advance(HOUR);
+    fixture.until_runs(ended(2)).await;
+    assert_eq!(fixture.there(FIRST + HOUR), (2_511..=2_517).collect::<Vec<_>>());
+    // Nothing arrives: nobody asks the destination.
+    fixture.host.advance(HOUR);
+    let runs = fixture.until_runs(ended(3)).await;
+    assert_eq!((runs[2].records_total_count, runs[2].records_completed), (Some(0), Some(0)));
+    assert_eq!(fixture.world(|world| world.begun), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn missed_intervals_have_what_came_in_them() {
+    let mut fixture = Fixture::new("hour").await;
+    fixture.start();
+    fixture.arrive(5).await;
+    fixture.host.advance(FIRST);
+    fixture.until_runs(ended(1)).await;
+    fixture.stop().await;
+    // Events came in before it stopped, and are applied at the next start.
+    for _ in 0..3 {
+        fixture.arrive(10).await;
+        fixture.host.advance(HOUR);
+    }
+    fixture.host.advance(10 * MINUTE);
+    fixture.arrive(100).await;
+    fixture.start();
+    let runs = fixture.until_runs(ended(4)).await;
+    let totals: Vec<_> = runs.iter().map(|run| run.records_completed).collect();
+    assert_eq!(totals, [Some(5), Some(10), Some(10), Some(10)]);
+    assert_eq!(fixture.there(FIRST + 2 * HOUR), (16..=25).collect::<Vec<_>>());
+    fixture.host.advance(HOUR);
+    fixture.until_runs(ended(5)).await;
+    assert_eq!(fixture.there(FIRST + 4 * HOUR), (36..=135).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_over_boundaries_leaves_out_what_came_in_it() {
+    let mut fixture = Fixture::new("hour").await;
+    fixture.start();
+    fixture.arrive(5).await;
+    fixture.change(|row| row.paused = true).await;
+    fixture.host.advance(FIRST);
+    // Wait until the schedule has passed the boundary.
+    let passed = async |end: i64| {
+        loop {
+            let all = weir_store::exports::schedule::all(&fixture.store).await.unwrap();
+            let last = all.get(&fixture.export).map(|schedule| schedule.last_end);
+            if last.is_some_and(|last| last.micros() / 1_000_000 == super::support::BEGIN + end) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    passed(FIRST).await;
+    fixture.arrive(3).await;
+    fixture.host.advance(HOUR);
+    passed(FIRST + HOUR).await;
+    fixture.arrive(4).await;
+    fixture.change(|row| row.paused = false).await;
+    fixture.arrive(2).await;
+    fixture.host.advance(HOUR);
+    let runs = fixture.until_runs(ended(1)).await;
+    assert_eq!(runs[0].data_interval_end.to_string(), "2026-08-21T17:00:00Z");
+    assert_eq!(fixture.there(FIRST + 2 * HOUR), (9..=14).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_jumps_back_doubles_nothing() {
+    let mut fixture = Fixture::new("every 5 minutes").await;
+    fixture.start();
+    fixture.arrive(5).await;
+    fixture.host.advance(5 * MINUTE);
+    fixture.until_runs(ended(1)).await;
+    fixture.host.advance(-12 * MINUTE);
+    fixture.arrive(5).await;
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    assert_eq!(fixture.runs().await.len(), 1);
+    fixture.host.advance(17 * MINUTE);
+    fixture.until_runs(ended(2)).await;
+    assert_eq!(fixture.there(10 * MINUTE), (6..=10).collect::<Vec<_>>());
+    assert_eq!(fixture.host.now().micros() / 1_000_000, super::support::BEGIN + 10 * MINUTE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_and_queries_choose_events() {
+    let mut fixture = Fixture::new("hour").await;
+    fixture.start();
+    let config = r#"{"include_events":["event 1","event 2"],"exclude_events":["event 2"]}"#;
+    fixture.change(|row| row.config = config.to_owned()).await;
+    fixture.arrive(100).await;
+    fixture.host.advance(FIRST);
+    let runs = fixture.until_runs(ended(1)).await;
+    assert_eq!((runs[0].records_total_count, runs[0].records_completed), (Some(20), Some(20)));
+    let expected: Vec<u64> = (1..=100).filter(|n| n % 5 == 1).collect();
+    assert_eq!(fixture.there(FIRST), expected);
+
+    let query = "SELECT uuid, distinct_id FROM events WHERE distinct_id = 'user 3'";
+    fixture.change(|row| (row.config, row.query) = ("{}".to_owned(), Some(query.to_owned()))).await;
+    fixture.arrive(100).await;
+    fixture.host.advance(HOUR);
+    let runs = fixture.until_runs(ended(2)).await;
+    let expected: Vec<u64> = (101..=200).filter(|n| n % 7 == 3).collect();
+    assert_eq!(fixture.there(FIRST + HOUR), expected);
+    let count = i32::try_from(expected.len()).ok();
+    assert_eq!((runs[1].records_total_count, runs[1].records_completed), (count, count));
+}

@@ -1,0 +1,447 @@
+//! A store with a project and an export, a clock, and a destination that takes
+//! notes and fails when it is told to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use tokio::runtime::Runtime;
+use uuid::Uuid;
+use weir_model::exports::{LogLine, Run};
+use weir_model::plugins::PluginsAccess;
+use weir_model::{
+    BatchExportId, MembershipId, OrganizationId, ProjectId, RunId, Timestamp, UserId,
+};
+use weir_store::events::{
+    Apply, BlockBuilder, Head, NewBlock, Position, ProjectWrite, StoredEvent, apply,
+};
+use weir_store::exports::logs::Logs;
+use weir_store::exports::runs::Runs;
+use weir_store::exports::{self, ExportRow};
+use weir_store::organizations::{self, NewOrganization, OrganizationRow};
+use weir_store::projects::ProjectRow;
+use weir_store::users::{self, UserRow};
+use weir_store::{Location, Store};
+
+use crate::columns::{Columns, Source};
+use crate::destination::{Delivered, Destination, Failure, Job, Writer};
+use crate::engine::{Engine, Host, Settings};
+use crate::rows::{Batch, Kind};
+
+pub(super) const PROJECT: ProjectId = ProjectId(1);
+/// `2026-08-21T14:20:00Z`
+pub(super) const BEGIN: i64 = 1_787_322_000;
+
+/// What the destination has, and what it does.
+#[derive(Default)]
+pub(super) struct World {
+    /// What is there for good, by the end of the interval.
+    pub(super) there: HashMap<Timestamp, Vec<u64>>,
+    /// Every write fails like this.
+    pub(super) fault: Option<Failure>,
+    /// Every write hangs.
+    pub(super) hangs: bool,
+    /// Rows that are taken before every write hangs.
+    pub(super) hangs_after: Option<usize>,
+    /// What is written is there at once, and a cut run goes on behind it.
+    pub(super) goes_on: bool,
+    pub(super) begun: usize,
+    pub(super) aborted: usize,
+    pub(super) told_failed: Vec<RunId>,
+    pub(super) paused: Vec<(u32, u32)>,
+}
+
+pub(super) struct TestHost {
+    now: AtomicI64,
+    pub(super) world: Arc<Mutex<World>>,
+    store: Store,
+}
+
+impl TestHost {
+    pub(super) fn advance(&self, seconds: i64) {
+        self.now.fetch_add(seconds * 1_000_000, Ordering::AcqRel);
+    }
+}
+
+#[async_trait]
+impl Host for TestHost {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.now.load(Ordering::Acquire))
+    }
+
+    async fn applied(&self) {}
+
+    async fn config(&self, export: &ExportRow) -> Result<Map<String, Value>, Failure> {
+        Ok(serde_json::from_str(&export.config).unwrap())
+    }
+
+    fn destination(
+        &self,
+        _kind: &str,
+        _config: &Map<String, Value>,
+    ) -> Result<Box<dyn Destination>, Failure> {
+        Ok(Box::new(Noting(Arc::clone(&self.world))))
+    }
+
+    async fn failed(&self, _export: &ExportRow, run: &Run) {
+        self.world.lock().told_failed.push(run.id);
+    }
+
+    async fn pause(&self, export: &ExportRow, failed: u32, of: u32, _error: Option<&str>) {
+        self.world.lock().paused.push((failed, of));
+        let row = ExportRow { paused: true, revision: Uuid::from_u128(9), ..export.clone() };
+        exports::update(&self.store, &row, export.revision, None, 5, &[]).await.unwrap();
+    }
+}
+
+struct Noting(Arc<Mutex<World>>);
+
+#[async_trait]
+impl Destination for Noting {
+    fn columns(&self) -> Columns {
+        Columns::of(&[
+            ("uuid", Kind::Uuid, Source::Uuid),
+            ("distinct_id", Kind::Text, Source::DistinctId),
+            ("person_id", Kind::Uuid, Source::PersonId),
+        ])
+    }
+
+    async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
+        let mut world = self.0.lock();
+        world.begun += 1;
+        let goes_on = world.goes_on;
+        let rows = match (goes_on, &job.cursor) {
+            (true, Some(cursor)) => cursor.parse().unwrap(),
+            _ => 0,
+        };
+        let end = job.end;
+        Ok(Box::new(NotingWriter {
+            world: Arc::clone(&self.0),
+            end,
+            goes_on,
+            rows,
+            arrival: None,
+            open: Vec::new(),
+        }))
+    }
+
+    fn steps(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    async fn test(&self, _step: usize) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+struct NotingWriter {
+    world: Arc<Mutex<World>>,
+    end: Timestamp,
+    goes_on: bool,
+    rows: u64,
+    arrival: Option<u64>,
+    open: Vec<u64>,
+}
+
+#[async_trait]
+impl Writer for NotingWriter {
+    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
+        let hangs = {
+            let world = self.world.lock();
+            if let Some(fault) = &world.fault {
+                return Err(fault.clone());
+            }
+            let taken = self.rows as usize + self.open.len();
+            world.hangs || world.hangs_after.is_some_and(|rows| taken >= rows)
+        };
+        if hangs {
+            std::future::pending::<()>().await;
+        }
+        assert_eq!(batch.rows.len(), batch.arrivals.len());
+        self.open.extend(batch.arrivals);
+        if self.goes_on {
+            self.arrival = self.open.last().copied();
+            self.rows += self.open.len() as u64;
+            let mut world = self.world.lock();
+            world.there.entry(self.end).or_default().append(&mut self.open);
+        }
+        Ok(())
+    }
+
+    fn delivered(&self) -> Option<Delivered> {
+        let arrival = self.arrival?;
+        Some(Delivered { rows: self.rows, arrival, cursor: self.rows.to_string() })
+    }
+
+    async fn finish(&mut self) -> Result<(), Failure> {
+        let mut world = self.world.lock();
+        let rows = world.there.entry(self.end).or_default();
+        if !self.goes_on {
+            rows.clear();
+        }
+        rows.append(&mut self.open);
+        Ok(())
+    }
+
+    async fn abort(&mut self) {
+        self.world.lock().aborted += 1;
+    }
+}
+
+/// A store with a project and an export, and perhaps an engine.
+pub(super) struct Fixture {
+    pub(super) store: Store,
+    pub(super) host: Arc<TestHost>,
+    pub(super) export: BatchExportId,
+    engine: Option<(Engine, Runtime)>,
+    next: AtomicU64,
+    applied: Mutex<HashMap<u16, u64>>,
+}
+
+impl Fixture {
+    /// It is 14:20 on a Friday. The engine has not begun.
+    pub(super) async fn new(interval: &str) -> Self {
+        let store = Store::open(&Location::Memory, weir_store::Settings::default()).await.unwrap();
+        let now = Timestamp::from_micros(BEGIN * 1_000_000);
+        let world = Arc::new(Mutex::new(World::default()));
+        let host =
+            Arc::new(TestHost { now: AtomicI64::new(now.micros()), world, store: store.clone() });
+        let home = home(&store, now).await;
+        let row = ExportRow {
+            id: BatchExportId(weir_store::ids::time_ordered(now)),
+            organization: home,
+            project: PROJECT,
+            name: "Warehouse".to_owned(),
+            kind: "NoOp".to_owned(),
+            config: "{}".to_owned(),
+            secrets: None,
+            interval: interval.to_owned(),
+            paused: false,
+            created_at: now,
+            updated_at: now,
+            last_paused_at: None,
+            start_at: None,
+            end_at: None,
+            query: None,
+            schema: None,
+            revision: Uuid::from_u128(1),
+            latest: Vec::new(),
+        };
+        assert!(exports::create(&store, &row, &[]).await.unwrap());
+        let (next, applied) = (AtomicU64::new(1), Mutex::default());
+        Self { store, host, export: row.id, engine: None, next, applied }
+    }
+
+    /// Starts the engine on threads of its own.
+    pub(super) fn start(&mut self) {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_stack_size(10 << 20)
+            .enable_all()
+            .build()
+            .unwrap();
+        let settings =
+            Settings { jitter: 0, tick: Duration::from_millis(5), ..Settings::default() };
+        let host: Arc<dyn Host> = Arc::clone(&self.host) as Arc<dyn Host>;
+        let engine = Engine::start(self.store.clone(), host, settings, runtime.handle());
+        self.engine = Some((engine, runtime));
+    }
+
+    /// Ends it wherever it is.
+    pub(super) fn kill(&mut self) {
+        if let Some((engine, runtime)) = self.engine.take() {
+            runtime.shutdown_background();
+            drop(engine);
+        }
+    }
+
+    /// Ends it in order.
+    pub(super) async fn stop(&mut self) {
+        if let Some((engine, runtime)) = self.engine.take() {
+            let begun = Instant::now();
+            engine.close(Duration::from_secs(10)).await;
+            assert!(begun.elapsed() < Duration::from_secs(8));
+            runtime.shutdown_background();
+        }
+    }
+
+    pub(super) fn world<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
+        look(&mut self.host.world.lock())
+    }
+
+    pub(super) async fn row(&self) -> ExportRow {
+        exports::find(&self.store, self.export).await.unwrap().unwrap()
+    }
+
+    /// Changes the export.
+    pub(super) async fn change(&self, change: impl FnOnce(&mut ExportRow)) {
+        let before = self.row().await;
+        let mut row = before.clone();
+        change(&mut row);
+        row.revision = weir_store::ids::time_ordered(self.host.now());
+        exports::update(&self.store, &row, before.revision, None, 5, &[]).await.unwrap();
+    }
+
+    /// So many events arrive now; each happened at `time`, in seconds since 1970.
+    pub(super) async fn arrive_at(&self, count: u64, time: impl Fn(u64) -> i64) {
+        let received_at = self.host.now().micros();
+        let first = self.next.fetch_add(count, Ordering::AcqRel);
+        let all: Vec<u64> = (first..first + count).collect();
+        // Three partitions in turns, so that their arrivals lie within each other.
+        for partition in 0..3_u16 {
+            let own = all.iter().filter(|n| *n % 3 == u64::from(partition));
+            let event = |arrival: &u64| StoredEvent {
+                arrival: *arrival,
+                uuid: Uuid::from_u128(u128::from(*arrival)),
+                event: format!("event {}", arrival % 5),
+                distinct_id: format!("user {}", arrival % 7),
+                timestamp: time(*arrival) * 1_000_000,
+                received_at,
+                properties: format!(r#"{{"n":{arrival}}}"#),
+                elements_chain: String::new(),
+                historical: false,
+                warnings: Vec::new(),
+            };
+            let events: Vec<StoredEvent> = own.map(event).collect();
+            for some in events.chunks(400) {
+                self.apply(partition, some).await;
+            }
+        }
+    }
+
+    /// So many events arrive now, of now.
+    pub(super) async fn arrive(&self, count: u64) {
+        let now = self.host.now().micros() / 1_000_000;
+        self.arrive_at(count, |_| now).await;
+    }
+
+    async fn apply(&self, partition: u16, events: &[StoredEvent]) {
+        let first = events[0].arrival;
+        let mut block = BlockBuilder::begin(PROJECT, &events[0]).unwrap();
+        let mut uuids = vec![(events[0].uuid, first, 0)];
+        for event in &events[1..] {
+            uuids.push((event.uuid, first, block.push(event).unwrap()));
+        }
+        let (data, summary) = block.finish().unwrap();
+        let times: Vec<i64> = events.iter().map(|event| event.timestamp).collect();
+        let heads = weir_store::events::heads(&self.store, PROJECT).await.unwrap();
+        let before = heads.get(&partition).cloned().unwrap_or_else(Head::empty);
+        let head = Head {
+            newest: i64::try_from(first).unwrap(),
+            last: summary.last,
+            count: before.count + summary.count,
+            from_time: before.from_time.min(summary.from_time),
+            to_time: before.to_time.max(summary.to_time),
+            samples: 0,
+        };
+        let write = ProjectWrite {
+            blocks: vec![NewBlock { first, data, summary, added_times: times }],
+            uuids,
+            head,
+            ..ProjectWrite::new(PROJECT)
+        };
+        let (from, to) = {
+            let mut applied = self.applied.lock();
+            let at = applied.entry(partition).or_default();
+            *at += 1;
+            (Position::at(*at - 1), Position::at(*at))
+        };
+        apply(&self.store, Apply { partition, from, to, projects: vec![write] }).await.unwrap();
+    }
+
+    /// The runs, oldest first.
+    pub(super) async fn runs(&self) -> Vec<Run> {
+        let wanted = Runs { limit: 100, ..Runs::default() };
+        let mut runs = exports::runs::page(&self.store, self.export, wanted).await.unwrap();
+        runs.sort_by_key(|run| run.data_interval_end);
+        runs
+    }
+
+    /// The lines of a run, oldest first.
+    pub(super) async fn lines(&self, run: RunId) -> Vec<LogLine> {
+        let wanted = Logs { limit: 500, ..Logs::default() };
+        let lines = exports::logs::page(&self.store, self.export, Some(run), wanted).await;
+        lines.unwrap().into_iter().rev().collect()
+    }
+
+    /// Waits until the runs are as they should be.
+    pub(super) async fn until_runs(&self, fits: impl Fn(&[Run]) -> bool) -> Vec<Run> {
+        let begun = Instant::now();
+        loop {
+            let runs = self.runs().await;
+            if fits(&runs) {
+                return runs;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "{runs:#?}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Waits until the destination is as it should be.
+    pub(super) async fn until_world(&self, fits: impl Fn(&World) -> bool) {
+        let begun = Instant::now();
+        while !self.world(|world| fits(world)) {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// What is at the destination for the interval that ends so many seconds after
+    /// the begin, in order.
+    pub(super) fn there(&self, end: i64) -> Vec<u64> {
+        let end = Timestamp::from_micros((BEGIN + end) * 1_000_000);
+        self.world(|world| world.there.get(&end).cloned().unwrap_or_default())
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// An organization with a project.
+async fn home(store: &Store, now: Timestamp) -> OrganizationId {
+    let user = UserRow {
+        id: UserId(Uuid::from_u128(1)),
+        number: 1,
+        distinct_id: String::new(),
+        first_name: "Ada".to_owned(),
+        last_name: String::new(),
+        email: "ada@mail.example".to_owned(),
+        pending_email: None,
+        is_email_verified: false,
+        must_confirm: false,
+        password: None,
+        is_staff: false,
+        is_active: true,
+        theme_mode: None,
+        current_organization: None,
+        current_project: None,
+        created_at: now,
+        updated_at: now,
+    };
+    users::create(store, &user, "ada@mail.example").await.unwrap();
+    let id = OrganizationId(Uuid::from_u128(1));
+    let new = NewOrganization {
+        row: OrganizationRow {
+            id,
+            name: "Acme".to_owned(),
+            slug: "acme".to_owned(),
+            created_at: now,
+            updated_at: now,
+            is_member_join_email_enabled: true,
+            enforce_2fa: false,
+            plugins_access: PluginsAccess::Root,
+        },
+        owner: user.id,
+        membership: MembershipId(Uuid::from_u128(1)),
+        project: ProjectRow::new(PROJECT, id, "Web".to_owned(), "phc_1".to_owned(), now),
+    };
+    organizations::create(store, &new, &[]).await.unwrap();
+    id
+}

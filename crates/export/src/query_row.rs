@@ -1,0 +1,71 @@
+//! A record as queries see it.
+
+use std::cell::OnceCell;
+
+use weir_model::ProjectId;
+use weir_query::json::Members;
+use weir_query::{Field, Row, Value};
+
+use crate::rows::Record;
+
+/// A record whose properties are taken apart when the first of them is asked for.
+#[derive(Debug)]
+pub struct QueryRow<'a> {
+    project: ProjectId,
+    record: &'a Record,
+    properties: OnceCell<Members<'a>>,
+    person_properties: OnceCell<Members<'a>>,
+}
+
+impl<'a> QueryRow<'a> {
+    /// A record of a project.
+    #[must_use]
+    pub fn new(project: ProjectId, record: &'a Record) -> Self {
+        Self { project, record, properties: OnceCell::new(), person_properties: OnceCell::new() }
+    }
+
+    /// The JSON text of a property of the event.
+    pub(crate) fn property_json(&self, name: &str) -> Option<&'a str> {
+        self.properties().get(name)
+    }
+
+    fn properties(&self) -> &Members<'a> {
+        self.properties.get_or_init(|| Members::of(&self.record.event.properties))
+    }
+
+    fn person_properties(&self) -> &Members<'a> {
+        self.person_properties.get_or_init(|| {
+            let person = self.record.person.as_deref();
+            person.map(|person| Members::of(&person.properties)).unwrap_or_default()
+        })
+    }
+}
+
+impl Row for QueryRow<'_> {
+    fn field(&self, field: Field) -> Value<'_> {
+        let (event, person) = (&self.record.event, self.record.person.as_deref());
+        match field {
+            Field::TeamId => Value::Integer(self.project.0),
+            Field::Timestamp => Value::Timestamp(event.timestamp),
+            Field::CreatedAt => Value::Timestamp(event.received_at),
+            Field::Event => Value::Text(event.event.as_str().into()),
+            Field::DistinctId => Value::Text(event.distinct_id.as_str().into()),
+            Field::ElementsChain => Value::Text(event.elements_chain.as_str().into()),
+            Field::Uuid => Value::Uuid(event.uuid),
+            Field::PersonId => person.map_or(Value::Null, |person| Value::Uuid(person.id.0)),
+            Field::Properties => Value::Json(event.properties.as_str().into()),
+            Field::PersonProperties => {
+                person.map_or(Value::Null, |person| Value::Json(person.properties.as_str().into()))
+            }
+        }
+    }
+
+    fn property(&self, field: Field, path: &[String]) -> Value<'_> {
+        let members = match field {
+            Field::Properties => self.properties(),
+            Field::PersonProperties => self.person_properties(),
+            _ => return Value::Null,
+        };
+        members.at(path).map_or(Value::Null, Value::of_json)
+    }
+}

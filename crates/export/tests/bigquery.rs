@@ -1,0 +1,477 @@
+//! BigQuery: a stand-in that keeps tables and jobs as the public reference of its
+//! REST interface says, and checks everything it is asked. There is no server to
+//! run at home.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
+
+mod warehouse;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Read as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use flate2::read::GzDecoder;
+use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
+use serde_json::{Value, json};
+use weir_export::destination::{Destination, Failure};
+use weir_export::destinations::Hosts;
+use weir_testkit::servers::{Asked, Said, Stub};
+
+use warehouse::{KEY, job, noise, row, rows, run, uuid, write};
+
+const PROJECT: &str = "/bigquery/v2/projects/my%2Dproject";
+const TOKEN: &str = "token-1";
+
+/// What the stand-in does once instead of answering.
+#[derive(Clone)]
+enum Act {
+    /// Answers so and does nothing.
+    Say(Said),
+    /// Does it, and closes the connection.
+    DoAndClose,
+    /// Lets the job fail that is asked for.
+    FailJob(&'static str),
+}
+
+#[derive(Default)]
+struct Table {
+    made: Value,
+    rows: Vec<Value>,
+}
+
+#[derive(Default)]
+struct Google {
+    tables: BTreeMap<String, Table>,
+    /// How a job ended, and how often it is still running when asked.
+    jobs: BTreeMap<String, (Option<&'static str>, u32)>,
+    calls: Vec<String>,
+    acts: VecDeque<(&'static str, Act)>,
+}
+
+impl Google {
+    fn answer(&mut self, asked: &Asked) -> Option<Said> {
+        let call = format!("{} {}", asked.method, asked.path);
+        self.calls.push(call.clone());
+        let mut failing = None;
+        let act = match self.acts.front() {
+            Some((part, _)) if call.contains(part) => self.acts.pop_front().map(|(_, act)| act),
+            _ => None,
+        };
+        match act {
+            Some(Act::Say(said)) => return Some(said),
+            Some(Act::DoAndClose) => {
+                self.act(asked, None);
+                return None;
+            }
+            Some(Act::FailJob(reason)) => failing = Some(reason),
+            None => {}
+        }
+        Some(self.act(asked, failing))
+    }
+
+    fn act(&mut self, asked: &Asked, failing: Option<&'static str>) -> Said {
+        if asked.path == "/token" {
+            return token(asked);
+        }
+        if asked.header("authorization") != format!("Bearer {TOKEN}") {
+            return Said::json(401, &json!({}));
+        }
+        let upload = format!("/upload{PROJECT}/jobs");
+        if asked.path == upload {
+            assert_eq!(
+                (asked.method.as_str(), asked.query.as_str()),
+                ("POST", "uploadType=multipart")
+            );
+            let (what, file) = parts(asked);
+            return self.begin(&what, file, failing);
+        }
+        let path = asked.path.strip_prefix(PROJECT).unwrap_or_else(|| panic!("{}", asked.path));
+        let tables = "/datasets/web/tables";
+        match (asked.method.as_str(), path) {
+            ("GET", "/datasets/web") => Said::json(200, &json!({ "location": "EU" })),
+            ("POST", path) if path == tables => {
+                let made = asked.json();
+                let reference = &made["tableReference"];
+                assert_eq!(
+                    (&reference["projectId"], &reference["datasetId"]),
+                    (&json!("my-project"), &json!("web"))
+                );
+                let id = reference["tableId"].as_str().unwrap().to_owned();
+                if self.tables.contains_key(&id) {
+                    return Said::json(409, &json!({}));
+                }
+                self.tables.insert(id, Table { made: made.clone(), rows: Vec::new() });
+                Said::json(200, &made)
+            }
+            ("POST", "/jobs") => self.begin(&asked.json(), Vec::new(), failing),
+            (method, path) => {
+                if let Some(id) = path.strip_prefix("/datasets/web/tables/") {
+                    let id = id.replace("%5F", "_");
+                    let found = match method {
+                        "GET" => self.tables.get(&id).map(|table| table.made.clone()),
+                        "DELETE" => self.tables.remove(&id).map(|_| Value::Null),
+                        _ => panic!("{method} {path}"),
+                    };
+                    return found
+                        .map_or(Said::json(404, &json!({})), |table| Said::json(200, &table));
+                }
+                let id = path.strip_prefix("/jobs/").unwrap_or_else(|| panic!("{method} {path}"));
+                assert_eq!((method, asked.query.as_str()), ("GET", "location=EU"));
+                let Some((failed, left)) = self.jobs.get_mut(&id.replace("%5F", "_")) else {
+                    return Said::json(404, &json!({}));
+                };
+                let status = match (*left, *failed) {
+                    (0, None) => json!({ "state": "DONE" }),
+                    (0, Some(reason)) => {
+                        json!({ "state": "DONE", "errorResult": { "reason": reason, "message": "leaked" } })
+                    }
+                    _ => json!({ "state": "RUNNING" }),
+                };
+                *left = left.saturating_sub(1);
+                Said::json(200, &json!({ "status": status }))
+            }
+        }
+    }
+
+    /// A new job. What it does is done at once, however long it says it runs.
+    fn begin(&mut self, what: &Value, file: Vec<u8>, failing: Option<&'static str>) -> Said {
+        let reference = &what["jobReference"];
+        assert_eq!(
+            (&reference["projectId"], &reference["location"]),
+            (&json!("my-project"), &json!("EU"))
+        );
+        let id = reference["jobId"].as_str().unwrap().to_owned();
+        if self.jobs.contains_key(&id) {
+            return Said::json(409, &json!({ "error": { "errors": [{ "reason": "duplicate" }] } }));
+        }
+        if failing.is_none() {
+            let load = &what["configuration"]["load"];
+            let query = &what["configuration"]["query"];
+            if load.is_object() {
+                self.load(load, &file);
+            } else {
+                assert_eq!(query["useLegacySql"], false);
+                self.query(query["query"].as_str().unwrap());
+            }
+        }
+        self.jobs.insert(id, (failing, 2));
+        Said::json(200, &json!({ "status": { "state": "PENDING" } }))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the destination packed it")]
+    fn load(&mut self, load: &Value, file: &[u8]) {
+        assert_eq!(load["sourceFormat"], "NEWLINE_DELIMITED_JSON");
+        assert_eq!(load["writeDisposition"], "WRITE_APPEND");
+        assert_eq!(load["createDisposition"], "CREATE_NEVER");
+        let id = load["destinationTable"]["tableId"].as_str().unwrap();
+        let table = self.tables.get_mut(id).unwrap();
+        let mut lines = String::new();
+        GzDecoder::new(file).read_to_string(&mut lines).unwrap();
+        let fields = table.made["schema"]["fields"].as_array().unwrap();
+        for line in lines.lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            for (name, value) in row.as_object().unwrap() {
+                let field = fields.iter().find(|field| field["name"] == name.as_str()).unwrap();
+                let fits = match field["type"].as_str().unwrap() {
+                    "STRING" | "TIMESTAMP" => value.is_string(),
+                    "INT64" => value.is_i64(),
+                    "JSON" => true,
+                    other => panic!("{other}"),
+                };
+                assert!(fits || value.is_null(), "{name}: {value}");
+            }
+            table.rows.push(row);
+        }
+    }
+
+    /// `INSERT INTO ... SELECT` and `SELECT 1`.
+    fn query(&mut self, query: &str) {
+        let Some(rest) = query.strip_prefix("INSERT INTO `my-project.web.") else {
+            assert_eq!(query, "SELECT 1");
+            return;
+        };
+        let (to, rest) = rest.split_once("` (").unwrap();
+        let (names, from) = rest.split_once(") SELECT ").unwrap();
+        let (same, from) = from.split_once(" FROM `my-project.web.").unwrap();
+        assert_eq!(names, same);
+        let rows = self.tables[from.strip_suffix('`').unwrap()].rows.clone();
+        self.tables.get_mut(to).unwrap().rows.extend(rows);
+    }
+}
+
+/// Checks what asks for a token, and gives one.
+fn token(asked: &Asked) -> Said {
+    let form = String::from_utf8(asked.body.clone()).unwrap();
+    let grant = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=";
+    let claim = form.strip_prefix(grant).unwrap();
+    let (signed, signature) = claim.rsplit_once('.').unwrap();
+    let (header, claims) = signed.split_once('.').unwrap();
+    let read = |part: &str| -> Value {
+        serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
+    };
+    let (header, claims) = (read(header), read(claims));
+    assert_eq!((&header["alg"], &header["kid"]), (&json!("RS256"), &json!("key-1")));
+    assert_eq!(claims["iss"], "weir@my-project.iam.example");
+    assert_eq!(claims["scope"], "https://www.googleapis.com/auth/bigquery");
+    assert!(claims["aud"].as_str().unwrap().ends_with("/token"));
+    assert!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap() <= 3600);
+    let der: String = KEY.lines().filter(|line| !line.starts_with('-')).collect();
+    let der = base64::prelude::BASE64_STANDARD.decode(der).unwrap();
+    let pair = RsaKeyPair::from_pkcs8(&der).unwrap();
+    UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, pair.public_key())
+        .verify(signed.as_bytes(), &BASE64_URL_SAFE_NO_PAD.decode(signature).unwrap())
+        .unwrap();
+    Said::json(200, &json!({ "access_token": TOKEN, "expires_in": 3600 }))
+}
+
+/// The two parts of an upload.
+fn parts(asked: &Asked) -> (Value, Vec<u8>) {
+    let kind = asked.header("content-type");
+    let mark = kind.strip_prefix("multipart/related; boundary=").unwrap();
+    let mark = format!("--{mark}");
+    let find = |text: &str, from: usize| {
+        let found = asked.body[from..].windows(text.len()).position(|part| part == text.as_bytes());
+        found.map(|at| from + at).unwrap()
+    };
+    let first = find("\r\n\r\n", find(&mark, 0)) + 4;
+    let between = find(&mark, first);
+    let second = find("\r\n\r\n", between) + 4;
+    let end = find(&format!("\r\n{mark}--"), second);
+    let what = serde_json::from_slice(&asked.body[first..between]).unwrap();
+    (what, asked.body[second..end].to_vec())
+}
+
+struct Place {
+    google: Arc<Mutex<Google>>,
+    stub: Stub,
+}
+
+impl Place {
+    async fn new() -> Self {
+        let google = Arc::new(Mutex::new(Google::default()));
+        let answering = Arc::clone(&google);
+        let stub = Stub::start(move |asked| lock(&answering).answer(asked)).await;
+        Self { google, stub }
+    }
+
+    fn destination(&self, use_json_type: bool) -> Box<dyn Destination> {
+        let config = json!({
+            "project_id": "my-project",
+            "dataset_id": "web",
+            "table_id": "events",
+            "private_key": KEY,
+            "private_key_id": "key-1",
+            "token_uri": format!("{}/token", self.stub.url()),
+            "client_email": "weir@my-project.iam.example",
+            "use_json_type": use_json_type,
+            "exclude_events": null,
+        });
+        let hosts = Hosts { bigquery: self.stub.url(), ..Hosts::default() };
+        warehouse::destination("BigQuery", &config, hosts)
+    }
+
+    fn then(&self, part: &'static str, act: Act) {
+        lock(&self.google).acts.push_back((part, act));
+    }
+
+    /// The ids of the events in the table.
+    fn events(&self) -> Vec<String> {
+        let google = lock(&self.google);
+        let rows = google.tables.get("events").map(|table| table.rows.as_slice());
+        let id = |row: &Value| row["uuid"].as_str().unwrap().to_owned();
+        let mut ids: Vec<String> = rows.unwrap_or_default().iter().map(id).collect();
+        ids.sort();
+        ids
+    }
+
+    fn tables(&self) -> Vec<String> {
+        lock(&self.google).tables.keys().cloned().collect()
+    }
+}
+
+fn lock(google: &Mutex<Google>) -> std::sync::MutexGuard<'_, Google> {
+    google.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ids(numbers: std::ops::RangeInclusive<u64>) -> Vec<String> {
+    numbers.map(|n| uuid(n).to_string()).collect()
+}
+
+#[tokio::test]
+async fn events_arrive_in_a_partitioned_table() {
+    let place = Place::new().await;
+    let destination = place.destination(false);
+    let job = job(destination.as_ref(), 1);
+    let events = rows(&job, 1..=250);
+    run(destination.as_ref(), job, events).await.unwrap();
+    assert_eq!(place.events(), ids(1..=250));
+    assert_eq!(place.tables(), ["events"]);
+    let google = lock(&place.google);
+    let table = &google.tables["events"];
+    assert_eq!(table.made["timePartitioning"], json!({ "type": "DAY", "field": "timestamp" }));
+    let row = table.rows.iter().find(|row| row["properties"] == "{\"n\":7}").unwrap();
+    assert_eq!(row["timestamp"], "2026-07-01T10:00:00.123463+00:00");
+    assert_eq!((&row["team_id"], &row["set"]), (&json!(3), &Value::Null));
+}
+
+#[tokio::test]
+async fn properties_are_json_where_the_table_says_so() {
+    let place = Place::new().await;
+    let with_json = place.destination(true);
+    let first = job(with_json.as_ref(), 1);
+    let event = row(&first, 1, "{\"n\":9007199254740993,\"far\":1e999}");
+    let altered = run(with_json.as_ref(), first, vec![event]).await.unwrap();
+    assert_eq!(altered.len(), 1);
+    assert_eq!((altered[0].uuid, altered[0].column.as_str()), (Some(uuid(1)), "properties"));
+    {
+        let google = lock(&place.google);
+        let row = &google.tables["events"].rows[0];
+        assert_eq!(row["properties"], json!({ "n": 9_007_199_254_740_993_i64, "far": "1e999" }));
+    }
+    // The table keeps its types, whatever the setting says afterwards; and what it
+    // has no column for is left out.
+    {
+        let mut google = lock(&place.google);
+        let fields =
+            google.tables.get_mut("events").unwrap().made["schema"]["fields"].as_array_mut();
+        fields.unwrap().retain(|field| field["name"] != "site_url");
+    }
+    let with_text = place.destination(false);
+    let mut second = job(with_text.as_ref(), 2);
+    second.columns = Arc::new(with_json.columns());
+    let event = row(&second, 2, "{\"n\":2}");
+    run(with_text.as_ref(), second, vec![event]).await.unwrap();
+    let google = lock(&place.google);
+    let row = &google.tables["events"].rows[1];
+    assert_eq!((&row["properties"], row.get("site_url")), (&json!({ "n": 2 }), None));
+}
+
+#[tokio::test]
+async fn nothing_to_export_runs_no_job() {
+    let place = Place::new().await;
+    let destination = place.destination(false);
+    let job = job(destination.as_ref(), 1);
+    run(destination.as_ref(), job, Vec::new()).await.unwrap();
+    assert_eq!(place.events(), Vec::<String>::new());
+    assert!(lock(&place.google).jobs.is_empty());
+}
+
+#[tokio::test]
+async fn a_run_of_many_files_is_one_statement() {
+    let place = Place::new().await;
+    let destination = place.destination(false);
+    let job = job(destination.as_ref(), 1);
+    let long = |n| row(&job, n, &format!("{{\"t\":\"{}\"}}", noise(n, 1 << 20)));
+    let mut writer = destination.begin(job.clone()).await.unwrap();
+    for n in 1..=40 {
+        write(writer.as_mut(), vec![long(n)]).await.unwrap();
+    }
+    assert_eq!(place.events(), Vec::<String>::new());
+    writer.finish().await.unwrap();
+    assert_eq!(place.events(), ids(1..=40));
+    let google = lock(&place.google);
+    assert!(google.jobs.len() >= 3, "{:?}", google.jobs);
+}
+
+#[tokio::test]
+async fn an_upload_whose_answer_is_lost_is_not_loaded_twice() {
+    let place = Place::new().await;
+    let destination = place.destination(false);
+    place.then("POST /upload", Act::DoAndClose);
+    place.then("POST /upload", Act::Say(Said::empty(503)));
+    let job = job(destination.as_ref(), 1);
+    let events = rows(&job, 1..=20);
+    run(destination.as_ref(), job, events).await.unwrap();
+    assert_eq!(place.events(), ids(1..=20));
+    assert_eq!(lock(&place.google).calls.iter().filter(|call| call.contains("/upload")).count(), 3);
+}
+
+#[tokio::test]
+async fn a_run_that_was_cut_short_begins_anew() {
+    let place = Place::new().await;
+    let destination = place.destination(false);
+    let job = job(destination.as_ref(), 1);
+    let mut writer = destination.begin(job.clone()).await.unwrap();
+    let events = rows(&job, 1..=150);
+    write(writer.as_mut(), events.clone()).await.unwrap();
+    drop(writer);
+    assert_eq!(place.events(), Vec::<String>::new());
+    run(destination.as_ref(), job, events).await.unwrap();
+    assert_eq!(place.events(), ids(1..=150));
+    assert_eq!(place.tables(), ["events"]);
+}
+
+#[tokio::test]
+async fn a_run_that_was_done_and_could_not_say_so_is_not_done_again() {
+    let place = Place::new().await;
+    let destination = place.destination(false);
+    let job = job(destination.as_ref(), 1);
+    let events = rows(&job, 1..=30);
+    // The statement is done, its answer is lost.
+    place.then("POST /bigquery/v2/projects/my%2Dproject/jobs", Act::DoAndClose);
+    let failure = run(destination.as_ref(), job.clone(), events.clone()).await.unwrap_err();
+    assert!(failure.is_retryable, "{failure}");
+    run(destination.as_ref(), job.clone(), events.clone()).await.unwrap();
+    run(destination.as_ref(), job, events).await.unwrap();
+    assert_eq!(place.events(), ids(1..=30));
+    assert_eq!(place.tables(), ["events"]);
+}
+
+#[tokio::test]
+async fn a_statement_that_failed_is_tried_under_another_id() {
+    let place = Place::new().await;
+    let destination = place.destination(false);
+    let job = job(destination.as_ref(), 1);
+    let events = rows(&job, 1..=30);
+    place.then("POST /bigquery/v2/projects/my%2Dproject/jobs", Act::FailJob("backendError"));
+    let failure = run(destination.as_ref(), job.clone(), events.clone()).await.unwrap_err();
+    assert_eq!((failure.class, failure.is_retryable), ("Unavailable", true));
+    run(destination.as_ref(), job, events).await.unwrap();
+    assert_eq!(place.events(), ids(1..=30));
+}
+
+#[tokio::test]
+async fn failures_tell_what_waiting_may_mend() {
+    let throttled = json!({ "error": { "errors": [{ "reason": "rateLimitExceeded" }] } });
+    let denied =
+        json!({ "error": { "errors": [{ "reason": "accessDenied" }], "message": "leaked" } });
+    let invalid = json!({ "error": "invalid_grant", "error_description": "leaked" });
+    let datasets = "GET /bigquery/v2/projects/my%2Dproject/datasets/web";
+    for (part, act, class, is_retryable) in [
+        ("POST /token", Act::Say(Said::json(400, &invalid)), "AuthenticationFailed", false),
+        ("POST /token", Act::Say(Said::empty(503)), "Unavailable", true),
+        (datasets, Act::Say(Said::json(401, &json!({}))), "AuthenticationFailed", false),
+        (datasets, Act::Say(Said::json(403, &throttled)), "Throttled", true),
+        (datasets, Act::Say(Said::json(403, &denied)), "PermissionDenied", false),
+        (datasets, Act::Say(Said::empty(404)), "NotFound", false),
+        (datasets, Act::Say(Said::empty(429).with("retry-after", "9")), "Unavailable", true),
+        ("POST /upload", Act::Say(Said::json(400, &json!({}))), "Refused", false),
+        ("POST /upload", Act::FailJob("invalid"), "DataRefused", false),
+        ("POST /upload", Act::FailJob("accessDenied"), "PermissionDenied", false),
+        ("POST /upload", Act::FailJob("jobInternalError"), "Unavailable", true),
+    ] {
+        let place = Place::new().await;
+        place.then(part, act);
+        let destination = place.destination(false);
+        let job = job(destination.as_ref(), 1);
+        let events = rows(&job, 1..=3);
+        let failure: Failure = run(destination.as_ref(), job, events).await.unwrap_err();
+        assert_eq!((failure.class, failure.is_retryable), (class, is_retryable), "{part}");
+        assert!(!failure.message.contains("leaked"), "{failure}");
+        assert_eq!(place.events(), Vec::<String>::new(), "{part}");
+    }
+}
+
+#[tokio::test]
+async fn a_test_leaves_nothing_and_tells_the_step_that_fails() {
+    let place = Place::new().await;
+    let destination = place.destination(false);
+    for step in 0..destination.steps().len() {
+        destination.test(step).await.unwrap();
+    }
+    assert_eq!(place.tables(), Vec::<String>::new());
+    place.then("/datasets/web", Act::Say(Said::empty(404)));
+    assert_eq!(destination.test(1).await.unwrap_err().class, "NotFound");
+}

@@ -1,0 +1,315 @@
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use weir_egress::{Egress, Resolve, Rules};
+use weir_export::destinations::Surroundings;
+use weir_testkit::servers::{Moto, free_address, python};
+
+use crate::read::{assert_odd, events, lines};
+use crate::server::Server;
+use crate::support::{
+    KINDS, STEM, destination, export, job, many, odd, opened, surroundings, test, with, write,
+};
+
+/// moto, seen with the client of Amazon.
+struct Bucket {
+    moto: Moto,
+    directory: TempDir,
+}
+
+const PRELUDE: &str = "
+import json, os, sys, boto3
+given = json.load(sys.stdin)
+s3 = boto3.client('s3', endpoint_url=given['url'], region_name='eu-west-1',
+                  aws_access_key_id='a', aws_secret_access_key='b')
+";
+
+impl Bucket {
+    async fn start() -> Self {
+        let bucket = Self { moto: Moto::start().await, directory: TempDir::new().unwrap() };
+        bucket
+            .boto(
+                "s3.create_bucket(Bucket='events', CreateBucketConfiguration={
+                    'LocationConstraint': 'eu-west-1'})
+print('{}')",
+                json!({}),
+            )
+            .await;
+        bucket
+    }
+
+    async fn boto(&self, script: &str, given: Value) -> Value {
+        let given = with(given, json!({"url": self.moto.url()}));
+        python(&format!("{PRELUDE}{script}"), &given).await
+    }
+
+    fn config(&self, others: Value) -> Value {
+        let config = json!({
+            "bucket_name": "events", "region": "eu-west-1", "prefix": "out",
+            "aws_access_key_id": "AKIDEXAMPLE", "aws_secret_access_key": "secret",
+            "endpoint_url": self.moto.url(), "file_format": "JSONLines", "compression": null,
+            "encryption": null, "kms_key_id": null, "max_file_size_mb": null,
+            "use_virtual_style_addressing": false, "include_events": null,
+        });
+        with(config, others)
+    }
+
+    async fn keys(&self) -> Vec<String> {
+        let keys = self
+            .boto(
+                "print(json.dumps([o['Key'] for o in
+                    s3.list_objects_v2(Bucket='events').get('Contents', [])]))",
+                json!({}),
+            )
+            .await;
+        keys.as_array().unwrap().iter().map(|key| key.as_str().unwrap().to_owned()).collect()
+    }
+
+    /// How many uploads are neither complete nor taken back.
+    async fn uploads(&self) -> Value {
+        let script = "print(len(s3.list_multipart_uploads(Bucket='events').get('Uploads', [])))";
+        self.boto(script, json!({})).await
+    }
+
+    async fn fetch(&self, key: &str) -> PathBuf {
+        let path = self.directory.path().join(Path::new(key).file_name().unwrap());
+        let given = json!({"key": key, "path": path.to_str().unwrap()});
+        self.boto("s3.download_file('events', given['key'], given['path'])\nprint('{}')", given)
+            .await;
+        path
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_every_kind_hold_every_value() {
+    let bucket = Bucket::start().await;
+    let prefix = "/{table}/y={year}/naïve +%20/";
+    for (format, codec, extension) in KINDS {
+        let config = json!({"prefix": prefix, "file_format": format, "compression": codec});
+        let s3 = destination("S3", &bucket.config(config));
+        export(s3.as_ref(), &odd()).await.unwrap();
+        let key = format!("events/y=2026/naïve +%20/{STEM}.{extension}");
+        assert_odd(&bucket.fetch(&key).await).await;
+    }
+    assert_eq!(bucket.keys().await.len(), KINDS.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_file_goes_in_parts_and_a_further_try_replaces_it() {
+    let bucket = Bucket::start().await;
+    let s3 = destination("S3", &bucket.config(json!({})));
+    let events = many(40_000);
+    for _ in 0..2 {
+        export(s3.as_ref(), &events).await.unwrap();
+    }
+    let key = format!("out/{STEM}.jsonl");
+    assert_eq!(bucket.keys().await, std::slice::from_ref(&key));
+    let head = "print(json.dumps(s3.head_object(Bucket='events', Key=given['key'])['ETag']))";
+    let tag = bucket.boto(head, json!({"key": key})).await;
+    let path = bucket.fetch(&key).await;
+    // Parts of 8 MiB; the tag of such an object says how many.
+    let parts = path.metadata().unwrap().len().div_ceil(8 << 20).to_string();
+    let counted = tag.as_str().unwrap().trim_matches('"').rsplit('-').next();
+    assert_eq!(counted, Some(parts.as_str()), "{tag}");
+    let lines = lines(&path);
+    assert_eq!(lines.len(), 40_000);
+    for (number, line) in lines.iter().enumerate() {
+        assert!(line.contains(&format!("\"properties\":{{\"n\":{number},")), "{number}");
+    }
+    assert_eq!(bucket.uploads().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_runs_are_cut_and_the_list_says_into_what() {
+    let bucket = Bucket::start().await;
+    for (format, codec) in [("Parquet", json!("zstd")), ("JSONLines", json!(null))] {
+        let prefix = format!("{format}/");
+        let config = json!({
+            "prefix": prefix, "max_file_size_mb": 9, "file_format": format, "compression": codec,
+        });
+        let s3 = destination("S3", &bucket.config(config));
+        export(s3.as_ref(), &many(30_000)).await.unwrap();
+        let list = bucket.fetch(&format!("{prefix}{STEM}_manifest.json")).await;
+        let list: Value = serde_json::from_slice(&std::fs::read(list).unwrap()).unwrap();
+        let files = list["files"].as_array().unwrap();
+        assert!(files.len() > 1, "{list}");
+        let mut count = 0;
+        for (number, key) in files.iter().enumerate() {
+            let key = key.as_str().unwrap();
+            assert!(key.starts_with(&format!("{prefix}{STEM}-{number}.")), "{key}");
+            let path = bucket.fetch(key).await;
+            let size = path.metadata().unwrap().len();
+            assert!(size < 11 << 20, "{key} has {size} bytes");
+            count += events(&path).await;
+        }
+        assert_eq!(count, 30_000, "{format}");
+
+        // A further try with fewer rows leaves nothing of the one before.
+        export(s3.as_ref(), &odd()).await.unwrap();
+        let keys = bucket.keys().await;
+        let left = keys.iter().filter(|key| key.starts_with(&prefix)).count();
+        assert_eq!(left, 2, "{keys:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn encryption_is_asked_for_small_and_large_files() {
+    let bucket = Bucket::start().await;
+    let head = "
+h = s3.head_object(Bucket='events', Key=given['key'])
+print(json.dumps([h.get('ServerSideEncryption'), h.get('SSEKMSKeyId')]))";
+    let key = "arn:aws:kms:eu-west-1:1:key/2";
+    for (encryption, id, expected) in [
+        (json!("AES256"), json!(key), json!(["AES256", null])),
+        (json!("aws:kms"), json!(key), json!(["aws:kms", key])),
+        (Value::Null, json!(key), json!([null, null])),
+    ] {
+        for records in [odd(), many(20_000)] {
+            let config = json!({"encryption": encryption, "kms_key_id": id});
+            let s3 = destination("S3", &bucket.config(config));
+            export(s3.as_ref(), &records).await.unwrap();
+            let found = bucket.boto(head, json!({"key": format!("out/{STEM}.jsonl")})).await;
+            // Buckets have a default nowadays.
+            let found = match (&found[0], &encryption) {
+                (Value::String(default), Value::Null) if default == "AES256" => json!([null, null]),
+                _ => found,
+            };
+            assert_eq!(found, expected, "{encryption} {}", records.len());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_cut_short_leaves_neither_file_nor_parts() {
+    let bucket = Bucket::start().await;
+    let s3 = destination("S3", &bucket.config(json!({})));
+    let events = many(30_000);
+    let mut writer = s3.begin(job(s3.as_ref())).await.unwrap();
+    write(s3.as_ref(), writer.as_mut(), &events).await.unwrap();
+    writer.abort().await;
+    assert_eq!(bucket.uploads().await, 0);
+
+    let mut writer = s3.begin(job(s3.as_ref())).await.unwrap();
+    write(s3.as_ref(), writer.as_mut(), &events).await.unwrap();
+    drop(writer);
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), async {
+        while bucket.uploads().await != 0 {}
+    });
+    waited.await.unwrap();
+    assert_eq!(bucket.keys().await, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_test_tells_the_step_and_leaves_nothing() {
+    let bucket = Bucket::start().await;
+    let steps =
+        async |others: Value| test(destination("S3", &bucket.config(others)).as_ref()).await;
+    assert_eq!(steps(json!({})).await, [Ok(()), Ok(()), Ok(())]);
+    assert_eq!(bucket.keys().await, Vec::<String>::new());
+    assert_eq!(steps(json!({"bucket_name": "others"})).await, [Err("NoSuchBucket"); 3]);
+    let nobody = format!("http://{}", free_address());
+    assert_eq!(steps(json!({"endpoint_url": nobody})).await, [Err("ConnectionRefused"); 3]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_are_classes_and_say_whether_to_try_again() {
+    let bucket = Bucket::start().await;
+    let failed = async |config: Value| {
+        let s3 = destination("S3", &bucket.config(config));
+        let failure = export(s3.as_ref(), &odd()).await.unwrap_err();
+        assert!(!failure.to_string().contains("root:x"), "{failure}");
+        (failure.class, failure.is_retryable)
+    };
+    assert_eq!(failed(json!({"bucket_name": "others"})).await, ("NoSuchBucket", false));
+    let nobody = format!("http://{}", free_address());
+    assert_eq!(failed(json!({"endpoint_url": nobody})).await, ("ConnectionRefused", true));
+    let denied = "<Error><Code>AccessDenied</Code><Message>root:x:0:0</Message></Error>";
+    let wrong = "<Error><Code>SignatureDoesNotMatch</Code><Message>root:x</Message></Error>";
+    for (status, body, expected) in [
+        (403, denied, ("AccessDenied", false)),
+        (403, wrong, ("InvalidCredentials", false)),
+        (403, "root:x:0:0", ("AccessDenied", false)),
+        (301, "root:x:0:0", ("WrongRegion", false)),
+        (400, "root:x:0:0", ("HttpStatus", false)),
+        (503, "root:x:0:0", ("StorageUnavailable", true)),
+        (200, "root:x:0:0", ("UnexpectedAnswer", true)),
+    ] {
+        let server = Server::start(status, body).await;
+        assert_eq!(failed(json!({"endpoint_url": server.url()})).await, expected, "{status}");
+        assert!(!server.heads().is_empty());
+    }
+    // What is tried again is not tried for ever.
+    let server = Server::start(503, "").await;
+    failed(json!({"endpoint_url": server.url()})).await;
+    assert_eq!(server.heads().len(), 4);
+}
+
+#[tokio::test]
+async fn addresses_of_this_network_are_not_dialled() {
+    let server = Server::start(200, "").await;
+    let rules = Rules { allow: Vec::new(), own: Vec::new() };
+    let closed = Surroundings::new(Egress::new(rules).unwrap(), None);
+    let config = json!({
+        "bucket_name": "events", "region": "eu-west-1", "prefix": "out",
+        "endpoint_url": server.url(),
+    });
+    let s3 = opened("S3", &config, &closed).unwrap();
+    let failure = export(s3.as_ref(), &odd()).await.unwrap_err();
+    assert_eq!((failure.class, failure.is_retryable), ("ForbiddenAddress", false));
+    assert_eq!(test(s3.as_ref()).await, [Err("ForbiddenAddress"); 3]);
+    assert_eq!(server.heads(), Vec::<String>::new());
+}
+
+/// Every name is this machine.
+struct Here;
+
+#[async_trait]
+impl Resolve for Here {
+    async fn addresses(&self, _: &str) -> std::io::Result<Vec<IpAddr>> {
+        Ok(vec![Ipv4Addr::LOCALHOST.into()])
+    }
+}
+
+#[tokio::test]
+async fn the_bucket_is_part_of_the_path_or_of_the_host() {
+    let server = Server::start(403, "").await;
+    let rules = Rules { allow: vec!["127.0.0.1/32".parse().unwrap()], own: Vec::new() };
+    let egress = Egress::with_resolver(rules, Arc::new(Here)).unwrap();
+    let around = Surroundings::new(egress, None);
+    let port = server.address.port();
+    let config = json!({
+        "bucket_name": "events", "region": "eu-west-1", "prefix": "out",
+        "endpoint_url": format!("http://s3.test:{port}"),
+    });
+    let name = STEM.replace(':', "%3A").replace('+', "%2B");
+    for (is_virtual, path, host) in [(false, "/events", "s3.test"), (true, "", "events.s3.test")] {
+        let config = with(config.clone(), json!({"use_virtual_style_addressing": is_virtual}));
+        let s3 = opened("S3", &config, &around).unwrap();
+        export(s3.as_ref(), &odd()).await.unwrap_err();
+        let head = server.heads().pop().unwrap();
+        assert!(head.starts_with(&format!("PUT {path}/out/{name}.jsonl HTTP/1.1\r\n")), "{head}");
+        assert!(head.contains(&format!("host: {host}:{port}\r\n")), "{head}");
+        // Without keys nobody signs, least of all the server itself.
+        assert!(!head.to_lowercase().contains("authorization"), "{head}");
+    }
+}
+
+#[test]
+fn settings_that_reach_elsewhere_are_final() {
+    let base = json!({"bucket_name": "b", "region": "r", "prefix": "p"});
+    for (others, class) in [
+        (json!({"bucket_name": "evil.example/"}), "InvalidConfig"),
+        (json!({"region": "evil.example/#"}), "InvalidConfig"),
+        (json!({"aws_access_key_id": "a"}), "InvalidConfig"),
+        (json!({"encryption": "rot13"}), "InvalidConfig"),
+        (json!({"prefix": "{nobody}"}), "InvalidPrefix"),
+    ] {
+        let config = with(base.clone(), others);
+        let failure = opened("S3", &config, &surroundings(None)).err().unwrap();
+        assert_eq!((failure.class, failure.is_retryable), (class, false), "{config}");
+    }
+}

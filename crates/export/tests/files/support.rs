@@ -1,0 +1,162 @@
+//! Events that are hard to write down, and runs that export them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+use weir_egress::{Egress, Rules};
+use weir_export::destination::{Destination, Failure, Job, Writer};
+use weir_export::destinations::{Surroundings, open};
+use weir_export::rows::{Batch, Person, Record};
+use weir_model::{BatchExportId, PersonId, ProjectId, RunId, Timestamp};
+use weir_store::events::StoredEvent;
+
+/// The names of the run's files, without prefix and extension.
+pub(crate) const STEM: &str = "2026-08-21T14:00:00+00:00-2026-08-21T15:00:00+00:00";
+/// Every format with every codec, and what names end with.
+pub(crate) const KINDS: [(&str, Option<&str>, &str); 9] = [
+    ("JSONLines", None, "jsonl"),
+    ("JSONLines", Some("gzip"), "jsonl.gz"),
+    ("JSONLines", Some("brotli"), "jsonl.br"),
+    ("Parquet", None, "parquet"),
+    ("Parquet", Some("zstd"), "parquet.zst"),
+    ("Parquet", Some("lz4"), "parquet.lz4"),
+    ("Parquet", Some("snappy"), "parquet.sz"),
+    ("Parquet", Some("gzip"), "parquet.gz"),
+    ("Parquet", Some("brotli"), "parquet.br"),
+];
+/// 2026-08-21T14:05:00.000001Z
+const TIME: i64 = 1_787_321_100_000_001;
+/// Properties as they were sent: their numbers and blanks are not to change.
+pub(crate) const PROPERTIES: &str = "{\"big\": 9007199254740993,\n \"tiny\":1.10e-7,\
+     \"deep\":{\"a\":[1,{\"b\":null}]},\"text\":\"naïve 🦀 \\u0000 \\\"q\\\"\",\"none\":null}";
+/// Properties of a person.
+pub(crate) const PERSON: &str = r#"{"email":"ada@example.com","n":9223372036854775808}"#;
+
+/// A way out to this machine.
+pub(crate) fn surroundings(local_root: Option<PathBuf>) -> Surroundings {
+    let rules = Rules { allow: vec!["127.0.0.1/32".parse().unwrap()], own: Vec::new() };
+    Surroundings::new(Egress::new(rules).unwrap(), local_root)
+}
+
+pub(crate) fn destination(kind: &str, config: &Value) -> Box<dyn Destination> {
+    opened(kind, config, &surroundings(None)).unwrap()
+}
+
+pub(crate) fn opened(
+    kind: &str,
+    config: &Value,
+    surroundings: &Surroundings,
+) -> Result<Box<dyn Destination>, Failure> {
+    open(kind, config.as_object().unwrap(), surroundings)
+}
+
+/// Settings with others in their places.
+pub(crate) fn with(mut config: Value, others: Value) -> Value {
+    for (name, value) in others.as_object().unwrap() {
+        config[name] = value.clone();
+    }
+    config
+}
+
+pub(crate) fn job(destination: &dyn Destination) -> Job {
+    Job {
+        export: BatchExportId(Uuid::from_u128(1)),
+        run: RunId(Uuid::from_u128(2)),
+        project: ProjectId(3),
+        start: Timestamp::parse("2026-08-21T14:00:00Z"),
+        end: Timestamp::parse("2026-08-21T15:00:00Z").unwrap(),
+        model: "events",
+        columns: Arc::new(destination.columns()),
+        cursor: None,
+    }
+}
+
+fn event(number: u64) -> StoredEvent {
+    StoredEvent {
+        arrival: number,
+        uuid: Uuid::from_u128(u128::from(number)),
+        event: "paid".to_owned(),
+        distinct_id: format!("user-{}", number % 7),
+        timestamp: TIME + i64::try_from(number).unwrap(),
+        received_at: TIME + 1_000_000,
+        properties: format!("{{\"n\":{number}}}"),
+        elements_chain: String::new(),
+        historical: false,
+        warnings: Vec::new(),
+    }
+}
+
+/// One with everything that is hard, one with nothing.
+pub(crate) fn odd() -> Vec<Record> {
+    let person = Person { id: PersonId(Uuid::from_u128(9)), properties: PERSON.to_owned() };
+    let hard = StoredEvent {
+        event: "naïve \"🦀\"\n\t\\".to_owned(),
+        distinct_id: "a\u{0}b".to_owned(),
+        properties: PROPERTIES.to_owned(),
+        elements_chain: "button:nth-child=\"1\"text=\"Buy\"".to_owned(),
+        ..event(1)
+    };
+    let empty = StoredEvent { timestamp: -1, properties: "{}".to_owned(), ..event(2) };
+    vec![
+        Record { event: hard, person: Some(Arc::new(person)) },
+        Record { event: empty, person: None },
+    ]
+}
+
+/// Events of a kilobyte that cannot be packed well.
+pub(crate) fn many(count: u64) -> Vec<Record> {
+    let mut state = 1_u64;
+    let mut noise = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        format!("{:08x}", state >> 32)
+    };
+    let large = |number: u64| {
+        let text: String = std::iter::repeat_with(&mut noise).take(110).collect();
+        let properties = json!({"n": number, "text": text}).to_string();
+        Record { event: StoredEvent { properties, ..event(number) }, person: None }
+    };
+    (0..count).map(large).collect()
+}
+
+/// Hands all records on.
+pub(crate) async fn write(
+    destination: &dyn Destination,
+    writer: &mut dyn Writer,
+    records: &[Record],
+) -> Result<(), Failure> {
+    let columns = destination.columns();
+    for records in records.chunks(500) {
+        let row = |record: &Record| columns.row_if_taken(ProjectId(3), TIME, record).unwrap();
+        let rows = records.iter().map(row).collect();
+        let arrivals = records.iter().map(|record| record.event.arrival).collect();
+        writer.write(Batch { rows, arrivals }).await?;
+    }
+    Ok(())
+}
+
+/// A run.
+pub(crate) async fn export(
+    destination: &dyn Destination,
+    records: &[Record],
+) -> Result<(), Failure> {
+    let mut writer = destination.begin(job(destination)).await?;
+    let ended = match write(destination, writer.as_mut(), records).await {
+        Ok(()) => writer.finish().await,
+        failed => failed,
+    };
+    if ended.is_err() {
+        writer.abort().await;
+    }
+    ended
+}
+
+/// Does all steps of the test.
+pub(crate) async fn test(destination: &dyn Destination) -> Vec<Result<(), &'static str>> {
+    let mut outcomes = Vec::new();
+    for step in 0..destination.steps().len() {
+        outcomes.push(destination.test(step).await.map_err(|failure| failure.class));
+    }
+    outcomes
+}

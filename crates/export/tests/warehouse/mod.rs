@@ -1,0 +1,115 @@
+//! What the tests of warehouses share: rows, runs, settings.
+
+#![allow(dead_code, reason = "each test program uses its part")]
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use uuid::Uuid;
+use weir_egress::{Egress, Rules};
+use weir_export::destination::{Altered, Destination, Failure, Job, Writer};
+use weir_export::destinations::{Hosts, Surroundings, open};
+use weir_export::rows::{Batch, Cell, Kind};
+use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
+
+/// 2026-07-01T10:00:00.123456Z
+pub(crate) const TIME: i64 = 1_782_900_000_123_456;
+/// A key that signs, for tests alone.
+pub(crate) const KEY: &str = include_str!("../keys/rsa.pem");
+/// The same, encrypted with `correct`.
+pub(crate) const LOCKED_KEY: &str = include_str!("../keys/des3.pem");
+
+/// A destination whose public services are at these addresses.
+pub(crate) fn destination(kind: &str, config: &Value, hosts: Hosts) -> Box<dyn Destination> {
+    let rules = Rules { allow: vec!["127.0.0.1/32".parse().unwrap()], own: Vec::new() };
+    let surroundings =
+        Surroundings { hosts, ..Surroundings::new(Egress::new(rules).unwrap(), None) };
+    open(kind, config.as_object().unwrap(), &surroundings).unwrap()
+}
+
+/// A run of this number.
+pub(crate) fn job(destination: &dyn Destination, run: u128) -> Job {
+    Job {
+        export: BatchExportId(Uuid::from_u128(1)),
+        run: RunId(Uuid::from_u128(run)),
+        project: ProjectId(3),
+        start: None,
+        end: Timestamp::from_micros(TIME),
+        model: "events",
+        columns: Arc::new(destination.columns()),
+        cursor: None,
+    }
+}
+
+pub(crate) fn uuid(n: u64) -> Uuid {
+    Uuid::from_u128(u128::from(n))
+}
+
+/// A row of the columns of `job`: the event of this number, with these properties.
+pub(crate) fn row(job: &Job, n: u64, properties: &str) -> Vec<Cell> {
+    let text = |text: &str, kind| match kind {
+        Kind::Json => Cell::Json(text.to_owned()),
+        _ => Cell::Text(text.to_owned()),
+    };
+    let cell = |name: &str, kind| match name {
+        "uuid" if kind == Kind::Uuid => Cell::Uuid(uuid(n)),
+        "uuid" => Cell::Text(uuid(n).to_string()),
+        "event" => Cell::Text("paid".to_owned()),
+        "distinct_id" => Cell::Text(format!("user-{}", n % 7)),
+        "team_id" => Cell::Integer(3),
+        "timestamp" => Cell::Timestamp(TIME + i64::try_from(n).unwrap()),
+        "properties" => text(properties, kind),
+        "person_properties" => text("{\"plan\":\"pro\"}", kind),
+        "elements" if kind == Kind::Json => Cell::Json("\"a:nth-child=\\\"1\\\"\"".to_owned()),
+        "elements" => Cell::Text("a:nth-child=\"1\"".to_owned()),
+        "site_url" => Cell::Text(String::new()),
+        name if name.ends_with("_ingested_timestamp") => Cell::Timestamp(TIME),
+        _ => Cell::Null,
+    };
+    job.columns.columns.iter().map(|column| cell(&column.name, column.kind)).collect()
+}
+
+/// The events of these numbers.
+pub(crate) fn rows(job: &Job, numbers: std::ops::RangeInclusive<u64>) -> Vec<Vec<Cell>> {
+    numbers.map(|n| row(job, n, &format!("{{\"n\":{n}}}"))).collect()
+}
+
+/// Writes rows in batches.
+pub(crate) async fn write(writer: &mut dyn Writer, rows: Vec<Vec<Cell>>) -> Result<(), Failure> {
+    for rows in rows.chunks(100) {
+        let arrivals = (1..).take(rows.len()).collect();
+        writer.write(Batch { rows: rows.to_vec(), arrivals }).await?;
+    }
+    Ok(())
+}
+
+/// A whole run, or one try of it.
+pub(crate) async fn run(
+    destination: &dyn Destination,
+    job: Job,
+    rows: Vec<Vec<Cell>>,
+) -> Result<Vec<Altered>, Failure> {
+    let mut writer = destination.begin(job).await?;
+    let mut done = write(writer.as_mut(), rows).await;
+    if done.is_ok() {
+        done = writer.finish().await;
+    }
+    if let Err(failure) = done {
+        writer.abort().await;
+        return Err(failure);
+    }
+    Ok(writer.altered())
+}
+
+/// Text that cannot be packed, of so many bytes and always the same for a number.
+pub(crate) fn noise(number: u64, bytes: usize) -> String {
+    let mut state = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b'0' + u8::try_from(state % 75).unwrap())
+    };
+    // Without what JSON escapes.
+    std::iter::repeat_with(next).filter(|c| *c != '\\').take(bytes).collect()
+}

@@ -1,0 +1,135 @@
+//! Which type a column has, whatever the events are.
+
+use crate::fields::Field;
+use crate::functions::Function;
+use crate::tree::{Arithmetic, Column, Expression, Literal};
+use crate::value::Kind;
+
+/// Columns of these names are JSON also when they are a property
+/// (batch-exports 2.2, "custom").
+const JSON_COLUMNS: [&str; 4] = ["properties", "set", "set_once", "person_properties"];
+
+impl Column {
+    /// Its type.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        let is_property = matches!(self.expression, Expression::Property(..));
+        if is_property && JSON_COLUMNS.contains(&self.alias.as_str()) {
+            return Kind::Json;
+        }
+        self.expression.kind()
+    }
+}
+
+impl Expression {
+    /// The type of a column with this value. A property may be anything, and is
+    /// text; what a function makes of it says more.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        known(self).unwrap_or(Kind::Text)
+    }
+}
+
+/// None: the expression is always null.
+fn known(expression: &Expression) -> Option<Kind> {
+    Some(match expression {
+        Expression::Field(field) => of_field(*field),
+        Expression::Property(..) => Kind::Text,
+        Expression::Literal(literal) => match literal {
+            Literal::Null => return None,
+            Literal::Boolean(_) => Kind::Boolean,
+            Literal::Integer(_) => Kind::Integer,
+            Literal::Float(_) => Kind::Float,
+            Literal::Text(_) => Kind::Text,
+        },
+        Expression::Call(function, arguments) => return of_call(*function, arguments),
+        Expression::And(_)
+        | Expression::Or(_)
+        | Expression::Not(_)
+        | Expression::Compare(..)
+        | Expression::In { .. }
+        | Expression::Like { .. }
+        | Expression::Between { .. }
+        | Expression::IsNull { .. } => Kind::Boolean,
+        Expression::Arithmetic(arithmetic, left, right) => {
+            of_arithmetic(*arithmetic, known(left), known(right))
+        }
+        Expression::Negative(inner) => of_arithmetic(Arithmetic::Multiply, known(inner), None),
+    })
+}
+
+fn of_field(field: Field) -> Kind {
+    match field {
+        Field::TeamId => Kind::Integer,
+        Field::Timestamp | Field::CreatedAt => Kind::Timestamp,
+        Field::Event | Field::DistinctId | Field::ElementsChain => Kind::Text,
+        Field::Uuid | Field::PersonId => Kind::Uuid,
+        Field::Properties | Field::PersonProperties => Kind::Json,
+    }
+}
+
+fn of_arithmetic(arithmetic: Arithmetic, left: Option<Kind>, right: Option<Kind>) -> Kind {
+    let is_whole = |kind| matches!(kind, None | Some(Kind::Integer | Kind::Boolean));
+    match (arithmetic, left, right) {
+        (Arithmetic::Subtract, Some(Kind::Timestamp), Some(Kind::Timestamp)) => Kind::Float,
+        (Arithmetic::Add | Arithmetic::Subtract, Some(Kind::Timestamp), _)
+        | (Arithmetic::Add, _, Some(Kind::Timestamp)) => Kind::Timestamp,
+        (Arithmetic::Divide, ..) => Kind::Float,
+        (_, left, right) if is_whole(left) && is_whole(right) => Kind::Integer,
+        _ => Kind::Float,
+    }
+}
+
+fn of_call(function: Function, arguments: &[Expression]) -> Option<Kind> {
+    Some(match function {
+        Function::Lower
+        | Function::Upper
+        | Function::Trim
+        | Function::Concat
+        | Function::Substring
+        | Function::ReplaceAll
+        | Function::ToString
+        | Function::JsonExtractString => Kind::Text,
+        Function::Length
+        | Function::ToInt
+        | Function::ToUnixTimestamp
+        | Function::JsonExtractInt => Kind::Integer,
+        Function::StartsWith
+        | Function::EndsWith
+        | Function::IsNull
+        | Function::IsNotNull
+        | Function::Empty
+        | Function::NotEmpty
+        | Function::ToBool
+        | Function::JsonExtractBool
+        | Function::JsonHas => Kind::Boolean,
+        Function::ToFloat | Function::JsonExtractFloat => Kind::Float,
+        Function::ToDateTime
+        | Function::ToDate
+        | Function::ToStartOfHour
+        | Function::ToStartOfDay
+        | Function::ToStartOfMonth => Kind::Timestamp,
+        Function::JsonExtractRaw => Kind::Json,
+        Function::Coalesce | Function::IfNull => return common(arguments.iter()),
+        Function::NullIf => return known(arguments.first()?),
+        Function::If => return common(arguments.iter().skip(1)),
+        // Conditions and values take turns; the last value has no condition.
+        Function::MultiIf => {
+            let values = arguments.iter().skip(1).step_by(2);
+            return common(values.chain(arguments.last()));
+        }
+    })
+}
+
+/// The type that holds each of these.
+fn common<'a>(expressions: impl Iterator<Item = &'a Expression>) -> Option<Kind> {
+    expressions.filter_map(known).reduce(|left, right| match (left, right) {
+        (left, right) if left == right => left,
+        (Kind::Integer | Kind::Boolean, Kind::Integer | Kind::Boolean) => Kind::Integer,
+        (
+            Kind::Integer | Kind::Boolean | Kind::Float,
+            Kind::Integer | Kind::Boolean | Kind::Float,
+        ) => Kind::Float,
+        _ => Kind::Text,
+    })
+}

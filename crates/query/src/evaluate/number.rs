@@ -1,0 +1,137 @@
+//! Numbers: whole ones exactly, also beyond 64 bits on the way, the others as
+//! floating point. What leaves the range is no number.
+
+use std::cmp::Ordering;
+
+use crate::tree::Arithmetic;
+use crate::value::Value;
+
+/// A number to reckon with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Number {
+    /// A whole number.
+    Integer(i128),
+    /// Another one; always finite.
+    Float(f64),
+}
+
+/// Whole numbers beyond this have other neighbours as `f64` than as `i128`, and
+/// none as `i128` above it.
+const BEYOND_WHOLE: f64 = 1.7e38;
+
+impl Number {
+    /// A number as it is written.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        // Words such as `inf` and `nan` are no numbers here.
+        if !text.bytes().next_back()?.is_ascii_digit() && !text.ends_with('.') {
+            return None;
+        }
+        match text.parse() {
+            Ok(number) => Some(Self::Integer(number)),
+            Err(_) => Self::of_float(text.parse().ok()?),
+        }
+    }
+
+    pub(crate) fn of_float(number: f64) -> Option<Self> {
+        number.is_finite().then_some(Self::Float(number))
+    }
+
+    pub(crate) fn float(self) -> f64 {
+        match self {
+            Self::Integer(number) => number as f64,
+            Self::Float(number) => number,
+        }
+    }
+
+    /// Without the digits behind the point; none: it takes more than 64 bits.
+    pub(crate) fn integer(self) -> Option<i64> {
+        match self {
+            Self::Integer(number) => i64::try_from(number).ok(),
+            Self::Float(number) => i64::try_from(whole(number)?).ok(),
+        }
+    }
+
+    pub(crate) fn is_zero(self) -> bool {
+        match self {
+            Self::Integer(number) => number == 0,
+            Self::Float(number) => number == 0.0,
+        }
+    }
+
+    /// As a value; none: it takes more than 64 bits.
+    fn value(self) -> Option<Value<'static>> {
+        match self {
+            Self::Integer(number) => i64::try_from(number).ok().map(Value::Integer),
+            Self::Float(number) => number.is_finite().then_some(Value::Float(number)),
+        }
+    }
+
+    /// Which of two is the greater one, exactly.
+    pub(crate) fn compare(self, other: Self) -> Ordering {
+        match (self, other) {
+            (Self::Integer(left), Self::Integer(right)) => left.cmp(&right),
+            (Self::Float(left), Self::Float(right)) => {
+                left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+            }
+            (Self::Integer(left), Self::Float(right)) => integer_with_float(left, right),
+            (Self::Float(left), Self::Integer(right)) => integer_with_float(right, left).reverse(),
+        }
+    }
+}
+
+fn integer_with_float(integer: i128, float: f64) -> Ordering {
+    match whole(float) {
+        None if float > 0.0 => Ordering::Less,
+        None => Ordering::Greater,
+        Some(part) => integer
+            .cmp(&part)
+            .then_with(|| 0.0_f64.partial_cmp(&(float - float.trunc())).unwrap_or(Ordering::Equal)),
+    }
+}
+
+/// A number without the digits behind its point.
+fn whole(number: f64) -> Option<i128> {
+    (number.abs() < BEYOND_WHOLE).then(|| number.trunc() as i128)
+}
+
+/// What two numbers make; none: it has no value, or takes more than 64 bits.
+pub(crate) fn work_out(
+    arithmetic: Arithmetic,
+    left: Number,
+    right: Number,
+) -> Option<Value<'static>> {
+    if arithmetic == Arithmetic::Divide {
+        if right.is_zero() {
+            return None;
+        }
+        return Number::Float(left.float() / right.float()).value();
+    }
+    if let (Number::Integer(left), Number::Integer(right)) = (left, right) {
+        let result = match arithmetic {
+            Arithmetic::Add => left.checked_add(right),
+            Arithmetic::Subtract => left.checked_sub(right),
+            Arithmetic::Multiply => left.checked_mul(right),
+            Arithmetic::Divide | Arithmetic::Remainder => left.checked_rem(right),
+        };
+        return Number::Integer(result?).value();
+    }
+    let (left, right) = (left.float(), right.float());
+    let result = match arithmetic {
+        Arithmetic::Add => left + right,
+        Arithmetic::Subtract => left - right,
+        Arithmetic::Multiply => left * right,
+        Arithmetic::Divide => left / right,
+        Arithmetic::Remainder => left % right,
+    };
+    Number::Float(result).value()
+}
+
+/// The shortest text that is read as the same number again.
+pub(crate) fn text(number: f64) -> String {
+    let size = number.abs();
+    if size == 0.0 || (1e-5..1e21).contains(&size) {
+        format!("{number}")
+    } else {
+        format!("{number:e}")
+    }
+}

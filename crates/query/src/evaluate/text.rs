@@ -1,0 +1,54 @@
+//! Texts: parts are counted in characters, sizes in bytes.
+
+use std::borrow::Cow;
+
+use super::TEXT_MAX;
+use crate::value::Value;
+
+/// A text that was made; none: it is too long.
+pub(super) fn bounded(text: Cow<'_, str>) -> Option<Value<'_>> {
+    (text.len() <= TEXT_MAX).then_some(Value::Text(text))
+}
+
+/// Without the blanks around it.
+pub(super) fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+    }
+}
+
+/// How many characters it has.
+pub(super) fn length(text: &str) -> Value<'static> {
+    i64::try_from(text.chars().count()).map_or(Value::Null, Value::Integer)
+}
+
+/// A text with every occurrence of another replaced; none: it is too long.
+pub(super) fn replaced<'a>(text: Cow<'a, str>, from: &str, to: &str) -> Option<Value<'a>> {
+    if from.is_empty() {
+        return bounded(text);
+    }
+    let grown = text.matches(from).count().checked_mul(to.len())?;
+    if grown > TEXT_MAX {
+        return None;
+    }
+    bounded(Cow::Owned(text.replace(from, to)))
+}
+
+/// A part of a text: from a character, counted from 1, or from -1 for the last
+/// one; without a length, all that is left.
+pub(super) fn part(text: &str, from: i64, length: Option<i64>) -> Value<'static> {
+    let length = match length {
+        Some(length) => usize::try_from(length).unwrap_or(0),
+        None => usize::MAX,
+    };
+    let first = match usize::try_from(from) {
+        Ok(0) => return Value::Text(Cow::Borrowed("")),
+        Ok(from) => from - 1,
+        Err(_) => {
+            let from_end = usize::try_from(from.unsigned_abs()).unwrap_or(usize::MAX);
+            text.chars().count().saturating_sub(from_end)
+        }
+    };
+    Value::Text(text.chars().skip(first).take(length).collect())
+}

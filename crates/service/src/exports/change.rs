@@ -1,0 +1,258 @@
+//! Changes of an export: what a call makes of it, worked out from what it was and
+//! stored if it still is that.
+//!
+//! What belongs here: the row after a change, what the activity log says of it.
+//! What does not: who may ask for it.
+
+use weir_model::activity::{Deed, Entry, Subject};
+use weir_model::errors::FieldError;
+use weir_model::exports::{
+    BACKFILLS_MAX, BackfillInput, BatchExport, BatchExportPatch, Destination, NAME_MAX, Run,
+};
+use weir_model::{Patch, Timestamp, validate};
+use weir_query as query;
+use weir_store::exports::{self as rows, BackfillRow, Changed, ExportRow};
+use weir_store::ids;
+
+use super::{Exports, Within, backfill, config, interval};
+use crate::Result;
+use crate::activity::{self, About, Changes};
+use crate::error::Error;
+use crate::organizations::required;
+
+/// How often a change is worked out anew when somebody else was faster.
+const TRIES: usize = 5;
+
+impl Exports {
+    /// Works out a change of an export and stores it; anew when somebody else
+    /// changed the export meanwhile.
+    pub(super) async fn change(
+        &self,
+        within: Within<'_>,
+        export: &str,
+        wish: &Wish,
+    ) -> Result<BatchExport> {
+        for _ in 0..TRIES {
+            let before = self.find(within, export).await?;
+            let Change { mut row, backfill, entries } =
+                self.worked_out(within, &before, wish).await?;
+            if entries.is_empty() {
+                return self.show(before).await;
+            }
+            // A backfill alone is no change of the export.
+            if row != before {
+                row.updated_at = within.org.ctx.now;
+                row.revision = ids::time_ordered(within.org.ctx.now);
+            }
+            let store = &self.core.store;
+            let outcome = rows::update(
+                store,
+                &row,
+                before.revision,
+                backfill.as_ref(),
+                BACKFILLS_MAX,
+                &entries,
+            )
+            .await?;
+            match outcome {
+                Changed::Yes => {
+                    let backfill_id = backfill.map(|backfill| backfill.id);
+                    return Ok(BatchExport { backfill_id, ..self.show(row).await? });
+                }
+                Changed::TooManyBackfills => return Err(backfill::too_many()),
+                Changed::Stale => {}
+            }
+        }
+        Err(Error::Unavailable("the export is being changed by others"))
+    }
+
+    async fn worked_out(
+        &self,
+        within: Within<'_>,
+        before: &ExportRow,
+        wish: &Wish,
+    ) -> Result<Change> {
+        let now = within.org.ctx.now;
+        match wish {
+            Wish::Patch(patch) => {
+                let (row, secrets) = self.patched(within, before, patch.clone()).await?;
+                let changes = changes(Some(before), &row, secrets)?;
+                let entries = (!changes.is_empty())
+                    .then(|| told(within, &row, Deed::Updated, changes))
+                    .into_iter()
+                    .collect();
+                Ok(Change { row, backfill: None, entries })
+            }
+            Wish::Unpause { backfill } => {
+                let row = ExportRow { paused: false, ..before.clone() };
+                if !before.paused {
+                    return Ok(Change { row, backfill: None, entries: Vec::new() });
+                }
+                let missed = before.last_paused_at.unwrap_or(before.created_at);
+                let backfill = (*backfill && missed < now)
+                    .then(|| backfill::row(&row, Some(missed), now, now))
+                    .transpose()?;
+                let changes = changes(Some(before), &row, Vec::new())?;
+                let mut entries = vec![told(within, &row, Deed::Updated, changes)];
+                let started = |backfill| started(within, &row, backfill, Changes::none());
+                entries.extend(backfill.as_ref().map(started));
+                Ok(Change { row, backfill, entries })
+            }
+            Wish::Again(run) => {
+                let backfill = backfill::again(before, run, now);
+                let changes = Changes::none().field("retried_run", &None, &Some(run.id));
+                let entries = vec![started(within, before, &backfill, changes)];
+                Ok(Change { row: before.clone(), backfill: Some(backfill), entries })
+            }
+            Wish::Backfill(input) => {
+                let (start, end) = backfill::bounds(input, interval(before)?, now)?;
+                let backfill = backfill::row(before, start, end, now)?;
+                let entries = vec![started(within, before, &backfill, Changes::none())];
+                Ok(Change { row: before.clone(), backfill: Some(backfill), entries })
+            }
+        }
+    }
+
+    async fn patched(
+        &self,
+        within: Within<'_>,
+        before: &ExportRow,
+        patch: BatchExportPatch,
+    ) -> Result<(ExportRow, Vec<String>)> {
+        let mut row = before.clone();
+        if let Some(name) = required("name", patch.name)? {
+            row.name = validate::text("name", &name, NAME_MAX)?;
+        }
+        let present = config::kind(&before.kind)?;
+        let kind = patch.destination.unwrap_or(present);
+        let sent = patch.config.unwrap_or_default();
+        let mut secrets = Vec::new();
+        if kind != present {
+            // Nothing of the old destination gets to the new one.
+            let whole = config::complete(kind, &sent)?;
+            row.kind = kind.name.to_owned();
+            secrets = config::store(&self.core.sealer, &mut row, kind, &whole).await?;
+        } else if !sent.0.is_empty() {
+            let stored = config::open(&self.core.sealer, before)?;
+            let whole = config::changed(kind, &stored, &sent)?;
+            secrets = config::changed_secrets(kind, &stored, &whole);
+            if whole != stored {
+                config::store(&self.core.sealer, &mut row, kind, &whole).await?;
+            }
+        }
+        if let Some(interval) = required("interval", patch.interval)? {
+            row.interval = interval.text().to_owned();
+        }
+        let paused = required("paused", patch.paused)?.unwrap_or(before.paused);
+        if paused && !before.paused {
+            row.last_paused_at = Some(within.org.ctx.now);
+        }
+        row.paused = paused;
+        row.last_paused_at = patch.last_paused_at.over(row.last_paused_at);
+        row.start_at = patch.start_at.over(row.start_at);
+        row.end_at = patch.end_at.over(row.end_at);
+        match patch.hogql_query {
+            Patch::Keep => {}
+            Patch::Clear => set_query(&mut row, None)?,
+            Patch::Set(query) => set_query(&mut row, Some(&query))?,
+        }
+        check(&row)?;
+        Ok((row, secrets))
+    }
+}
+
+/// What a call wants of an export.
+pub(super) enum Wish {
+    Patch(BatchExportPatch),
+    Unpause { backfill: bool },
+    Backfill(BackfillInput),
+    Again(Box<Run>),
+}
+
+/// What a call makes of an export. No entry: nothing.
+struct Change {
+    row: ExportRow,
+    backfill: Option<BackfillRow>,
+    entries: Vec<Entry>,
+}
+
+/// Reads a query and stores what it means; an empty one is none.
+pub(super) fn set_query(row: &mut ExportRow, text: Option<&str>) -> Result<()> {
+    let text = text.map(str::trim).filter(|text| !text.is_empty());
+    (row.query, row.schema) = match text {
+        None => (None, None),
+        Some(text) => {
+            let fault = |error: query::QueryError| {
+                FieldError::new("hogql_query", "invalid_input", error.to_string())
+            };
+            let parsed = query::parse(text).map_err(fault)?;
+            let schema = query::schema(&parsed);
+            let json = config::json(&schema)?;
+            (Some(schema.hogql_query), Some(json))
+        }
+    };
+    Ok(())
+}
+
+/// What holds between the fields of an export.
+pub(super) fn check(row: &ExportRow) -> Result<()> {
+    if let (Some(start), Some(end)) = (row.start_at, row.end_at)
+        && end <= start
+    {
+        let detail = "The end must be after the start.";
+        return Err(FieldError::new("end_at", "invalid_input", detail).into());
+    }
+    if row.kind == "HTTP" && row.query.is_some() {
+        let detail = "The destination HTTP takes whole events, so it has no query.";
+        return Err(FieldError::new("hogql_query", "invalid_input", detail).into());
+    }
+    Ok(())
+}
+
+/// What a change makes of the fields that people know; of secrets the names.
+pub(super) fn changes(
+    before: Option<&ExportRow>,
+    after: &ExportRow,
+    secrets: Vec<String>,
+) -> Result<Changes> {
+    let destination = |row: &ExportRow| {
+        config::shown(row).map(|config| Destination { kind: row.kind.clone(), config })
+    };
+    let destinations = (before.map(destination).transpose()?, Some(destination(after)?));
+    let times = |time: Option<Option<Timestamp>>| time.flatten();
+    let changes = Changes::none()
+        .field("name", &before.map(|row| &row.name), &Some(&after.name))
+        .field("destination", &destinations.0, &destinations.1)
+        .field("interval", &before.map(|row| &row.interval), &Some(&after.interval))
+        .field("paused", &before.map(|row| row.paused), &Some(after.paused))
+        .field(
+            "last_paused_at",
+            &times(before.map(|row| row.last_paused_at)),
+            &after.last_paused_at,
+        )
+        .field("start_at", &times(before.map(|row| row.start_at)), &after.start_at)
+        .field("end_at", &times(before.map(|row| row.end_at)), &after.end_at)
+        .field("hogql_query", &before.and_then(|row| row.query.as_ref()), &after.query.as_ref());
+    let secret =
+        |changes: Changes, name: String| changes.secret(&format!("destination__config__{name}"));
+    Ok(secrets.into_iter().fold(changes, secret))
+}
+
+pub(super) fn told(within: Within<'_>, row: &ExportRow, deed: Deed, changes: Changes) -> Entry {
+    let about = About {
+        subject: Subject::BatchExport,
+        id: row.id.to_string(),
+        name: Some(&row.name),
+        project: Some(row.project),
+    };
+    activity::entry(&within.org.ctx, row.organization, about, deed, changes)
+}
+
+/// That a backfill was started, after what else there is to tell of it.
+fn started(within: Within<'_>, row: &ExportRow, backfill: &BackfillRow, changes: Changes) -> Entry {
+    let changes = changes
+        .field("backfill", &None, &Some(backfill.id))
+        .field("backfill_start_at", &None, &backfill.start_at)
+        .field("backfill_end_at", &None, &Some(backfill.end_at));
+    told(within, row, Deed::Triggered, changes)
+}

@@ -1,0 +1,207 @@
+//! Runs of an export: the list, one of them, ending one, exporting one anew
+//! (batch-exports 6).
+//!
+//! What belongs here: which runs a list has, what may be done to a run. What does
+//! not: starting and working on runs (`weir-export`).
+
+use weir_model::activity::{Deed, Entry};
+use weir_model::errors::FieldError;
+use weir_model::exports::lists::{RUN_DAYS, RUN_PAGE, RunOrder, RunPage, RunQuery};
+use weir_model::exports::{Run, Status};
+use weir_model::{BackfillId, RunId, Timestamp};
+use weir_store::exports::ExportRow;
+use weir_store::exports::runs::{self as rows, Runs};
+
+use super::change::{Wish, told};
+use super::{Exports, Within};
+use crate::activity::Changes;
+use crate::error::{Error, NOT_FOUND};
+use crate::policy::{self, Action};
+use crate::{Core, Result};
+
+const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// Runs that are read in one go when some of them are left out.
+const AT_ONCE: usize = 1_000;
+/// Runs that are looked at for an order other than that of the table.
+const LOOK: usize = 50_000;
+/// What whoever cancels something hears that has ended.
+pub(super) const ENDED: &str = "Only what is starting or running can be cancelled.";
+
+impl Exports {
+    /// A page of the runs of an export: of the last seven days, if the query does
+    /// not say from when. In an order that is not newest first, the newest fifty
+    /// thousand of those are looked at.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`].
+    pub async fn runs(
+        &self,
+        within: Within<'_>,
+        export: &str,
+        query: &RunQuery,
+    ) -> Result<RunPage> {
+        policy::check(within.org, Action::ReadExports)?;
+        let row = self.find(within, export).await?;
+        let week_ago = within.org.ctx.now.plus_seconds(-RUN_DAYS * DAY_SECONDS);
+        let mut runs = match query.order {
+            RunOrder::NewestFirst => newest(&self.core, &row, query, week_ago).await?,
+            _ => ordered(&self.core, &row, query, week_ago).await?,
+        };
+        let more = runs.len() > RUN_PAGE;
+        runs.truncate(RUN_PAGE);
+        Ok(RunPage { runs, more })
+    }
+
+    /// One run.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`].
+    pub async fn run(&self, within: Within<'_>, export: &str, run: &str) -> Result<Run> {
+        policy::check(within.org, Action::ReadExports)?;
+        let row = self.find(within, export).await?;
+        self.find_run(&row, run).await
+    }
+
+    /// Cancels a run that has not ended. What it delivered stays delivered.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::Invalid`] when it
+    /// has ended.
+    pub async fn cancel_run(&self, within: Within<'_>, export: &str, run: &str) -> Result<()> {
+        policy::check(within.org, Action::WriteExports)?;
+        let row = self.find(within, export).await?;
+        let run = self.find_run(&row, run).await?;
+        let (store, now) = (&self.core.store, within.org.ctx.now);
+        let cancelled = [cancelled(within, &row, &run)];
+        if !run.status.is_active()
+            || !rows::request_cancel(store, row.id, run.id, now, &cancelled).await?
+        {
+            return Err(ended());
+        }
+        Ok(())
+    }
+
+    /// Exports what a run exported once more, whatever became of it: a backfill of
+    /// one run.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`]; [`Error::TooMany`] when the
+    /// project has too many backfills.
+    pub async fn retry_run(
+        &self,
+        within: Within<'_>,
+        export: &str,
+        run: &str,
+    ) -> Result<BackfillId> {
+        policy::check(within.org, Action::WriteExports)?;
+        let row = self.find(within, export).await?;
+        let run = self.find_run(&row, run).await?;
+        let changed = self.change(within, export, &Wish::Again(Box::new(run))).await?;
+        changed
+            .backfill_id
+            .ok_or_else(|| Error::Internal("a run was retried without a backfill".to_owned()))
+    }
+
+    /// The run of this id.
+    pub(super) async fn find_run(&self, export: &ExportRow, run: &str) -> Result<Run> {
+        let missing = || Error::NotFound(NOT_FOUND);
+        let id = parse_id(run).ok_or_else(missing)?;
+        rows::find(&self.core.store, export.id, id).await?.ok_or_else(missing)
+    }
+}
+
+/// The refusal to cancel what has ended.
+pub(super) fn ended() -> Error {
+    FieldError::body("invalid_input", ENDED).into()
+}
+
+/// The id in a path, in its usual written form only.
+fn parse_id(text: &str) -> Option<RunId> {
+    let id: RunId = text.parse().ok()?;
+    text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
+}
+
+fn cancelled(within: Within<'_>, row: &ExportRow, run: &Run) -> Entry {
+    let changes = Changes::none().field("run", &None, &Some(run.id)).field(
+        "run_status",
+        &Some(run.status),
+        &Some(Status::Cancelled),
+    );
+    told(within, row, Deed::Updated, changes)
+}
+
+/// The page and one run more, in the order of the table.
+async fn newest(
+    core: &Core,
+    row: &ExportRow,
+    query: &RunQuery,
+    week_ago: Timestamp,
+) -> Result<Vec<Run>> {
+    let limit = if query.statuses.is_empty() { RUN_PAGE + 1 } else { AT_ONCE };
+    let mut wanted = Runs {
+        after: Some(query.after.unwrap_or(week_ago)),
+        before: query.before,
+        cursor: query.cursor,
+        limit,
+    };
+    let mut kept = Vec::new();
+    while kept.len() <= RUN_PAGE {
+        let some = rows::page(&core.store, row.id, wanted).await?;
+        let is_last = some.len() < limit;
+        wanted.cursor = some.last().map(|run| run.id).or(wanted.cursor);
+        kept.extend(some.into_iter().filter(|run| has_status(query, run)));
+        if is_last {
+            break;
+        }
+    }
+    Ok(kept)
+}
+
+/// The page and one run more, in another order.
+async fn ordered(
+    core: &Core,
+    row: &ExportRow,
+    query: &RunQuery,
+    week_ago: Timestamp,
+) -> Result<Vec<Run>> {
+    let by_interval = query.order.is_of_intervals();
+    let start = query.start.unwrap_or(week_ago);
+    // No run is created before what it exports has begun.
+    let after = if by_interval { start } else { query.after.unwrap_or(week_ago) };
+    let before = if by_interval { None } else { query.before };
+    let mut wanted = Runs { after: Some(after), before, cursor: None, limit: AT_ONCE };
+    let mut all = Vec::new();
+    while all.len() < LOOK {
+        let some = rows::page(&core.store, row.id, wanted).await?;
+        let is_last = some.len() < AT_ONCE;
+        wanted.cursor = some.last().map(|run| run.id);
+        all.extend(some);
+        if is_last {
+            break;
+        }
+    }
+    if by_interval {
+        all.retain(|run| {
+            run.data_interval_start.is_some_and(|begin| begin >= start)
+                && query.end.is_none_or(|end| run.data_interval_end <= end)
+        });
+    }
+    match query.order {
+        RunOrder::NewestFirst => {}
+        RunOrder::OldestFirst => all.reverse(),
+        RunOrder::EarliestInterval => all.sort_by_key(|run| (run.data_interval_start, run.id)),
+        RunOrder::LatestInterval => {
+            all.sort_by_key(|run| std::cmp::Reverse((run.data_interval_start, run.id)));
+        }
+    }
+    let passed = match query.cursor {
+        None => 0,
+        Some(cursor) => all.iter().position(|run| run.id == cursor).map_or(all.len(), |at| at + 1),
+    };
+    let rest = all.into_iter().skip(passed).filter(|run| has_status(query, run));
+    Ok(rest.take(RUN_PAGE + 1).collect())
+}
+
+fn has_status(query: &RunQuery, run: &Run) -> bool {
+    query.statuses.is_empty() || query.statuses.contains(&run.status)
+}

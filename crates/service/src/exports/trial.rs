@@ -1,0 +1,87 @@
+//! Trying out a destination before an export depends on it (batch-exports 8,
+//! "connection test").
+//!
+//! What belongs here: who may, and which settings are tried. What does not:
+//! connecting (`weir-export`, which the server calls with what stands here).
+
+use weir_model::exports::SentConfig;
+use weir_model::exports::destinations::DestinationType;
+
+use super::{Exports, Within, config};
+use crate::Result;
+use crate::policy::{self, Action};
+
+/// A destination as far as a caller says what it is.
+#[derive(Debug, Clone, Default)]
+pub struct SentDestination {
+    /// Its kind; none: that of the export.
+    pub kind: Option<&'static DestinationType>,
+    /// Its settings, not yet checked; none: those of the export.
+    pub config: Option<SentConfig>,
+}
+
+/// A destination that the caller may try out.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// Its kind.
+    pub kind: &'static DestinationType,
+    /// All of its settings, secrets included.
+    pub config: SentConfig,
+}
+
+impl Exports {
+    /// Whether the caller may see what a test of a destination does.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`](crate::Error::MissingScope).
+    pub fn may_see_tests(&self, within: Within<'_>) -> Result<()> {
+        policy::check(within.org, Action::ReadExports)
+    }
+
+    /// The destination of an export that is not there yet.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`](crate::Error::MissingScope),
+    /// [`Error::SignInAgain`](crate::Error::SignInAgain),
+    /// [`Error::Invalid`](crate::Error::Invalid).
+    pub fn trial_of_new(
+        &self,
+        within: Within<'_>,
+        kind: &'static DestinationType,
+        config: &SentConfig,
+    ) -> Result<Trial> {
+        policy::check(within.org, Action::WriteExports)?;
+        policy::recent_if_person(&within.org.ctx)?;
+        Ok(Trial { kind, config: SentConfig(config::complete(kind, config)?) })
+    }
+
+    /// The destination that an export would have with these settings. Its secrets
+    /// take the place of those that are left out, while address and user of the
+    /// destination are the same.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`](crate::Error::MissingScope),
+    /// [`Error::SignInAgain`](crate::Error::SignInAgain),
+    /// [`Error::NotFound`](crate::Error::NotFound),
+    /// [`Error::Invalid`](crate::Error::Invalid).
+    pub async fn trial_of_stored(
+        &self,
+        within: Within<'_>,
+        export: &str,
+        sent: SentDestination,
+    ) -> Result<Trial> {
+        policy::check(within.org, Action::WriteExports)?;
+        policy::recent_if_person(&within.org.ctx)?;
+        let row = self.find(within, export).await?;
+        let present = config::kind(&row.kind)?;
+        let kind = sent.kind.unwrap_or(present);
+        let sent = sent.config.unwrap_or_default();
+        let whole = if kind == present {
+            config::changed(kind, &config::open(&self.core.sealer, &row)?, &sent)?
+        } else {
+            // Nothing of the old destination gets to the new one.
+            config::complete(kind, &sent)?
+        };
+        Ok(Trial { kind, config: SentConfig(whole) })
+    }
+}

@@ -1,0 +1,136 @@
+//! What is done with exports without anybody who asks: for the engine that runs
+//! them.
+//!
+//! What belongs here: opening secrets for a run, pausing an export whose runs
+//! fail, telling administrators. Nothing here asks who may. What does not: when
+//! an export is paused (`weir-export`).
+
+use weir_model::activity::{Deed, Subject};
+use weir_model::exports::destinations::DestinationType;
+use weir_model::exports::{Run, SentConfig, Status};
+use weir_model::mail::{ExportNamed, Mail, News};
+use weir_model::organizations::Level;
+use weir_store::exports::{self as rows, ExportRow, backfills};
+use weir_store::{ids, mail as mails, members, organizations, projects};
+
+use super::{Exports, config};
+use crate::activity::{self, About, Changes};
+use crate::{Result, mail};
+
+/// Backfills that are looked at for those that have not ended. More than may go
+/// on at a time: those that ended stand between them.
+const LOOK: usize = 1_000;
+
+impl Exports {
+    /// The kind of an export's destination and all of its settings, secrets
+    /// included.
+    ///
+    /// # Errors
+    /// [`Error::Internal`](crate::Error::Internal) when what is stored cannot be
+    /// opened or read.
+    pub fn whole_config(&self, row: &ExportRow) -> Result<(&'static DestinationType, SentConfig)> {
+        let kind = config::kind(&row.kind)?;
+        Ok((kind, SentConfig(config::open(&self.core.sealer, row)?)))
+    }
+
+    /// Pauses an export because `failed` of its `of` newest runs failed, ends its
+    /// backfills, and tells the administrators of its organization. `false`: it
+    /// was paused already, or is gone.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn pause_failing(
+        &self,
+        row: &ExportRow,
+        failed: u32,
+        of: u32,
+        error: Option<&str>,
+    ) -> Result<bool> {
+        let (store, now) = (&self.core.store, self.core.clock.now());
+        let error = error.map(str::to_owned);
+        let news = |export| News::ExportPaused { export, failed, of, error: error.clone() };
+        let letters = self.core.mailing.rows(now, self.to_administrators(row, news).await?);
+        let changes = Changes::none()
+            .field("paused", &Some(row.paused), &Some(true))
+            .field("last_paused_at", &row.last_paused_at, &Some(now))
+            .field("reason", &None, &Some(format!("{failed} of the last {of} runs failed")));
+        let about = About {
+            subject: Subject::BatchExport,
+            id: row.id.to_string(),
+            name: Some(&row.name),
+            project: Some(row.project),
+        };
+        let paused = activity::own_entry(now, row.organization, about, Deed::Updated, changes);
+        let revision = ids::time_ordered(now);
+        if !rows::pause(store, row.id, revision, now, &letters, &[paused]).await? {
+            return Ok(false);
+        }
+        let all = backfills::page(store, row.project, row.id, None, LOOK).await?;
+        for backfill in all.into_iter().filter(|backfill| backfill.status.is_active()) {
+            backfills::cancel(store, row.project, row.id, backfill.id, now, &[]).await?;
+        }
+        if !letters.is_empty() {
+            self.core.mailing.wake();
+        }
+        Ok(true)
+    }
+
+    /// Tells the administrators of an export's organization that a run failed,
+    /// unless the run before it failed too: a row of failures is told once.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn tell_failed(&self, row: &ExportRow, run: &Run) -> Result<()> {
+        let (store, now) = (&self.core.store, self.core.clock.now());
+        if !self.core.mailing.is_open() {
+            return Ok(());
+        }
+        let fresh = rows::rows(store, row.organization, &[row.id]).await?;
+        let latest = rows::latest_runs(store, &fresh).await?;
+        let before = latest.into_iter().flatten().find(|other| {
+            other.id < run.id && !other.status.is_active() && other.status != Status::Cancelled
+        });
+        if before.is_some_and(|before| before.status != Status::Completed) {
+            return Ok(());
+        }
+        let news = |export| News::ExportFailed {
+            export,
+            start: run.data_interval_start,
+            end: run.data_interval_end,
+            error: run.latest_error.clone(),
+        };
+        let letters = self.core.mailing.rows(now, self.to_administrators(row, news).await?);
+        if !letters.is_empty() {
+            mails::add(store, &letters).await?;
+            self.core.mailing.wake();
+        }
+        Ok(())
+    }
+
+    /// Mails to the administrators of an export's organization.
+    async fn to_administrators(
+        &self,
+        row: &ExportRow,
+        news: impl Fn(ExportNamed) -> News,
+    ) -> Result<Vec<Mail>> {
+        let store = &self.core.store;
+        let (Some(home), Some(project)) = (
+            organizations::get(store, row.organization).await?,
+            projects::find(store, row.project).await?,
+        ) else {
+            return Ok(Vec::new());
+        };
+        let export = ExportNamed {
+            name: row.name.clone(),
+            destination: config::kind(&row.kind)?.label.to_owned(),
+            project: project.brief.name,
+            organization: home.name,
+        };
+        let ids = members::ordered(store, row.organization).await?;
+        let members = members::rows(store, row.organization, &ids).await?;
+        let told = members
+            .iter()
+            .filter(|member| member.level >= Level::Administrator && member.user.is_active);
+        Ok(told.map(|member| mail::to(&member.user.email, news(export.clone()))).collect())
+    }
+}

@@ -1,0 +1,472 @@
+//! Reading a project's events in order of arrival, over all partitions: for
+//! exports, which read all of a stretch of arrival numbers.
+//!
+//! What belongs here: which blocks hold something of it, reading them ahead,
+//! merging partitions, counting. What does not: pages for people (`read`,
+//! `by_time`), persons.
+//!
+//! In memory are a few blocks of each partition, whatever the stretch holds.
+//! Where blocks lie is read piece by piece too; only with a stretch of event time
+//! all of their places are, because what leads to them is in another order.
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::sync::Arc;
+
+use surrealdb::types::{Bytes, RecordId, SurrealValue};
+use tokio::task::{JoinHandle, JoinSet};
+use weir_model::ProjectId;
+
+use super::apply::Head;
+use super::block::{StoredEvent, Summary};
+use super::read::{FETCH, Place, first_of, firsts_between, heads, partition_of, range, read_block};
+use super::{PARTITIONS, keys};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Error, Result, Store};
+
+/// Arrival numbers of the first stretch that is looked through for blocks.
+const FIRST_WIDTH: u64 = 20_000;
+/// With so few blocks in a stretch, the next one is longer,
+const FEW: usize = 64;
+/// and with so many shorter.
+const MANY: usize = 512;
+/// Blocks of a partition that are read before they are needed.
+const AHEAD: usize = 3;
+/// Blocks that a count looks into at a time.
+const TOGETHER: usize = 4;
+/// A batch of events ends at so many,
+const BATCH_EVENTS: usize = 1_000;
+/// or at so many bytes of them.
+const BATCH_BYTES: usize = 1 << 20;
+/// Stretches of event time of one width that one statement looks through.
+const BUCKETS: i64 = 360;
+
+/// Which events are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Those that arrived after this number,
+    pub after: u64,
+    /// and up to this one.
+    pub up_to: u64,
+    /// Only those that happened in this stretch of time.
+    pub time: Option<TimeStretch>,
+    /// Only those of these names; empty: of all.
+    pub include: HashSet<String>,
+    /// None of these names.
+    pub exclude: HashSet<String>,
+}
+
+/// A stretch of event time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeStretch {
+    /// Its first microsecond.
+    pub start: i64,
+    /// The microsecond after its last one.
+    pub end: i64,
+}
+
+/// What a summary says about a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Nothing of it is selected.
+    Nothing,
+    /// All of it is: so many events.
+    All(u64),
+    /// Something may be.
+    Something,
+}
+
+impl Selection {
+    fn takes_name(&self, name: &str) -> bool {
+        (self.include.is_empty() || self.include.contains(name)) && !self.exclude.contains(name)
+    }
+
+    fn takes(&self, event: &StoredEvent) -> bool {
+        event.arrival > self.after
+            && event.arrival <= self.up_to
+            && self
+                .time
+                .is_none_or(|time| event.timestamp >= time.start && event.timestamp < time.end)
+            && self.takes_name(&event.event)
+    }
+
+    fn judge(&self, first: u64, brief: &Brief) -> Verdict {
+        let last = u64::try_from(brief.last).unwrap_or(0);
+        if last <= self.after || first > self.up_to {
+            return Verdict::Nothing;
+        }
+        let mut is_all = first > self.after && last <= self.up_to;
+        if let Some(time) = self.time {
+            if brief.summary().latest_before(time.end).is_none_or(|latest| latest < time.start) {
+                return Verdict::Nothing;
+            }
+            is_all &= brief.from_time >= time.start && brief.to_time < time.end;
+        }
+        if !self.include.is_empty() || !self.exclude.is_empty() {
+            let taken = brief.names.iter().filter(|name| self.takes_name(name)).count();
+            // A block that lists no names has more than can be listed.
+            if taken == 0 && !brief.names.is_empty() {
+                return Verdict::Nothing;
+            }
+            is_all &= taken > 0 && taken == brief.names.len();
+        }
+        match is_all {
+            true => Verdict::All(u64::try_from(brief.count).unwrap_or(0)),
+            false => Verdict::Something,
+        }
+    }
+}
+
+/// What is needed of a summary here.
+#[derive(SurrealValue)]
+struct Brief {
+    id: RecordId,
+    last: i64,
+    count: i64,
+    from_time: i64,
+    to_time: i64,
+    names: Vec<String>,
+    seconds: Option<Bytes>,
+}
+
+impl Brief {
+    fn summary(&self) -> Summary {
+        Summary {
+            last: self.last,
+            count: self.count,
+            bytes: 0,
+            from_time: self.from_time,
+            to_time: self.to_time,
+            names: Vec::new(),
+            ids: Bytes::default(),
+            seconds: self.seconds.clone(),
+        }
+    }
+}
+
+const BRIEFS: Statement = Statement::read(
+    "event summaries in order",
+    "SELECT id, last, count, from_time, to_time, names, seconds FROM $range;",
+);
+const BRIEFS_OF: Statement = Statement::read(
+    "event summaries of blocks",
+    "SELECT id, last, count, from_time, to_time, names, seconds FROM $ids;",
+);
+const BY_TIME: Statement =
+    Statement::read("event blocks in a stretch of time", "SELECT VALUE id FROM $range;");
+
+/// A block with something of the selection, as far as its summary tells.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    first: u64,
+    verdict: Verdict,
+}
+
+/// The blocks of a partition, in order.
+#[derive(Debug)]
+struct Lane {
+    partition: u16,
+    /// Those that were found and are not read.
+    found: VecDeque<Block>,
+    /// Where to look for more; none: all are found.
+    from: Option<u64>,
+    /// Arrival numbers to look through next.
+    width: u64,
+    /// Blocks that are being read, each with its first number.
+    ahead: VecDeque<(u64, JoinHandle<Result<Vec<StoredEvent>>>)>,
+    /// Events that were read.
+    events: VecDeque<StoredEvent>,
+}
+
+/// A way through the events of a selection.
+#[derive(Debug)]
+pub struct Scan {
+    place: Arc<Where>,
+    lanes: Vec<Lane>,
+}
+
+/// What is read from where.
+struct Where {
+    store: Store,
+    project: ProjectId,
+    selection: Selection,
+}
+
+impl std::fmt::Debug for Where {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Where").field("project", &self.project).finish_non_exhaustive()
+    }
+}
+
+impl Scan {
+    /// Begins before the first event. Everything up to the selection's last
+    /// arrival number must be applied: what is applied later may be left out.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn begin(store: &Store, project: ProjectId, selection: Selection) -> Result<Self> {
+        let place = Arc::new(Where { store: store.clone(), project, selection });
+        let lanes = match place.selection.time {
+            None => place.lanes().await?,
+            Some(time) => place.lanes_by_time(time).await?,
+        };
+        Ok(Self { place, lanes })
+    }
+
+    /// The next events in order of arrival; none: that was all.
+    ///
+    /// # Errors
+    /// When the store cannot be read or a block is damaged.
+    pub async fn next(&mut self) -> Result<Option<Vec<StoredEvent>>> {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while batch.len() < BATCH_EVENTS && bytes < BATCH_BYTES {
+            for lane in &mut self.lanes {
+                lane.look_ahead(&self.place).await?;
+            }
+            self.lanes.retain(|lane| lane.next_arrival().is_some());
+            let order = |lane: &Lane| lane.next_arrival().unwrap_or(u64::MAX);
+            self.lanes.sort_by_key(order);
+            // Until then the first lane is ahead of all others.
+            let until = self.lanes.get(1).map_or(u64::MAX, order);
+            let Some(lane) = self.lanes.first_mut() else { break };
+            if lane.events.is_empty() {
+                lane.take_block().await?;
+            }
+            while batch.len() < BATCH_EVENTS && bytes < BATCH_BYTES {
+                let Some(event) = lane.events.pop_front_if(|event| event.arrival <= until) else {
+                    break;
+                };
+                bytes += size(&event);
+                batch.push(event);
+            }
+        }
+        Ok((!batch.is_empty()).then_some(batch))
+    }
+}
+
+/// How many events a selection has. Blocks are looked into only where their
+/// summaries leave it open.
+///
+/// # Errors
+/// When the store cannot be read or a block is damaged.
+pub async fn count(store: &Store, project: ProjectId, selection: Selection) -> Result<u64> {
+    let mut scan = Scan::begin(store, project, selection).await?;
+    let mut reading: JoinSet<Result<usize>> = JoinSet::new();
+    let mut count = 0;
+    for lane in &mut scan.lanes {
+        loop {
+            lane.find(&scan.place).await?;
+            let Some(block) = lane.found.pop_front() else { break };
+            match block.verdict {
+                Verdict::Nothing => {}
+                Verdict::All(events) => count += events,
+                Verdict::Something => {
+                    let place = (lane.partition, block.first);
+                    let source = Arc::clone(&scan.place);
+                    reading.spawn(async move { Ok(source.read(place).await?.len()) });
+                    if reading.len() >= TOGETHER {
+                        count += ended(reading.join_next().await)?;
+                    }
+                }
+            }
+        }
+    }
+    while !reading.is_empty() {
+        count += ended(reading.join_next().await)?;
+    }
+    Ok(count)
+}
+
+fn ended(read: Option<Result<Result<usize>, tokio::task::JoinError>>) -> Result<u64> {
+    match read {
+        Some(read) => Ok(read.map_err(|_| Error::Stopped)?? as u64),
+        None => Ok(0),
+    }
+}
+
+impl Where {
+    /// The events of a block that are selected.
+    async fn read(&self, place: Place) -> Result<Vec<StoredEvent>> {
+        let mut events = read_block(&self.store, self.project, place).await?;
+        events.retain(|event| self.selection.takes(event));
+        Ok(events)
+    }
+
+    /// The partitions that may have something of the selection.
+    async fn lanes(&self) -> Result<Vec<Lane>> {
+        let mut lanes = Vec::new();
+        for (partition, head) in heads(&self.store, self.project).await? {
+            let last = u64::try_from(head.last).unwrap_or(0);
+            if head.count == 0 || last <= self.selection.after {
+                continue;
+            }
+            let begin = self.selection.after.saturating_add(1);
+            // The block that holds the first number may begin before it.
+            let from = floor(&self.store, self.project, partition, begin).await?.unwrap_or(begin);
+            lanes.push(Lane { from: Some(from), ..Lane::new(partition) });
+        }
+        Ok(lanes)
+    }
+
+    /// The same with all blocks that have events in a stretch of time.
+    async fn lanes_by_time(&self, time: TimeStretch) -> Result<Vec<Lane>> {
+        let mut lanes: Vec<Lane> = (0..PARTITIONS).map(Lane::new).collect();
+        // Not longer than there are events: it may be without a beginning.
+        let heads = heads(&self.store, self.project).await?;
+        let spans = || heads.values().filter_map(Head::span);
+        let (from, to) = (spans().map(|span| span.from).min(), spans().map(|span| span.to).max());
+        let (Some(from), Some(to)) = (from, to) else { return Ok(lanes) };
+        let (start, end) = (time.start.max(from), time.end.min(to.saturating_add(1)));
+        if start >= end {
+            return Ok(lanes);
+        }
+        let places = self.places(TimeStretch { start, end }).await?;
+        let places: Vec<Place> = places.into_iter().collect();
+        for some in places.chunks(FETCH) {
+            let id = |(partition, first): &Place| keys::summary(self.project, *partition, *first);
+            let ids: Vec<RecordId> = some.iter().map(id).collect();
+            let mut answer = self.store.db.run(BRIEFS_OF, bind! { ids: ids }).await?;
+            for brief in answer.rows::<Brief>(0)? {
+                let partition = partition_of(&brief.id, 1, BRIEFS_OF.name)?;
+                if let Some(lane) = lanes.get_mut(usize::from(partition)) {
+                    lane.add(&self.selection, &brief, BRIEFS_OF.name)?;
+                }
+            }
+        }
+        // They come in no promised order.
+        for lane in &mut lanes {
+            lane.found.make_contiguous().sort_unstable_by_key(|block| block.first);
+        }
+        Ok(lanes)
+    }
+
+    /// Where blocks with events in a stretch of time are.
+    async fn places(&self, time: TimeStretch) -> Result<BTreeSet<Place>> {
+        let mut places = BTreeSet::new();
+        for width in keys::WIDTHS {
+            let end = keys::bucket(time.end.saturating_sub(1), width) + 1;
+            let mut from = keys::bucket(time.start, width);
+            while from < end {
+                let to = from.saturating_add(BUCKETS).min(end);
+                let (low, high) = ([self.project.0, width, from], [self.project.0, width, to]);
+                let vars = bind! { range: range("event_time", &low, &high) };
+                for id in self.store.db.run(BY_TIME, vars).await?.rows::<RecordId>(0)? {
+                    let first = first_of(&id, 4, BY_TIME.name)?;
+                    if first <= self.selection.up_to {
+                        places.insert((partition_of(&id, 3, BY_TIME.name)?, first));
+                    }
+                }
+                from = to;
+            }
+        }
+        Ok(places)
+    }
+}
+
+impl Lane {
+    fn new(partition: u16) -> Self {
+        Self {
+            partition,
+            found: VecDeque::new(),
+            from: None,
+            width: FIRST_WIDTH,
+            ahead: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// No event that is still to come has a lower number; none: none comes.
+    fn next_arrival(&self) -> Option<u64> {
+        let event = self.events.front().map(|event| event.arrival);
+        event.or_else(|| self.ahead.front().map(|(first, _)| *first))
+    }
+
+    fn add(&mut self, selection: &Selection, brief: &Brief, name: &'static str) -> Result<()> {
+        let first = first_of(&brief.id, 2, name)?;
+        match selection.judge(first, brief) {
+            Verdict::Nothing => {}
+            verdict => self.found.push_back(Block { first, verdict }),
+        }
+        Ok(())
+    }
+
+    /// Finds blocks if none is left that was found.
+    async fn find(&mut self, place: &Where) -> Result<()> {
+        let int = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        while self.found.is_empty() {
+            let Some(from) = self.from else { break };
+            let all = place.selection.up_to.saturating_add(1);
+            if from >= all {
+                self.from = None;
+                break;
+            }
+            let end = from.saturating_add(self.width).min(all);
+            let (project, partition) = (place.project.0, i64::from(self.partition));
+            let low = [project, partition, int(from)];
+            let high = [project, partition, int(end)];
+            let vars = bind! { range: range("event_summary", &low, &high) };
+            let briefs: Vec<Brief> = place.store.db.run(BRIEFS, vars).await?.rows(0)?;
+            self.width = match briefs.len() {
+                0..=FEW => self.width.saturating_mul(4),
+                MANY.. => (self.width / 4).max(1),
+                _ => self.width,
+            };
+            for brief in &briefs {
+                self.add(&place.selection, brief, BRIEFS.name)?;
+            }
+            self.from = Some(end);
+        }
+        Ok(())
+    }
+
+    /// Begins to read the blocks that are needed next.
+    async fn look_ahead(&mut self, place: &Arc<Where>) -> Result<()> {
+        while self.ahead.len() < AHEAD {
+            self.find(place).await?;
+            let Some(block) = self.found.pop_front() else { break };
+            let (source, at) = (Arc::clone(place), (self.partition, block.first));
+            let reading = tokio::spawn(async move { source.read(at).await });
+            self.ahead.push_back((block.first, reading));
+        }
+        Ok(())
+    }
+
+    /// Waits for the next block.
+    async fn take_block(&mut self) -> Result<()> {
+        let Some((_, reading)) = self.ahead.pop_front() else { return Ok(()) };
+        // It ends early only where the runtime does.
+        self.events = reading.await.map_err(|_| Error::Stopped)??.into();
+        Ok(())
+    }
+}
+
+/// The first number of the newest block that begins at this number or before.
+pub(super) async fn floor(
+    store: &Store,
+    project: ProjectId,
+    partition: u16,
+    at: u64,
+) -> Result<Option<u64>> {
+    let end = at.saturating_add(1);
+    let (mut high, mut width) = (end, FIRST_WIDTH);
+    loop {
+        let low = end.saturating_sub(width);
+        let firsts = firsts_between(store, project, partition, low, high).await?;
+        if let Some(first) = firsts.last() {
+            return Ok(Some(*first));
+        }
+        if low == 0 {
+            return Ok(None);
+        }
+        (high, width) = (low, width.saturating_mul(4));
+    }
+}
+
+/// Bytes of an event, about.
+#[must_use]
+pub fn size(event: &StoredEvent) -> usize {
+    64 + event.event.len()
+        + event.distinct_id.len()
+        + event.properties.len()
+        + event.elements_chain.len()
+}

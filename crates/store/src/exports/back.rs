@@ -1,0 +1,79 @@
+//! Walking from the newest to the oldest record of a table whose ids rise with
+//! time: the engine can neither read a range backwards nor stop within one, so
+//! it is read in stretches of time that follow how much there is.
+//!
+//! What belongs here: the stretches. What does not: statements.
+
+use weir_model::Timestamp;
+
+/// Milliseconds of the first stretch.
+const FIRST: i64 = 60_000;
+/// With so few records in a stretch, the next one is longer,
+const FEW: usize = 100;
+/// and with so many shorter.
+const MANY: usize = 2_000;
+/// The last millisecond that an id can tell: the year 10889.
+const LAST: i64 = (1 << 48) - 1;
+
+/// Stretches of milliseconds, newest first; both ends belong to them.
+#[derive(Debug)]
+pub(super) struct Stretches {
+    floor: i64,
+    high: i64,
+    width: i64,
+}
+
+impl Stretches {
+    /// Covers everything between two times, with their milliseconds.
+    pub(super) fn between(after: Option<Timestamp>, before: Option<Timestamp>) -> Self {
+        let millis = |time: Timestamp| time.micros().div_euclid(1_000).clamp(0, LAST);
+        Self { floor: after.map_or(0, millis), high: before.map_or(LAST, millis), width: FIRST }
+    }
+
+    /// The next one: its first and its last millisecond.
+    pub(super) fn next(&mut self) -> Option<(i64, i64)> {
+        if self.high < self.floor {
+            return None;
+        }
+        let high = self.high;
+        let low = self.floor.max(high.saturating_sub(self.width - 1));
+        self.high = low - 1;
+        Some((low, high))
+    }
+
+    /// How many records the last one had.
+    pub(super) fn had(&mut self, records: usize) {
+        self.width = match records {
+            0..=FEW => self.width.saturating_mul(8),
+            MANY.. => (self.width / 8).max(1),
+            _ => self.width,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_cover_everything_once() {
+        let time = |millis: i64| Timestamp::from_micros(millis * 1_000 + 7);
+        let mut stretches = Stretches::between(Some(time(5)), Some(time(1_000_000)));
+        let mut expected = 1_000_000;
+        for records in [0, 3_000, 500, 0, 0, 0, 0, 0] {
+            let Some((low, high)) = stretches.next() else { break };
+            assert_eq!(high, expected);
+            assert!(low <= high && low >= 5);
+            expected = low - 1;
+            stretches.had(records);
+        }
+        assert_eq!((expected, stretches.next()), (4, None));
+        let mut all = Stretches::between(None, None);
+        let mut steps = 0;
+        while all.next().is_some() {
+            all.had(0);
+            steps += 1;
+        }
+        assert!(steps < 20, "{steps}");
+    }
+}

@@ -1,0 +1,361 @@
+//! Backfills of exports.
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `batch_export_backfill` | `[export, backfill]` | a backfill; ids are in the order of creation |
+//! | `active_backfill` | `[project, backfill]` | the export: those that have not ended |
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::activity::Entry;
+use weir_model::exports::{Backfill, BackfillProgress, LATEST_RUNS, Status};
+use weir_model::{BackfillId, BatchExportId, ProjectId, RunId, Timestamp};
+
+use super::runs::{RunRow, StoredRun, add_run};
+use super::{int, number};
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::error::is_done;
+use crate::{Error, Result, Store, ids, lists};
+
+/// A backfill that is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackfillRow {
+    /// Id.
+    pub id: BackfillId,
+    /// The export.
+    pub export: BatchExportId,
+    /// The project.
+    pub project: ProjectId,
+    /// The first instant; none: from the first event.
+    pub start_at: Option<Timestamp>,
+    /// The instant after the last one.
+    pub end_at: Timestamp,
+    /// How many runs it takes, when that is known from the start.
+    pub total_runs: Option<u64>,
+    /// The run that it repeats: the same events, whenever they happened.
+    pub retry_of: Option<RunId>,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+/// A backfill as stored, with how far it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BackfillState {
+    /// What the API shows of it.
+    pub shown: Backfill,
+    /// The run that it repeats.
+    pub retry_of: Option<RunId>,
+    /// Its plan; none: work has not begun.
+    pub plan: Option<Plan>,
+    /// Where its next run begins.
+    pub next: Option<Timestamp>,
+}
+
+/// What is fixed when work on a backfill begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// Where its first run begins.
+    pub start: Timestamp,
+    /// How many runs it takes.
+    pub total_runs: u64,
+    /// It exports what arrived up to this number.
+    pub up_to: u64,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+pub(super) struct StoredBackfill {
+    uuid: Uuid,
+    status: String,
+    start_at: Option<i64>,
+    end_at: i64,
+    total_runs: Option<i64>,
+    created_at: i64,
+    updated_at: i64,
+    finished_at: Option<i64>,
+    retry_of: Option<Uuid>,
+    finished_runs: Option<i64>,
+    records: Option<i64>,
+    plan_start: Option<i64>,
+    up_to: Option<i64>,
+    next: Option<i64>,
+}
+
+impl From<&BackfillRow> for StoredBackfill {
+    fn from(row: &BackfillRow) -> Self {
+        Self {
+            uuid: row.id.0,
+            status: Status::Starting.text().to_owned(),
+            start_at: row.start_at.map(Timestamp::micros),
+            end_at: row.end_at.micros(),
+            total_runs: row.total_runs.map(int),
+            created_at: row.created_at.micros(),
+            updated_at: row.created_at.micros(),
+            finished_at: None,
+            retry_of: row.retry_of.map(|run| run.0),
+            finished_runs: None,
+            records: None,
+            plan_start: None,
+            up_to: None,
+            next: None,
+        }
+    }
+}
+
+fn state(
+    project: ProjectId,
+    export: BatchExportId,
+    stored: StoredBackfill,
+) -> Result<BackfillState> {
+    let status = Status::of(&stored.status).ok_or_else(|| Error::Shape {
+        statement: "exports backfills",
+        detail: format!("unknown status `{}`", stored.status),
+    })?;
+    let time = |micros: Option<i64>| micros.map(Timestamp::from_micros);
+    let total_runs = stored.total_runs.map(number);
+    let (start_at, begins) = (time(stored.start_at), time(stored.plan_start));
+    let plan = match (begins, stored.up_to) {
+        (Some(start), Some(up_to)) => {
+            Some(Plan { start, total_runs: total_runs.unwrap_or_default(), up_to: number(up_to) })
+        }
+        _ => None,
+    };
+    let finished_runs = stored.finished_runs.map_or(0, number);
+    let shown = Backfill {
+        id: BackfillId(stored.uuid),
+        team: project,
+        batch_export: export,
+        start_at,
+        end_at: Timestamp::from_micros(stored.end_at),
+        status,
+        created_at: Timestamp::from_micros(stored.created_at),
+        finished_at: time(stored.finished_at),
+        last_updated_at: Timestamp::from_micros(stored.updated_at),
+        progress: BackfillProgress::of(status, total_runs, finished_runs),
+        total_records_count: stored.records,
+        adjusted_start_at: begins.filter(|begins| start_at.is_none_or(|start| start < *begins)),
+    };
+    let next = time(stored.next);
+    Ok(BackfillState { shown, retry_of: stored.retry_of.map(RunId), plan, next })
+}
+
+const IDS: Statement = Statement::read(
+    "exports backfills in order",
+    "SELECT VALUE record::id(id)[1] FROM batch_export_backfill:[$export]..=[$export, ..];",
+);
+
+/// Backfills of an export, the newest first: at most `limit`, after `cursor` in
+/// the list.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn page(
+    store: &Store,
+    project: ProjectId,
+    export: BatchExportId,
+    cursor: Option<BackfillId>,
+    limit: usize,
+) -> Result<Vec<Backfill>> {
+    let mut found = lists::ids(store, IDS, bind! { export: export.0 }, BackfillId).await?;
+    found.retain(|id| cursor.is_none_or(|cursor| *id < cursor));
+    found.reverse();
+    found.truncate(limit);
+    let found = states(store, project, export, &found).await?;
+    Ok(found.into_iter().map(|state| state.shown).collect())
+}
+
+/// A backfill of an export, as the API shows it.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn find(
+    store: &Store,
+    project: ProjectId,
+    export: BatchExportId,
+    backfill: BackfillId,
+) -> Result<Option<Backfill>> {
+    let found = states(store, project, export, &[backfill]).await?;
+    Ok(found.into_iter().next().map(|state| state.shown))
+}
+
+async fn states(
+    store: &Store,
+    project: ProjectId,
+    export: BatchExportId,
+    ids: &[BackfillId],
+) -> Result<Vec<BackfillState>> {
+    let keys: Vec<Vec<Uuid>> = ids.iter().map(|id| vec![export.0, id.0]).collect();
+    let found = lists::records(store, "batch_export_backfill", keys).await?;
+    found.into_iter().flatten().map(|stored| state(project, export, stored)).collect()
+}
+
+#[derive(Debug, SurrealValue)]
+struct Active {
+    project: i64,
+    backfill: Uuid,
+    export: Uuid,
+}
+
+// A few records for each project.
+const ACTIVE: Statement = Statement::read(
+    "exports active backfills",
+    "SELECT record::id(id)[0] AS project, record::id(id)[1] AS backfill, export
+     FROM active_backfill;",
+);
+
+/// The backfills of all organizations that have not ended.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn active(store: &Store) -> Result<Vec<BackfillState>> {
+    let mut found = Vec::new();
+    for row in store.db.run(ACTIVE, bind! {}).await?.rows::<Active>(0)? {
+        let (project, export) = (ProjectId(row.project), BatchExportId(row.export));
+        found.extend(states(store, project, export, &[BackfillId(row.backfill)]).await?);
+    }
+    Ok(found)
+}
+
+const BEGIN: Statement = Statement::write(
+    "exports begin backfill",
+    "BEGIN;
+     LET $status = (SELECT VALUE status
+                    FROM ONLY type::record('batch_export_backfill', [$export, $backfill]));
+     IF ['Starting', 'Running'] CONTAINSNOT $status { THROW 'ended' };
+     UPDATE type::record('batch_export_backfill', [$export, $backfill]) SET
+         status = 'Running', plan_start = $start, next = $start, total_runs = $total_runs,
+         up_to = $up_to, updated_at = $now RETURN NONE;
+     COMMIT;",
+);
+
+/// Fixes what a backfill does. `false`: it has ended.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn begin(
+    store: &Store,
+    export: BatchExportId,
+    backfill: BackfillId,
+    plan: Plan,
+    now: Timestamp,
+) -> Result<bool> {
+    let vars = bind! {
+        export: export.0,
+        backfill: backfill.0,
+        start: plan.start.micros(),
+        total_runs: int(plan.total_runs),
+        up_to: int(plan.up_to),
+        now: now.micros(),
+    };
+    is_done(store.db.run(BEGIN, vars).await)
+}
+
+const ADD_RUN: Statement = Statement::write(
+    "exports add backfill run",
+    concat!(
+        "BEGIN;
+         LET $home = (SELECT status, next
+                      FROM ONLY type::record('batch_export_backfill', [$run.export, $run.backfill]));
+         IF $home.next != $next {
+             IF ['Starting', 'Running'] CONTAINSNOT $home.status { THROW 'ended' };
+             IF $home.next != $begins { THROW 'stale' };
+             UPDATE type::record('batch_export_backfill', [$run.export, $run.backfill])
+                 SET next = $next RETURN NONE;
+         };",
+        add_run!(),
+        "COMMIT;"
+    ),
+);
+
+/// Adds the next run of a backfill, which begins at `begins`; the one after it
+/// begins at `next`. `false`: the backfill has ended, or is elsewhere.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn add_run_of(
+    store: &Store,
+    run: &RunRow,
+    begins: Timestamp,
+    next: Timestamp,
+) -> Result<bool> {
+    let vars = bind! {
+        run: StoredRun::from(run),
+        most: int(LATEST_RUNS as u64),
+        begins: begins.micros(),
+        next: next.micros(),
+    };
+    is_done(store.db.run(ADD_RUN, vars).await)
+}
+
+// Whoever cancels a backfill cancels its runs: there is one at a time.
+const END: Statement = Statement::write(
+    "exports end backfill",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT status, step
+                         FROM ONLY type::record('batch_export_backfill', [$export, $backfill]));
+         IF $present = NONE { THROW 'gone' };
+         IF $present.step != $step {
+             IF ['Starting', 'Running'] CONTAINSNOT $present.status { THROW 'ended' };
+             UPDATE type::record('batch_export_backfill', [$export, $backfill]) SET
+                 step = $step, status = $status, updated_at = $now, finished_at = $now RETURN NONE;
+             DELETE type::record('active_backfill', [$project, $backfill]) RETURN NONE;
+             IF $status = 'Cancelled' {
+                 FOR $run IN (SELECT VALUE record::id(id)[1]
+                              FROM active_run:[$export]..=[$export, ..]) {
+                     UPDATE type::record('batch_export_run', [$export, $run]) SET
+                         step = $step, status = 'Cancelled', updated_at = $now, finished_at = $now
+                         WHERE backfill = $backfill RETURN NONE;
+                     LET $left = (SELECT VALUE status
+                                  FROM ONLY type::record('batch_export_run', [$export, $run]));
+                     IF $left = 'Cancelled' {
+                         DELETE type::record('active_run', [$export, $run]) RETURN NONE;
+                     };
+                 };
+             };
+         };",
+        write_activities!(),
+        "COMMIT;"
+    ),
+);
+
+/// Ends a backfill with this status. `false`: it had ended, or is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn end(
+    store: &Store,
+    project: ProjectId,
+    export: BatchExportId,
+    backfill: BackfillId,
+    status: Status,
+    now: Timestamp,
+    activities: &[Entry],
+) -> Result<bool> {
+    let vars = bind! {
+        project: project.0,
+        export: export.0,
+        backfill: backfill.0,
+        status: status.text(),
+        step: ids::time_ordered(now),
+        now: now.micros(),
+    };
+    is_done(activity::change(store, END, vars, activities).await)
+}
+
+/// Cancels a backfill that is starting or running, and its runs; whoever works on
+/// them notices. `false`: it had ended already, or is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn cancel(
+    store: &Store,
+    project: ProjectId,
+    export: BatchExportId,
+    backfill: BackfillId,
+    now: Timestamp,
+    activities: &[Entry],
+) -> Result<bool> {
+    end(store, project, export, backfill, Status::Cancelled, now, activities).await
+}

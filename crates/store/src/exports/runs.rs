@@ -1,0 +1,439 @@
+//! Runs of exports.
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `batch_export_run` | `[export, run]` | a run; ids are in the order of creation |
+//! | `active_run` | `[export, run]` | nothing: those that have not ended |
+//!
+//! What a run exports is written once, when it is created. Everything after that
+//! is written only while it has not ended: a run that was cancelled stays so.
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::activity::Entry;
+use weir_model::exports::{LATEST_RUNS, Run, Status};
+use weir_model::{BackfillId, BatchExportId, RunId, Timestamp};
+
+use super::back::Stretches;
+use super::schedule::{Schedule, StoredSchedule, move_schedule};
+use super::{ExportRow, int, number};
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::error::is_done;
+use crate::{Error, Result, Store, ids, lists};
+
+/// A run as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// What the API shows of it.
+    pub run: Run,
+    /// It exports what arrived after this number,
+    pub after: u64,
+    /// and up to this one.
+    pub up_to: u64,
+    /// Whether it takes only events that happened in its interval.
+    pub by_time: bool,
+    /// The backfill that it is a part of.
+    pub backfill: Option<BackfillId>,
+    /// How often it was tried.
+    pub attempt: u32,
+    /// Bytes of the events that it has sent.
+    pub bytes: u64,
+    /// The arrival number of the last event that is at the destination for good.
+    pub delivered: Option<u64>,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Its status.
+    pub status: Status,
+    /// Events that are delivered for good.
+    pub completed: Option<u64>,
+    /// Events that are to be delivered, once they are counted.
+    pub total: Option<u64>,
+    /// What went wrong last.
+    pub latest_error: Option<String>,
+    /// Where it goes on if it is cut short.
+    pub cursor: Option<String>,
+    /// The arrival number of the last event that is delivered for good.
+    pub delivered: Option<u64>,
+    /// How often it was tried.
+    pub attempt: u32,
+    /// Bytes of the events that it has sent.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+pub(super) struct StoredRun {
+    uuid: Uuid,
+    export: Uuid,
+    status: String,
+    records_completed: Option<i64>,
+    latest_error: Option<String>,
+    interval_start: Option<i64>,
+    interval_end: i64,
+    cursor: Option<String>,
+    created_at: i64,
+    finished_at: Option<i64>,
+    updated_at: i64,
+    records_total: Option<i64>,
+    after: Option<i64>,
+    up_to: Option<i64>,
+    by_time: Option<bool>,
+    backfill: Option<Uuid>,
+    attempt: Option<i64>,
+    bytes: Option<i64>,
+    delivered: Option<i64>,
+}
+
+impl From<&RunRow> for StoredRun {
+    fn from(row: &RunRow) -> Self {
+        let run = &row.run;
+        Self {
+            uuid: run.id.0,
+            export: run.batch_export.0,
+            status: run.status.text().to_owned(),
+            records_completed: run.records_completed.map(i64::from),
+            latest_error: run.latest_error.clone(),
+            interval_start: run.data_interval_start.map(Timestamp::micros),
+            interval_end: run.data_interval_end.micros(),
+            cursor: run.cursor.clone(),
+            created_at: run.created_at.micros(),
+            finished_at: run.finished_at.map(Timestamp::micros),
+            updated_at: run.last_updated_at.micros(),
+            records_total: run.records_total_count.map(i64::from),
+            after: Some(int(row.after)),
+            up_to: Some(int(row.up_to)),
+            by_time: Some(row.by_time),
+            backfill: row.backfill.map(|backfill| backfill.0),
+            attempt: Some(row.attempt.into()),
+            bytes: Some(int(row.bytes)),
+            delivered: row.delivered.map(int),
+        }
+    }
+}
+
+/// The wire has 32 bits for these.
+fn count(count: Option<i64>) -> Option<i32> {
+    count.map(|count| i32::try_from(count).unwrap_or(i32::MAX))
+}
+
+impl TryFrom<StoredRun> for RunRow {
+    type Error = Error;
+
+    fn try_from(stored: StoredRun) -> Result<Self> {
+        let status = Status::of(&stored.status).ok_or_else(|| Error::Shape {
+            statement: "exports runs",
+            detail: format!("unknown status `{}`", stored.status),
+        })?;
+        let run = Run {
+            id: RunId(stored.uuid),
+            status,
+            records_completed: count(stored.records_completed),
+            latest_error: stored.latest_error,
+            data_interval_start: stored.interval_start.map(Timestamp::from_micros),
+            data_interval_end: Timestamp::from_micros(stored.interval_end),
+            cursor: stored.cursor,
+            created_at: Timestamp::from_micros(stored.created_at),
+            finished_at: stored.finished_at.map(Timestamp::from_micros),
+            last_updated_at: Timestamp::from_micros(stored.updated_at),
+            records_total_count: count(stored.records_total),
+            batch_export: BatchExportId(stored.export),
+        };
+        Ok(Self {
+            run,
+            after: stored.after.map_or(0, number),
+            up_to: stored.up_to.map_or(0, number),
+            by_time: stored.by_time.unwrap_or_default(),
+            backfill: stored.backfill.map(BackfillId),
+            attempt: stored.attempt.and_then(|n| u32::try_from(n).ok()).unwrap_or_default(),
+            bytes: stored.bytes.map_or(0, number),
+            delivered: stored.delivered.map(number),
+        })
+    }
+}
+
+/// Adds the run `$run`, which is the newest from now on. Part of the transactions
+/// that do so; adding it twice does no harm.
+macro_rules! add_run {
+    () => {
+        "LET $present = (SELECT VALUE latest ?? []
+                         FROM ONLY type::record('batch_export', $run.export));
+         IF $present = NONE { THROW 'gone' };
+         IF $present CONTAINSNOT $run.uuid {
+             UPSERT type::record('batch_export_run', [$run.export, $run.uuid])
+                 CONTENT $run RETURN NONE;
+             IF ['Starting', 'Running'] CONTAINS $run.status {
+                 UPSERT type::record('active_run', [$run.export, $run.uuid])
+                     CONTENT {} RETURN NONE;
+             };
+             UPDATE type::record('batch_export', $run.export)
+                 SET latest = array::slice(array::concat([$run.uuid], $present), 0, $most)
+                 RETURN NONE;
+         };"
+    };
+}
+pub(super) use add_run;
+
+const ADD: Statement =
+    Statement::write("exports add run", concat!("BEGIN;", add_run!(), "COMMIT;"));
+
+/// Adds a run beside the schedule. `false`: the export is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn add(store: &Store, row: &RunRow) -> Result<bool> {
+    let vars = bind! { run: StoredRun::from(row), most: int(LATEST_RUNS as u64) };
+    is_done(store.db.run(ADD, vars).await)
+}
+
+const CREATE: Statement = Statement::write(
+    "exports create run",
+    concat!("BEGIN;", move_schedule!(), add_run!(), "COMMIT;"),
+);
+
+/// Adds the run of an interval and moves the schedule on, if it is where it was
+/// when `before` was read: so an interval has one run. `false`: it is not, or the
+/// export is gone; nothing was written.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn create(
+    store: &Store,
+    row: &RunRow,
+    before: &Schedule,
+    after: &Schedule,
+) -> Result<bool> {
+    let export = row.run.batch_export;
+    let vars = bind! {
+        run: StoredRun::from(row),
+        most: int(LATEST_RUNS as u64),
+        from: StoredSchedule::of(export, before),
+        to: StoredSchedule::of(export, after),
+    };
+    is_done(store.db.run(CREATE, vars).await)
+}
+
+// Whoever ends a run of a backfill counts it there. The step tells a second try
+// of this transaction from somebody else's.
+const STEP: Statement = Statement::write(
+    "exports run step",
+    "BEGIN;
+     LET $present = (SELECT status, step, backfill
+                     FROM ONLY type::record('batch_export_run', [$export, $run]));
+     IF $present = NONE { THROW 'gone' };
+     IF $present.step != $step {
+         IF ['Starting', 'Running'] CONTAINSNOT $present.status { THROW 'ended' };
+         UPDATE type::record('batch_export_run', [$export, $run]) SET
+             step = $step, status = $status, records_completed = $completed,
+             records_total = $total, latest_error = $latest_error, cursor = $cursor,
+             delivered = $delivered, attempt = $attempt, bytes = $bytes,
+             updated_at = $now, finished_at = $finished_at RETURN NONE;
+         IF $finished_at != NONE {
+             DELETE type::record('active_run', [$export, $run]) RETURN NONE;
+             IF $present.backfill != NONE {
+                 UPDATE type::record('batch_export_backfill', [$export, $present.backfill]) SET
+                     finished_runs = (finished_runs ?? 0) + 1,
+                     records = (records ?? 0) + ($completed ?? 0), updated_at = $now
+                     RETURN NONE;
+             };
+         };
+     };
+     COMMIT;",
+);
+
+/// Writes how far a run is; a status that is no active one ends it. `false`: it
+/// had ended, or is gone, and stays as it is.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn step(
+    store: &Store,
+    export: BatchExportId,
+    run: RunId,
+    progress: &Progress,
+    now: Timestamp,
+) -> Result<bool> {
+    let vars = bind! {
+        export: export.0,
+        run: run.0,
+        step: ids::time_ordered(now),
+        status: progress.status.text(),
+        completed: progress.completed.map(int),
+        total: progress.total.map(int),
+        latest_error: progress.latest_error.clone(),
+        cursor: progress.cursor.clone(),
+        delivered: progress.delivered.map(int),
+        attempt: i64::from(progress.attempt),
+        bytes: int(progress.bytes),
+        now: now.micros(),
+        finished_at: (!progress.status.is_active()).then_some(now.micros()),
+    };
+    is_done(store.db.run(STEP, vars).await)
+}
+
+const CANCEL: Statement = Statement::write(
+    "exports cancel run",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT status, step
+                         FROM ONLY type::record('batch_export_run', [$export, $run]));
+         IF $present = NONE { THROW 'gone' };
+         IF $present.step != $step {
+             IF ['Starting', 'Running'] CONTAINSNOT $present.status { THROW 'ended' };
+             UPDATE type::record('batch_export_run', [$export, $run]) SET
+                 step = $step, status = 'Cancelled', updated_at = $now, finished_at = $now
+                 RETURN NONE;
+             DELETE type::record('active_run', [$export, $run]) RETURN NONE;
+         };",
+        write_activities!(),
+        "COMMIT;"
+    ),
+);
+
+/// Cancels a run that is starting or running; whoever works on it notices. `false`:
+/// it had ended already, or is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn request_cancel(
+    store: &Store,
+    export: BatchExportId,
+    run: RunId,
+    now: Timestamp,
+    activities: &[Entry],
+) -> Result<bool> {
+    let vars = bind! {
+        export: export.0,
+        run: run.0,
+        step: ids::time_ordered(now),
+        now: now.micros(),
+    };
+    is_done(activity::change(store, CANCEL, vars, activities).await)
+}
+
+/// A run of an export, as the API shows it.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn find(store: &Store, export: BatchExportId, run: RunId) -> Result<Option<Run>> {
+    Ok(row(store, export, run).await?.map(|row| row.run))
+}
+
+/// A run of an export as stored.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn row(store: &Store, export: BatchExportId, run: RunId) -> Result<Option<RunRow>> {
+    Ok(rows(store, vec![vec![export.0, run.0]]).await?.into_iter().flatten().next())
+}
+
+/// The runs with these keys, in their order.
+async fn rows(store: &Store, keys: Vec<Vec<Uuid>>) -> Result<Vec<Option<RunRow>>> {
+    let found = lists::records::<StoredRun>(store, "batch_export_run", keys).await?;
+    found.into_iter().map(|run| run.map(RunRow::try_from).transpose()).collect()
+}
+
+/// The newest runs of each of these exports, newest first, in the order of
+/// `rows`.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn latest(store: &Store, exports: &[ExportRow]) -> Result<Vec<Vec<Run>>> {
+    let keys = exports.iter().flat_map(|row| row.latest.iter().map(|run| vec![row.id.0, run.0]));
+    let mut found = rows(store, keys.collect()).await?.into_iter();
+    let of = |row: &ExportRow| {
+        let runs = found.by_ref().take(row.latest.len()).flatten();
+        runs.map(|row| row.run).collect()
+    };
+    Ok(exports.iter().map(of).collect())
+}
+
+// One small record for each run that has not ended, of which the engine bounds
+// the number.
+const ACTIVE: Statement =
+    Statement::read("exports active runs", "SELECT VALUE record::id(id) FROM active_run;");
+
+/// The runs of all organizations that have not ended, in the order of their
+/// creation.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn active(store: &Store) -> Result<Vec<RunRow>> {
+    let mut keys = store.db.run(ACTIVE, bind! {}).await?.rows::<Vec<Uuid>>(0)?;
+    keys.sort_unstable_by_key(|key| key.last().copied());
+    Ok(rows(store, keys).await?.into_iter().flatten().collect())
+}
+
+/// Which runs a page is to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Runs {
+    /// None that was created before this time.
+    pub after: Option<Timestamp>,
+    /// None that was created after this time.
+    pub before: Option<Timestamp>,
+    /// Only those before this one in the list.
+    pub cursor: Option<RunId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+const RANGE: Statement = Statement::read(
+    "exports runs in order",
+    "SELECT VALUE record::id(id)[1] FROM batch_export_run:[$export, $low]..=[$export, $high];",
+);
+
+/// Runs of an export, the newest first.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn page(store: &Store, export: BatchExportId, wanted: Runs) -> Result<Vec<Run>> {
+    let fits = |run: &Run| {
+        wanted.after.is_none_or(|after| run.created_at >= after)
+            && wanted.before.is_none_or(|before| run.created_at <= before)
+    };
+    let end = wanted.cursor.map_or(u128::MAX, |run| run.0.as_u128());
+    let cursor = wanted.cursor.and_then(created);
+    let before = match (wanted.before, cursor) {
+        (Some(before), Some(cursor)) => Some(before.min(cursor)),
+        (before, cursor) => before.or(cursor),
+    };
+    let mut stretches = Stretches::between(wanted.after, before);
+    let mut runs = Vec::new();
+    while runs.len() < wanted.limit {
+        let Some((low, high)) = stretches.next() else { break };
+        let vars = bind! { export: export.0, low: first_of(low), high: last_of(high) };
+        let mut found = store.db.run(RANGE, vars).await?.rows::<Uuid>(0)?;
+        stretches.had(found.len());
+        found.retain(|run| run.as_u128() < end);
+        found.reverse();
+        for some in found.chunks(wanted.limit.max(1)) {
+            let keys = some.iter().map(|run| vec![export.0, *run]).collect();
+            let read = rows(store, keys).await?.into_iter().flatten().map(|row| row.run);
+            runs.extend(read.filter(fits));
+            if runs.len() >= wanted.limit {
+                break;
+            }
+        }
+    }
+    runs.truncate(wanted.limit);
+    Ok(runs)
+}
+
+/// The time in the id of a run: when it was created, to the millisecond.
+pub(super) fn created(run: RunId) -> Option<Timestamp> {
+    let millis = i64::try_from(run.0.as_u128() >> 80).ok()?;
+    Some(Timestamp::from_micros(millis.saturating_mul(1_000)))
+}
+
+/// The first id of a millisecond.
+fn first_of(millis: i64) -> Uuid {
+    Uuid::from_u128(u128::try_from(millis).unwrap_or(0) << 80)
+}
+
+/// The last one.
+pub(super) fn last_of(millis: i64) -> Uuid {
+    Uuid::from_u128(first_of(millis).as_u128() | ((1 << 80) - 1))
+}

@@ -1,0 +1,111 @@
+//! How far the schedule of each export has come, and which arrivals the next
+//! interval begins after.
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `batch_export_state` | export | the end of the last interval, its mark, its word |
+//!
+//! Only the engine of exports writes them, each time from what it read: two
+//! decisions about one interval cannot both be made.
+
+use std::collections::HashMap;
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::{BatchExportId, Timestamp};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::error::is_done;
+use crate::{Result, Store};
+
+/// How far the schedule of an export has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// The end of the last interval that was dealt with.
+    pub last_end: Timestamp,
+    /// The last arrival number that belongs to it or to one before.
+    pub mark: u64,
+    /// The word of the interval at that time.
+    pub interval: String,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+pub(super) struct StoredSchedule {
+    uuid: Uuid,
+    last_end: i64,
+    mark: i64,
+    interval: String,
+}
+
+impl StoredSchedule {
+    pub(super) fn of(export: BatchExportId, schedule: &Schedule) -> Self {
+        Self {
+            uuid: export.0,
+            last_end: schedule.last_end.micros(),
+            mark: super::int(schedule.mark),
+            interval: schedule.interval.clone(),
+        }
+    }
+}
+
+impl From<StoredSchedule> for Schedule {
+    fn from(stored: StoredSchedule) -> Self {
+        Self {
+            last_end: Timestamp::from_micros(stored.last_end),
+            mark: super::number(stored.mark),
+            interval: stored.interval,
+        }
+    }
+}
+
+// One small record for each export.
+const ALL: Statement = Statement::read("export schedules", "SELECT * FROM batch_export_state;");
+
+/// How far the schedules of all exports of all organizations have come.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn all(store: &Store) -> Result<HashMap<BatchExportId, Schedule>> {
+    let rows = store.db.run(ALL, bind! {}).await?.rows::<StoredSchedule>(0)?;
+    Ok(rows.into_iter().map(|row| (BatchExportId(row.uuid), row.into())).collect())
+}
+
+/// Moves the schedule of `$to.uuid` from `$from` on to `$to`. Part of the
+/// transactions that do so; one whose outcome is unknown can be repeated.
+macro_rules! move_schedule {
+    () => {
+        "LET $home = (SELECT VALUE uuid FROM ONLY type::record('batch_export', $to.uuid));
+         IF $home = NONE { THROW 'gone' };
+         LET $state = (SELECT * FROM ONLY type::record('batch_export_state', $to.uuid));
+         LET $is_done = ($state.last_end = $to.last_end AND $state.mark = $to.mark
+             AND $state.interval = $to.interval);
+         IF !$is_done AND ($state.last_end != $from.last_end OR $state.mark != $from.mark
+                 OR $state.interval != $from.interval) {
+             THROW 'stale'
+         };
+         UPSERT type::record('batch_export_state', $to.uuid) CONTENT $to RETURN NONE;"
+    };
+}
+pub(super) use move_schedule;
+
+const ADVANCE: Statement =
+    Statement::write("export schedule", concat!("BEGIN;", move_schedule!(), "COMMIT;"));
+
+/// Moves a schedule on without a run. `false`: it is not where it was when
+/// `before` was read, or the export is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn advance(
+    store: &Store,
+    export: BatchExportId,
+    before: Option<&Schedule>,
+    after: &Schedule,
+) -> Result<bool> {
+    let vars = bind! {
+        from: before.map(|before| StoredSchedule::of(export, before)),
+        to: StoredSchedule::of(export, after),
+    };
+    is_done(store.db.run(ADVANCE, vars).await)
+}

@@ -1,0 +1,304 @@
+use weir_model::exports::{LogLevel, LogLine, Status};
+use weir_model::{BackfillId, RunId};
+
+use super::backfills::{BackfillRow, Plan};
+use super::logs::{LINES, Logs};
+use super::runs::{Progress, Runs};
+use super::schedule::Schedule;
+use super::*;
+use crate::{Location, Settings, ids};
+
+const PROJECT: ProjectId = ProjectId(1);
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(1_787_000_000_000_000).plus_seconds(seconds)
+}
+
+async fn store() -> Store {
+    Store::open(&Location::Memory, Settings::default()).await.unwrap()
+}
+
+/// An export without the organization around it.
+async fn export(store: &Store) -> ExportRow {
+    let row = ExportRow {
+        id: BatchExportId(ids::time_ordered(at(0))),
+        organization: OrganizationId(Uuid::from_u128(7)),
+        project: PROJECT,
+        name: "Warehouse".to_owned(),
+        kind: "NoOp".to_owned(),
+        config: "{}".to_owned(),
+        secrets: None,
+        interval: "hour".to_owned(),
+        paused: false,
+        created_at: at(0),
+        updated_at: at(0),
+        last_paused_at: None,
+        start_at: None,
+        end_at: None,
+        query: None,
+        schema: None,
+        revision: Uuid::from_u128(1),
+        latest: Vec::new(),
+    };
+    let statement = Statement::write(
+        "test",
+        "UPSERT type::record('batch_export', $export.uuid) CONTENT $export RETURN NONE;",
+    );
+    store.db.run(statement, bind! { export: Stored::from(&row) }).await.unwrap();
+    row
+}
+
+fn run(export: &ExportRow, seconds: i64) -> RunRow {
+    let created_at = at(seconds);
+    RunRow {
+        run: Run {
+            id: RunId(ids::time_ordered(created_at)),
+            status: Status::Starting,
+            records_completed: None,
+            latest_error: None,
+            data_interval_start: Some(at(seconds - 3600)),
+            data_interval_end: created_at,
+            cursor: None,
+            created_at,
+            finished_at: None,
+            last_updated_at: created_at,
+            records_total_count: None,
+            batch_export: export.id,
+        },
+        after: 3,
+        up_to: 9,
+        by_time: false,
+        backfill: None,
+        attempt: 0,
+        bytes: 0,
+        delivered: None,
+    }
+}
+
+fn progress(status: Status, completed: u64) -> Progress {
+    Progress {
+        status,
+        completed: Some(completed),
+        total: Some(6),
+        latest_error: None,
+        cursor: Some("c".to_owned()),
+        delivered: Some(5),
+        attempt: 2,
+        bytes: 100,
+    }
+}
+
+fn schedule(seconds: i64, mark: u64) -> Schedule {
+    Schedule { last_end: at(seconds), mark, interval: "hour".to_owned() }
+}
+
+#[tokio::test]
+async fn an_interval_has_one_run() {
+    let store = store().await;
+    let export = export(&store).await;
+    let (zero, one, two) = (schedule(0, 0), schedule(3600, 9), schedule(7200, 20));
+    assert!(schedule::advance(&store, export.id, None, &zero).await.unwrap());
+    assert!(!schedule::advance(&store, export.id, None, &one).await.unwrap());
+    let first = run(&export, 3600);
+    assert!(runs::create(&store, &first, &zero, &one).await.unwrap());
+    // From what was read before.
+    assert!(!runs::create(&store, &run(&export, 7200), &zero, &two).await.unwrap());
+    assert_eq!(schedule::all(&store).await.unwrap()[&export.id], one);
+    assert_eq!(runs::row(&store, export.id, first.run.id).await.unwrap(), Some(first.clone()));
+    let latest = find(&store, export.id).await.unwrap().unwrap().latest;
+    assert_eq!(latest.first(), Some(&first.run.id));
+    assert_eq!(all(&store).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_ended_stays_as_it_is() {
+    let store = store().await;
+    let export = export(&store).await;
+    let row = run(&export, 0);
+    let id = row.run.id;
+    assert!(runs::add(&store, &row).await.unwrap());
+    assert_eq!(runs::active(&store).await.unwrap(), [row]);
+    let step = progress(Status::Running, 4);
+    assert!(runs::step(&store, export.id, id, &step, at(1)).await.unwrap());
+    let stored = runs::row(&store, export.id, id).await.unwrap().unwrap();
+    assert_eq!(
+        (stored.run.status, stored.run.records_completed, stored.delivered, stored.attempt),
+        (Status::Running, Some(4), Some(5), 2)
+    );
+    assert_eq!((stored.after, stored.up_to, stored.run.finished_at), (3, 9, None));
+
+    assert!(runs::request_cancel(&store, export.id, id, at(2), &[]).await.unwrap());
+    assert!(!runs::request_cancel(&store, export.id, id, at(3), &[]).await.unwrap());
+    let done = progress(Status::Completed, 6);
+    assert!(!runs::step(&store, export.id, id, &done, at(4)).await.unwrap());
+    let stored = runs::find(&store, export.id, id).await.unwrap().unwrap();
+    assert_eq!(stored.status, Status::Cancelled);
+    assert_eq!((stored.records_completed, stored.finished_at), (Some(4), Some(at(2))));
+    assert_eq!(runs::active(&store).await.unwrap(), []);
+    let nobody = RunId(Uuid::from_u128(5));
+    assert!(!runs::request_cancel(&store, export.id, nobody, at(2), &[]).await.unwrap());
+}
+
+#[tokio::test]
+async fn runs_are_listed_newest_first() {
+    let store = store().await;
+    let export = export(&store).await;
+    let mut rows = Vec::new();
+    for n in 0..30 {
+        rows.push(run(&export, n * 7_000));
+        assert!(runs::add(&store, rows.last().unwrap()).await.unwrap());
+    }
+    rows.reverse();
+    let newest: Vec<RunId> = rows.iter().map(|row| row.run.id).collect();
+    let page = async |wanted: Runs| -> Vec<RunId> {
+        let found = runs::page(&store, export.id, wanted).await.unwrap();
+        found.into_iter().map(|run| run.id).collect()
+    };
+    let all = Runs { limit: 100, ..Runs::default() };
+    assert_eq!(page(all).await, newest);
+    let first = page(Runs { limit: 7, ..all }).await;
+    assert_eq!(first, newest[..7]);
+    let second = page(Runs { limit: 7, cursor: first.last().copied(), ..all }).await;
+    assert_eq!(second, newest[7..14]);
+    let within = Runs { after: Some(at(7_000)), before: Some(at(21_000)), ..all };
+    assert_eq!(page(within).await, newest[26..29]);
+    assert_eq!(
+        runs::latest(&store, &super::all(&store).await.unwrap()).await.unwrap()[0].len(),
+        10
+    );
+}
+
+#[tokio::test]
+async fn lines_of_a_run_are_bounded_and_found() {
+    let store = store().await;
+    let export = export(&store).await;
+    let (one, two) = (run(&export, 0), run(&export, 1));
+    let line = |row: &RunRow, seconds: i64, level, message: &str| LogLine {
+        log_source_id: export.id,
+        instance_id: row.run.id,
+        timestamp: at(seconds),
+        level,
+        message: message.to_owned(),
+    };
+    for row in [&one, &two] {
+        assert!(runs::add(&store, row).await.unwrap());
+    }
+    let fault = line(&two, 5, LogLevel::Error, "Connection refused");
+    logs::add(&store, &fault, 0).await.unwrap();
+    // Once more, after an unknown outcome.
+    logs::add(&store, &fault, 0).await.unwrap();
+    for n in 0..LINES + 5 {
+        let line = line(&one, 10, LogLevel::Info, &format!("line {n}"));
+        logs::add(&store, &line, n).await.unwrap();
+    }
+    let page = async |run: Option<RunId>, wanted: Logs| {
+        let found = logs::page(&store, export.id, run, wanted).await.unwrap();
+        found.into_iter().map(|line| line.message).collect::<Vec<_>>()
+    };
+    let all = Logs { limit: 500, ..Logs::default() };
+    assert_eq!(page(None, all.clone()).await.len(), LINES as usize + 1);
+    let own = page(Some(one.run.id), all.clone()).await;
+    assert_eq!(own.len(), LINES as usize);
+    assert!(own[0].contains("left out"), "{}", own[0]);
+    let errors = Logs { levels: vec![LogLevel::Error], ..all.clone() };
+    assert_eq!(page(None, errors).await, ["Connection refused"]);
+    let search = Logs { search: Some("REFUSED".to_owned()), ..all.clone() };
+    assert_eq!(page(None, search).await, ["Connection refused"]);
+    let before = Logs { before: Some(at(9)), ..all.clone() };
+    assert_eq!(page(None, before).await, ["Connection refused"]);
+    assert_eq!(page(None, Logs { limit: 3, ..all }).await.len(), 3);
+}
+
+async fn started(store: &Store, export: &ExportRow) -> BackfillId {
+    let backfill = BackfillRow {
+        id: BackfillId(ids::time_ordered(at(0))),
+        export: export.id,
+        project: PROJECT,
+        start_at: None,
+        end_at: at(7200),
+        total_runs: None,
+        retry_of: None,
+        created_at: at(0),
+    };
+    let changed = update(store, export, export.revision, Some(&backfill), 5, &[]).await.unwrap();
+    assert_eq!(changed, Changed::Yes);
+    backfill.id
+}
+
+#[tokio::test]
+async fn a_backfill_goes_from_run_to_run() {
+    let store = store().await;
+    let export = export(&store).await;
+    let id = started(&store, &export).await;
+    let found = backfills::active(&store).await.unwrap();
+    assert_eq!((found.len(), found[0].plan, found[0].shown.progress), (1, None, None));
+    let plan = Plan { start: at(0), total_runs: 2, up_to: 50 };
+    assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
+
+    let first = RunRow { backfill: Some(id), by_time: true, ..run(&export, 3600) };
+    assert!(backfills::add_run_of(&store, &first, at(0), at(3600)).await.unwrap());
+    let other = RunRow { backfill: Some(id), ..run(&export, 3600) };
+    assert!(!backfills::add_run_of(&store, &other, at(0), at(3601)).await.unwrap());
+    let done = progress(Status::Completed, 6);
+    assert!(runs::step(&store, export.id, first.run.id, &done, at(9)).await.unwrap());
+
+    let shown = backfills::find(&store, PROJECT, export.id, id).await.unwrap().unwrap();
+    assert_eq!(shown.total_records_count, Some(6));
+    assert_eq!(shown.adjusted_start_at, Some(at(0)));
+    let progress = shown.progress.unwrap();
+    assert_eq!((progress.total_runs, progress.finished_runs, progress.progress), (2, 1, 0.5));
+    let state = &backfills::active(&store).await.unwrap()[0];
+    assert_eq!((state.plan, state.next), (Some(plan), Some(at(3600))));
+    let page = backfills::page(&store, PROJECT, export.id, None, 50).await.unwrap();
+    assert_eq!(page, [shown]);
+    assert_eq!(backfills::page(&store, PROJECT, export.id, Some(id), 50).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn cancelling_a_backfill_cancels_its_runs_alone() {
+    let store = store().await;
+    let export = export(&store).await;
+    let id = started(&store, &export).await;
+    let plan = Plan { start: at(0), total_runs: 2, up_to: 50 };
+    assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
+    let own = RunRow { backfill: Some(id), ..run(&export, 3600) };
+    assert!(backfills::add_run_of(&store, &own, at(0), at(3600)).await.unwrap());
+    let other = run(&export, 3600);
+    assert!(runs::add(&store, &other).await.unwrap());
+    assert!(backfills::cancel(&store, PROJECT, export.id, id, at(5), &[]).await.unwrap());
+    assert!(!backfills::cancel(&store, PROJECT, export.id, id, at(6), &[]).await.unwrap());
+    let run = runs::find(&store, export.id, own.run.id).await.unwrap().unwrap();
+    assert_eq!((run.status, run.finished_at), (Status::Cancelled, Some(at(5))));
+    assert_eq!(runs::active(&store).await.unwrap(), [other]);
+    assert!(backfills::active(&store).await.unwrap().is_empty());
+    let begun = backfills::begin(&store, export.id, id, plan, at(7)).await.unwrap();
+    assert!(!begun, "it has ended");
+}
+
+#[tokio::test]
+async fn what_is_old_is_forgotten() {
+    let store = store().await;
+    let export = export(&store).await;
+    let mut rows = Vec::new();
+    for n in 0..15 {
+        let row = run(&export, n * 86_400);
+        assert!(runs::add(&store, &row).await.unwrap());
+        let line = LogLine {
+            log_source_id: export.id,
+            instance_id: row.run.id,
+            timestamp: row.run.created_at,
+            level: LogLevel::Info,
+            message: String::new(),
+        };
+        logs::add(&store, &line, 0).await.unwrap();
+        rows.push(row.run);
+    }
+    let stored = find(&store, export.id).await.unwrap().unwrap();
+    forget(&store, &stored, at(12 * 86_400), at(20 * 86_400)).await.unwrap();
+    let all = Runs { limit: 100, ..Runs::default() };
+    rows.reverse();
+    // The ten newest stay.
+    assert_eq!(runs::page(&store, export.id, all).await.unwrap(), rows[..10]);
+    let lines = logs::page(&store, export.id, None, Logs { limit: 100, ..Logs::default() });
+    assert_eq!(lines.await.unwrap().len(), 2);
+}

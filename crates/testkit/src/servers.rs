@@ -1,0 +1,112 @@
+//! Real servers of other people that a test starts on a free port of its own and
+//! that end with it, however it ends. `scripts/setup test` installs them.
+//!
+//! What belongs here: starting, waiting until they answer, ending. What does not:
+//! what a test does with them. One file per server.
+
+mod azurite;
+mod fakesnow;
+mod google_storage;
+mod moto;
+mod postgres;
+mod python;
+mod receiver;
+mod stub;
+
+pub use azurite::Azurite;
+pub use fakesnow::Fakesnow;
+pub use google_storage::GoogleStorage;
+pub use moto::Moto;
+pub use postgres::Postgres;
+pub use python::python;
+pub use receiver::{Receiver, Reception, Receptions};
+pub use stub::{Asked, Said, Stub};
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take until it answers: many start at once.
+const STARTS_WITHIN: Duration = Duration::from_secs(90);
+
+/// Ends the server when the test is gone, also when it was killed: its end of the
+/// pipe is closed then.
+const GUARD: &str = r#""$@" </dev/null & server=$!; cat >/dev/null; kill -KILL $server"#;
+
+/// A server as a process of its own. Ends when dropped.
+pub struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts a program; what it says goes to a file below this directory.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
+    pub fn start(program: &Path, arguments: &[&str], directory: &Path) -> Self {
+        assert!(program.exists(), "{} is missing: run scripts/setup test", program.display());
+        let name = program.file_name().unwrap().to_string_lossy().into_owned();
+        let log = directory.join(format!("{name}.log"));
+        let said = File::create(&log).unwrap();
+        let mut bash = Command::new("bash");
+        bash.args(["-c", GUARD, "guard"])
+            .arg(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(said.try_clone().unwrap())
+            .stderr(said)
+            .process_group(0);
+        Self { child: bash.spawn().unwrap(), log }
+    }
+
+    /// Waits until somebody listens there.
+    ///
+    /// # Panics
+    /// When the process ends before, or nobody ever does.
+    pub async fn listens(&mut self, address: SocketAddr) {
+        let begun = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            let said = || std::fs::read_to_string(&self.log).unwrap_or_default();
+            assert!(self.child.try_wait().unwrap().is_none(), "the server ended: {}", said());
+            assert!(begun.elapsed() < STARTS_WITHIN, "nobody listens at {address}: {}", said());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.child);
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
+
+/// An address of this machine that nobody listens at.
+#[must_use]
+pub fn free_address() -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+}
+
+/// Where `scripts/setup` puts what only this project uses.
+fn tools() -> PathBuf {
+    if let Some(tools) = std::env::var_os("WEIR_TOOLS") {
+        return tools.into();
+    }
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.unwrap_or_else(|| {
+        PathBuf::from(std::env::var_os("HOME").expect("a home directory")).join(".cache")
+    });
+    cache.join("weir/tools")
+}
+
+/// A program of the Python environment of the export tests.
+fn python_program(name: &str) -> PathBuf {
+    tools().join("exports/bin").join(name)
+}

@@ -1,0 +1,58 @@
+//! Azure Blob Storage, as azurite plays it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::{Process, free_address};
+
+/// The account and the key that every azurite has; its documentation prints them.
+const ACCOUNT: &str = "devstoreaccount1";
+const KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// A server of Azure Blob Storage without containers.
+pub struct Azurite {
+    address: SocketAddr,
+    _process: Process,
+    _directory: tempfile::TempDir,
+}
+
+impl Azurite {
+    /// Starts it.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn start() -> Self {
+        let address = free_address();
+        let directory = tempfile::tempdir().unwrap();
+        let program = PathBuf::from(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../end2end/node_modules/azurite/dist/src/blob/main.js"
+        ));
+        let (host, port) = (address.ip().to_string(), address.port().to_string());
+        let arguments = [
+            "--blobHost",
+            &host,
+            "--blobPort",
+            &port,
+            "--silent",
+            "--inMemoryPersistence",
+            "--skipApiVersionCheck",
+            "--disableTelemetry",
+        ];
+        // Its first line asks for the node of the path.
+        let mut process = Process::start(&program, &arguments, directory.path());
+        process.listens(address).await;
+        Self { address, _process: process, _directory: directory }
+    }
+
+    /// What `connection_string` is set to.
+    #[must_use]
+    pub fn connection_string(&self) -> String {
+        format!(
+            "DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};\
+             BlobEndpoint=http://{}/{ACCOUNT};",
+            self.address
+        )
+    }
+}

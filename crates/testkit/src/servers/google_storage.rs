@@ -1,0 +1,50 @@
+//! The XML interface of Google's storage, as far as it is that of S3: moto,
+//! without a look at who asks. The emulators of Google's storage know neither
+//! uploads in parts nor deletion over this interface.
+
+use std::net::SocketAddr;
+
+use super::{Process, free_address, python_program};
+
+/// Google's tokens are none of S3's signatures.
+const SCRIPT: &str = "
+import sys
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+moto = DomainDispatcherApplication(create_backend_app)
+def anyone(environ, start):
+    environ['HTTP_AUTHORIZATION'] = (
+        'AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, '
+        'SignedHeaders=host, Signature=b')
+    return moto(environ, start)
+run_simple(sys.argv[1], int(sys.argv[2]), anyone, threaded=True)
+";
+
+/// A server of Google's storage without buckets.
+pub struct GoogleStorage {
+    address: SocketAddr,
+    _process: Process,
+    _directory: tempfile::TempDir,
+}
+
+impl GoogleStorage {
+    /// Starts it.
+    pub async fn start() -> Self {
+        let address = free_address();
+        let directory = tempfile::tempdir().unwrap();
+        let (host, port) = (address.ip().to_string(), address.port().to_string());
+        let mut process = Process::start(
+            &python_program("python"),
+            &["-c", SCRIPT, &host, &port],
+            directory.path(),
+        );
+        process.listens(address).await;
+        Self { address, _process: process, _directory: directory }
+    }
+
+    /// `http://127.0.0.1:5000`
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}

@@ -1,0 +1,173 @@
+//! PostgreSQL 15, with a data directory of its own. It refuses to run as root, so
+//! for root it runs as the user that comes with its package.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::{Process, free_address};
+
+const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+/// Becomes another user without a process in between.
+const AS_USER: &str = "/usr/bin/setpriv";
+const USER: &str = "postgres";
+
+/// A database server. Its superuser is `weir` with the password `correct horse`.
+pub struct Postgres {
+    address: SocketAddr,
+    directory: tempfile::TempDir,
+    process: Option<Process>,
+    with_tls: bool,
+}
+
+impl Postgres {
+    /// Starts it without TLS.
+    pub async fn start() -> Self {
+        Self::started(false).await
+    }
+
+    /// Starts it with a certificate that it signed itself.
+    pub async fn with_tls() -> Self {
+        Self::started(true).await
+    }
+
+    async fn started(with_tls: bool) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        // The other user passes through.
+        let passable = fs::Permissions::from_mode(0o711);
+        fs::set_permissions(directory.path(), passable).unwrap();
+        let data = directory.path().join("data");
+        let password = directory.path().join("password");
+        fs::write(&password, "correct horse").unwrap();
+        fs::create_dir(&data).unwrap();
+        give(&[data.as_path(), password.as_path()]);
+        let data_text = data.to_str().unwrap();
+        call(
+            &program_of("initdb"),
+            &[
+                "--pgdata",
+                data_text,
+                "--username=weir",
+                "--pwfile",
+                password.to_str().unwrap(),
+                "--auth=scram-sha-256",
+                "--encoding=UTF8",
+                "--no-locale",
+                "--no-sync",
+            ],
+        );
+        if with_tls {
+            sign(&data);
+        }
+        let mut server = Self { address: free_address(), directory, process: None, with_tls };
+        server.go_on().await;
+        server
+    }
+
+    /// Ends it at once, as a crash would.
+    pub fn stop(&mut self) {
+        self.process = None;
+    }
+
+    /// Starts it again with what it has stored, at the same address.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn go_on(&mut self) {
+        let data = self.directory.path().join("data");
+        // A server that was killed leaves its mark.
+        let _ = fs::remove_file(data.join("postmaster.pid"));
+        let port = self.address.port().to_string();
+        let tls = if self.with_tls { "ssl=on" } else { "ssl=off" };
+        let mut arguments = vec!["-D", data.to_str().unwrap(), "-p", &port, "-c", tls];
+        for setting in [
+            "listen_addresses=127.0.0.1",
+            "unix_socket_directories=",
+            "fsync=off",
+            "logging_collector=off",
+            "max_connections=30",
+        ] {
+            arguments.extend(["-c", setting]);
+        }
+        let (program, arguments) = as_user(&program_of("postgres"), &arguments);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut process = Process::start(&program, &arguments, self.directory.path());
+        process.listens(self.address).await;
+        // It listens before it is ready.
+        let is_ready = || {
+            let mut asked = Command::new(program_of("pg_isready"));
+            asked.args(["-q", "-h", "127.0.0.1", "-p", &port]).status().unwrap().success()
+        };
+        while !is_ready() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        self.process = Some(process);
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+fn program_of(name: &str) -> PathBuf {
+    let program = Path::new(PROGRAMS).join(name);
+    assert!(program.exists(), "{} is missing: run scripts/setup test", program.display());
+    program
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A call as a user that the server accepts.
+fn as_user(program: &Path, arguments: &[&str]) -> (PathBuf, Vec<String>) {
+    let arguments = arguments.iter().map(|argument| (*argument).to_owned());
+    if !is_root() {
+        return (program.to_owned(), arguments.collect());
+    }
+    let user = ["--reuid", USER, "--regid", USER, "--clear-groups", "--"].map(str::to_owned);
+    let program = program.to_str().unwrap().to_owned();
+    (AS_USER.into(), user.into_iter().chain([program]).chain(arguments).collect())
+}
+
+fn call(program: &Path, arguments: &[&str]) {
+    let (program, arguments) = as_user(program, arguments);
+    let done = Command::new(program).args(arguments).env("LC_ALL", "C").output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// Gives files to the user that the server runs as.
+fn give(files: &[&Path]) {
+    if is_root() {
+        let owner = format!("{USER}:{USER}");
+        let done = Command::new("chown").arg(owner).args(files).status().unwrap();
+        assert!(done.success(), "chown failed");
+    }
+}
+
+fn sign(data: &Path) {
+    let (key, certificate) = (data.join("server.key"), data.join("server.crt"));
+    call(
+        Path::new("/usr/bin/openssl"),
+        &[
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+            key.to_str().unwrap(),
+            "-out",
+            certificate.to_str().unwrap(),
+        ],
+    );
+}

@@ -1,0 +1,203 @@
+//! A receiver of events over HTTP: it keeps what it acknowledges, and fails,
+//! hangs, throttles and closes when it is told to.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// What a receiver does with a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reception {
+    /// Keeps the events and says so.
+    Accept,
+    /// Keeps the events and closes the connection without a word.
+    AcceptInSilence,
+    /// Keeps the events, and answers with this text behind a 200.
+    AcceptSaying(String),
+    /// Closes the connection.
+    Close,
+    /// Keeps the connection, and never answers.
+    Hang,
+    /// Answers with a status and lines of headers, each with `\r\n` behind.
+    Answer(u16, String),
+}
+
+/// What a receiver has seen.
+#[derive(Debug, Clone, Default)]
+pub struct Receptions {
+    /// Requests as they came: head and body.
+    pub requests: Vec<(String, Value)>,
+    /// Kept events in the order of their arrival, the same one more than once if
+    /// it was sent more than once.
+    pub events: Vec<Value>,
+}
+
+impl Receptions {
+    /// How often each uuid was kept.
+    #[must_use]
+    pub fn by_uuid(&self) -> HashMap<String, usize> {
+        let mut counts = HashMap::new();
+        for event in &self.events {
+            *counts.entry(event["uuid"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// The receiver. Ends when dropped.
+pub struct Receiver {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    serving: JoinHandle<()>,
+}
+
+struct Shared {
+    seen: Mutex<Receptions>,
+    acts: Mutex<VecDeque<Reception>>,
+    /// Bodies above are answered with 413.
+    limit: usize,
+    came: Notify,
+}
+
+impl Receiver {
+    /// A receiver that does these things first and accepts afterwards.
+    pub async fn start(acts: &[Reception]) -> Self {
+        Self::with_limit(acts, usize::MAX).await
+    }
+
+    /// One that takes bodies up to so many bytes only.
+    pub async fn with_limit(acts: &[Reception], limit: usize) -> Self {
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = tcp.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            seen: Mutex::default(),
+            acts: Mutex::new(acts.iter().cloned().collect()),
+            limit,
+            came: Notify::new(),
+        });
+        let state = Arc::clone(&shared);
+        let serving = tokio::spawn(async move {
+            while let Ok((stream, _)) = tcp.accept().await {
+                let state = Arc::clone(&state);
+                tokio::spawn(async move { serve(stream, &state).await });
+            }
+        });
+        Self { address, shared, serving }
+    }
+
+    /// Where it takes events.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/batch/", self.address)
+    }
+
+    /// Says what it does with the next requests.
+    pub fn then(&self, acts: &[Reception]) {
+        let mut queue = self.shared.acts.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.extend(acts.iter().cloned());
+    }
+
+    /// What it has seen so far.
+    #[must_use]
+    pub fn seen(&self) -> Receptions {
+        self.shared.seen().clone()
+    }
+
+    /// How many requests came.
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.shared.seen().requests.len()
+    }
+
+    /// Waits until so many requests came.
+    pub async fn wait_for(&self, requests: usize) {
+        let waiting = async {
+            loop {
+                let came = self.shared.came.notified();
+                if self.requests() >= requests {
+                    return;
+                }
+                came.await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("the requests come");
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Shared {
+    fn seen(&self) -> std::sync::MutexGuard<'_, Receptions> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn receive(&self, head: String, body: Vec<u8>) -> Reception {
+        let next = self.acts.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let act = match next {
+            _ if body.len() > self.limit => Reception::Answer(413, String::new()),
+            Some(act) => act,
+            None => Reception::Accept,
+        };
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        let keeps = matches!(
+            act,
+            Reception::Accept | Reception::AcceptInSilence | Reception::AcceptSaying(_)
+        );
+        let mut seen = self.seen();
+        if keeps {
+            seen.events.extend(body["batch"].as_array().unwrap().iter().cloned());
+        }
+        seen.requests.push((head, body));
+        drop(seen);
+        self.came.notify_waiters();
+        act
+    }
+}
+
+/// Answers requests until the connection is closed.
+async fn serve(stream: TcpStream, shared: &Shared) {
+    let mut stream = BufReader::new(stream);
+    while let Some((head, body)) = read(&mut stream).await {
+        let (status, headers, body) = match shared.receive(head, body) {
+            Reception::Close | Reception::AcceptInSilence => return,
+            Reception::Hang => std::future::pending().await,
+            Reception::Accept => (200, String::new(), "{\"status\":1}".to_owned()),
+            Reception::AcceptSaying(body) => (200, String::new(), body),
+            Reception::Answer(status, headers) => (status, headers, "{\"a\":\"b\"}".to_owned()),
+        };
+        let length = body.len();
+        let answer =
+            format!("HTTP/1.1 {status} Told\r\n{headers}content-length: {length}\r\n\r\n{body}");
+        if stream.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Head and body of a request; `None` at the end of the connection.
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if stream.read_line(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
+    });
+    let mut body = vec![0; length.unwrap_or(0)];
+    stream.read_exact(&mut body).await.ok()?;
+    Some((head, body))
+}

@@ -1,0 +1,159 @@
+//! An HTTP server whose answers a test makes: for services that nobody offers to
+//! run at home.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// `POST`.
+    pub method: String,
+    /// The path, without what is behind `?`.
+    pub path: String,
+    /// What is behind `?`.
+    pub query: String,
+    /// Names in lower case, and values.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Asked {
+    /// A header's value, or an empty text.
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(other, _)| other == name);
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// When it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// Status code.
+    pub status: u16,
+    /// Names and values.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Said {
+    /// A status and a JSON body.
+    #[must_use]
+    pub fn json(status: u16, body: &Value) -> Self {
+        Self { status, headers: Vec::new(), body: body.to_string().into_bytes() }
+    }
+
+    /// A status alone.
+    #[must_use]
+    pub fn empty(status: u16) -> Self {
+        Self { status, headers: Vec::new(), body: Vec::new() }
+    }
+
+    /// The same with a header.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+type Answering = dyn FnMut(&Asked) -> Option<Said> + Send;
+
+/// The server. Ends when dropped.
+pub struct Stub {
+    address: SocketAddr,
+    serving: JoinHandle<()>,
+}
+
+impl Stub {
+    /// Starts it. Where there is no answer, the connection is closed.
+    pub async fn start(answering: impl FnMut(&Asked) -> Option<Said> + Send + 'static) -> Self {
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = tcp.local_addr().unwrap();
+        let answering: Arc<Mutex<Answering>> = Arc::new(Mutex::new(answering));
+        let serving = tokio::spawn(async move {
+            while let Ok((stream, _)) = tcp.accept().await {
+                let answering = Arc::clone(&answering);
+                tokio::spawn(async move { serve(stream, &answering).await });
+            }
+        });
+        Self { address, serving }
+    }
+
+    /// `http://127.0.0.1:5000`
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+impl Drop for Stub {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn serve(stream: TcpStream, answering: &Mutex<Answering>) {
+    let mut stream = BufReader::new(stream);
+    while let Some(asked) = read(&mut stream).await {
+        let said = {
+            // A test's assertion may have failed within.
+            let mut answering = answering.lock().unwrap_or_else(PoisonError::into_inner);
+            (*answering)(&asked)
+        };
+        let Some(said) = said else { return };
+        let headers: String =
+            said.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let (status, length) = (said.status, said.body.len());
+        let head = format!("HTTP/1.1 {status} Told\r\n{headers}content-length: {length}\r\n\r\n");
+        let mut answer = head.into_bytes();
+        if asked.method != "HEAD" {
+            answer.extend(said.body);
+        }
+        if stream.write_all(&answer).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A request; `None` at the end of the connection.
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
+    let mut line = String::new();
+    if stream.read_line(&mut line).await.ok()? == 0 {
+        return None;
+    }
+    let mut words = line.split_whitespace();
+    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await.ok()? == 0 {
+            return None;
+        }
+        let Some((name, value)) = line.split_once(':') else { break };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+    let mut asked =
+        Asked { method, path: path.to_owned(), query: query.to_owned(), headers, body: Vec::new() };
+    asked.body.resize(asked.header("content-length").parse().unwrap_or(0), 0);
+    stream.read_exact(&mut asked.body).await.ok()?;
+    Some(asked)
+}

@@ -1,0 +1,101 @@
+//! `…/batch_exports/{export_id}/backfills/` (batch-exports 5). Starting one is
+//! at `backfill/` too, in the form of the specification.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+use weir_model::exports::{Backfill, BackfillInput};
+use weir_service::exports::Within;
+use weir_service::policy::{self, Action};
+
+use super::runs::{Cancelled, StartedBackfill};
+use super::{ID, cursor};
+use crate::api::Created;
+use crate::app::App;
+use crate::filters;
+use crate::http::error::{ApiError, ApiResult};
+use crate::http::extract::{ApiJson, Authorized, InOrganization, InProject, PathParams};
+use crate::http::guards::{ExportsRead, ExportsWrite};
+use crate::http::pagination::Params;
+
+/// The backfill in a path.
+const BACKFILL: &str = "backfill_id";
+
+filters! {
+    /// Which backfills are wanted.
+    BackfillFilters {
+        "cursor": Text, "Where the page begins; from `next`.";
+    }
+}
+
+/// One page of backfills.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BackfillList {
+    /// Link to the next page; null on the last one.
+    pub next: Option<String>,
+    /// Always null: pages are walked with `next`.
+    pub previous: Option<String>,
+    /// The backfills of this page, at most fifty.
+    pub results: Vec<Backfill>,
+}
+
+in_both_places! {
+    /// The backfills of a batch export, newest first.
+    ExportsRead list_batch_export_backfills list_project_batch_export_backfills
+        (path: PathParams, params: Params<BackfillFilters>) -> Json<BackfillList> = list;
+
+    /// Export a stretch of time anew, whether the export is paused or not.
+    ExportsWrite create_batch_export_backfill create_project_batch_export_backfill
+        (path: PathParams, body: ApiJson<BackfillInput>) -> Created<StartedBackfill> = create;
+
+    /// One backfill.
+    ExportsRead get_batch_export_backfill get_project_batch_export_backfill
+        (path: PathParams) -> Json<Backfill> = get;
+
+    /// Cancel a backfill that has not ended, and its runs.
+    ExportsWrite cancel_batch_export_backfill cancel_project_batch_export_backfill
+        (path: PathParams) -> Json<Cancelled> = cancel;
+}
+
+async fn list(
+    app: &App,
+    within: Within<'_>,
+    path: &PathParams,
+    params: &Params<BackfillFilters>,
+) -> ApiResult<Json<BackfillList>> {
+    let id = path.get(ID)?;
+    app.services.exports.get(within, id).await?;
+    let cursor = cursor(params.param("cursor"))?;
+    let page = app.services.exports.backfills(within, id, cursor).await?;
+    let next = page.backfills.last().filter(|_| page.more);
+    Ok(Json(BackfillList {
+        next: next.map(|backfill| params.link(&[("cursor", Some(backfill.id.to_string()))])),
+        previous: None,
+        results: page.backfills,
+    }))
+}
+
+async fn create(
+    app: &App,
+    within: Within<'_>,
+    path: &PathParams,
+    body: &ApiJson<BackfillInput>,
+) -> ApiResult<Created<StartedBackfill>> {
+    policy::check(within.org(), Action::WriteExports)?;
+    let id = path.get(ID)?;
+    app.services.exports.get(within, id).await?;
+    let export = app.services.exports.backfill(within, id, body.checked()?).await?;
+    let started = export.backfill_id.ok_or_else(|| ApiError::internal("no backfill was made"))?;
+    Ok(Created(StartedBackfill { backfill_id: started }))
+}
+
+async fn get(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json<Backfill>> {
+    let exports = &app.services.exports;
+    Ok(Json(exports.get_backfill(within, path.get(ID)?, path.get(BACKFILL)?).await?))
+}
+
+async fn cancel(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json<Cancelled>> {
+    app.services.exports.cancel_backfill(within, path.get(ID)?, path.get(BACKFILL)?).await?;
+    Ok(Json(Cancelled { cancelled: true }))
+}

@@ -1,0 +1,215 @@
+//! Trying out a destination step by step (batch-exports 8, "connection test"):
+//! `…/batch_exports/test/` names the steps, the others do one.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use serde_json::json;
+use tokio::time::timeout;
+use utoipa::ToSchema;
+use weir_export::destination::Failure;
+use weir_export::destinations::{open, steps};
+use weir_model::errors::FieldError;
+use weir_model::exports::destinations::{self, DestinationType};
+use weir_model::{Patch, validate};
+use weir_service::exports::{SentDestination, Trial, Within};
+use weir_service::policy::{self, Action};
+
+use super::ID;
+use super::body::{destination, required};
+use crate::app::App;
+use crate::filters;
+use crate::http::error::ApiResult;
+use crate::http::extract::{ApiJson, Authorized, InOrganization, InProject, PathParams};
+use crate::http::guards::{ExportsRead, ExportsWrite};
+use crate::http::input::{Fields, Input};
+use crate::http::pagination::Params;
+
+/// For one step, so that the answer comes before the request is given up.
+const STEP_TIME: Duration = Duration::from_secs(20);
+/// Steps that can be asked for: more than any destination has.
+const STEPS_MAX: i64 = 100;
+const DESTINATION: &str = "destination";
+
+filters! {
+    /// Which destination's steps are wanted.
+    TestFilters {
+        "destination": RequiredOneOf(&destinations::NAMES), "The type of destination.";
+    }
+}
+
+/// The test of a destination.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DestinationTest {
+    /// Its steps, in the order in which they are to be done.
+    pub steps: Vec<TestStep>,
+}
+
+/// A step of a test.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TestStep {
+    /// What it does; null when the destination has no steps.
+    pub name: Option<String>,
+    /// What came of it; null before it is done.
+    pub result: Option<StepResult>,
+}
+
+/// What came of a step.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StepResult {
+    /// Whether it did what it should.
+    pub status: StepStatus,
+    /// What went wrong, for people; null when nothing did.
+    pub message: Option<String>,
+}
+
+/// Whether a step did what it should.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub enum StepStatus {
+    /// It did.
+    Passed,
+    /// It did not.
+    Failed,
+    /// There was nothing to do.
+    Skipped,
+}
+
+in_both_places! {
+    /// The steps of the test of a type of destination.
+    ExportsRead list_batch_export_test_steps list_project_batch_export_test_steps
+        (params: Params<TestFilters>) -> Json<DestinationTest> = list;
+
+    /// Do a step of the test with a destination that no export has yet.
+    ExportsWrite run_batch_export_test_step_new run_project_batch_export_test_step_new
+        (body: ApiJson<NewTest>) -> Json<TestStep> = run_new;
+
+    /// Do a step of the test with the destination of an export, or with the
+    /// changes that are sent. Secrets that are left out are those of the export,
+    /// unless the address or the user of the destination changes.
+    ExportsWrite run_batch_export_test_step run_project_batch_export_test_step
+        (path: PathParams, body: ApiJson<StoredTest>) -> Json<TestStep> = run_stored;
+}
+
+async fn list(
+    app: &App,
+    within: Within<'_>,
+    params: &Params<TestFilters>,
+) -> ApiResult<Json<DestinationTest>> {
+    app.services.exports.may_see_tests(within)?;
+    let kind = kind(params.param(DESTINATION))?;
+    let step = |name: &&str| TestStep { name: Some((*name).to_owned()), result: None };
+    Ok(Json(DestinationTest { steps: steps(kind.name).iter().map(step).collect() }))
+}
+
+fn kind(word: Option<&str>) -> Result<&'static DestinationType, FieldError> {
+    let word = word.filter(|word| !word.is_empty()).ok_or_else(|| required(DESTINATION))?;
+    DestinationType::of(word).ok_or_else(|| {
+        let shown: String = word.chars().take(64).collect();
+        validate::invalid_choice(DESTINATION, &shown)
+    })
+}
+
+async fn run_new(
+    app: &App,
+    within: Within<'_>,
+    body: &ApiJson<NewTest>,
+) -> ApiResult<Json<TestStep>> {
+    policy::check(within.org(), Action::WriteExports)?;
+    let NewTest { step, destination } = body.checked()?;
+    let kind = destination.kind.ok_or_else(|| required("destination__type"))?;
+    let config = destination.config.ok_or_else(|| required("destination__config"))?;
+    let trial = app.services.exports.trial_of_new(within, kind, &config)?;
+    run(app, trial, step).await
+}
+
+/// The export first: what is not there has no fields to be judged.
+async fn run_stored(
+    app: &App,
+    within: Within<'_>,
+    path: &PathParams,
+    body: &ApiJson<StoredTest>,
+) -> ApiResult<Json<TestStep>> {
+    policy::check(within.org(), Action::WriteExports)?;
+    let id = path.get(ID)?;
+    app.services.exports.get(within, id).await?;
+    let StoredTest { step, destination } = body.checked()?;
+    let trial = app.services.exports.trial_of_stored(within, id, destination).await?;
+    run(app, trial, step).await
+}
+
+async fn run(app: &App, trial: Trial, step: usize) -> ApiResult<Json<TestStep>> {
+    let result = |status, message| Some(StepResult { status, message });
+    let names = steps(trial.kind.name);
+    if names.is_empty() {
+        let message = "There is nothing to test.".to_owned();
+        let result = result(StepStatus::Skipped, Some(message));
+        return Ok(Json(TestStep { name: None, result }));
+    }
+    let Some(name) = names.get(step) else {
+        let detail = format!("This test has the steps 0 to {}.", names.len() - 1);
+        return Err(FieldError::new("step", "invalid_input", detail).into());
+    };
+    let result = match done(app, &trial, step).await {
+        Ok(()) => result(StepStatus::Passed, None),
+        Err(failure) => result(StepStatus::Failed, Some(failure.to_string())),
+    };
+    Ok(Json(TestStep { name: Some((*name).to_owned()), result }))
+}
+
+async fn done(app: &App, trial: &Trial, step: usize) -> Result<(), Failure> {
+    let destination = open(trial.kind.name, &trial.config.0, &app.surroundings())?;
+    match timeout(STEP_TIME, destination.test(step)).await {
+        Ok(outcome) => outcome,
+        Err(_elapsed) => {
+            let detail = format!("There was no answer within {} seconds.", STEP_TIME.as_secs());
+            Err(Failure::retryable("TimedOut", detail))
+        }
+    }
+}
+
+/// The body of `run_test_step_new/`: of the fields of an export the destination,
+/// and which step.
+#[derive(Debug)]
+pub struct NewTest {
+    step: usize,
+    destination: SentDestination,
+}
+
+impl Input for NewTest {
+    const EXAMPLE: &'static str =
+        r#"{"step": 0, "destination": {"type": "NoOp", "config": {"arg": "x"}}}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let destination = destination(fields, true)?.ok_or_else(|| required(DESTINATION))?;
+        Ok(Self { step: step(fields)?, destination })
+    }
+}
+
+/// The body of `run_test_step/`.
+#[derive(Debug)]
+pub struct StoredTest {
+    step: usize,
+    destination: SentDestination,
+}
+
+impl Input for StoredTest {
+    const EXAMPLE: &'static str =
+        r#"{"step": 0, "destination": {"type": "NoOp", "config": {"arg": "x"}}}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let destination = destination(fields, false)?.unwrap_or_default();
+        Ok(Self { step: step(fields)?, destination })
+    }
+}
+
+/// Steps are counted from 0; left out, it is the first.
+fn step(fields: &Fields) -> Result<usize, FieldError> {
+    let step = match fields.nullable_integer("step", 0, STEPS_MAX)? {
+        Patch::Set(step) => step,
+        Patch::Keep | Patch::Clear => 0,
+    };
+    fields.refine("step", || json!({"default": 0}));
+    Ok(usize::try_from(step).unwrap_or_default())
+}

@@ -1,0 +1,77 @@
+//! The engine of batch exports within the service: what it needs of the others.
+//!
+//! What belongs here: passing on. What does not: when and what is exported
+//! (`weir-export`), what pausing means and who is told (`weir-service`).
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+use weir_export::destination::{Destination, Failure};
+use weir_export::destinations::{self, Surroundings};
+use weir_export::engine::Host;
+use weir_model::Timestamp;
+use weir_model::exports::Run;
+use weir_store::exports::ExportRow;
+
+use crate::app::App;
+
+/// The service, as the engine of exports sees it.
+pub struct ExportHost {
+    app: App,
+    surroundings: Surroundings,
+}
+
+impl ExportHost {
+    /// Over this application.
+    #[must_use]
+    pub fn new(app: App) -> Self {
+        let surroundings = app.surroundings();
+        Self { app, surroundings }
+    }
+}
+
+#[async_trait]
+impl Host for ExportHost {
+    fn now(&self) -> Timestamp {
+        self.app.services.clock.now()
+    }
+
+    async fn applied(&self) {
+        self.app.ingest.applied().await;
+    }
+
+    async fn config(&self, export: &ExportRow) -> Result<Map<String, Value>, Failure> {
+        match self.app.services.exports.whole_config(export) {
+            Ok((_, config)) => Ok(config.0),
+            Err(error) => {
+                tracing::error!(export = %export.id, %error, "settings cannot be opened");
+                Err(Failure::last(
+                    "UnreadableSettings",
+                    "The stored settings of the destination cannot be opened. Enter them again.",
+                ))
+            }
+        }
+    }
+
+    fn destination(
+        &self,
+        kind: &str,
+        config: &Map<String, Value>,
+    ) -> Result<Box<dyn Destination>, Failure> {
+        destinations::open(kind, config, &self.surroundings)
+    }
+
+    async fn failed(&self, export: &ExportRow, run: &Run) {
+        if let Err(error) = self.app.services.exports.tell_failed(export, run).await {
+            tracing::error!(run = %run.id, %error, "nobody was told of a failed run");
+        }
+    }
+
+    async fn pause(&self, export: &ExportRow, failed: u32, of: u32, reason: Option<&str>) {
+        match self.app.services.exports.pause_failing(export, failed, of, reason).await {
+            Ok(_) => tracing::warn!(export = %export.id, failed, of, "an export was paused"),
+            Err(error) => {
+                tracing::error!(export = %export.id, %error, "a failing export was not paused");
+            }
+        }
+    }
+}
