@@ -45,11 +45,12 @@ pub(super) async fn look(
         let next = match plan.due(before.as_ref(), now) {
             Due::Nothing => break,
             Due::Begin(end) => {
-                Schedule { last_end: end, mark: at(shared, project, end).await?, interval: word() }
+                let mark = received_before(shared, project, end).await?;
+                Schedule { last_end: end, mark, interval: word() }
             }
             Due::Change(end) => Schedule { last_end: end, mark, interval: word() },
             Due::Skip(end) => {
-                let mark = mark.max(at(shared, project, end).await?);
+                let mark = mark.max(received_before(shared, project, end).await?);
                 Schedule { last_end: end, mark, interval: word() }
             }
             Due::Run { start, end } => {
@@ -112,15 +113,22 @@ pub(super) fn new_run(
     }
 }
 
-/// The last arrival number that belongs to what ends at this time.
+/// The last arrival number of the run that ends at this time. A moment later
+/// everything that is there counts for it: no block has to be looked into.
 async fn at(shared: &Shared, project: ProjectId, end: Timestamp) -> Result<u64> {
-    shared.host.applied().await;
-    let newest = newest(shared, project).await?;
-    if shared.host.now() <= end.plus_seconds(LATE) && shared.host.now() >= end {
-        return Ok(newest);
+    let now = shared.host.now();
+    if now >= end && now <= end.plus_seconds(LATE) {
+        shared.host.applied().await;
+        return newest(shared, project).await;
     }
-    let found = events::last_before(&shared.store, project, end).await?;
-    Ok(found.unwrap_or(newest).min(newest))
+    received_before(shared, project, end).await
+}
+
+/// The last arrival number before what was received at this time or later. Where
+/// the interval that ends has no run, nothing later may count for it.
+async fn received_before(shared: &Shared, project: ProjectId, end: Timestamp) -> Result<u64> {
+    shared.host.applied().await;
+    events::last_before(&shared.store, project, end).await
 }
 
 /// The newest arrival number of a project. What has a lower one can be read once

@@ -6,42 +6,50 @@ use super::read::{heads, read_block};
 use super::scan::floor;
 use crate::{Result, Store};
 
-/// An arrival number that everything comes after that was received at `time` or
-/// later, and as little else as possible; none: nothing was received since. Events
-/// must be applied.
+/// The arrival number behind which lies everything that was received at `time` or
+/// later, and as little else as possible; 0: everything was.
+///
+/// `time` has passed, and what was acknowledged by then is applied. Later events may
+/// be applied in part: partitions do not wait for each other, so the first one
+/// since is not the first one there, and the last one before bounds it too.
 ///
 /// Looks into a few blocks of each partition, however many there are.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
-pub async fn last_before(
-    store: &Store,
-    project: ProjectId,
-    time: Timestamp,
-) -> Result<Option<u64>> {
-    let mut found: Option<u64> = None;
+pub async fn last_before(store: &Store, project: ProjectId, time: Timestamp) -> Result<u64> {
+    let (mut before, mut since) = (0, None::<u64>);
     for (partition, head) in heads(store, project).await? {
         if head.count == 0 {
             continue;
         }
         let last = u64::try_from(head.last).unwrap_or(0);
-        if let Some(first) = first_since(store, project, partition, last, time).await? {
-            found = Some(found.map_or(first, |found| found.min(first)));
-        }
+        let sides = sides(store, project, partition, last, time).await?;
+        before = before.max(sides.before.unwrap_or(0));
+        since = since.into_iter().chain(sides.since).min();
     }
-    Ok(found.map(|first| first.saturating_sub(1)))
+    Ok(since.map_or(before, |since| before.min(since.saturating_sub(1))))
 }
 
-/// The first arrival number of a partition that was received at `time` or later.
-async fn first_since(
+/// Arrival numbers of a partition on both sides of a moment.
+#[derive(Default)]
+struct Sides {
+    /// The last one that was received before it.
+    before: Option<u64>,
+    /// The first one that was received at it or later.
+    since: Option<u64>,
+}
+
+/// Bisects the blocks of a partition whose last arrival number is `last`.
+async fn sides(
     store: &Store,
     project: ProjectId,
     partition: u16,
     last: u64,
     time: Timestamp,
-) -> Result<Option<u64>> {
+) -> Result<Sides> {
     let time = time.micros();
-    let (mut low, mut high, mut found) = (0, last, None);
+    let (mut low, mut high, mut sides) = (0, last, Sides::default());
     while low <= high {
         let middle = low + (high - low) / 2;
         let Some(first) = floor(store, project, partition, middle).await? else {
@@ -49,16 +57,16 @@ async fn first_since(
             continue;
         };
         let events = read_block(store, project, (partition, first)).await?;
-        let since = events.iter().find(|event| event.received_at >= time);
-        found = since.map(|event| event.arrival).or(found);
-        match (since, events.first(), events.last()) {
-            // The block begins with it: so may one before.
-            (Some(since), Some(begin), _) if since.arrival == begin.arrival && first > 0 => {
-                high = first - 1;
-            }
-            (Some(_), ..) => break,
-            (None, _, end) => low = end.map_or(middle, |end| end.arrival.max(middle)) + 1,
+        let at = events.iter().position(|event| event.received_at >= time);
+        let (before, since) = events.split_at(at.unwrap_or(events.len()));
+        sides.before = before.last().map(|event| event.arrival).or(sides.before);
+        sides.since = since.first().map(|event| event.arrival).or(sides.since);
+        match (before.last(), since.first()) {
+            (Some(_), Some(_)) => break,
+            (Some(before), None) => low = before.arrival.max(middle) + 1,
+            (None, _) if first == 0 => break,
+            (None, _) => high = first - 1,
         }
     }
-    Ok(found)
+    Ok(sides)
 }
