@@ -122,6 +122,7 @@ const FEATURES_ONLY: &str = "weir-workspace-hack";
 const OUTSIDE: &[(&str, &str)] = &[
     ("weir-bench", "benchmarks are never part of the product"),
     ("weir-testkit", "test support is never part of the product: a dev-dependency only"),
+    ("weir-testservers", "so are other people's servers"),
 ];
 
 /// Foreign crates that only some of ours may name. `*` at the end matches any.

@@ -40,6 +40,8 @@ pub struct Weir {
     pub address: SocketAddr,
     /// Where its metrics are.
     pub metrics: SocketAddr,
+    /// Further settings: names of environment variables and values.
+    pub settings: Vec<(&'static str, String)>,
 }
 
 impl Weir {
@@ -56,6 +58,7 @@ impl Weir {
             directory: directory.to_owned(),
             address: free_address()?,
             metrics: free_address()?,
+            settings: Vec::new(),
         })
     }
 
@@ -92,6 +95,7 @@ impl Weir {
             .env("WEIR_LOG_FORMAT", "json")
             .env("WEIR_RATE_PER_MINUTE", "0")
             .env("WEIR_RATE_PER_HOUR", "0")
+            .envs(self.settings.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);

@@ -18,10 +18,10 @@ mod caller;
 mod dns_server;
 mod mail_sink;
 mod people;
-pub mod servers;
 
 pub use app::TestApp;
 pub use caller::{Answer, Call, Caller};
 pub use dns_server::{DnsAnswer, DnsServer};
 pub use mail_sink::{MailSink, Received};
 pub use people::Person;
+pub use weir_testservers as servers;

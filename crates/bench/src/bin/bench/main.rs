@@ -4,6 +4,7 @@
 //! Progress goes to standard error. Everything it starts listens on 127.0.0.1
 //! only and is ended with it.
 
+mod exports;
 mod floor;
 mod library;
 mod lists;
@@ -65,6 +66,9 @@ struct Run {
     /// Only the lists of a large organization: some minutes, printed
     #[arg(long, conflicts_with = "write")]
     lists: bool,
+    /// Only the batch exports of so many events, printed
+    #[arg(long, value_name = "N", conflicts_with_all = ["write", "lists"])]
+    exports: Option<u64>,
     /// File to write the report to
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -94,6 +98,12 @@ fn main() -> Result<()> {
     if cli.run.lists {
         let measuring = lists::run(&binary, directory.path(), lists::Effort::new(cli.run.quick));
         let text = report::lists(&runtime.block_on(until_told(measuring))?);
+        return Ok(std::io::stdout().write_all(text.as_bytes())?);
+    }
+    if let Some(events) = cli.run.exports {
+        let effort = exports::Effort { events, ..exports::Effort::new(cli.run.quick) };
+        let measuring = exports::run(&binary, directory.path(), effort);
+        let text = report::exports(&runtime.block_on(until_told(measuring))?);
         return Ok(std::io::stdout().write_all(text.as_bytes())?);
     }
     let measuring = measure(&cli.run, &binary, directory.path());
@@ -149,6 +159,8 @@ async fn measure(run: &Run, binary: &Path, directory: &Path) -> Result<Figures> 
     let calls = management::run(&service, calls_time).await?;
     drop(service);
     let lists = lists::run(binary, &directory.join("lists"), lists::Effort::new(quick)).await?;
+    let exports =
+        exports::run(binary, &directory.join("exports"), exports::Effort::new(quick)).await?;
     let client = process::cpu("self")?;
     Ok(Figures {
         machine: Machine::look(directory),
@@ -168,6 +180,7 @@ async fn measure(run: &Run, binary: &Path, directory: &Path) -> Result<Figures> 
         full,
         calls,
         lists,
+        exports,
         client,
         library: None,
     })

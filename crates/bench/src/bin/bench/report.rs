@@ -6,6 +6,7 @@ use std::time::Duration;
 use weir_bench::machine::Machine;
 use weir_bench::stats::median;
 
+use crate::exports::{Export, Exports, Sending};
 use crate::library::Library;
 use crate::lists::{List, Lists};
 use crate::management::{Call, GET};
@@ -15,6 +16,8 @@ use crate::sustained::{Freshness, KNOWN, Kind};
 use crate::table::{Table, grouped, megabytes, short, yes};
 use crate::volume::{Starts, Volume};
 
+/// Bytes of memory that an export is to stay below.
+const EXPORTING: f64 = 300e6;
 /// Events per second that are to be stored, once their distinct ids are known.
 const STORED: f64 = 20_000.0;
 
@@ -41,6 +44,7 @@ pub(crate) struct Figures {
     pub(crate) full: Volume,
     pub(crate) calls: Vec<Call>,
     pub(crate) lists: Lists,
+    pub(crate) exports: Exports,
     /// Processor time of the load generator in all.
     pub(crate) client: Duration,
     pub(crate) library: Option<Library>,
@@ -59,6 +63,7 @@ pub(crate) fn markdown(figures: &Figures) -> String {
         size(figures),
         calls(&figures.calls),
         lists(&figures.lists),
+        exports(&figures.exports),
         library(figures.library.as_ref()),
     ] {
         text.push_str(&part);
@@ -163,6 +168,18 @@ fn aims(figures: &Figures) -> String {
     most(&format!("the slowest list of {length}, p99"), 20.0, "ms", p99);
     let ratio = alone().map(List::ratio).fold(0.0, f64::max);
     most(&format!("lists of {length}, p50: page 10 to page 1, the highest"), 2.0, "", ratio);
+    let exporting = figures.exports.exports.iter();
+    let memory = exporting.clone().map(|export| export.memory).max().unwrap_or(0);
+    most("memory while exporting", EXPORTING / 1e6, "MB", megabytes(memory));
+    for export in exporting {
+        let Some(aim) = export.aim else { continue };
+        table.row(&[
+            format!("exported: {}", export.name),
+            format!("≥ {} events/s", grouped(aim)),
+            format!("{} events/s", grouped(export.rate)),
+            yes(export.rate >= aim),
+        ]);
+    }
     table.end()
 }
 
@@ -397,6 +414,32 @@ pub(crate) fn lists(figures: &Lists) -> String {
         creators.others,
     );
     text
+}
+
+/// Batch exports.
+pub(crate) fn exports(figures: &Exports) -> String {
+    let mut table = Table::new(
+        &format!(
+            "## Batch exports\n\nA backfill of {} events of 5,000 distinct ids, from the request until the run is completed; the destinations are on the same machine. Processor time of Weir in ms per 1,000 events; memory is the highest that was seen of the whole service, which had {:.0} MB after its start.\n\n",
+            grouped(figures.events as f64),
+            megabytes(figures.idle),
+        ),
+        &["destination", "events/s", "CPU", "memory, MB"],
+    );
+    for Export { name, rate, cpu, memory, .. } in &figures.exports {
+        let memory = format!("{:.0}", megabytes(*memory));
+        table.row(&[(*name).to_owned(), grouped(*rate), short(*cpu), memory]);
+    }
+    let mut beside = Table::new(
+        "Batches of 100 as fast as they are acknowledged, and then single events beside a steady load of 3,000 events/s, with Parquet exports of everything beside them and without, in turns:\n\n",
+        &["", "acknowledged/s", "readable after, p50, ms", "p95, ms"],
+    );
+    for (name, Sending { acknowledged, p50, p95 }) in
+        [("no export", &figures.beside.alone), ("exporting", &figures.beside.exporting)]
+    {
+        beside.row(&[name.to_owned(), grouped(*acknowledged), short(*p50), short(*p95)]);
+    }
+    table.end() + &beside.end()
 }
 
 fn library(library: Option<&Library>) -> String {

@@ -27,7 +27,11 @@ pub(crate) struct Service {
 impl Service {
     /// A new instance below `directory`, running.
     pub(crate) async fn create(binary: &Path, directory: &Path, seed: u64) -> Result<Self> {
-        let weir = Weir::new(binary, directory)?;
+        Self::of(Weir::new(binary, directory)?, seed).await
+    }
+
+    /// A new instance with these settings, running.
+    pub(crate) async fn of(weir: Weir, seed: u64) -> Result<Self> {
         let instance = weir.set_up()?;
         let (process, _) = weir.start_ready(PATIENCE).await?;
         let source = Arc::new(Source::new(seed, People::New));

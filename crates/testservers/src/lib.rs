@@ -2,7 +2,10 @@
 //! that end with it, however it ends. `scripts/setup test` installs them.
 //!
 //! What belongs here: starting, waiting until they answer, ending. What does not:
-//! what a test does with them. One file per server.
+//! what a test does with them. One file per server. Only tests and benchmarks depend
+//! on this crate.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "test support fails by panicking")]
 
 mod azurite;
 mod fakesnow;

@@ -1,0 +1,326 @@
+//! Batch exports: how fast events reach destinations on the same machine, what
+//! memory that takes, and what those notice who send events meanwhile.
+//!
+//! What belongs here: an instance full of events, a backfill of all of them to one
+//! destination after the other. What does not: whether they arrive whole (tests).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+use weir_bench::api::Api;
+use weir_bench::events::{People, Shape, Source, Template};
+use weir_bench::load::{Load, Work, send};
+use weir_bench::stats::median;
+use weir_bench::weir::Weir;
+use weir_bench::{clock, process};
+use weir_model::Timestamp;
+use weir_testservers::Postgres;
+
+use crate::floor;
+use crate::rounds::wait_readable;
+use crate::service::{MemoryWatch, Service};
+use crate::sustained::{BATCH, PEOPLE, freshness};
+
+/// Longest time of an export.
+const LONGEST: Duration = Duration::from_secs(1_800);
+/// Everything happened within so many hours.
+const HOURS: i64 = 20;
+/// Pause between two looks whether it is through.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Times that events are sent with and without an export beside them.
+const TURNS: usize = 3;
+/// Events per second of the steady load beside an export.
+const STEADY: f64 = 3_000.0;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    /// Events of the instance.
+    pub(crate) events: u64,
+    /// How long events are sent beside an export, and without one, at a time.
+    pub(crate) time: Duration,
+}
+
+impl Effort {
+    pub(crate) fn new(quick: bool) -> Self {
+        Self {
+            events: if quick { 50_000 } else { 1_000_000 },
+            time: Duration::from_secs(if quick { 1 } else { 5 }),
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Exports {
+    /// Events of each export.
+    pub(crate) events: u64,
+    /// Memory in bytes before the first one, after a start.
+    pub(crate) idle: u64,
+    pub(crate) exports: Vec<Export>,
+    pub(crate) beside: Beside,
+}
+
+/// All events, exported to one destination.
+#[derive(Debug)]
+pub(crate) struct Export {
+    pub(crate) name: &'static str,
+    /// Events per second that are wanted.
+    pub(crate) aim: Option<f64>,
+    /// Events per second, from the request until the run was completed.
+    pub(crate) rate: f64,
+    /// Processor milliseconds of the service per 1,000 events.
+    pub(crate) cpu: f64,
+    /// The most memory that was seen, in bytes.
+    pub(crate) memory: u64,
+}
+
+/// What senders notice of an export.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    pub(crate) alone: Sending,
+    pub(crate) exporting: Sending,
+}
+
+/// How events were taken in.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    /// Acknowledged events per second, as fast as they are answered.
+    pub(crate) acknowledged: f64,
+    /// Of a steady load: milliseconds from the answer until an event is readable.
+    pub(crate) p50: f64,
+    pub(crate) p95: f64,
+}
+
+/// A destination, and what is wanted of it.
+struct Destination {
+    name: &'static str,
+    aim: Option<f64>,
+    /// `destination` of the API.
+    value: Value,
+}
+
+/// Measures a new instance below `directory`.
+pub(crate) async fn run(binary: &Path, directory: &Path, effort: Effort) -> Result<Exports> {
+    let files = directory.join("files");
+    std::fs::create_dir_all(&files)?;
+    let mut weir = Weir::new(binary, directory)?;
+    weir.settings = vec![
+        ("WEIR_EGRESS_ALLOW", "127.0.0.1/32".to_owned()),
+        ("WEIR_LOCAL_EXPORTS", files.to_string_lossy().into_owned()),
+    ];
+    let mut service = Service::of(weir, 55).await?;
+    fill(&service, effort.events).await?;
+    // What filling left behind is not the exports' memory.
+    service.stop().await?;
+    service.start().await?;
+    let idle = process::memory(service.id())?;
+
+    let postgres = Postgres::start().await;
+    let (floor, receiver) = floor::start(&directory.join("received.data"))?;
+    let mut exports = Vec::new();
+    for destination in destinations(&format!("http://{receiver}/batch/"), &postgres) {
+        crate::say(&format!("exporting {} events: {}", effort.events, destination.name));
+        exports.push(export(&service, destination, effort.events).await?);
+    }
+    let beside = beside(&service, effort).await?;
+    drop(floor);
+    service.stop().await?;
+    Ok(Exports { events: effort.events, idle, exports, beside })
+}
+
+fn destinations(receiver: &str, postgres: &Postgres) -> [Destination; 4] {
+    let address = postgres.address();
+    let database = json!({ "type": "Postgres", "config": {
+        "host": address.ip().to_string(), "port": address.port(), "database": "postgres",
+        "user": "weir", "password": "correct horse",
+    } });
+    [
+        Destination {
+            name: "Parquet with zstd, on the disk",
+            aim: Some(100_000.0),
+            value: files("parquet", "Parquet", "zstd"),
+        },
+        Destination {
+            name: "JSON lines with gzip, on the disk",
+            aim: None,
+            value: files("lines", "JSONLines", "gzip"),
+        },
+        Destination { name: "PostgreSQL", aim: Some(30_000.0), value: database },
+        Destination {
+            name: "HTTP, to the floor",
+            aim: None,
+            value: json!({ "type": "HTTP", "config": { "url": receiver, "token": "bench" } }),
+        },
+    ]
+}
+
+/// Files on the machine of the service.
+fn files(path: &str, format: &str, compression: &str) -> Value {
+    json!({ "type": "LocalDirectory", "config": {
+        "path": path, "file_format": format, "compression": compression,
+    } })
+}
+
+/// Sends so many events, and waits until they are readable.
+async fn fill(service: &Service, events: u64) -> Result<()> {
+    crate::say(&format!("storing {events} events to export"));
+    let template = Template::batch(&service.instance.project_api_key, Shape::Server, 1_000);
+    let source = Arc::new(Source::new(4_000, People::Known(PEOPLE)));
+    let load = Load {
+        most: events,
+        ..Load::closed(service.address(), 1, LONGEST, Work::Fresh(template, source))
+    };
+    let outcome = send(load).await?;
+    ensure!(outcome.events == events, "{} of {events} events were taken", outcome.events);
+    wait_readable(service).await
+}
+
+/// A run as far as it is looked at.
+#[derive(Debug, Deserialize)]
+struct Run {
+    status: String,
+    records_completed: Option<u64>,
+    latest_error: Option<String>,
+}
+
+/// An export of everything that is there, begun.
+struct Begun {
+    /// Below the project.
+    path: String,
+    api: Api,
+}
+
+impl Begun {
+    /// Creates the export, paused, and has it export all that there is.
+    async fn create(service: &Service, destination: &Destination) -> Result<Self> {
+        let mut api = Api::open(service.address(), &service.instance).await?;
+        let exports = format!("/api/projects/{}/batch_exports/", service.instance.project_id);
+        let body = json!({
+            "name": destination.name, "interval": "day", "paused": true,
+            "destination": destination.value,
+        });
+        let (status, answer) = api.call("POST", &exports, &body.to_string()).await?;
+        let told = String::from_utf8_lossy(&answer);
+        ensure!(status == 201, "creating an export was answered with {status}: {told}");
+        let export: Value = serde_json::from_slice(&answer)?;
+        let path = format!("batch_exports/{}/", export["id"].as_str().unwrap_or_default());
+        // One run: everything happened within the last hours.
+        let now = clock::micros();
+        let time = |micros| Timestamp::from_micros(micros).to_string();
+        let bounds = json!({
+            "start_at": time(now - HOURS * 3_600_000_000), "end_at": time(now - 1_000_000),
+        });
+        let backfill = format!("/api/projects/{}/{path}backfill/", service.instance.project_id);
+        let (status, answer) = api.call("POST", &backfill, &bounds.to_string()).await?;
+        let told = String::from_utf8_lossy(&answer);
+        ensure!(status == 200, "a backfill was answered with {status}: {told}");
+        Ok(Self { path, api })
+    }
+
+    /// The newest run; none: it has not begun.
+    async fn run(&mut self) -> Result<Option<Run>> {
+        #[derive(Deserialize)]
+        struct Page {
+            results: Vec<Run>,
+        }
+        let page: Page = self.api.of_project(&format!("{}runs/", self.path), "?limit=1").await?;
+        Ok(page.results.into_iter().next())
+    }
+
+    /// Waits until the run is through; how many events it has.
+    async fn completed(&mut self) -> Result<u64> {
+        let begun = Instant::now();
+        while begun.elapsed() < LONGEST {
+            if let Some(run) = self.run().await? {
+                match run.status.as_str() {
+                    "Completed" => return Ok(run.records_completed.unwrap_or(0)),
+                    "Starting" | "Running" if run.latest_error.is_none() => {}
+                    other => bail!("an export ended as {other}: {:?}", run.latest_error),
+                }
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+        bail!("an export took longer than {LONGEST:?}")
+    }
+}
+
+async fn export(service: &Service, destination: Destination, events: u64) -> Result<Export> {
+    let process = service.id().to_string();
+    let watch = MemoryWatch::start(service.id());
+    let (began, before) = (Instant::now(), process::cpu(&process)?);
+    let sent = Begun::create(service, &destination).await?.completed().await?;
+    let took = began.elapsed();
+    let used = process::cpu(&process)?.saturating_sub(before);
+    ensure!(sent == events, "{} exported {sent} of {events} events", destination.name);
+    Ok(Export {
+        name: destination.name,
+        aim: destination.aim,
+        rate: events as f64 / took.as_secs_f64(),
+        cpu: used.as_secs_f64() * 1e6 / events as f64,
+        memory: watch.highest(),
+    })
+}
+
+/// Takes events in, with an export beside them and without one, in turns.
+async fn beside(service: &Service, effort: Effort) -> Result<Beside> {
+    let (mut alone, mut exporting) = (Turns::default(), Turns::default());
+    for turn in 0..TURNS {
+        crate::say(&format!("events beside an export, {} of {TURNS}", turn + 1));
+        alone.turn(service, effort, turn as u64).await?;
+        tokio::select! {
+            turned = exporting.turn(service, effort, (TURNS + turn) as u64) => turned?,
+            failed = export_again(service) => return Err(failed),
+        }
+        wait_readable(service).await?;
+    }
+    Ok(Beside { alone: alone.median(), exporting: exporting.median() })
+}
+
+/// Exports everything again and again; how that failed.
+async fn export_again(service: &Service) -> anyhow::Error {
+    let value = files("beside", "Parquet", "zstd");
+    let destination = Destination { name: "Beside", aim: None, value };
+    loop {
+        let exported = async { Begun::create(service, &destination).await?.completed().await };
+        if let Err(error) = exported.await {
+            return error;
+        }
+    }
+}
+
+/// Figures of each turn.
+#[derive(Debug, Default)]
+struct Turns {
+    acknowledged: Vec<f64>,
+    p50: Vec<f64>,
+    p95: Vec<f64>,
+}
+
+impl Turns {
+    async fn turn(&mut self, service: &Service, effort: Effort, seed: u64) -> Result<()> {
+        let template = Template::batch(&service.instance.project_api_key, Shape::Server, BATCH);
+        let source = Arc::new(Source::new(5_000 + seed, People::Known(PEOPLE)));
+        let work = Work::Fresh(template, source);
+        let outcome = send(Load::closed(service.address(), 8, effort.time, work)).await?;
+        self.acknowledged.push(outcome.rate());
+        wait_readable(service).await?;
+        let fresh = freshness(service, STEADY, 1.0, effort.time).await?;
+        self.p50.push(fresh.p50);
+        self.p95.push(fresh.p95);
+        Ok(())
+    }
+
+    fn median(&self) -> Sending {
+        Sending {
+            acknowledged: median(&self.acknowledged),
+            p50: median(&self.p50),
+            p95: median(&self.p95),
+        }
+    }
+}
