@@ -31,7 +31,6 @@ pub use self::backfills::BackfillRow;
 use self::backfills::StoredBackfill;
 pub use self::forget::forget;
 pub use self::pause::pause;
-use self::runs::RunRow;
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -401,25 +400,6 @@ pub async fn delete(
 ) -> Result<()> {
     let vars = bind! { organization: organization.0, batch_export: export.0 };
     activity::change(store, DELETE, vars, activities).await.map(drop)
-}
-
-/// Adds a run that exports nothing: one of another program, say. `false`: the
-/// export is gone.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn add_run(store: &Store, run: &Run) -> Result<bool> {
-    let row = RunRow {
-        run: run.clone(),
-        after: 0,
-        up_to: 0,
-        by_time: false,
-        backfill: None,
-        attempt: 0,
-        bytes: 0,
-        delivered: None,
-    };
-    runs::add(store, &row).await
 }
 
 #[cfg(test)]

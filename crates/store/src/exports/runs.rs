@@ -177,18 +177,6 @@ macro_rules! add_run {
 }
 pub(super) use add_run;
 
-const ADD: Statement =
-    Statement::write("exports add run", concat!("BEGIN;", add_run!(), "COMMIT;"));
-
-/// Adds a run beside the schedule. `false`: the export is gone.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn add(store: &Store, row: &RunRow) -> Result<bool> {
-    let vars = bind! { run: StoredRun::from(row), most: int(LATEST_RUNS as u64) };
-    is_done(store.db.run(ADD, vars).await)
-}
-
 const CREATE: Statement = Statement::write(
     "exports create run",
     concat!("BEGIN;", move_schedule!(), add_run!(), "COMMIT;"),

@@ -3,7 +3,7 @@ use weir_model::{BackfillId, RunId};
 
 use super::backfills::{BackfillRow, Plan};
 use super::logs::{LINES, Logs};
-use super::runs::{Progress, Runs};
+use super::runs::{Progress, RunRow, Runs};
 use super::schedule::Schedule;
 use super::*;
 use crate::{Location, Settings, ids};
@@ -92,6 +92,16 @@ fn schedule(seconds: i64, mark: u64) -> Schedule {
     Schedule { last_end: at(seconds), mark, interval: "hour".to_owned() }
 }
 
+/// Creates a run as the schedule does, from the beginning of its interval on.
+async fn create_run(store: &Store, row: &RunRow) {
+    let (export, end) = (row.run.batch_export, row.run.data_interval_end);
+    let present = schedule::all(store).await.unwrap().remove(&export);
+    let after = Schedule { last_end: end, ..schedule(0, row.up_to) };
+    let before = Schedule { last_end: end.plus_seconds(-3600), ..schedule(0, row.after) };
+    assert!(schedule::advance(store, export, present.as_ref(), &before).await.unwrap());
+    assert!(runs::create(store, row, &before, &after).await.unwrap());
+}
+
 #[tokio::test]
 async fn an_interval_has_one_run() {
     let store = store().await;
@@ -116,7 +126,7 @@ async fn a_run_that_ended_stays_as_it_is() {
     let export = export(&store).await;
     let row = run(&export, 0);
     let id = row.run.id;
-    assert!(runs::add(&store, &row).await.unwrap());
+    create_run(&store, &row).await;
     assert_eq!(runs::active(&store).await.unwrap(), [row]);
     let step = progress(Status::Running, 4);
     assert!(runs::step(&store, export.id, id, &step, at(1)).await.unwrap());
@@ -146,7 +156,7 @@ async fn runs_are_listed_newest_first() {
     let mut rows = Vec::new();
     for n in 0..30 {
         rows.push(run(&export, n * 7_000));
-        assert!(runs::add(&store, rows.last().unwrap()).await.unwrap());
+        create_run(&store, rows.last().unwrap()).await;
     }
     rows.reverse();
     let newest: Vec<RunId> = rows.iter().map(|row| row.run.id).collect();
@@ -181,7 +191,7 @@ async fn lines_of_a_run_are_bounded_and_found() {
         message: message.to_owned(),
     };
     for row in [&one, &two] {
-        assert!(runs::add(&store, row).await.unwrap());
+        create_run(&store, row).await;
     }
     let fault = line(&two, 5, LogLevel::Error, "Connection refused");
     logs::add(&store, &fault, 0).await.unwrap();
@@ -264,7 +274,7 @@ async fn cancelling_a_backfill_cancels_its_runs_alone() {
     let own = RunRow { backfill: Some(id), ..run(&export, 3600) };
     assert!(backfills::add_run_of(&store, &own, at(0), at(3600)).await.unwrap());
     let other = run(&export, 3600);
-    assert!(runs::add(&store, &other).await.unwrap());
+    create_run(&store, &other).await;
     assert!(backfills::cancel(&store, PROJECT, export.id, id, at(5), &[]).await.unwrap());
     assert!(!backfills::cancel(&store, PROJECT, export.id, id, at(6), &[]).await.unwrap());
     let run = runs::find(&store, export.id, own.run.id).await.unwrap().unwrap();
@@ -282,7 +292,7 @@ async fn what_is_old_is_forgotten() {
     let mut rows = Vec::new();
     for n in 0..15 {
         let row = run(&export, n * 86_400);
-        assert!(runs::add(&store, &row).await.unwrap());
+        create_run(&store, &row).await;
         let line = LogLine {
             log_source_id: export.id,
             instance_id: row.run.id,

@@ -24,8 +24,10 @@ use weir_model::exports::{Backfill, Run, Status};
 use weir_model::{BatchExportId, RunId, Timestamp};
 use weir_server::serve::Options;
 use weir_service::Clock;
-use weir_store::exports::{add_run, backfills as stored_backfills};
-use weir_store::ids;
+use weir_store::exports::backfills as stored_backfills;
+use weir_store::exports::runs::{self as stored_runs, RunRow};
+use weir_store::exports::schedule::{self, Schedule};
+use weir_store::{Store, ids};
 use weir_testkit::{Answer, Caller, TestApp};
 
 /// 2026-05-28T20:26:40Z, a Thursday.
@@ -129,8 +131,28 @@ fn run(export: &Value, seconds: i64, status: Status) -> Run {
 /// The same, stored.
 async fn ran(app: &TestApp, export: &Value, seconds: i64, status: Status) -> Run {
     let run = run(export, seconds, status);
-    assert!(add_run(app.store(), &run).await.unwrap());
+    create_run(app.store(), &run).await;
     run
+}
+
+/// Creates a run as the schedule does, from the beginning of its interval on.
+pub(crate) async fn create_run(store: &Store, run: &Run) {
+    let (export, end) = (run.batch_export, run.data_interval_end);
+    let row = RunRow {
+        run: run.clone(),
+        after: 0,
+        up_to: 0,
+        by_time: false,
+        backfill: None,
+        attempt: 0,
+        bytes: 0,
+        delivered: None,
+    };
+    let at = |last_end| Schedule { last_end, mark: 0, interval: "hour".to_owned() };
+    let (before, after) = (at(run.data_interval_start.unwrap_or(end)), at(end));
+    let present = schedule::all(store).await.unwrap().remove(&export);
+    assert!(schedule::advance(store, export, present.as_ref(), &before).await.unwrap());
+    assert!(stored_runs::create(store, &row, &before, &after).await.unwrap());
 }
 
 #[track_caller]

@@ -124,7 +124,7 @@ async fn a_run_is_of_its_export_only() {
         latest_error: Some("TimedOut: No answer.".to_owned()),
         ..run(&export, -60, Status::Failed)
     };
-    assert!(add_run(app.store(), &made).await.unwrap());
+    create_run(app.store(), &made).await;
     let shown = owner.get(&format!("{path}runs/{}/", made.id)).await.json();
     assert_eq!(shown, serde_json::to_value(&made).unwrap());
     let fields: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();

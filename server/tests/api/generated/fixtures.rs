@@ -151,7 +151,7 @@ impl World {
             records_total_count: None,
             batch_export: export.parse().unwrap(),
         };
-        assert!(weir_store::exports::add_run(self.app.store(), &run).await.unwrap());
+        crate::exports::create_run(self.app.store(), &run).await;
         run.id.to_string()
     }
 
