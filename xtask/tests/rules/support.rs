@@ -1,4 +1,4 @@
-//! What cargo knows about the workspace, for the tests beside this folder.
+//! What cargo knows about the workspace.
 
 use std::path::{Path, PathBuf};
 

@@ -1,16 +1,6 @@
 //! The rules of `deny.toml`, checked without any tool or network: licences,
 //! sources, and versions that must not be used.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by a panic"
-)]
-
-#[path = "support/mod.rs"]
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -18,6 +8,8 @@ use cargo_metadata::{Metadata, Package, PackageId};
 use semver::VersionReq;
 use spdx::{Expression, LicenseReq, ParseMode};
 use toml::{Table, Value};
+
+use crate::support;
 
 #[test]
 fn licences_are_allowed() {

@@ -3,16 +3,13 @@
 //! The tables below are the rules. A failing test says which one is broken and
 //! why it exists; to change a rule is a decision for `docs/adr/`.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by a panic")]
-
-#[path = "support/mod.rs"]
-mod support;
-
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use cargo_metadata::{DependencyKind, Metadata, Package};
 use serde_json::Value;
+
+use crate::support;
 
 /// Which of our crates a crate may use, outside its tests.
 struct Layer {
