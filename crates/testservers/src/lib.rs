@@ -30,10 +30,17 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a server may take until it answers: many start at once.
 const STARTS_WITHIN: Duration = Duration::from_secs(90);
+
+/// Where the ports of servers begin, and how many there are. They lie below those
+/// that the system chooses itself: until the server listens, and while it is down,
+/// nobody else in the test program gets its port.
+const FIRST_PORT: u32 = 20_000;
+const PORTS: u32 = 12_000;
 
 /// Ends the server when the test is gone, also when it was killed: its end of the
 /// pipe is closed then.
@@ -91,10 +98,20 @@ impl Drop for Process {
     }
 }
 
-/// An address of this machine that nobody listens at.
+/// An address of this machine that nobody listens at, another one each time.
 #[must_use]
 pub fn free_address() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    // Programs that run beside this one begin elsewhere.
+    let first = std::process::id().wrapping_mul(101);
+    loop {
+        let number = first.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed));
+        let port = FIRST_PORT + number % PORTS;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, u16::try_from(port).unwrap()));
+        if TcpListener::bind(address).is_ok() {
+            return address;
+        }
+    }
 }
 
 /// Where `scripts/setup` puts what only this project uses.

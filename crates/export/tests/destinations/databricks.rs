@@ -2,10 +2,6 @@
 //! reference of its REST interface says, and checks everything it is asked. There
 //! is no server to run at home.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
-
-mod warehouse;
-
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +14,7 @@ use weir_export::destination::Destination;
 use weir_export::destinations::Hosts;
 use weir_testkit::servers::{Asked, Said, Stub};
 
-use warehouse::{job, noise, row, rows, run, uuid, write};
+use crate::warehouse::{self, ids, job, noise, row, rows, run, write};
 
 const TABLE: &str = "`main`.`web`.`events`";
 
@@ -268,10 +264,6 @@ impl Place {
         let lake = lock(&self.lake);
         lake.volumes.is_empty() && lake.files.is_empty()
     }
-}
-
-fn ids(numbers: std::ops::RangeInclusive<u64>) -> Vec<String> {
-    numbers.map(|n| uuid(n).to_string()).collect()
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use tempfile::TempDir;
 use weir_export::destination::{Destination, Failure};
 use weir_testkit::servers::python;
 
-use crate::read::{assert_odd, events, listed};
-use crate::support::{
+use super::read::{assert_odd, events, listed};
+use super::support::{
     KINDS, STEM, export, job, many, odd, opened, surroundings, test, with, write,
 };
 

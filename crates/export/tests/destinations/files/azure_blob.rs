@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use weir_testkit::servers::{Azurite, python};
 
-use crate::read::{assert_odd, events};
-use crate::server::Server;
-use crate::support::{
+use super::read::{assert_odd, events};
+use super::server::Server;
+use super::support::{
     KINDS, STEM, destination, export, job, many, odd, opened, surroundings, test, with, write,
 };
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use weir_testkit::servers::python;
 
-use crate::support::{PERSON, PROPERTIES};
+use super::support::{PERSON, PROPERTIES};
 
 const SCRIPT: &str = r#"
 import json, sys

@@ -2,10 +2,6 @@
 //! drivers and keeps tables, stages and the history of loads; signing in, codes
 //! and statements that take long against a stand-in.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by a panic")]
-
-mod warehouse;
-
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
@@ -16,7 +12,7 @@ use weir_export::destination::Destination;
 use weir_export::destinations::Hosts;
 use weir_testkit::servers::{Fakesnow, Said, Stub, python};
 
-use warehouse::{KEY, LOCKED_KEY, job, noise, row, rows, run, uuid, write};
+use crate::warehouse::{self, KEY, LOCKED_KEY, ids, job, noise, row, rows, run, uuid, write};
 
 /// Asks as one of Snowflake's own drivers.
 const ASK: &str = r#"
@@ -87,10 +83,6 @@ impl Place {
     async fn staged(&self) -> usize {
         self.ask(&[r#"LIST @"DB"."PUBLIC"."%events""#]).await.as_array().unwrap().len()
     }
-}
-
-fn ids(numbers: std::ops::RangeInclusive<u64>) -> Vec<String> {
-    numbers.map(|n| uuid(n).to_string()).collect()
 }
 
 #[tokio::test]

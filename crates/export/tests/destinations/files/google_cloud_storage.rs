@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use weir_testkit::servers::{GoogleStorage, python};
 
-use crate::read::{assert_odd, events};
-use crate::server::Server;
-use crate::support::{
+use super::read::{assert_odd, events};
+use super::server::Server;
+use super::support::{
     KINDS, STEM, destination, export, job, many, odd, opened, surroundings, test, with, write,
 };
+use crate::warehouse::KEY;
 
 /// The key of an emulator: nobody signs.
 const EMULATED: &str =
@@ -110,9 +111,6 @@ async fn the_test_tells_the_step_and_leaves_nothing() {
     let google = destination("GoogleCloudStorage", &others);
     assert_eq!(test(google.as_ref()).await, [Err("NoSuchBucket"); 3]);
 }
-
-/// A key that opens nothing: made for this test.
-const KEY: &str = include_str!("../keys/rsa.pem");
 
 #[tokio::test]
 async fn a_key_signs_and_is_never_repeated() {

@@ -1,7 +1,6 @@
 //! What the tests of warehouses share: rows, runs, settings.
 
-#![allow(dead_code, reason = "each test program uses its part")]
-
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,7 +12,7 @@ use weir_export::rows::{Batch, Cell, Kind};
 use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
 
 /// 2026-07-01T10:00:00.123456Z
-pub(crate) const TIME: i64 = 1_782_900_000_123_456;
+const TIME: i64 = 1_782_900_000_123_456;
 /// A key that signs, for tests alone.
 pub(crate) const KEY: &str = include_str!("../keys/rsa.pem");
 /// The same, encrypted with `correct`.
@@ -41,8 +40,14 @@ pub(crate) fn job(destination: &dyn Destination, run: u128) -> Job {
     }
 }
 
+/// The id of the event of this number.
 pub(crate) fn uuid(n: u64) -> Uuid {
     Uuid::from_u128(u128::from(n))
+}
+
+/// The ids of the events of these numbers.
+pub(crate) fn ids(numbers: RangeInclusive<u64>) -> Vec<String> {
+    numbers.map(|n| uuid(n).to_string()).collect()
 }
 
 /// A row of the columns of `job`: the event of this number, with these properties.
@@ -70,7 +75,7 @@ pub(crate) fn row(job: &Job, n: u64, properties: &str) -> Vec<Cell> {
 }
 
 /// The events of these numbers.
-pub(crate) fn rows(job: &Job, numbers: std::ops::RangeInclusive<u64>) -> Vec<Vec<Cell>> {
+pub(crate) fn rows(job: &Job, numbers: RangeInclusive<u64>) -> Vec<Vec<Cell>> {
     numbers.map(|n| row(job, n, &format!("{{\"n\":{n}}}"))).collect()
 }
 

@@ -1,8 +1,6 @@
 //! Files at real servers and in a directory, read back with other people's
 //! readers.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
-
 mod azure_blob;
 mod google_cloud_storage;
 mod local_directory;

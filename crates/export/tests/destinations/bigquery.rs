@@ -2,10 +2,6 @@
 //! REST interface says, and checks everything it is asked. There is no server to
 //! run at home.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
-
-mod warehouse;
-
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +15,7 @@ use weir_export::destination::{Destination, Failure};
 use weir_export::destinations::Hosts;
 use weir_testkit::servers::{Asked, Said, Stub};
 
-use warehouse::{KEY, job, noise, row, rows, run, uuid, write};
+use crate::warehouse::{self, KEY, ids, job, noise, row, rows, run, uuid, write};
 
 const PROJECT: &str = "/bigquery/v2/projects/my%2Dproject";
 const TOKEN: &str = "token-1";
@@ -293,10 +289,6 @@ impl Place {
 
 fn lock(google: &Mutex<Google>) -> std::sync::MutexGuard<'_, Google> {
     google.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn ids(numbers: std::ops::RangeInclusive<u64>) -> Vec<String> {
-    numbers.map(|n| uuid(n).to_string()).collect()
 }
 
 #[tokio::test]

@@ -9,9 +9,9 @@ use weir_egress::{Egress, Resolve, Rules};
 use weir_export::destinations::Surroundings;
 use weir_testkit::servers::{Moto, free_address, python};
 
-use crate::read::{assert_odd, events, lines};
-use crate::server::Server;
-use crate::support::{
+use super::read::{assert_odd, events, lines};
+use super::server::Server;
+use super::support::{
     KINDS, STEM, destination, export, job, many, odd, opened, surroundings, test, with, write,
 };
 
