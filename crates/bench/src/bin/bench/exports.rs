@@ -115,7 +115,7 @@ pub(crate) async fn run(binary: &Path, directory: &Path, effort: Effort) -> Resu
         ("WEIR_LOCAL_EXPORTS", files.to_string_lossy().into_owned()),
     ];
     let mut service = Service::of(weir, 55).await?;
-    fill(&service, effort.events).await?;
+    let events = fill(&service, effort.events).await?;
     // What filling left behind is not the exports' memory.
     service.stop().await?;
     service.start().await?;
@@ -125,13 +125,13 @@ pub(crate) async fn run(binary: &Path, directory: &Path, effort: Effort) -> Resu
     let (floor, receiver) = floor::start(&directory.join("received.data"))?;
     let mut exports = Vec::new();
     for destination in destinations(&format!("http://{receiver}/batch/"), &postgres) {
-        crate::say(&format!("exporting {} events: {}", effort.events, destination.name));
-        exports.push(export(&service, destination, effort.events).await?);
+        crate::say(&format!("exporting {events} events: {}", destination.name));
+        exports.push(export(&service, destination, events).await?);
     }
     let beside = beside(&service, effort).await?;
     drop(floor);
     service.stop().await?;
-    Ok(Exports { events: effort.events, idle, exports, beside })
+    Ok(Exports { events, idle, exports, beside })
 }
 
 fn destinations(receiver: &str, postgres: &Postgres) -> [Destination; 4] {
@@ -167,8 +167,8 @@ fn files(path: &str, format: &str, compression: &str) -> Value {
     } })
 }
 
-/// Sends so many events, and waits until they are readable.
-async fn fill(service: &Service, events: u64) -> Result<()> {
+/// Sends so many events, and waits until they are readable; how many there are then.
+async fn fill(service: &Service, events: u64) -> Result<u64> {
     crate::say(&format!("storing {events} events to export"));
     let template = Template::batch(&service.instance.project_api_key, Shape::Server, 1_000);
     let source = Arc::new(Source::new(4_000, People::Known(PEOPLE)));
@@ -178,7 +178,9 @@ async fn fill(service: &Service, events: u64) -> Result<()> {
     };
     let outcome = send(load).await?;
     ensure!(outcome.events == events, "{} of {events} events were taken", outcome.events);
-    wait_readable(service).await
+    wait_readable(service).await?;
+    // The last ones, by which that was seen, are events too.
+    Ok(outcome.events + service.source.taken())
 }
 
 /// A run as far as it is looked at.
