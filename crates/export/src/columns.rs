@@ -1,8 +1,8 @@
-//! The columns of an export and how a row is made of an event (batch-exports 2.2,
-//! 7).
+//! The columns of an export and how a row is made of an event or a person
+//! (batch-exports 2.2, 2.3, 7).
 //!
 //! What belongs here: sources of columns. What does not: which ones a destination
-//! has (its own module), the language of queries (`weir-query`).
+//! has (its own module; `persons`), the language of queries (`weir-query`).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use weir_model::ProjectId;
 use weir_query::{Expression, Field, Query, Row as _, Value};
 
 use crate::query_row::QueryRow;
-use crate::rows::{Cell, Column, Kind, Record};
+use crate::rows::{Cell, Column, Kind, PersonRecord, Record};
 
 /// Where a column's value comes from.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,14 @@ pub enum Source {
     Empty,
     /// When the row was exported.
     Now,
+    /// The version of a person's record. Persons alone have this and what follows.
+    PersonVersion,
+    /// When a person was first seen.
+    PersonCreatedAt,
+    /// When the event was accepted that brings a person into the run.
+    PersonSeenAt,
+    /// Whether a person was deleted: none ever is.
+    PersonIsDeleted,
     /// A column of the query: its number.
     Query(usize),
 }
@@ -99,6 +107,25 @@ impl Columns {
         is_taken.then(|| self.made(now, &row, record))
     }
 
+    /// The row of a distinct id and its person. What only events have is null.
+    #[must_use]
+    pub fn row_of_person(&self, project: ProjectId, record: PersonRecord<'_>) -> Vec<Cell> {
+        let PersonRecord { distinct_id, person, version, seen_at } = record;
+        let value = |source: &Source| match source {
+            Source::TeamId => Value::Integer(project.0),
+            Source::DistinctId => Value::Text(distinct_id.into()),
+            Source::PersonId => Value::Uuid(person.id.0),
+            Source::PersonProperties => Value::Json(person.properties.as_str().into()),
+            Source::PersonVersion => Value::Integer(version),
+            Source::PersonCreatedAt => Value::Timestamp(person.created_at.micros()),
+            Source::PersonSeenAt => Value::Timestamp(seen_at),
+            Source::PersonIsDeleted => Value::Boolean(false),
+            _ => Value::Null,
+        };
+        let made = |(column, source): (&Column, &Source)| fit(value(source), column.kind);
+        self.columns.iter().zip(&self.sources).map(made).collect()
+    }
+
     /// Where a field of the event stands as it is.
     #[must_use]
     pub fn position_of(&self, field: Field) -> Option<usize> {
@@ -130,9 +157,15 @@ impl Columns {
             Source::PersonId => Field::PersonId,
             Source::PersonProperties => Field::PersonProperties,
             Source::ElementsChain => Field::ElementsChain,
-            Source::Set | Source::SetOnce | Source::Ip | Source::Empty | Source::Now => {
-                return None;
-            }
+            Source::Set
+            | Source::SetOnce
+            | Source::Ip
+            | Source::Empty
+            | Source::Now
+            | Source::PersonVersion
+            | Source::PersonCreatedAt
+            | Source::PersonSeenAt
+            | Source::PersonIsDeleted => return None,
             Source::Query(number) => match self.query.as_ref()?.columns.get(*number)?.expression {
                 Expression::Field(field) => field,
                 _ => return None,
@@ -178,6 +211,10 @@ impl Columns {
             Source::ElementsChain => Value::Text(record.event.elements_chain.as_str().into()),
             Source::Empty => Value::Text("".into()),
             Source::Now => Value::Timestamp(now),
+            Source::PersonVersion
+            | Source::PersonCreatedAt
+            | Source::PersonSeenAt
+            | Source::PersonIsDeleted => Value::Null,
             Source::Query(number) => {
                 let column = self.query.as_ref().and_then(|query| query.columns.get(*number));
                 column.map_or(Value::Null, |column| column.expression.evaluate(row))

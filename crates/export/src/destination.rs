@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 use weir_egress::{Fault, FaultClass, Refused};
-use weir_model::exports::Run;
+use weir_model::exports::{ExportModel, Run};
 use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
 
 use crate::columns::Columns;
@@ -29,15 +29,16 @@ pub struct Job {
     pub start: Option<Timestamp>,
     /// The instant after the last one of the interval.
     pub end: Timestamp,
-    /// The table that is exported: `events` or `persons`.
-    pub model: &'static str,
+    /// What is exported.
+    pub model: ExportModel,
     /// The columns of the rows.
     pub columns: Arc<Columns>,
     /// What a run that was cut short left in [`Delivered::cursor`].
     pub cursor: Option<String>,
 }
 
-/// What is at the destination for good, also if the run ends now.
+/// What is at the destination for good, also if the run ends now. Rows of persons
+/// have no arrival: a run of them that is cut begins anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivered {
     /// How many rows of the run.
@@ -59,7 +60,7 @@ pub struct Altered {
     pub what: &'static str,
 }
 
-/// A place that events are exported to.
+/// A place that events, or persons, are exported to.
 #[async_trait]
 pub trait Destination: Send + Sync {
     /// The columns of the events when the export has no query.
@@ -188,7 +189,7 @@ impl From<Refused> for Failure {
 impl Job {
     /// The job of a run.
     #[must_use]
-    pub fn of(run: &Run, project: ProjectId, columns: Arc<Columns>, model: &'static str) -> Self {
+    pub fn of(run: &Run, project: ProjectId, columns: Arc<Columns>, model: ExportModel) -> Self {
         Self {
             export: run.batch_export,
             run: run.id,

@@ -1,7 +1,8 @@
-//! Batch exports: from stored events to destinations (batch-exports 2, 3, 5, 6).
+//! Batch exports: from stored events and persons to destinations (batch-exports 2,
+//! 3, 5, 6).
 //!
 //! ```text
-//! schedule -> run -> events of the interval -> rows -> destination
+//! schedule -> run -> events of the interval, or their persons -> rows -> destination
 //! ```
 //!
 //! What belongs here: when runs begin, what they export, how it is delivered.
@@ -18,5 +19,6 @@ pub mod destinations;
 mod encode;
 pub mod engine;
 mod names;
+pub mod persons;
 pub mod query_row;
 pub mod rows;

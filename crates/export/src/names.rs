@@ -77,7 +77,7 @@ pub(crate) struct Bounds<'a> {
 
 impl<'a> From<&'a Job> for Bounds<'a> {
     fn from(job: &'a Job) -> Self {
-        Self { start: job.start, end: job.end, table: job.model }
+        Self { start: job.start, end: job.end, table: job.model.text() }
     }
 }
 

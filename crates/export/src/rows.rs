@@ -1,5 +1,5 @@
 //! What is exported between the store and a destination: events with their
-//! persons, and rows of typed cells.
+//! persons, persons, and rows of typed cells.
 //!
 //! What belongs here: data. What does not: which columns a destination has
 //! (`columns`), how cells are written (`encode`, `destinations`).
@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 use weir_model::PersonId;
+use weir_model::persons::PersonRef;
 use weir_store::events::StoredEvent;
 
 /// An event with what is known about its person now.
@@ -26,6 +27,20 @@ pub struct Person {
     pub id: PersonId,
     /// JSON object text.
     pub properties: String,
+}
+
+/// A distinct id with the person that it leads to now.
+#[derive(Debug, Clone, Copy)]
+pub struct PersonRecord<'a> {
+    /// The distinct id.
+    pub distinct_id: &'a str,
+    /// The person.
+    pub person: &'a PersonRef,
+    /// The version of what is said here: greater after every change.
+    pub version: i64,
+    /// When the newest event of the run that led to the person was accepted,
+    /// microseconds since 1970.
+    pub seen_at: i64,
 }
 
 /// The type of a column.
@@ -90,12 +105,13 @@ impl Cell {
     }
 }
 
-/// Rows in order of arrival. Which ones come together is nobody's promise: a
-/// destination that names its parts counts rows itself.
+/// Rows; those of events in order of arrival. Which ones come together is nobody's
+/// promise: a destination that names its parts counts rows itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
     /// The rows; each has a cell for every column, in order.
     pub rows: Vec<Vec<Cell>>,
-    /// The arrival number of each row, in the same order.
-    pub arrivals: Vec<u64>,
+    /// The arrival number of each row, in the same order; none: they are persons,
+    /// which do not arrive.
+    pub arrivals: Option<Vec<u64>>,
 }

@@ -11,6 +11,7 @@ pub mod destinations;
 pub mod interval;
 pub mod lists;
 mod log;
+mod table;
 
 use std::fmt;
 
@@ -23,6 +24,7 @@ use crate::time::Timestamp;
 pub use backfill::{Backfill, BackfillProgress};
 pub use interval::Interval;
 pub use log::{LOG_PAGE, LOG_PAGE_MAX, LogLevel, LogLine};
+pub use table::ExportModel;
 
 /// Longest name, in characters.
 pub const NAME_MAX: usize = 200;
@@ -39,12 +41,14 @@ pub const BACKFILLS_MAX: usize = 5;
 pub struct BatchExport {
     /// Id.
     pub id: BatchExportId,
-    /// The project whose events are exported.
+    /// The project whose events or persons are exported.
     pub team_id: ProjectId,
     /// Name, for people.
     pub name: String,
     /// Where to.
     pub destination: Destination,
+    /// What is exported: `events` or `persons`. Never changes.
+    pub model: ExportModel,
     /// How often: `hour`, `day`, `week`, `every 5 minutes` or `every 15 minutes`.
     pub interval: Interval,
     /// Whether no runs are started by the schedule.
@@ -116,7 +120,7 @@ pub struct Run {
     pub id: RunId,
     /// How far it is.
     pub status: Status,
-    /// Events that were delivered.
+    /// Events, or rows of persons, that were delivered.
     pub records_completed: Option<i32>,
     /// What went wrong last.
     pub latest_error: Option<String>,
@@ -132,7 +136,8 @@ pub struct Run {
     pub finished_at: Option<Timestamp>,
     /// When it last changed.
     pub last_updated_at: Timestamp,
-    /// Events that are to be delivered, once they are counted.
+    /// Events, or rows of persons, that are to be delivered, once they are counted:
+    /// persons only when the run has ended.
     pub records_total_count: Option<i32>,
     /// The export.
     pub batch_export: BatchExportId,
@@ -231,6 +236,8 @@ pub struct BatchExportInput {
     pub destination: &'static destinations::DestinationType,
     /// Its settings, not yet checked.
     pub config: SentConfig,
+    /// What is exported.
+    pub model: ExportModel,
     /// How often.
     pub interval: Interval,
     /// Whether it is paused.
@@ -254,6 +261,8 @@ pub struct BatchExportPatch {
     pub destination: Option<&'static destinations::DestinationType>,
     /// New settings of the destination, not yet checked.
     pub config: Option<SentConfig>,
+    /// What is exported: only what it is already.
+    pub model: Patch<ExportModel>,
     /// New interval.
     pub interval: Patch<Interval>,
     /// Whether it is paused.

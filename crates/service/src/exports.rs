@@ -18,8 +18,8 @@ use std::sync::Arc;
 use weir_model::activity::Deed;
 use weir_model::errors::FieldError;
 use weir_model::exports::{
-    BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, Interval,
-    NAME_MAX, Run,
+    BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, ExportModel,
+    Interval, NAME_MAX, Run,
 };
 use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Patch, ProjectId, validate};
@@ -119,6 +119,7 @@ impl Exports {
             kind: input.destination.name.to_owned(),
             config: String::new(),
             secrets: None,
+            model: input.model.text().to_owned(),
             interval: input.interval.text().to_owned(),
             paused: input.paused,
             created_at: ctx.now,
@@ -272,6 +273,11 @@ fn interval(row: &ExportRow) -> Result<Interval> {
     Interval::of(&row.interval).ok_or_else(unknown)
 }
 
+fn model(row: &ExportRow) -> Result<ExportModel> {
+    let unknown = || Error::Internal(format!("unknown model `{}`", row.model));
+    ExportModel::of(&row.model).ok_or_else(unknown)
+}
+
 /// The id in a path, in its usual written form only.
 fn parse_id(text: &str) -> Option<BatchExportId> {
     let id: BatchExportId = text.parse().ok()?;
@@ -282,6 +288,7 @@ fn shown(row: ExportRow, latest_runs: Vec<Run>) -> Result<BatchExport> {
     let config = config::shown(&row)?;
     let schema = row.schema.as_deref().map(config::read_json).transpose()?;
     Ok(BatchExport {
+        model: model(&row)?,
         interval: interval(&row)?,
         id: row.id,
         team_id: row.project,

@@ -54,6 +54,8 @@ pub struct ExportRow {
     pub config: String,
     /// Its secrets, sealed; none: it has none.
     pub secrets: Option<String>,
+    /// The word of what is exported. Written when the export is created alone.
+    pub model: String,
     /// The word of the interval.
     pub interval: String,
     /// Whether it is paused.
@@ -88,6 +90,7 @@ struct Stored {
     kind: String,
     config: String,
     secrets: Option<String>,
+    model: String,
     interval: String,
     paused: bool,
     created_at: i64,
@@ -111,6 +114,7 @@ impl From<&ExportRow> for Stored {
             kind: row.kind.clone(),
             config: row.config.clone(),
             secrets: row.secrets.clone(),
+            model: row.model.clone(),
             interval: row.interval.clone(),
             paused: row.paused,
             created_at: row.created_at.micros(),
@@ -136,6 +140,7 @@ impl From<Stored> for ExportRow {
             kind: stored.kind,
             config: stored.config,
             secrets: stored.secrets,
+            model: stored.model,
             interval: stored.interval,
             paused: stored.paused,
             created_at: Timestamp::from_micros(stored.created_at),
@@ -280,8 +285,8 @@ pub enum Changed {
     TooManyBackfills,
 }
 
-// A second run after a lost answer finds its own revision. The newest runs are not
-// part of the row: they stay. Writing the project's record makes two backfills of
+// A second run after a lost answer finds its own revision. The newest runs and the
+// model are not part of the change: they stay. Writing the project's record makes two backfills of
 // one project collide, so that neither overlooks the other; writing the export's
 // makes a backfill collide with its deletion, so that none is left behind.
 const UPDATE: Statement = Statement::write(

@@ -49,6 +49,13 @@ const ALL: &[Migration] = &[
         version: 6,
         statement: Statement::write("migration 6", include_str!("migrations/0006_exports.surql")),
     },
+    Migration {
+        version: 7,
+        statement: Statement::write(
+            "migration 7",
+            include_str!("migrations/0007_export_models.surql"),
+        ),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(
@@ -134,6 +141,25 @@ mod tests {
         );
         let found: Vec<bool> = store.db.run(read, Variables::new()).await.unwrap().rows(0).unwrap();
         assert_eq!(found, [false, true]);
+    }
+
+    /// Exports that were made before there were other models.
+    #[tokio::test]
+    async fn older_exports_go_on_with_events() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let before = Statement::write(
+            "an older export",
+            "DELETE migration:7;
+             CREATE batch_export:1 SET name = 'old';
+             CREATE batch_export:2 SET model = 'persons';",
+        );
+        store.db.run(before, Variables::new()).await.unwrap();
+        run(&store.db).await.unwrap();
+        let read =
+            Statement::read("the model", "SELECT VALUE model FROM batch_export:1, batch_export:2;");
+        let found: Vec<String> =
+            store.db.run(read, Variables::new()).await.unwrap().rows(0).unwrap();
+        assert_eq!(found, ["events", "persons"]);
     }
 
     #[tokio::test]

@@ -34,6 +34,8 @@ const PAGE_BYTES: usize = 16 << 20;
 const HOPS: usize = 10_000;
 
 const BY_ID: Statement = Statement::read("persons by id", "SELECT * FROM $ids;");
+const WHITHER: Statement =
+    Statement::read("persons after merges", "SELECT id, merged_into FROM $ids;");
 const PAGE: &str = "persons in order";
 
 /// What is stored at the id of a person.
@@ -80,6 +82,16 @@ pub struct Merged {
     pub by: Uuid,
 }
 
+/// A person as it is read, and at which version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versioned {
+    /// The person.
+    pub person: PersonRef,
+    /// Rises with every change, also over a merge: for whoever a distinct id leads
+    /// to, the later record has the greater version.
+    pub version: i64,
+}
+
 /// A record to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonWrite {
@@ -115,6 +127,13 @@ struct Row {
     merged_by: Option<Uuid>,
 }
 
+/// What is needed of a record to follow it.
+#[derive(SurrealValue)]
+struct Step {
+    id: RecordId,
+    merged_into: Option<Uuid>,
+}
+
 /// The id of the person that a distinct id creates.
 #[must_use]
 pub fn first_id(project: ProjectId, distinct_id: &str) -> PersonId {
@@ -147,14 +166,64 @@ pub async fn resolve(
     project: ProjectId,
     ids: impl IntoIterator<Item = PersonId>,
 ) -> Result<HashMap<PersonId, Arc<PersonRef>>> {
-    // Who asked, by the id that has to be looked at next.
-    let mut open: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
-    for id in ids {
-        let asked = open.entry(id).or_default();
-        if asked.is_empty() {
-            asked.push(id);
+    follow(store, project, askers(ids), |id, _, facts| shown(id, facts)).await
+}
+
+/// The same with the version of each person.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn resolve_versioned(
+    store: &Store,
+    project: ProjectId,
+    ids: impl IntoIterator<Item = PersonId>,
+) -> Result<HashMap<PersonId, Arc<Versioned>>> {
+    let made = |id, version, facts| Versioned { person: shown(id, facts), version };
+    follow(store, project, askers(ids), made).await
+}
+
+/// The ids of the persons that these ids lead to, by the id that was asked for,
+/// without reading what is known of them. Ids of nobody are left out.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn whither(
+    store: &Store,
+    project: ProjectId,
+    ids: impl IntoIterator<Item = PersonId>,
+) -> Result<HashMap<PersonId, PersonId>> {
+    let mut open = askers(ids);
+    let mut people = HashMap::new();
+    for _ in 0..HOPS {
+        if open.is_empty() {
+            break;
         }
+        let wanted: Vec<PersonId> = open.keys().copied().collect();
+        let mut further: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
+        for chunk in wanted.chunks(FETCH) {
+            let ids: Vec<_> = chunk.iter().map(|id| key(project, *id)).collect();
+            let steps: Vec<Step> = store.db.run(WHITHER, bind! { ids: ids }).await?.rows(0)?;
+            for step in steps {
+                let id = id_of(&step.id, WHITHER.name)?;
+                let asked = open.remove(&id).unwrap_or_default();
+                match step.merged_into {
+                    Some(into) => further.entry(PersonId(into)).or_default().extend(asked),
+                    None => people.extend(asked.into_iter().map(|asked| (asked, id))),
+                }
+            }
+        }
+        open = further;
     }
+    Ok(people)
+}
+
+/// What `made` makes of the persons that ids lead to, by the id that was asked for.
+async fn follow<T>(
+    store: &Store,
+    project: ProjectId,
+    mut open: HashMap<PersonId, Vec<PersonId>>,
+    made: impl Fn(PersonId, i64, Facts) -> T,
+) -> Result<HashMap<PersonId, Arc<T>>> {
     let mut people = HashMap::new();
     for _ in 0..HOPS {
         if open.is_empty() {
@@ -166,7 +235,7 @@ pub async fn resolve(
             let asked = open.remove(&record.id).unwrap_or_default();
             match record.state {
                 PersonState::Person(facts) => {
-                    let person = Arc::new(shown(record.id, facts));
+                    let person = Arc::new(made(record.id, record.version, facts));
                     people.extend(asked.into_iter().map(|id| (id, Arc::clone(&person))));
                 }
                 PersonState::Merged(merged) => {
@@ -177,6 +246,11 @@ pub async fn resolve(
         open = further;
     }
     Ok(people)
+}
+
+/// Who asked, by the id that has to be looked at next: at first each for itself.
+fn askers(ids: impl IntoIterator<Item = PersonId>) -> HashMap<PersonId, Vec<PersonId>> {
+    ids.into_iter().map(|id| (id, vec![id])).collect()
 }
 
 /// Persons in order of their ids from `from` on, at most `limit` of those that
@@ -254,12 +328,7 @@ pub(crate) fn key(project: ProjectId, id: PersonId) -> RecordId {
 }
 
 fn stored(row: Row, statement: &'static str) -> Result<Stored> {
-    let RecordIdKey::Array(parts) = &row.id.key else {
-        return Err(wrong(statement, "unexpected id"));
-    };
-    let Some(Value::Uuid(uuid)) = parts.get(1) else {
-        return Err(wrong(statement, "unexpected id"));
-    };
+    let id = id_of(&row.id, statement)?;
     let state = match row.merged_into {
         Some(into) => PersonState::Merged(Merged {
             into: PersonId(into),
@@ -275,8 +344,18 @@ fn stored(row: Row, statement: &'static str) -> Result<Stored> {
             is_identified: row.is_identified.unwrap_or_default(),
         }),
     };
-    let id = PersonId(Uuid::from_bytes(*uuid.as_bytes()));
     Ok(Stored { id, version: row.version, state })
+}
+
+/// The person in a record's id.
+fn id_of(id: &RecordId, statement: &'static str) -> Result<PersonId> {
+    let RecordIdKey::Array(parts) = &id.key else {
+        return Err(wrong(statement, "unexpected id"));
+    };
+    let Some(Value::Uuid(uuid)) = parts.get(1) else {
+        return Err(wrong(statement, "unexpected id"));
+    };
+    Ok(PersonId(Uuid::from_bytes(*uuid.as_bytes())))
 }
 
 /// Bytes of a row, about.

@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 use weir_egress::{Egress, Fault, Method, header};
+use weir_model::exports::ExportModel;
 
 use crate::columns::Columns;
 use crate::destination::{Altered, Delivered, Destination, Failure, Job, Writer};
@@ -81,11 +82,8 @@ impl Destination for Http {
     }
 
     async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
-        if job.model != "events" || job.columns.columns != self.columns().columns {
-            return Err(Failure::last(
-                "WrongColumns",
-                "Receivers take whole events: export events, without a query.",
-            ));
+        if job.model != ExportModel::Events || job.columns.columns != self.columns().columns {
+            return Err(no_events());
         }
         Ok(Box::new(HttpWriter {
             line: Arc::clone(&self.line),
@@ -233,7 +231,8 @@ impl Writer for HttpWriter {
         if self.sending.as_ref().is_some_and(JoinHandle::is_finished) {
             self.arrived().await?;
         }
-        for (row, arrival) in batch.rows.iter().zip(&batch.arrivals) {
+        let arrivals = batch.arrivals.as_ref().ok_or_else(no_events)?;
+        for (row, arrival) in batch.rows.iter().zip(arrivals) {
             self.next.push(row, *arrival)?;
             let bytes_max = BYTES_MAX.min(self.too_long / 2);
             if self.next.len() >= EVENTS_MAX || self.next.size() >= bytes_max {
@@ -265,6 +264,11 @@ impl Drop for HttpWriter {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+fn no_events() -> Failure {
+    let message = "Receivers take whole events: export events, without a query.";
+    Failure::last("WrongColumns", message)
 }
 
 /// Where a receiver of this address takes events. The address of this machine is

@@ -58,6 +58,7 @@ mod tests {
 
     use uuid::Uuid;
     use weir_egress::{Egress, Rules};
+    use weir_model::exports::ExportModel;
     use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
 
     use super::*;
@@ -76,12 +77,13 @@ mod tests {
             project: ProjectId(3),
             start: None,
             end: Timestamp::EPOCH,
-            model: "events",
+            model: ExportModel::Events,
             columns: Arc::new(destination.columns()),
             cursor: None,
         };
         let mut writer = destination.begin(job).await.unwrap();
-        let batch = Batch { rows: vec![vec![Cell::Uuid(Uuid::from_u128(7))]], arrivals: vec![1] };
+        let rows = vec![vec![Cell::Uuid(Uuid::from_u128(7))]];
+        let batch = Batch { rows, arrivals: Some(vec![1]) };
         assert_eq!(writer.write(batch).await, Ok(()));
         assert_eq!(writer.finish().await, Ok(()));
         // A try that was cut short begins anew.

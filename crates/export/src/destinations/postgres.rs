@@ -1,4 +1,4 @@
-//! PostgreSQL: one transaction for a run (batch-exports 2.2, 6.3, 6.4).
+//! PostgreSQL: one transaction for a run (batch-exports 2.2, 2.3, 6.3, 6.4).
 //!
 //! ```text
 //! rows -> COPY into a temporary table -> INSERT … SELECT into the table -> COMMIT
@@ -10,7 +10,7 @@
 //! A run that is cut short leaves nothing, because nothing was committed. A run
 //! that is committed without anybody hearing of it is done again, and replaces its
 //! own rows where the table has a unique key for the event's id: the tables that
-//! are made here have one.
+//! are made here have one. Persons need such a key, for they replace what is older.
 
 mod fit;
 mod json;
@@ -27,6 +27,7 @@ use serde_json::{Map, Value};
 use tokio_postgres::CopyInSink;
 use uuid::Uuid;
 use weir_egress::{Egress, Trust};
+use weir_model::exports::ExportModel;
 use weir_query::Field;
 
 pub(super) use fit::{Bounds, fit};
@@ -38,6 +39,7 @@ pub(super) use table::{Matched, Table, Target, matched, name, names, shortened};
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
 use crate::destinations::Surroundings;
+use crate::persons;
 use crate::rows::{Batch, Cell, Column, Kind};
 
 /// Where rows wait for the end of their run.
@@ -117,13 +119,26 @@ impl Postgres {
     }
 
     /// The table's part of a run. The table is made if it is missing.
-    async fn plan(&self, session: &mut Session, columns: &Columns) -> Result<Plan, Failure> {
-        let found = self.table.columns_or_make(session, &create(&self.table, columns)).await?;
+    async fn plan(
+        &self,
+        session: &mut Session,
+        model: ExportModel,
+        columns: &Columns,
+    ) -> Result<Plan, Failure> {
+        let create = create(&self.table, model, columns);
+        let found = self.table.columns_or_make(session, &create).await?;
+        if model == ExportModel::Persons {
+            persons::check_table(|name| found.iter().any(|column| column.name == name))?;
+        }
         let columns_there = matched(columns, &found, |name| shortened(name, NAME_MAX).to_owned())?;
         let keys = self.table.unique_keys(session).await?;
-        let key = key(columns, &columns_there, &keys);
+        let key = key(model, columns, &columns_there, &keys);
+        if model == ExportModel::Persons && key.is_empty() {
+            let message = "The table needs a unique key of team_id and distinct_id for persons.";
+            return Err(Failure::last("NoPersonsTable", message));
+        }
         let uuid = columns.position_of(Field::Uuid);
-        Ok(Plan { table: self.table.sql(), columns: columns_there, key, uuid })
+        Ok(Plan { table: self.table.sql(), model, columns: columns_there, key, uuid })
     }
 }
 
@@ -147,7 +162,7 @@ impl Destination for Postgres {
 
     async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
         let mut session = Session::open(&self.egress, &self.account).await?;
-        let plan = self.plan(&mut session, &job.columns).await?;
+        let plan = self.plan(&mut session, job.model, &job.columns).await?;
         session.run(&format!("BEGIN; {}", plan.stage())).await?;
         let copy = session.copy(&plan.copy()).await?;
         Ok(Box::new(PostgresWriter {
@@ -173,7 +188,7 @@ impl Destination for Postgres {
             2 => self.table.check_schema(&mut session).await,
             _ => {
                 session.run("BEGIN").await?;
-                let plan = self.plan(&mut session, &self.columns()).await?;
+                let plan = self.plan(&mut session, ExportModel::Events, &self.columns()).await?;
                 session.run(&format!("{}; {}; ROLLBACK", plan.stage(), plan.insert())).await
             }
         }
@@ -184,9 +199,10 @@ impl Destination for Postgres {
 struct Plan {
     /// The table, in SQL.
     table: String,
+    model: ExportModel,
     columns: Vec<Matched>,
-    /// The columns of the unique key that tells events apart; none: the table has
-    /// none.
+    /// The columns of the unique key that tells events, or distinct ids, apart; none:
+    /// the table has none.
     key: Vec<String>,
     /// The cell with the event's id.
     uuid: Option<usize>,
@@ -210,7 +226,23 @@ impl Plan {
 
     fn insert(&self) -> String {
         let (table, names_all) = (&self.table, self.names());
-        let mut sql = format!("INSERT INTO {table} ({names_all}) SELECT {names_all} FROM {STAGE}");
+        let key = names(self.key.iter().map(String::as_str));
+        let versions = persons::VERSIONS.map(name);
+        let mut sql = match self.model {
+            ExportModel::Events => {
+                format!("INSERT INTO {table} ({names_all}) SELECT {names_all} FROM {STAGE}")
+            }
+            // One of two rows of a key could not replace the other. There are two where
+            // persons were merged during the run.
+            ExportModel::Persons => {
+                let newest = versions.each_ref().map(|version| format!("{version} DESC"));
+                format!(
+                    "INSERT INTO {table} AS there ({names_all}) \
+                     SELECT DISTINCT ON ({key}) {names_all} FROM {STAGE} ORDER BY {key}, {}",
+                    newest.join(", ")
+                )
+            }
+        };
         if self.key.is_empty() {
             return sql;
         }
@@ -225,21 +257,24 @@ impl Plan {
             true => "NOTHING".to_owned(),
             false => format!("UPDATE SET {}", replaced.join(", ")),
         };
-        let key = names(self.key.iter().map(String::as_str));
         sql.push_str(&format!(" ON CONFLICT ({key}) DO {act}"));
+        if self.model == ExportModel::Persons {
+            let newer = versions.map(|version| format!("EXCLUDED.{version} > there.{version}"));
+            sql.push_str(&format!(" WHERE {}", newer.join(" OR ")));
+        }
         sql
     }
 }
 
-/// Makes the table, with a unique key for the event's id if it is exported. The id
-/// is unique within its project.
-fn create(table: &Table, columns: &Columns) -> String {
+/// Makes the table, with a unique key for what tells its rows apart if that is
+/// exported.
+fn create(table: &Table, model: ExportModel, columns: &Columns) -> String {
     let mut parts: Vec<String> = columns
         .columns
         .iter()
         .map(|column| format!("{} {}", name(shortened(&column.name, NAME_MAX)), sql_type(column)))
         .collect();
-    let key = own_key(columns);
+    let key = own_key(model, columns);
     if !key.is_empty() {
         let key = names(key.iter().map(|column| shortened(&column.name, NAME_MAX)));
         parts.push(format!("PRIMARY KEY ({key})"));
@@ -247,26 +282,40 @@ fn create(table: &Table, columns: &Columns) -> String {
     format!("CREATE TABLE IF NOT EXISTS {} ({})", table.sql(), parts.join(", "))
 }
 
-/// The columns that tell events apart: the project, if it is exported, and the
-/// event's id. Empty: the id is not exported.
-fn own_key(columns: &Columns) -> Vec<&Column> {
-    let Some(uuid) = columns.position_of(Field::Uuid) else { return Vec::new() };
-    let both = [columns.position_of(Field::TeamId), Some(uuid)];
+/// What tells rows of a project apart: events by their id, persons by the distinct
+/// id.
+pub(super) fn identity(model: ExportModel) -> Field {
+    match model {
+        ExportModel::Events => Field::Uuid,
+        ExportModel::Persons => Field::DistinctId,
+    }
+}
+
+/// The columns that tell rows apart: the project, if it is exported, and the id.
+/// Empty: the id is not exported.
+fn own_key(model: ExportModel, columns: &Columns) -> Vec<&Column> {
+    let Some(id) = columns.position_of(identity(model)) else { return Vec::new() };
+    let both = [columns.position_of(Field::TeamId), Some(id)];
     both.into_iter().flatten().filter_map(|at| columns.columns.get(at)).collect()
 }
 
 /// The smallest unique key of the table that is made of columns of
-/// [`own_key`] and has the event's id.
-fn key(columns: &Columns, there: &[Matched], keys: &[Vec<String>]) -> Vec<String> {
+/// [`own_key`] and has the id.
+fn key(
+    model: ExportModel,
+    columns: &Columns,
+    there: &[Matched],
+    keys: &[Vec<String>],
+) -> Vec<String> {
     let named = |field| {
         let cell = columns.position_of(field)?;
         there.iter().find(|column| column.cell == cell).map(|column| &column.found.name)
     };
-    let (Some(uuid), project) = (named(Field::Uuid), named(Field::TeamId)) else {
+    let (Some(id), project) = (named(identity(model)), named(Field::TeamId)) else {
         return Vec::new();
     };
     let fits = |key: &&Vec<String>| {
-        key.contains(uuid) && key.iter().all(|name| name == uuid || Some(name) == project)
+        key.contains(id) && key.iter().all(|name| name == id || Some(name) == project)
     };
     keys.iter().filter(fits).min_by_key(|key| key.len()).cloned().unwrap_or_default()
 }

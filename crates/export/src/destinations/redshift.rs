@@ -10,21 +10,24 @@
 //! looking at the table, fitting values.
 //!
 //! Unique keys are not kept by this database, so a run deletes the events that it
-//! brings before it inserts them: done twice, it leaves each one once.
+//! brings before it inserts them: done twice, it leaves each one once. Of persons it
+//! deletes what is older, and inserts what is not there then.
 
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use weir_egress::{Egress, Trust};
+use weir_model::exports::ExportModel;
 use weir_query::Field;
 
 use super::postgres::{
     Account, Bounds, Matched, STAGE, STEPS, Session, Table, Target, altered, default_schema,
-    default_table, dial, fit, matched, name, names, of, shortened,
+    default_table, dial, fit, identity, matched, name, names, of, shortened,
 };
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
 use crate::destinations::Surroundings;
+use crate::persons;
 use crate::rows::{Batch, Cell, Column, Kind};
 
 /// Bytes of a name in the database.
@@ -115,18 +118,27 @@ impl Redshift {
     }
 
     /// The table's part of a run. The table is made if it is missing.
-    async fn plan(&self, session: &mut Session, columns: &Columns) -> Result<Plan, Failure> {
+    async fn plan(
+        &self,
+        session: &mut Session,
+        model: ExportModel,
+        columns: &Columns,
+    ) -> Result<Plan, Failure> {
         let create = create(&self.table, columns, self.json);
         let found = self.table.columns_or_make(session, &create).await?;
+        if model == ExportModel::Persons {
+            persons::check_table(|name| found.iter().any(|column| column.name == name))?;
+        }
         let columns_there = matched(columns, &found, spelled)?;
-        let cells = [columns.position_of(Field::TeamId), columns.position_of(Field::Uuid)];
+        let cells = [columns.position_of(Field::TeamId), columns.position_of(identity(model))];
         let mut key: Vec<String> = Vec::new();
-        // Without the event's id, all of the project would be deleted.
+        // Without the id, all of the project would be deleted.
         if columns_there.iter().any(|column| Some(column.cell) == cells[1]) {
             let is_key = |column: &&Matched| cells.contains(&Some(column.cell));
             key.extend(columns_there.iter().filter(is_key).map(|column| column.found.name.clone()));
         }
-        Ok(Plan { table: self.table.sql(), columns: columns_there, key, uuid: cells[1] })
+        let uuid = columns.position_of(Field::Uuid);
+        Ok(Plan { table: self.table.sql(), model, columns: columns_there, key, uuid })
     }
 }
 
@@ -155,7 +167,7 @@ impl Destination for Redshift {
 
     async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
         let mut session = Session::open(&self.egress, &self.account).await?;
-        let plan = self.plan(&mut session, &job.columns).await?;
+        let plan = self.plan(&mut session, job.model, &job.columns).await?;
         session.run(&format!("BEGIN; {}", plan.stage())).await?;
         Ok(Box::new(RedshiftWriter { session, plan, next: String::new(), altered: Vec::new() }))
     }
@@ -174,7 +186,7 @@ impl Destination for Redshift {
             2 => self.table.check_schema(&mut session).await,
             _ => {
                 session.run("BEGIN").await?;
-                let plan = self.plan(&mut session, &self.columns()).await?;
+                let plan = self.plan(&mut session, ExportModel::Events, &self.columns()).await?;
                 let merge = plan.merge().join("; ");
                 session.run(&format!("{}; {merge}; ROLLBACK", plan.stage())).await
             }
@@ -186,8 +198,9 @@ impl Destination for Redshift {
 struct Plan {
     /// The table, in SQL.
     table: String,
+    model: ExportModel,
     columns: Vec<Matched>,
-    /// The columns that tell events apart; none: not all of them are there.
+    /// The columns that tell rows apart; none: not all of them are there.
     key: Vec<String>,
     /// The cell with the event's id.
     uuid: Option<usize>,
@@ -250,17 +263,37 @@ impl Plan {
                 _ => name(&column.found.name),
             })
             .collect();
-        let insert =
-            format!("INSERT INTO {table} ({names}) SELECT {} FROM {STAGE}", values.join(", "));
+        let values = values.join(", ");
+        let insert = format!("INSERT INTO {table} ({names}) SELECT {values} FROM {STAGE}");
         if self.key.is_empty() {
             return vec![insert];
         }
-        let same: Vec<String> = self
-            .key
-            .iter()
-            .map(|column| format!("{table}.{0} = {STAGE}.{0}", name(column)))
-            .collect();
-        vec![format!("DELETE FROM {table} USING {STAGE} WHERE {}", same.join(" AND ")), insert]
+        let delete = format!("DELETE FROM {table} USING {STAGE} WHERE {}", self.same(table, STAGE));
+        if self.model == ExportModel::Events {
+            return vec![delete, insert];
+        }
+        let versions = persons::VERSIONS.map(name);
+        let newer =
+            versions.each_ref().map(|version| format!("{STAGE}.{version} > {table}.{version}"));
+        let newest = versions.each_ref().map(|version| format!("{version} DESC"));
+        let key = persons::KEY.map(name).join(", ");
+        // Persons that were merged during the run have two rows of a key.
+        vec![
+            format!("{delete} AND ({})", newer.join(" OR ")),
+            format!(
+                "INSERT INTO {table} ({names}) SELECT {values} FROM (SELECT *, ROW_NUMBER() OVER \
+                 (PARTITION BY {key} ORDER BY {}) AS weir_row FROM {STAGE}) AS here \
+                 WHERE weir_row = 1 AND NOT EXISTS (SELECT 1 FROM {table} WHERE {})",
+                newest.join(", "),
+                self.same(table, "here"),
+            ),
+        ]
+    }
+
+    /// That a row of the table has the key of a waiting one.
+    fn same(&self, table: &str, waiting: &str) -> String {
+        let same = |column: &String| format!("{table}.{0} = {waiting}.{0}", name(column));
+        self.key.iter().map(same).collect::<Vec<_>>().join(" AND ")
     }
 }
 

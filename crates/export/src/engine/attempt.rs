@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use weir_model::Timestamp;
-use weir_model::exports::{LogLevel, Status};
+use weir_model::exports::{ExportModel, LogLevel, Status};
 use weir_store::events;
 use weir_store::exports::ExportRow;
 use weir_store::exports::runs::{self, Progress, RunRow};
@@ -18,9 +18,8 @@ use super::log::RunLog;
 use super::source::{Making, Source, of_store, selection};
 use crate::columns::Columns;
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
+use crate::persons;
 
-/// What is exported.
-const MODEL: &str = "events";
 /// Time that a destination has for removing what is half there.
 const ABORT: Duration = Duration::from_secs(5);
 /// Seconds between two notes of how far a run is.
@@ -74,12 +73,13 @@ impl Attempt<'_> {
         let host = &self.shared.host;
         let config = host.config(self.export).await?;
         let destination = host.destination(&self.export.kind, &config)?;
-        let (columns, has_filter) = columns(self.export, destination.as_ref())?;
+        let model = model(self.export)?;
+        let (columns, is_counted) = columns(self.export, model, destination.as_ref())?;
         let mut cut = self.cut.clone();
         or_cut(&mut cut, host.applied()).await?;
 
         let whole = selection(self.row, &config);
-        if self.progress.total.is_none() && !has_filter {
+        if self.progress.total.is_none() && is_counted {
             let store = &self.shared.store;
             let counting = events::count(store, self.export.project, whole.clone());
             self.progress.total = Some(or_cut(&mut cut, counting).await?.map_err(of_store)?);
@@ -87,14 +87,16 @@ impl Attempt<'_> {
         let mut rest = whole;
         rest.after = self.progress.delivered.map_or(rest.after, |last| last.max(rest.after));
         self.note().await?;
-        self.tell_begin().await;
+        self.tell_begin(model).await;
 
         let now = host.now();
         let mut source = Source::begin(Making {
             store: self.shared.store.clone(),
             project: self.export.project,
+            model,
             selection: rest,
             columns: Arc::clone(&columns),
+            persons: self.shared.settings.persons,
             now,
         });
         // Nothing to export: the destination is left alone.
@@ -102,7 +104,7 @@ impl Attempt<'_> {
             self.done(self.progress.completed.unwrap_or(0));
             return Ok(());
         };
-        let mut job = Job::of(&self.row.run, self.export.project, columns, MODEL);
+        let mut job = Job::of(&self.row.run, self.export.project, columns, model);
         job.cursor.clone_from(&self.progress.cursor);
         let mut writer = or_cut(&mut cut, destination.begin(job)).await??;
         let sent = self.send(writer.as_mut(), source, first, &mut cut).await;
@@ -162,7 +164,8 @@ impl Attempt<'_> {
 
     fn done(&mut self, rows: u64) {
         self.progress.completed = Some(rows);
-        // With a condition in the query, only now it is known how many there were.
+        // Of persons, and with a condition in the query, only now it is known how
+        // many there were.
         self.progress.total.get_or_insert(rows);
     }
 
@@ -190,10 +193,11 @@ impl Attempt<'_> {
         }
     }
 
-    async fn tell_begin(&mut self) {
-        let total = match self.progress.total {
-            Some(total) => format!("{total} events"),
-            None => "the events that the query takes".to_owned(),
+    async fn tell_begin(&mut self, model: ExportModel) {
+        let total = match (model, self.progress.total) {
+            (ExportModel::Persons, _) => "the persons that had events".to_owned(),
+            (ExportModel::Events, Some(total)) => format!("{total} events"),
+            (ExportModel::Events, None) => "the events that the query takes".to_owned(),
         };
         let attempt = self.progress.attempt;
         let message = match (self.progress.delivered, self.progress.completed) {
@@ -223,17 +227,30 @@ impl Attempt<'_> {
     }
 }
 
-/// The columns of an export, and whether a condition decides which events it has.
+/// What an export exports.
+fn model(export: &ExportRow) -> Result<ExportModel, Failure> {
+    ExportModel::of(&export.model).ok_or_else(|| {
+        let message = format!("There is nothing like `{}` to export.", export.model);
+        Failure::last("UnknownModel", message)
+    })
+}
+
+/// The columns of an export, and whether its rows can be counted before they are
+/// made: not persons, and not where a condition decides which events there are.
 fn columns(
     export: &ExportRow,
+    model: ExportModel,
     destination: &dyn Destination,
 ) -> Result<(Arc<Columns>, bool), Failure> {
-    let Some(text) = &export.query else { return Ok((Arc::new(destination.columns()), false)) };
+    if model == ExportModel::Persons {
+        return Ok((Arc::new(persons::columns()), false));
+    }
+    let Some(text) = &export.query else { return Ok((Arc::new(destination.columns()), true)) };
     let query = weir_query::parse(text).map_err(|error| {
         Failure::last("InvalidQuery", format!("The query of the export cannot be read: {error}"))
     })?;
-    let has_filter = query.filter.is_some();
-    Ok((Arc::new(Columns::of_query(Arc::new(query))), has_filter))
+    let is_counted = query.filter.is_none();
+    Ok((Arc::new(Columns::of_query(Arc::new(query))), is_counted))
 }
 
 /// What this gives, unless the run is cut short meanwhile.

@@ -20,6 +20,7 @@ mod host;
 mod log;
 mod metrics;
 mod people;
+mod persons;
 mod run;
 mod schedule;
 mod settings;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use weir_model::exports::{Interval, LogLevel, Status};
+use weir_model::exports::{ExportModel, Interval, LogLevel, Status};
 use weir_model::{BatchExportId, RunId, Timestamp};
 use weir_store::exports::runs::{self, Progress, RunRow, Runs};
 use weir_store::exports::{self, ExportRow, backfills};
@@ -213,7 +213,7 @@ impl Worker {
         self.shared.metrics.ended(status);
         let rows = self.progress.completed.unwrap_or(0);
         let message = match status {
-            Status::Completed => format!("Completed: {rows} events are delivered."),
+            Status::Completed => format!("Completed: {rows} {} are delivered.", self.what()),
             other => format!("The run ended with the status {}.", other.text()),
         };
         self.tell(level, message).await;
@@ -239,6 +239,15 @@ impl Worker {
 
     async fn tell(&mut self, level: LogLevel, message: String) {
         self.log.add(self.shared.host.now(), level, message).await;
+    }
+
+    /// What is counted.
+    fn what(&self) -> &'static str {
+        let model = self.seen.as_ref().and_then(|export| ExportModel::of(&export.model));
+        match model.unwrap_or_default() {
+            ExportModel::Events => "events",
+            ExportModel::Persons => "rows of persons",
+        }
     }
 
     /// What a failed run means for its backfill and its export.

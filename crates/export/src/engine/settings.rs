@@ -19,11 +19,22 @@ pub struct Settings {
     pub jitter: i64,
     /// Time between two looks at the clock.
     pub tick: Duration,
+    /// Persons of a run whose ids are in memory at a time. With more of them its
+    /// events are read more than once.
+    pub persons: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { parallel: 3, of_an_export: 3, waiting: 12, jitter: 5, tick: Duration::from_secs(1) }
+        Self {
+            parallel: 3,
+            of_an_export: 3,
+            waiting: 12,
+            jitter: 5,
+            tick: Duration::from_secs(1),
+            // A table of ids that is nearly full: 13 MB.
+            persons: 450_000,
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! What belongs here: selecting, joining, making rows, in bounded memory. What
-//! does not: sending them (`attempt`).
+//! does not: rows of persons (`persons`), sending them (`attempt`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,12 +13,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use weir_model::exports::ExportModel;
 use weir_model::{ProjectId, Timestamp};
 use weir_store::Store;
 use weir_store::events::{Scan, Selection, StoredEvent, TimeStretch, size};
 use weir_store::exports::runs::RunRow;
 
 use super::people::People;
+use super::persons;
 use crate::columns::Columns;
 use crate::destination::Failure;
 use crate::rows::{Batch, Record};
@@ -27,24 +29,36 @@ use crate::rows::{Batch, Record};
 const AHEAD: usize = 4;
 
 /// Rows and what they are made of.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Part {
     pub(super) batch: Batch,
-    /// Bytes of the events.
+    /// Bytes of the events, or of the rows of persons.
     pub(super) bytes: u64,
+}
+
+/// Rows on their way.
+pub(super) enum Coming {
+    /// They are being made.
+    Making(JoinHandle<Part>),
+    /// They are made.
+    Made(Part),
 }
 
 /// Where a run's rows come from.
 pub(super) struct Source {
-    parts: mpsc::Receiver<Result<JoinHandle<Part>, Failure>>,
+    parts: mpsc::Receiver<Result<Coming, Failure>>,
 }
 
 /// What rows are made of.
 pub(super) struct Making {
     pub(super) store: Store,
     pub(super) project: ProjectId,
+    pub(super) model: ExportModel,
+    /// The events, or those whose persons are exported.
     pub(super) selection: Selection,
     pub(super) columns: Arc<Columns>,
+    /// Persons whose ids are in memory at a time.
+    pub(super) persons: usize,
     /// When the attempt began.
     pub(super) now: Timestamp,
 }
@@ -54,7 +68,11 @@ impl Source {
     pub(super) fn begin(making: Making) -> Self {
         let (sender, parts) = mpsc::channel(AHEAD);
         tokio::spawn(async move {
-            if let Err(failure) = make(&making, &sender).await {
+            let made = match making.model {
+                ExportModel::Events => make(&making, &sender).await,
+                ExportModel::Persons => persons::make(&making, &sender).await,
+            };
+            if let Err(failure) = made {
                 // Nobody is there: the run was cut short.
                 let _ = sender.send(Err(failure)).await;
             }
@@ -66,10 +84,14 @@ impl Source {
     pub(super) async fn next(&mut self) -> Result<Option<Part>, Failure> {
         loop {
             let Some(part) = self.parts.recv().await.transpose()? else { return Ok(None) };
-            let part = part.await.map_err(|error| {
-                tracing::error!(%error, "rows of an export could not be made");
-                Failure::retryable("Internal", "Rows could not be made. The log of Weir says why.")
-            })?;
+            let part = match part {
+                Coming::Made(part) => part,
+                Coming::Making(part) => part.await.map_err(|error| {
+                    tracing::error!(%error, "rows of an export could not be made");
+                    let message = "Rows could not be made. The log of Weir says why.";
+                    Failure::retryable("Internal", message)
+                })?,
+            };
             if !part.batch.rows.is_empty() {
                 return Ok(Some(part));
             }
@@ -79,9 +101,9 @@ impl Source {
 
 async fn make(
     making: &Making,
-    sender: &mpsc::Sender<Result<JoinHandle<Part>, Failure>>,
+    sender: &mpsc::Sender<Result<Coming, Failure>>,
 ) -> Result<(), Failure> {
-    let Making { store, project, selection, columns, now } = making;
+    let Making { store, project, selection, columns, now, .. } = making;
     let mut scan = Scan::begin(store, *project, selection.clone()).await.map_err(of_store)?;
     let mut people = columns.needs_person().then(|| People::new(store.clone(), *project));
     while let Some(events) = scan.next().await.map_err(of_store)? {
@@ -91,23 +113,24 @@ async fn make(
         };
         let (columns, project, now) = (Arc::clone(columns), *project, now.micros());
         let Ok(place) = sender.reserve().await else { return Ok(()) };
-        place.send(Ok(tokio::spawn(async move { part(&columns, project, now, records) })));
+        let making = tokio::spawn(async move { part(&columns, project, now, records) });
+        place.send(Ok(Coming::Making(making)));
     }
     Ok(())
 }
 
 fn part(columns: &Columns, project: ProjectId, now: i64, records: Vec<Record>) -> Part {
-    let mut part = Part { batch: Batch::default(), bytes: 0 };
-    part.batch.rows.reserve(records.len());
-    part.batch.arrivals.reserve(records.len());
+    let mut rows = Vec::with_capacity(records.len());
+    let mut arrivals = Vec::with_capacity(records.len());
+    let mut bytes = 0;
     for record in records {
         if let Some(row) = columns.row_if_taken(project, now, &record) {
-            part.bytes += size_of(&record.event);
-            part.batch.rows.push(row);
-            part.batch.arrivals.push(record.event.arrival);
+            bytes += size_of(&record.event);
+            rows.push(row);
+            arrivals.push(record.event.arrival);
         }
     }
-    part
+    Part { batch: Batch { rows, arrivals: Some(arrivals) }, bytes }
 }
 
 fn size_of(event: &StoredEvent) -> u64 {

@@ -15,7 +15,9 @@ use weir_export::destination::{Destination, Failure};
 use weir_export::destinations::Hosts;
 use weir_testkit::servers::{Asked, Said, Stub};
 
-use crate::warehouse::{self, KEY, ids, job, noise, row, rows, run, uuid, write};
+use crate::warehouse::{
+    self, KEY, ids, job, job_of_persons, noise, person, row, rows, run, uuid, write,
+};
 
 const PROJECT: &str = "/bigquery/v2/projects/my%2Dproject";
 const TOKEN: &str = "token-1";
@@ -43,6 +45,7 @@ struct Google {
     /// How a job ended, and how often it is still running when asked.
     jobs: BTreeMap<String, (Option<&'static str>, u32)>,
     calls: Vec<String>,
+    merges: Vec<String>,
     acts: VecDeque<(&'static str, Act)>,
 }
 
@@ -173,6 +176,7 @@ impl Google {
                 let fits = match field["type"].as_str().unwrap() {
                     "STRING" | "TIMESTAMP" => value.is_string(),
                     "INT64" => value.is_i64(),
+                    "BOOL" => value.is_boolean(),
                     "JSON" => true,
                     other => panic!("{other}"),
                 };
@@ -182,8 +186,11 @@ impl Google {
         }
     }
 
-    /// `INSERT INTO ... SELECT` and `SELECT 1`.
+    /// `INSERT INTO ... SELECT` and `SELECT 1`; a `MERGE` is noted only.
     fn query(&mut self, query: &str) {
+        if let Some(merge) = query.strip_prefix("MERGE INTO ") {
+            return self.merges.push(merge.to_owned());
+        }
         let Some(rest) = query.strip_prefix("INSERT INTO `my-project.web.") else {
             assert_eq!(query, "SELECT 1");
             return;
@@ -306,6 +313,41 @@ async fn events_arrive_in_a_partitioned_table() {
     let row = table.rows.iter().find(|row| row["properties"] == "{\"n\":7}").unwrap();
     assert_eq!(row["timestamp"], "2026-07-01T10:00:00.123463+00:00");
     assert_eq!((&row["team_id"], &row["set"]), (&json!(3), &Value::Null));
+}
+
+#[tokio::test]
+async fn persons_are_merged_into_a_table_of_their_own() {
+    let place = Place::new().await;
+    let destination = place.destination(false);
+    let job = job_of_persons(destination.as_ref(), 1);
+    let people = vec![person("ada", 1, 5), person("anon", 2, 0)];
+    run(destination.as_ref(), job.clone(), people.clone()).await.unwrap();
+    // What was done and could not say so is not done again.
+    run(destination.as_ref(), job, people).await.unwrap();
+    assert_eq!(place.tables(), ["events"]);
+    let google = lock(&place.google);
+    let fields = google.tables["events"].made["schema"]["fields"].as_array().unwrap().clone();
+    let kind = |name: &str| {
+        fields.iter().find(|field| field["name"] == name).map(|field| field["type"].clone())
+    };
+    assert_eq!(fields.len(), 9);
+    assert_eq!(kind("is_deleted"), Some(json!("BOOL")));
+    assert_eq!(kind("person_version"), Some(json!("INT64")));
+    let begin = "`my-project.web.events` there USING (SELECT `team_id`, `distinct_id`, ";
+    assert_eq!(google.merges.len(), 1);
+    assert!(google.merges[0].starts_with(begin), "{}", google.merges[0]);
+}
+
+#[tokio::test]
+async fn events_are_no_table_for_persons() {
+    let place = Place::new().await;
+    let destination = place.destination(false);
+    let first = job(destination.as_ref(), 1);
+    let events = rows(&first, 1..=2);
+    run(destination.as_ref(), first, events).await.unwrap();
+    let persons = job_of_persons(destination.as_ref(), 2);
+    let failure = run(destination.as_ref(), persons, vec![person("ada", 1, 5)]).await.unwrap_err();
+    assert_eq!((failure.class, failure.is_retryable), ("NoPersonsTable", false));
 }
 
 #[tokio::test]

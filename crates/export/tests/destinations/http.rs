@@ -15,6 +15,7 @@ use weir_export::columns::{Columns, Source};
 use weir_export::destination::{Altered, Delivered, Destination, Failure, Job, Writer};
 use weir_export::destinations::{Surroundings, open};
 use weir_export::rows::{Batch, Cell, Kind};
+use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
 use weir_testkit::TestApp;
 use weir_testkit::servers::{Receiver, Reception};
@@ -49,7 +50,7 @@ fn job(destination: &dyn Destination, cursor: Option<String>) -> Job {
         project: ProjectId(3),
         start: None,
         end: Timestamp::from_micros(TIME),
-        model: "events",
+        model: ExportModel::Events,
         columns: Arc::new(destination.columns()),
         cursor,
     }
@@ -78,7 +79,7 @@ fn rows(after: u64, up_to: u64) -> Vec<(u64, Vec<Cell>)> {
 async fn write(writer: &mut dyn Writer, rows: Vec<(u64, Vec<Cell>)>) -> Result<(), Failure> {
     for rows in rows.chunks(TOGETHER) {
         let (arrivals, rows) = rows.iter().cloned().unzip();
-        writer.write(Batch { rows, arrivals }).await?;
+        writer.write(Batch { rows, arrivals: Some(arrivals) }).await?;
     }
     writer.finish().await
 }
@@ -287,7 +288,7 @@ async fn a_run_that_is_dropped_sends_nothing_more() {
     let destination = destination(&receiver);
     let mut writer = destination.begin(job(destination.as_ref(), None)).await.unwrap();
     let (arrivals, rows) = rows(0, 5_500).into_iter().unzip();
-    writer.write(Batch { rows, arrivals }).await.unwrap();
+    writer.write(Batch { rows, arrivals: Some(arrivals) }).await.unwrap();
     receiver.wait_for(1).await;
     assert_eq!(writer.delivered(), None);
     drop(writer);
@@ -356,7 +357,7 @@ async fn receivers_take_whole_events_only() {
     let mut queried = job(destination.as_ref(), None);
     queried.columns = Arc::new(Columns::of(&[("event", Kind::Text, Source::Event)]));
     let mut persons = job(destination.as_ref(), None);
-    persons.model = "persons";
+    persons.model = ExportModel::Persons;
     for job in [queried, persons] {
         let failure = destination.begin(job).await.err().unwrap();
         assert_eq!((failure.class, failure.is_retryable), ("WrongColumns", false));

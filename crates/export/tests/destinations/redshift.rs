@@ -5,7 +5,9 @@ use serde_json::json;
 use weir_export::rows::Record;
 use weir_testkit::servers::Postgres;
 
-use crate::postgres::{at, client, job, opened, record, records, rows, run, told, types, write};
+use crate::postgres::{
+    at, client, job, opened, record, records, rows, run, told, two_runs_of_persons, types, write,
+};
 
 /// What Redshift has and PostgreSQL does not, and the meaning of a backslash.
 const AS_REDSHIFT: &str = "CREATE DOMAIN super AS jsonb; \
@@ -79,6 +81,16 @@ async fn redshift_gets_its_rows_as_statements() {
     for step in 0..destination.steps().len() {
         assert_eq!(destination.test(step).await, Ok(()));
     }
+}
+
+#[tokio::test]
+async fn redshift_replaces_persons_that_are_older() {
+    let server = Postgres::start().await;
+    let client = client(&server).await;
+    client.batch_execute(AS_REDSHIFT).await.unwrap();
+    let config = json!({"properties_data_type": "super", "table_name": "persons"});
+    let destination = at("Redshift", &server, config);
+    two_runs_of_persons(destination.as_ref(), &client, "persons").await;
 }
 
 #[tokio::test]

@@ -12,7 +12,9 @@ use weir_export::destination::Destination;
 use weir_export::destinations::Hosts;
 use weir_testkit::servers::{Fakesnow, Said, Stub, python};
 
-use crate::warehouse::{self, KEY, LOCKED_KEY, ids, job, noise, row, rows, run, uuid, write};
+use crate::warehouse::{
+    self, KEY, LOCKED_KEY, ids, job, job_of_persons, noise, person, row, rows, run, uuid, write,
+};
 
 /// Asks as one of Snowflake's own drivers.
 const ASK: &str = r#"
@@ -121,6 +123,27 @@ async fn events_arrive_with_their_types() {
         (&Value::Null, &json!(3), &json!(""), &json!("pro"))
     );
     assert_eq!(row[6], "2026-07-01 10:00:00.123707");
+}
+
+#[tokio::test]
+async fn persons_replace_what_is_older() {
+    let place = Place::new().await;
+    let destination = place.destination();
+    let first = vec![person("ada", 1, 5), person("anon", 2, 0)];
+    let second = vec![person("ada", 1, 4), person("anon", 2, 3), person("anon", 1, 6)];
+    for (number, people) in [(1, first.clone()), (1, first), (2, second)] {
+        let job = job_of_persons(destination.as_ref(), number);
+        run(destination.as_ref(), job, people).await.unwrap();
+    }
+    let found = r#"SELECT "distinct_id", "person_id", "person_version", "properties":v::INTEGER,
+                   "is_deleted" FROM "DB"."PUBLIC"."events" ORDER BY 1"#;
+    let ada = uuid(1).to_string();
+    assert_eq!(
+        place.ask(&[found]).await,
+        json!([["ada", ada, 5, 5, false], ["anon", ada, 6, 6, false]])
+    );
+    let tables = place.ask(&["SHOW TABLES IN SCHEMA DB.PUBLIC"]).await;
+    assert_eq!(tables.as_array().unwrap().len(), 1, "{tables}");
 }
 
 #[tokio::test]

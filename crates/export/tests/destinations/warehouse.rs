@@ -8,8 +8,11 @@ use uuid::Uuid;
 use weir_egress::{Egress, Rules};
 use weir_export::destination::{Altered, Destination, Failure, Job, Writer};
 use weir_export::destinations::{Hosts, Surroundings, open};
-use weir_export::rows::{Batch, Cell, Kind};
-use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
+use weir_export::persons;
+use weir_export::rows::{Batch, Cell, Kind, PersonRecord};
+use weir_model::exports::ExportModel;
+use weir_model::persons::PersonRef;
+use weir_model::{BatchExportId, PersonId, ProjectId, RunId, Timestamp};
 
 /// 2026-07-01T10:00:00.123456Z
 const TIME: i64 = 1_782_900_000_123_456;
@@ -34,7 +37,7 @@ pub(crate) fn job(destination: &dyn Destination, run: u128) -> Job {
         project: ProjectId(3),
         start: None,
         end: Timestamp::from_micros(TIME),
-        model: "events",
+        model: ExportModel::Events,
         columns: Arc::new(destination.columns()),
         cursor: None,
     }
@@ -79,10 +82,29 @@ pub(crate) fn rows(job: &Job, numbers: RangeInclusive<u64>) -> Vec<Vec<Cell>> {
     numbers.map(|n| row(job, n, &format!("{{\"n\":{n}}}"))).collect()
 }
 
+/// A run of persons of this number.
+pub(crate) fn job_of_persons(destination: &dyn Destination, run: u128) -> Job {
+    let columns = Arc::new(persons::columns());
+    Job { model: ExportModel::Persons, columns, ..job(destination, run) }
+}
+
+/// A row of it: a distinct id, whom it leads to, and the version of that.
+pub(crate) fn person(distinct_id: &str, person: u128, version: i64) -> Vec<Cell> {
+    let person = PersonRef {
+        id: PersonId(Uuid::from_u128(person)),
+        distinct_ids: Vec::new(),
+        properties: format!("{{\"v\":{version}}}"),
+        created_at: Timestamp::from_micros(TIME),
+        is_identified: true,
+    };
+    let record = PersonRecord { distinct_id, person: &person, version, seen_at: TIME };
+    persons::columns().row_of_person(ProjectId(3), record)
+}
+
 /// Writes rows in batches.
 pub(crate) async fn write(writer: &mut dyn Writer, rows: Vec<Vec<Cell>>) -> Result<(), Failure> {
     for rows in rows.chunks(100) {
-        let arrivals = (1..).take(rows.len()).collect();
+        let arrivals = Some((1..).take(rows.len()).collect());
         writer.write(Batch { rows: rows.to_vec(), arrivals }).await?;
     }
     Ok(())

@@ -21,6 +21,8 @@ use super::updates::{self, Applied, Updates};
 
 /// Distinct ids that a person lists. Further ones lead to it all the same.
 const LISTED: usize = 10_000;
+/// Below the first version, 0.
+const NEVER: i64 = -1;
 
 /// The event that something is done for.
 #[derive(Debug, Clone, Copy)]
@@ -328,7 +330,7 @@ impl People {
         else {
             return warnings;
         };
-        let gone_version = stored.unwrap_or(0).max(above);
+        let gone_version = stored.unwrap_or(NEVER).max(above);
         if let Some(place) = self.places.get_mut(&main)
             && let State::Person(person) = &mut place.state
         {
@@ -359,7 +361,7 @@ impl People {
 
 impl Place {
     fn empty() -> Self {
-        Self { state: State::Nobody, stored: None, above: 0, is_changed: false }
+        Self { state: State::Nobody, stored: None, above: NEVER, is_changed: false }
     }
 
     fn of(record: &Arc<Stored>) -> Self {
@@ -372,7 +374,7 @@ impl Place {
             }),
             PersonState::Merged(merged) => State::Merged(*merged),
         };
-        Self { state, stored: Some(record.version), above: 0, is_changed: false }
+        Self { state, stored: Some(record.version), above: NEVER, is_changed: false }
     }
 
     fn into_write(self, id: PersonId) -> Option<PersonWrite> {
@@ -386,11 +388,7 @@ impl Place {
                 is_identified: person.is_identified,
             }),
         };
-        let version = match self.stored {
-            Some(stored) => stored.max(self.above) + 1,
-            None if self.above > 0 => self.above + 1,
-            None => 0,
-        };
+        let version = self.stored.unwrap_or(NEVER).max(self.above) + 1;
         Some(PersonWrite { id, state, expected: self.stored, version })
     }
 }

@@ -183,6 +183,35 @@ async fn a_merge_unites_properties_ids_and_time() {
     ingest.close(Duration::from_secs(10)).await;
 }
 
+/// Also where the survivor is as new as the merge: exports of persons tell by it
+/// what is newer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_survivor_has_a_greater_version_than_who_went() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    let project = ProjectId(1);
+    let version = async |distinct_id: &str| {
+        let id = persons::first_id(project, distinct_id);
+        let found = persons::resolve_versioned(&store, project, [id]).await.unwrap();
+        let found = &found[&id];
+        (found.person.id, found.version)
+    };
+    tell(&ingest, project, &[event("seen", "anon", 0, &json!({}))]).await;
+    let (anon, before) = version("anon").await;
+    let together = vec![
+        event("seen", "ada", 1_000, &json!({})),
+        event("$identify", "ada", 2_000, &json!({"$anon_distinct_id": "anon"})),
+    ];
+    append(&ingest, project, together).await;
+    ingest.applied().await;
+    let (ada, after) = version("anon").await;
+    assert_eq!(ada, persons::first_id(project, "ada"));
+    assert!(after > before, "{after} after {before}");
+    let whither = persons::whither(&store, project, [anon, PersonId(Uuid::nil())]).await.unwrap();
+    assert_eq!(whither.into_iter().collect::<Vec<_>>(), [(anon, ada)]);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
 /// Many partitions change and merge the same few persons at the same time.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_merges_lose_nothing() {

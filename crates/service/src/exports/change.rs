@@ -4,17 +4,19 @@
 //! What belongs here: the row after a change, what the activity log says of it.
 //! What does not: who may ask for it.
 
+use serde_json::Value;
 use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::exports::{
-    BACKFILLS_MAX, BackfillInput, BatchExport, BatchExportPatch, Destination, NAME_MAX, Run,
+    BACKFILLS_MAX, BackfillInput, BatchExport, BatchExportPatch, Destination, ExportModel,
+    NAME_MAX, Run,
 };
 use weir_model::{Patch, Timestamp, validate};
 use weir_query as query;
 use weir_store::exports::{self as rows, BackfillRow, Changed, ExportRow};
 use weir_store::ids;
 
-use super::{Exports, Within, backfill, config, interval};
+use super::{Exports, Within, backfill, config, interval, model};
 use crate::Result;
 use crate::activity::{self, About, Changes};
 use crate::error::Error;
@@ -123,6 +125,10 @@ impl Exports {
         if let Some(name) = required("name", patch.name)? {
             row.name = validate::text("name", &name, NAME_MAX)?;
         }
+        if required("model", patch.model)?.is_some_and(|sent| sent.text() != before.model) {
+            let detail = "What is exported cannot be changed. Create another export.";
+            return Err(FieldError::new("model", "invalid_input", detail).into());
+        }
         let present = config::kind(&before.kind)?;
         let kind = patch.destination.unwrap_or(present);
         let sent = patch.config.unwrap_or_default();
@@ -205,6 +211,31 @@ pub(super) fn check(row: &ExportRow) -> Result<()> {
     if row.kind == "HTTP" && row.query.is_some() {
         let detail = "The destination HTTP takes whole events, so it has no query.";
         return Err(FieldError::new("hogql_query", "invalid_input", detail).into());
+    }
+    match model(row)? {
+        ExportModel::Events => Ok(()),
+        ExportModel::Persons => check_persons(row),
+    }
+}
+
+/// What an export of persons cannot have.
+fn check_persons(row: &ExportRow) -> Result<()> {
+    if row.kind == "HTTP" {
+        let detail = "The destination HTTP takes events only.";
+        return Err(FieldError::body("invalid_input", detail).into());
+    }
+    if row.query.is_some() {
+        let detail = "A query chooses among events. An export of persons has none.";
+        return Err(FieldError::new("hogql_query", "invalid_input", detail).into());
+    }
+    let config = config::shown(row)?;
+    for name in ["exclude_events", "include_events"] {
+        let names = config.get(name).and_then(Value::as_array);
+        if names.is_some_and(|names| !names.is_empty()) {
+            let attr = format!("destination__config__{name}");
+            let detail = "Names choose among events. An export of persons has none.";
+            return Err(FieldError::new(&attr, "invalid_input", detail).into());
+        }
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ fn input(config_json: Value) -> BatchExportInput {
         name: "Warehouse".to_owned(),
         destination: DestinationType::of("Postgres").unwrap(),
         config: config(config_json),
+        model: ExportModel::Events,
         interval: Interval::Hour,
         paused: false,
         last_paused_at: None,

@@ -28,6 +28,7 @@ async fn export(store: &Store) -> ExportRow {
         kind: "NoOp".to_owned(),
         config: "{}".to_owned(),
         secrets: None,
+        model: "events".to_owned(),
         interval: "hour".to_owned(),
         paused: false,
         created_at: at(0),

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
 use weir_model::exports::destinations::{self, DestinationType};
 use weir_model::exports::{
-    BackfillInput, BatchExportInput, BatchExportPatch, Interval, NAME_MAX, QUERY_MAX, SentConfig,
+    BackfillInput, BatchExportInput, BatchExportPatch, ExportModel, Interval, NAME_MAX, QUERY_MAX,
+    SentConfig,
 };
 use weir_model::{Patch, ProjectId, validate};
 use weir_service::exports::SentDestination;
@@ -68,6 +69,10 @@ impl Input for BatchExportInput {
         let sent = sent.ok_or_else(|| required(DESTINATION))?;
         let kind = sent.kind.ok_or_else(|| required("destination__type"))?;
         let config = sent.config.ok_or_else(|| required("destination__config"))?;
+        let model = match model(fields)? {
+            Patch::Set(model) => model,
+            Patch::Keep | Patch::Clear => ExportModel::default(),
+        };
         let interval = interval(fields, true)?;
         let Patch::Set(interval) = interval else { return Err(required("interval")) };
         let paused = fields.boolean("paused")?.apply(false, false);
@@ -89,6 +94,7 @@ impl Input for BatchExportInput {
             name,
             destination: kind,
             config,
+            model,
             interval,
             paused,
             last_paused_at,
@@ -110,6 +116,7 @@ impl Input for BatchExportPatch {
             name,
             destination: sent.kind,
             config: sent.config,
+            model: model(fields)?,
             interval: interval(fields, false)?,
             paused: fields.boolean("paused")?,
             last_paused_at: fields.nullable_time("last_paused_at")?,
@@ -123,6 +130,12 @@ impl Input for BatchExportPatch {
 /// What a field hears that is not there.
 pub(super) fn required(attr: &str) -> FieldError {
     FieldError::new(attr, "required", "This field is required.")
+}
+
+fn model(fields: &Fields) -> Result<Patch<ExportModel>, FieldError> {
+    fields.word("model", &ExportModel::WORDS)?.try_map(|word| {
+        ExportModel::of(&word).ok_or_else(|| validate::invalid_choice("model", &word))
+    })
 }
 
 fn interval(fields: &Fields, is_required: bool) -> Result<Patch<Interval>, FieldError> {

@@ -25,6 +25,7 @@ async fn the_answer_shows_everything_but_secrets() {
                 "use_virtual_style_addressing": false,
                 "include_events": null, "exclude_events": null,
             }},
+            "model": "events",
             "interval": "day",
             "paused": false,
             "created_at": "2026-05-28T20:26:40Z",
@@ -258,6 +259,45 @@ async fn a_query_is_read_and_its_faults_have_a_position() {
     });
     let detail = "The destination HTTP takes whole events, so it has no query.";
     assert_invalid(&owner.post(&path(&app), &http).await, attr, "invalid_input", detail);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn persons_have_no_query_and_no_names_of_events() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let persons = || with(s3(), "model", json!("persons"));
+    let (export, path) = made(&app, &owner, &persons()).await;
+    assert_eq!(export["model"], "persons");
+    assert_eq!(owner.get(&path).await.json()["model"], "persons");
+    let given = with(s3(), "model", json!("events"));
+    assert_eq!(made(&app, &owner, &given).await.0["model"], "events");
+    for word in ["Persons", "sessions", ""] {
+        let answer = owner.post(&super::path(&app), &with(s3(), "model", json!(word))).await;
+        let detail = format!("\"{word}\" is not a valid choice.");
+        assert_invalid(&answer, Some("model"), "invalid_choice", &detail);
+    }
+    let answer = owner.post(&super::path(&app), &with(s3(), "model", Value::Null)).await;
+    assert_invalid(&answer, Some("model"), "null", "This field may not be null.");
+
+    let query = with(persons(), "hogql_query", json!("SELECT event FROM events"));
+    let detail = "A query chooses among events. An export of persons has none.";
+    let answer = owner.post(&super::path(&app), &query).await;
+    assert_invalid(&answer, Some("hogql_query"), "invalid_input", detail);
+    for name in ["include_events", "exclude_events"] {
+        let mut body = persons();
+        body["destination"]["config"][name] = json!(["paid"]);
+        let answer = owner.post(&super::path(&app), &body).await;
+        let attr = format!("destination__config__{name}");
+        let detail = "Names choose among events. An export of persons has none.";
+        assert_invalid(&answer, Some(&attr), "invalid_input", detail);
+        // An empty list is no filter.
+        body["destination"]["config"][name] = json!([]);
+        assert_eq!(owner.post(&super::path(&app), &body).await.status, 201);
+    }
+    let http = json!({"type": "HTTP", "config": {"url": "https://x.example/batch/", "token": "t"}});
+    let answer = owner.post(&super::path(&app), &with(persons(), "destination", http)).await;
+    let detail = "The destination HTTP takes events only.";
+    assert_invalid(&answer, None, "invalid_input", detail);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -34,6 +34,37 @@ async fn what_is_left_out_keeps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_exported_stays() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let (events, path) = made(&app, &owner, &s3()).await;
+    assert_eq!(owner.patch(&path, &json!({"model": "events"})).await.json(), events);
+    let detail = "What is exported cannot be changed. Create another export.";
+    let answer = owner.patch(&path, &json!({"model": "persons"})).await;
+    assert_invalid(&answer, Some("model"), "invalid_input", detail);
+    let answer = owner.patch(&path, &json!({"model": null})).await;
+    assert_invalid(&answer, Some("model"), "null", "This field may not be null.");
+
+    // What an export of persons cannot have it does not get later either.
+    let (persons, path) = made(&app, &owner, &with(s3(), "model", json!("persons"))).await;
+    let http = json!({"type": "HTTP", "config": {"url": "https://x.example/batch/", "token": "t"}});
+    for (patch, attr) in [
+        (json!({"model": "events"}), Some("model")),
+        (json!({"hogql_query": "SELECT event FROM events"}), Some("hogql_query")),
+        (
+            json!({"destination": {"config": {"include_events": ["paid"]}}}),
+            Some("destination__config__include_events"),
+        ),
+        (json!({"destination": http}), None),
+    ] {
+        let answer = owner.patch(&path, &patch).await;
+        let (status, _, code, _, at) = answer.error();
+        assert_eq!((status, code.as_str(), at.as_deref()), (400, "invalid_input", attr), "{patch}");
+    }
+    assert_eq!(owner.get(&path).await.json(), persons);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_host_wants_the_secrets_again() {
     let (app, _) = app().await;
     let owner = owner(&app).await;

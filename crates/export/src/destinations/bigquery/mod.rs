@@ -4,8 +4,9 @@
 //! What belongs here: tables, columns, the ids of jobs. What does not: requests
 //! (`api`).
 //!
-//! The one statement is the run. It is a job whose id carries the run's, so that
-//! a further try finds out whether it has been done.
+//! The one statement is the run: an `INSERT` of events, a `MERGE` of persons. It is a
+//! job whose id carries the run's, so that a further try finds out whether it has
+//! been done.
 
 mod api;
 
@@ -16,6 +17,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use weir_model::RunId;
+use weir_model::exports::ExportModel;
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
@@ -24,6 +26,7 @@ use crate::destinations::warehouse::files::Files;
 use crate::destinations::warehouse::shape::{Json, Shape};
 use crate::destinations::{Surroundings, clock};
 use crate::encode::Format;
+use crate::persons;
 use crate::rows::{Batch, Column, Kind};
 use api::{Api, Ended};
 
@@ -149,6 +152,9 @@ impl Destination for BigQuery {
                 Some(json!({ "name": column.name, "type": kind_there(&column.name)? }))
             })
             .collect();
+        if job.model == ExportModel::Persons {
+            persons::check_table(|name| kind_there(name).is_some())?;
+        }
         let (is_in, statement_job) = earlier(&api, job.run, &location).await?;
         let aside = aside(job.run);
         if !is_in {
@@ -160,13 +166,15 @@ impl Destination for BigQuery {
             });
             api.create(&aside, table).await?;
         }
-        let names: Vec<String> = shape.columns.iter().map(|c| quoted(&c.name)).collect();
-        let names = names.join(", ");
-        let statement = format!(
-            "INSERT INTO {} ({names}) SELECT {names} FROM {}",
-            self.config.named(&self.config.table_id),
-            self.config.named(&aside),
-        );
+        let (to, from) = (self.config.named(&self.config.table_id), self.config.named(&aside));
+        let statement = match job.model {
+            ExportModel::Events => {
+                let names: Vec<String> = shape.columns.iter().map(|c| quoted(&c.name)).collect();
+                let names = names.join(", ");
+                format!("INSERT INTO {to} ({names}) SELECT {names} FROM {from}")
+            }
+            ExportModel::Persons => persons::merge(&to, &from, &shape.columns, quoted),
+        };
         Ok(Box::new(BigQueryWriter {
             files: Files::new(Format::JsonLines, shape)?,
             api: Arc::new(api),

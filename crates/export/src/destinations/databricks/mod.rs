@@ -6,7 +6,8 @@
 //!
 //! The one statement is the run. A mark beside the files says that all of them
 //! are there: with it a further try only copies again, and `COPY INTO` leaves out
-//! what it has loaded; without it nothing has been copied.
+//! what it has loaded; without it nothing has been copied. Persons come in by one
+//! `MERGE` instead, which takes only what is newer.
 
 mod api;
 
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use weir_model::exports::ExportModel;
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
@@ -24,6 +26,7 @@ use crate::destinations::warehouse::files::Files;
 use crate::destinations::warehouse::shape::{Json, Shape};
 use crate::destinations::{Surroundings, clock};
 use crate::encode::Format;
+use crate::persons;
 use crate::rows::{Batch, Column, Kind};
 use api::Api;
 
@@ -135,15 +138,9 @@ impl Databricks {
         format!("CREATE TABLE IF NOT EXISTS {table} ({})", columns.join(", "))
     }
 
-    /// The statement that brings the files in. `there` are the columns of the
-    /// table with their types.
-    fn copied(
-        &self,
-        all: &[Column],
-        sent: &[Column],
-        there: &[(String, String)],
-        directory: &str,
-    ) -> String {
+    /// What is selected from the files, as the table has it. `there` are the columns
+    /// of the table with their types.
+    fn selected(&self, all: &[Column], sent: &[Column], there: &[(String, String)]) -> String {
         let value = |column: &Column| {
             let name = quoted(&column.name);
             let before = all.iter().find(|other| other.name == column.name);
@@ -157,14 +154,31 @@ impl Databricks {
                 _ => name,
             }
         };
-        let values: Vec<String> = sent.iter().map(value).collect();
-        format!(
-            "COPY INTO {} FROM (SELECT {} FROM '{directory}') FILEFORMAT = PARQUET \
-             PATTERN = '*.parquet' COPY_OPTIONS ('mergeSchema' = '{}')",
-            self.config.named(&self.config.table_name),
-            values.join(", "),
-            self.config.use_automatic_schema_evolution,
-        )
+        sent.iter().map(value).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The statement that brings the files of a directory in.
+    fn brought(
+        &self,
+        model: ExportModel,
+        sent: &[Column],
+        selected: &str,
+        directory: &str,
+    ) -> String {
+        let table = self.config.named(&self.config.table_name);
+        match model {
+            ExportModel::Events => format!(
+                "COPY INTO {table} FROM (SELECT {selected} FROM '{directory}') \
+                 FILEFORMAT = PARQUET PATTERN = '*.parquet' COPY_OPTIONS ('mergeSchema' = '{}')",
+                self.config.use_automatic_schema_evolution,
+            ),
+            ExportModel::Persons => {
+                // Not all of the directory: the mark is there too.
+                let files = format!("read_files('{directory}/*.parquet', format => 'parquet')");
+                let source = format!("(SELECT {selected} FROM {files})");
+                persons::merge(&table, &source, sent, quoted)
+            }
+        }
     }
 }
 
@@ -198,14 +212,17 @@ impl Destination for Databricks {
             there => there?,
         };
         let is_there = |name: &str| there.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
-        let shape = Shape::new(columns, |name| {
-            (config.use_automatic_schema_evolution || is_there(name)).then_some(Json::Text)
-        });
+        // A `MERGE` adds no columns.
+        let evolves = config.use_automatic_schema_evolution && job.model == ExportModel::Events;
+        let shape = Shape::new(columns, |name| (evolves || is_there(name)).then_some(Json::Text));
         if shape.columns.is_empty() {
             return Err(Failure::last(
                 "WrongColumns",
                 "The table has none of the columns that the export has.",
             ));
+        }
+        if job.model == ExportModel::Persons {
+            persons::check_table(is_there)?;
         }
         let volume = format!("weir_{}", job.run.0.simple());
         let directory = config.directory(&volume);
@@ -218,8 +235,9 @@ impl Destination for Databricks {
             api.run(&format!("CREATE VOLUME IF NOT EXISTS {volume}")).await?;
         }
         let files = Files::new(Format::Parquet, shape)?;
+        let selected = self.selected(columns, files.columns(), &there);
         Ok(Box::new(DatabricksWriter {
-            copy: self.copied(columns, files.columns(), &there, &directory),
+            statement: self.brought(job.model, files.columns(), &selected, &directory),
             api: Arc::new(api),
             files,
             uploads: Beside::default(),
@@ -262,7 +280,8 @@ struct DatabricksWriter {
     uploads: Beside,
     volume: String,
     directory: String,
-    copy: String,
+    /// What brings the files in.
+    statement: String,
     count: u32,
     /// An earlier try of this run wrote all files, and perhaps copied them.
     is_staged: bool,
@@ -302,7 +321,7 @@ impl Writer for DatabricksWriter {
             self.api.upload(&format!("{}/{MARK}", self.directory), Bytes::new()).await?;
         }
         if self.count > 0 || self.is_staged {
-            self.api.run(&self.copy).await?;
+            self.api.run(&self.statement).await?;
         }
         // Everything is in. A volume that stays holds nothing that is needed.
         let _ = self.api.run(&format!("DROP VOLUME IF EXISTS {}", self.volume)).await;
@@ -364,13 +383,28 @@ mod tests {
         ];
         let there = [("properties".to_owned(), "STRING".to_owned())];
         let destination = destination(json!({})).unwrap();
+        let selected = destination.selected(&all, &sent, &there);
         assert_eq!(
-            destination.copied(&all, &sent, &there, "/Volumes/main/web/v"),
+            destination.brought(ExportModel::Events, &sent, &selected, "/Volumes/main/web/v"),
             "COPY INTO `main`.`web`.`events` FROM (SELECT `uuid`, `properties`, \
              PARSE_JSON(`more`) AS `more`, CAST(`timestamp` AS TIMESTAMP) AS `timestamp` \
              FROM '/Volumes/main/web/v') FILEFORMAT = PARQUET PATTERN = '*.parquet' \
              COPY_OPTIONS ('mergeSchema' = 'true')"
         );
+    }
+
+    #[test]
+    fn persons_are_merged_from_the_files_without_the_mark() {
+        let all = [column("distinct_id", Kind::Text), column("properties", Kind::Json)];
+        let sent = [column("distinct_id", Kind::Text), column("properties", Kind::Text)];
+        let destination = destination(json!({})).unwrap();
+        let selected = destination.selected(&all, &sent, &[]);
+        let merge = destination.brought(ExportModel::Persons, &sent, &selected, "/Volumes/v");
+        let begin = "MERGE INTO `main`.`web`.`events` there USING (SELECT `distinct_id`, \
+                     `properties` FROM (SELECT `distinct_id`, PARSE_JSON(`properties`) AS \
+                     `properties` FROM read_files('/Volumes/v/*.parquet', format => 'parquet')) \
+                     WHERE TRUE QUALIFY ";
+        assert!(merge.starts_with(begin), "{merge}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use uuid::Uuid;
+use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
 
 use super::*;
@@ -121,7 +122,7 @@ fn job() -> Job {
         project: ProjectId(1),
         start: Timestamp::parse("2026-08-21T14:00:00Z"),
         end: Timestamp::parse("2026-08-21T15:00:00Z").unwrap(),
-        model: "events",
+        model: ExportModel::Events,
         columns: Arc::new(Columns::of(&[("event", Kind::Text, Source::Event)])),
         cursor: None,
     }
@@ -137,7 +138,7 @@ fn rows(count: usize) -> Vec<Vec<Cell>> {
 }
 
 fn batches(rows: &[Vec<Cell>], size: usize) -> impl Iterator<Item = Batch> + '_ {
-    let batch = |rows: &[Vec<Cell>]| Batch { arrivals: vec![0; rows.len()], rows: rows.to_vec() };
+    let batch = |rows: &[Vec<Cell>]| Batch { rows: rows.to_vec(), arrivals: None };
     rows.chunks(size).map(batch)
 }
 

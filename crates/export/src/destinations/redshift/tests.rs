@@ -9,6 +9,7 @@ fn plan(json: &str) -> Plan {
     let json_target = if json == "super" { Target::Json } else { Target::Text(Some(TEXT_MAX)) };
     Plan {
         table: "\"public\".\"events\"".to_owned(),
+        model: ExportModel::Events,
         columns: vec![
             column(0, "uuid", "character varying(200)", Target::Text(Some(200))),
             column(1, "properties", json, json_target),
@@ -107,4 +108,47 @@ fn a_run_replaces_its_own_rows() {
     );
     let keyless = Plan { key: Vec::new(), ..plan("super") };
     assert_eq!(keyless.merge(), [insert]);
+}
+
+#[test]
+fn persons_replace_what_is_older() {
+    let column = |cell, name: &str| Matched {
+        cell,
+        found: Found {
+            name: name.to_owned(),
+            sql: "bigint".to_owned(),
+            target: Target::Integer(64),
+        },
+    };
+    let plan = Plan {
+        table: "\"public\".\"persons\"".to_owned(),
+        model: ExportModel::Persons,
+        columns: vec![
+            column(0, "team_id"),
+            column(1, "distinct_id"),
+            column(4, "person_distinct_id_version"),
+            column(5, "person_version"),
+        ],
+        key: vec!["team_id".to_owned(), "distinct_id".to_owned()],
+        uuid: None,
+    };
+    assert_eq!(
+        plan.merge(),
+        [
+            "DELETE FROM \"public\".\"persons\" USING weir_rows WHERE \
+             \"public\".\"persons\".\"team_id\" = weir_rows.\"team_id\" AND \
+             \"public\".\"persons\".\"distinct_id\" = weir_rows.\"distinct_id\" AND \
+             (weir_rows.\"person_version\" > \"public\".\"persons\".\"person_version\" OR \
+             weir_rows.\"person_distinct_id_version\" > \
+             \"public\".\"persons\".\"person_distinct_id_version\")",
+            "INSERT INTO \"public\".\"persons\" (\"team_id\", \"distinct_id\", \
+             \"person_distinct_id_version\", \"person_version\") SELECT \"team_id\", \
+             \"distinct_id\", \"person_distinct_id_version\", \"person_version\" FROM \
+             (SELECT *, ROW_NUMBER() OVER (PARTITION BY \"team_id\", \"distinct_id\" ORDER BY \
+             \"person_version\" DESC, \"person_distinct_id_version\" DESC) AS weir_row \
+             FROM weir_rows) AS here WHERE weir_row = 1 AND NOT EXISTS (SELECT 1 FROM \
+             \"public\".\"persons\" WHERE \"public\".\"persons\".\"team_id\" = here.\"team_id\" \
+             AND \"public\".\"persons\".\"distinct_id\" = here.\"distinct_id\")",
+        ]
+    );
 }

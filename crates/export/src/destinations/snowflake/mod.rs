@@ -7,6 +7,9 @@
 //! The one statement is the run: before it the table holds nothing of it, after
 //! it everything. Files of a run are in a directory that carries the run's id, so
 //! that the history of loads tells whether it has been in already.
+//!
+//! Persons are copied into a table beside the table, and one `MERGE` brings them in
+//! from there. It may be done again: it takes only what is newer.
 
 mod session;
 mod sign;
@@ -18,6 +21,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use uuid::fmt::Simple;
+use weir_model::exports::ExportModel;
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
@@ -26,6 +31,7 @@ use crate::destinations::warehouse::files::Files;
 use crate::destinations::warehouse::shape::{Json, Shape};
 use crate::destinations::{Surroundings, clock};
 use crate::encode::Format;
+use crate::persons;
 use crate::rows::{Batch, Column, Kind};
 use session::Session;
 
@@ -85,9 +91,9 @@ impl Config {
         self.named(&self.table_name)
     }
 
-    /// The directory of a run in the table's stage.
-    fn stage(&self, run: &str) -> String {
-        format!("@{}/weir/{run}", self.named(&format!("%{}", self.table_name)))
+    /// The directory of a run in a table's stage.
+    fn stage(&self, table: &str, run: &str) -> String {
+        format!("@{}/weir/{run}", self.named(&format!("%{table}")))
     }
 
     fn named(&self, name: &str) -> String {
@@ -124,6 +130,37 @@ impl Snowflake {
 
     async fn session(&self) -> Result<Session, Failure> {
         Session::open(&self.config, &self.surroundings).await
+    }
+
+    /// Begins a run of persons: with a table beside the table, in place of what an
+    /// earlier try left.
+    async fn begin_persons(
+        &self,
+        session: Session,
+        files: Files,
+        columns: &[Column],
+        run: Simple,
+    ) -> Result<Box<dyn Writer>, Failure> {
+        let name = format!("weir_{run}");
+        let aside = self.config.named(&name);
+        session.run(&format!("DROP TABLE IF EXISTS {aside}")).await?;
+        session.run(&created(&aside, columns)).await?;
+        let stage = self.config.stage(&name, &clock::unused_id().simple().to_string());
+        let kept: Vec<Column> = files.columns().to_vec();
+        let statements = vec![
+            copied(&aside, columns, &kept, &stage),
+            persons::merge(&self.config.table(), &aside, &kept, quoted),
+        ];
+        Ok(Box::new(SnowflakeWriter {
+            session: Arc::new(session),
+            files,
+            uploads: Beside::default(),
+            stage,
+            statements,
+            aside: Some(aside),
+            count: 0,
+            is_in: false,
+        }))
     }
 }
 
@@ -168,22 +205,28 @@ impl Destination for Snowflake {
                 "The table has none of the columns that the export has.",
             ));
         }
+        let files = Files::new(Format::Parquet, shape)?;
         let run = job.run.to_string();
+        if job.model == ExportModel::Persons {
+            persons::check_table(is_there)?;
+            return self.begin_persons(session, files, columns, job.run.0.simple()).await;
+        }
+        let table = &self.config.table_name;
         let is_in = session.run(&loaded(&self.config, &run)).await?;
         let is_in = is_in.get("total").and_then(Value::as_u64).is_some_and(|rows| rows > 0);
         if !is_in {
             // What an earlier try left. Where it cannot be removed it stays aside:
             // each try has a directory of its own.
-            let _ = session.run(&format!("REMOVE {}/", self.config.stage(&run))).await;
+            let _ = session.run(&format!("REMOVE {}/", self.config.stage(table, &run))).await;
         }
-        let stage = self.config.stage(&format!("{run}/{}", clock::unused_id().simple()));
-        let files = Files::new(Format::Parquet, shape)?;
+        let stage = self.config.stage(table, &format!("{run}/{}", clock::unused_id().simple()));
         Ok(Box::new(SnowflakeWriter {
-            copy: copied(&self.config.table(), columns, files.columns(), &stage),
+            statements: vec![copied(&self.config.table(), columns, files.columns(), &stage)],
             session: Arc::new(session),
             files,
             uploads: Beside::default(),
             stage,
+            aside: None,
             count: 0,
             is_in,
         }))
@@ -294,7 +337,10 @@ struct SnowflakeWriter {
     files: Files,
     uploads: Beside,
     stage: String,
-    copy: String,
+    /// What brings the files in.
+    statements: Vec<String>,
+    /// The table beside the table, if there is one.
+    aside: Option<String>,
     count: u32,
     /// An earlier try of this run brought everything in and could not say so.
     is_in: bool,
@@ -312,6 +358,14 @@ impl SnowflakeWriter {
             stage::upload(&session.service, &place, &name, file).await
         };
         self.uploads.begin(work).await
+    }
+
+    /// Removes the table beside the table. One that stays holds nothing that is
+    /// needed.
+    async fn drop_aside(&self) {
+        if let Some(aside) = &self.aside {
+            let _ = self.session.run(&format!("DROP TABLE IF EXISTS {aside}")).await;
+        }
     }
 }
 
@@ -337,8 +391,11 @@ impl Writer for SnowflakeWriter {
         }
         self.uploads.all().await?;
         if self.count > 0 {
-            self.session.run(&self.copy).await?;
+            for statement in &self.statements {
+                self.session.run(statement).await?;
+            }
         }
+        self.drop_aside().await;
         self.session.close().await;
         Ok(())
     }
@@ -348,6 +405,7 @@ impl Writer for SnowflakeWriter {
         if self.count > 0 {
             let _ = self.session.run(&format!("REMOVE {}/", self.stage)).await;
         }
+        self.drop_aside().await;
         self.session.close().await;
     }
 }

@@ -26,14 +26,14 @@ async fn paused() -> Fixture {
     fixture
 }
 
-async fn start(fixture: &Fixture, backfill: BackfillRow) -> BackfillId {
+pub(super) async fn start(fixture: &Fixture, backfill: BackfillRow) -> BackfillId {
     let row = fixture.row().await;
     let changed = exports::update(&fixture.store, &row, row.revision, Some(&backfill), 5, &[]);
     assert_eq!(changed.await.unwrap(), exports::Changed::Yes);
     backfill.id
 }
 
-fn backfill(fixture: &Fixture, start: Option<i64>, end: i64) -> BackfillRow {
+pub(super) fn backfill(fixture: &Fixture, start: Option<i64>, end: i64) -> BackfillRow {
     let now = fixture.host.now();
     BackfillRow {
         id: BackfillId(ids::time_ordered(now)),
@@ -47,7 +47,7 @@ fn backfill(fixture: &Fixture, start: Option<i64>, end: i64) -> BackfillRow {
     }
 }
 
-async fn ended(fixture: &Fixture, id: BackfillId) -> Backfill {
+pub(super) async fn ended(fixture: &Fixture, id: BackfillId) -> Backfill {
     for _ in 0..2_000 {
         let found = backfills::find(&fixture.store, PROJECT, fixture.export, id).await.unwrap();
         let found = found.unwrap();

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
-use weir_model::exports::{LogLine, Run};
+use weir_model::exports::{ExportModel, LogLine, Run};
 use weir_model::plugins::PluginsAccess;
 use weir_model::{
     BatchExportId, MembershipId, OrganizationId, ProjectId, RunId, Timestamp, UserId,
@@ -23,6 +23,7 @@ use weir_store::exports::logs::Logs;
 use weir_store::exports::runs::Runs;
 use weir_store::exports::{self, ExportRow};
 use weir_store::organizations::{self, NewOrganization, OrganizationRow};
+use weir_store::persons::{PersonState, PersonWrite, first_id};
 use weir_store::projects::ProjectRow;
 use weir_store::users::{self, UserRow};
 use weir_store::{Location, Store};
@@ -30,7 +31,7 @@ use weir_store::{Location, Store};
 use crate::columns::{Columns, Source};
 use crate::destination::{Delivered, Destination, Failure, Job, Writer};
 use crate::engine::{Engine, Host, Settings};
-use crate::rows::{Batch, Kind};
+use crate::rows::{Batch, Cell, Kind};
 
 pub(super) const PROJECT: ProjectId = ProjectId(1);
 /// `2026-08-21T14:20:00Z`
@@ -41,6 +42,8 @@ pub(super) const BEGIN: i64 = 1_787_322_000;
 pub(super) struct World {
     /// What is there for good, by the end of the interval.
     pub(super) there: HashMap<Timestamp, Vec<u64>>,
+    /// The same of persons: rows.
+    pub(super) people: HashMap<Timestamp, Vec<Vec<Cell>>>,
     /// Every write fails like this.
     pub(super) fault: Option<Failure>,
     /// Every write hangs.
@@ -126,6 +129,7 @@ impl Destination for Noting {
             rows,
             arrival: None,
             open: Vec::new(),
+            people: Vec::new(),
         }))
     }
 
@@ -145,6 +149,7 @@ struct NotingWriter {
     rows: u64,
     arrival: Option<u64>,
     open: Vec<u64>,
+    people: Vec<Vec<Cell>>,
 }
 
 #[async_trait]
@@ -161,8 +166,13 @@ impl Writer for NotingWriter {
         if hangs {
             std::future::pending::<()>().await;
         }
-        assert_eq!(batch.rows.len(), batch.arrivals.len());
-        self.open.extend(batch.arrivals);
+        match batch.arrivals {
+            Some(arrivals) => {
+                assert_eq!(batch.rows.len(), arrivals.len());
+                self.open.extend(arrivals);
+            }
+            None => self.people.extend(batch.rows),
+        }
         if self.goes_on {
             self.arrival = self.open.last().copied();
             self.rows += self.open.len() as u64;
@@ -184,6 +194,9 @@ impl Writer for NotingWriter {
             rows.clear();
         }
         rows.append(&mut self.open);
+        if !self.people.is_empty() {
+            world.people.insert(self.end, std::mem::take(&mut self.people));
+        }
         Ok(())
     }
 
@@ -197,14 +210,23 @@ pub(super) struct Fixture {
     pub(super) store: Store,
     pub(super) host: Arc<TestHost>,
     pub(super) export: BatchExportId,
+    /// Persons whose ids are in memory at a time.
+    pub(super) persons: usize,
     engine: Option<(Engine, Runtime)>,
     next: AtomicU64,
     applied: Mutex<HashMap<u16, u64>>,
+    /// Persons that are written with the next events.
+    people: Mutex<Vec<PersonWrite>>,
 }
 
 impl Fixture {
     /// It is 14:20 on a Friday. The engine has not begun.
     pub(super) async fn new(interval: &str) -> Self {
+        Self::of(interval, ExportModel::Events).await
+    }
+
+    /// The same with an export of this model.
+    pub(super) async fn of(interval: &str, model: ExportModel) -> Self {
         let store = Store::open(&Location::Memory, weir_store::Settings::default()).await.unwrap();
         let now = Timestamp::from_micros(BEGIN * 1_000_000);
         let world = Arc::new(Mutex::new(World::default()));
@@ -219,6 +241,7 @@ impl Fixture {
             kind: "NoOp".to_owned(),
             config: "{}".to_owned(),
             secrets: None,
+            model: model.text().to_owned(),
             interval: interval.to_owned(),
             paused: false,
             created_at: now,
@@ -232,8 +255,23 @@ impl Fixture {
             latest: Vec::new(),
         };
         assert!(exports::create(&store, &row, &[]).await.unwrap());
-        let (next, applied) = (AtomicU64::new(1), Mutex::default());
-        Self { store, host, export: row.id, engine: None, next, applied }
+        Self {
+            store,
+            host,
+            export: row.id,
+            persons: Settings::default().persons,
+            engine: None,
+            next: AtomicU64::new(1),
+            applied: Mutex::default(),
+            people: Mutex::default(),
+        }
+    }
+
+    /// What is at the id of the person that a distinct id creates is written with
+    /// the next events.
+    pub(super) fn will_write(&self, distinct_id: &str, version: i64, state: PersonState) {
+        let id = first_id(PROJECT, distinct_id);
+        self.people.lock().push(PersonWrite { id, state, expected: None, version });
     }
 
     /// Starts the engine on threads of its own.
@@ -244,8 +282,12 @@ impl Fixture {
             .enable_all()
             .build()
             .unwrap();
-        let settings =
-            Settings { jitter: 0, tick: Duration::from_millis(5), ..Settings::default() };
+        let settings = Settings {
+            jitter: 0,
+            tick: Duration::from_millis(5),
+            persons: self.persons,
+            ..Settings::default()
+        };
         let host: Arc<dyn Host> = Arc::clone(&self.host) as Arc<dyn Host>;
         let engine = Engine::start(self.store.clone(), host, settings, runtime.handle());
         self.engine = Some((engine, runtime));
@@ -342,6 +384,7 @@ impl Fixture {
             blocks: vec![NewBlock { first, data, summary, added_times: times }],
             uuids,
             head,
+            persons: std::mem::take(&mut *self.people.lock()),
             ..ProjectWrite::new(PROJECT)
         };
         let (from, to) = {

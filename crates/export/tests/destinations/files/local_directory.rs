@@ -1,15 +1,22 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_export::destination::{Destination, Failure};
+use uuid::Uuid;
+use weir_export::destination::{Destination, Failure, Job};
+use weir_export::persons;
+use weir_export::rows::{Batch, PersonRecord};
+use weir_model::exports::ExportModel;
+use weir_model::persons::PersonRef;
+use weir_model::{PersonId, ProjectId, Timestamp};
 use weir_testkit::servers::python;
 
 use super::read::{assert_odd, events, listed};
 use super::support::{
-    KINDS, STEM, export, job, many, odd, opened, surroundings, test, with, write,
+    KINDS, PERSON, STEM, export, job, many, odd, opened, surroundings, test, with, write,
 };
 
 fn try_open(root: &Path, others: Value) -> Result<Box<dyn Destination>, Failure> {
@@ -37,6 +44,42 @@ async fn files_of_every_kind_hold_every_value() {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
     assert_eq!(listed(root.path()).len(), KINDS.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn persons_have_files_of_their_own() {
+    let root = TempDir::new().unwrap();
+    let directory = local(root.path(), json!({"path": "{table}"}));
+    let person = PersonRef {
+        id: PersonId(Uuid::from_u128(9)),
+        distinct_ids: vec!["ada".to_owned()],
+        properties: PERSON.to_owned(),
+        created_at: Timestamp::parse("2026-08-21T14:00:00Z").unwrap(),
+        is_identified: true,
+    };
+    let seen_at = Timestamp::parse("2026-08-21T14:00:01Z").unwrap().micros();
+    let record = PersonRecord { distinct_id: "ada", person: &person, version: 3, seen_at };
+    let columns = persons::columns();
+    let rows = vec![columns.row_of_person(ProjectId(3), record)];
+    let job =
+        Job { model: ExportModel::Persons, columns: Arc::new(columns), ..job(directory.as_ref()) };
+    let mut writer = directory.begin(job).await.unwrap();
+    writer.write(Batch { rows, arrivals: None }).await.unwrap();
+    writer.finish().await.unwrap();
+    let text = fs::read_to_string(root.path().join(format!("persons/{STEM}.jsonl"))).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        found,
+        json!({
+            "team_id": 3, "distinct_id": "ada",
+            "person_id": "00000000-0000-0000-0000-000000000009",
+            "properties": {"email": "ada@example.com", "n": 9_223_372_036_854_775_808_u64},
+            "person_distinct_id_version": 3, "person_version": 3,
+            "created_at": "2026-08-21T14:00:00Z", "is_deleted": false,
+            "_inserted_at": "2026-08-21T14:00:01Z",
+        })
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,7 @@ use weir_egress::{Egress, Rules};
 use weir_export::destination::{Destination, Failure, Job, Writer};
 use weir_export::destinations::{Surroundings, open};
 use weir_export::rows::{Batch, Person, Record};
+use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, PersonId, ProjectId, RunId, Timestamp};
 use weir_store::events::StoredEvent;
 
@@ -67,7 +68,7 @@ pub(crate) fn job(destination: &dyn Destination) -> Job {
         project: ProjectId(3),
         start: Timestamp::parse("2026-08-21T14:00:00Z"),
         end: Timestamp::parse("2026-08-21T15:00:00Z").unwrap(),
-        model: "events",
+        model: ExportModel::Events,
         columns: Arc::new(destination.columns()),
         cursor: None,
     }
@@ -130,7 +131,7 @@ pub(crate) async fn write(
     for records in records.chunks(500) {
         let row = |record: &Record| columns.row_if_taken(ProjectId(3), TIME, record).unwrap();
         let rows = records.iter().map(row).collect();
-        let arrivals = records.iter().map(|record| record.event.arrival).collect();
+        let arrivals = Some(records.iter().map(|record| record.event.arrival).collect());
         writer.write(Batch { rows, arrivals }).await?;
     }
     Ok(())

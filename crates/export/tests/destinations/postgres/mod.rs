@@ -2,7 +2,10 @@
 //! wrong.
 
 mod faults;
+mod people;
 mod tables;
+
+pub(crate) use people::two_runs_of_persons;
 
 use std::sync::Arc;
 
@@ -15,6 +18,7 @@ use weir_export::columns::Columns;
 use weir_export::destination::{Altered, Destination, Failure, Job, Writer};
 use weir_export::destinations::{Surroundings, open};
 use weir_export::rows::{Batch, Person, Record};
+use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, PersonId, ProjectId, RunId, Timestamp};
 use weir_store::events::StoredEvent;
 use weir_testkit::servers::Postgres;
@@ -55,7 +59,7 @@ pub(crate) fn job(columns: &Columns) -> Job {
         project: PROJECT,
         start: None,
         end: Timestamp::from_micros(TIME),
-        model: "events",
+        model: ExportModel::Events,
         columns: Arc::new(columns.clone()),
         cursor: None,
     }
@@ -95,12 +99,10 @@ pub(crate) async fn write(
     records: &[Record],
 ) -> Result<(), Failure> {
     for records in records.chunks(TOGETHER) {
-        let mut batch = Batch::default();
-        for record in records {
-            batch.arrivals.push(record.event.arrival);
-            batch.rows.extend(columns.row_if_taken(PROJECT, TIME, record));
-        }
-        writer.write(batch).await?;
+        let made = |record| columns.row_if_taken(PROJECT, TIME, record);
+        let rows = records.iter().filter_map(made).collect();
+        let arrivals = Some(records.iter().map(|record| record.event.arrival).collect());
+        writer.write(Batch { rows, arrivals }).await?;
     }
     Ok(())
 }

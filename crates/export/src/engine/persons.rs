@@ -1,0 +1,202 @@
+//! The persons of a run: whoever its events lead to, a row for each distinct id,
+//! each person once, in bounded memory.
+//!
+//! ```text
+//! scan -> ids of the persons of a share -> their records -> rows -> channel
+//! ```
+//!
+//! What belongs here: which persons, in which order. What does not: reading events
+//! (`weir_store::events`), columns (`persons` of the crate), sending (`attempt`).
+//!
+//! A share is all persons at first. When they get too many for memory, half of
+//! them are left for a further pass over the events. Which half a person is in
+//! follows from its id, so no two passes have the same one.
+//!
+//! Persons that are merged while a run reads are exported as they are then: a
+//! distinct id that has had its row may get another, of a greater version.
+
+use std::collections::{HashMap, HashSet};
+
+use tokio::sync::mpsc;
+use weir_model::PersonId;
+use weir_store::events::Scan;
+use weir_store::persons;
+
+use super::source::{Coming, Making, Part, of_store};
+use crate::destination::Failure;
+use crate::rows::{Cell, PersonRecord};
+
+/// Ids of which is kept whom they lead to.
+const KNOWN: usize = 200_000;
+/// Records that are read at a time.
+const FETCH: usize = 64;
+/// Rows that are given on at once,
+const ROWS: usize = 1_000;
+/// or so many bytes of them: a person of many distinct ids has its properties in
+/// each row.
+const BYTES: u64 = 1 << 20;
+
+/// Persons by the last bits of their ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Share {
+    /// How many bits.
+    bits: u32,
+    /// What they are.
+    value: u64,
+}
+
+impl Share {
+    const ALL: Self = Self { bits: 0, value: 0 };
+    /// Further ones are the same in every id.
+    const BITS_MAX: u32 = 60;
+
+    fn has(self, person: PersonId) -> bool {
+        let (_, low) = person.0.as_u64_pair();
+        low & ((1 << self.bits) - 1) == self.value
+    }
+
+    /// Keeps one half and gives the other; none: it is not to be halved.
+    fn halve(&mut self) -> Option<Self> {
+        if self.bits == Self::BITS_MAX {
+            return None;
+        }
+        let other = Self { bits: self.bits + 1, value: self.value | (1 << self.bits) };
+        self.bits += 1;
+        Some(other)
+    }
+}
+
+/// Makes the rows of a run.
+pub(super) async fn make(
+    making: &Making,
+    sender: &mpsc::Sender<Result<Coming, Failure>>,
+) -> Result<(), Failure> {
+    let mut shares = vec![Share::ALL];
+    while let Some(share) = shares.pop() {
+        let Some(found) = found(making, share, &mut shares, sender).await? else { break };
+        if !give(making, found, sender).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The persons of a share, with the time at which their newest event was accepted.
+/// What they are too many for is added to `shares`. None: nobody waits for them.
+async fn found(
+    making: &Making,
+    mut share: Share,
+    shares: &mut Vec<Share>,
+    sender: &mpsc::Sender<Result<Coming, Failure>>,
+) -> Result<Option<HashMap<PersonId, i64>>, Failure> {
+    let Making { store, project, .. } = making;
+    let selection = making.selection.clone();
+    let mut scan = Scan::begin(store, *project, selection).await.map_err(of_store)?;
+    let mut known: HashMap<PersonId, Option<PersonId>> = HashMap::new();
+    let mut found: HashMap<PersonId, i64> = HashMap::new();
+    while let Some(events) = scan.next().await.map_err(of_store)? {
+        if sender.is_closed() {
+            return Ok(None);
+        }
+        let mut seen: HashMap<&str, i64> = HashMap::new();
+        for event in &events {
+            let at = seen.entry(&event.distinct_id).or_insert(event.received_at);
+            *at = (*at).max(event.received_at);
+        }
+        let seen: Vec<(PersonId, i64)> =
+            seen.into_iter().map(|(id, at)| (persons::first_id(*project, id), at)).collect();
+        let asked: Vec<PersonId> =
+            seen.iter().map(|(id, _)| *id).filter(|id| !known.contains_key(id)).collect();
+        let led = persons::whither(store, *project, asked.iter().copied()).await;
+        let led = led.map_err(of_store)?;
+        known.extend(asked.into_iter().map(|id| (id, led.get(&id).copied())));
+        for (id, at) in seen {
+            let person = known.get(&id).copied().flatten();
+            let Some(person) = person.filter(|person| share.has(*person)) else { continue };
+            let newest = found.entry(person).or_insert(at);
+            *newest = (*newest).max(at);
+        }
+        while found.len() > making.persons {
+            let Some(other) = share.halve() else { break };
+            shares.push(other);
+            found.retain(|person, _| share.has(*person));
+        }
+        if known.len() > KNOWN {
+            known.clear();
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Gives the rows of these persons, as they are now; `false`: nobody waits for
+/// them.
+async fn give(
+    making: &Making,
+    found: HashMap<PersonId, i64>,
+    sender: &mpsc::Sender<Result<Coming, Failure>>,
+) -> Result<bool, Failure> {
+    let Making { store, project, columns, .. } = making;
+    let mut found: Vec<(PersonId, i64)> = found.into_iter().collect();
+    // A further try gives the same order, and the store has them in it.
+    found.sort_unstable();
+    let mut part = Part::default();
+    for some in found.chunks(FETCH) {
+        let wanted = some.iter().map(|(id, _)| *id);
+        let people = persons::resolve_versioned(store, *project, wanted).await;
+        let people = people.map_err(of_store)?;
+        let mut given: HashSet<PersonId> = HashSet::new();
+        for (id, seen_at) in some {
+            let Some(found) = people.get(id) else { continue };
+            let (person, version) = (&found.person, found.version);
+            // Two that have become one since.
+            if !given.insert(person.id) {
+                continue;
+            }
+            for distinct_id in &person.distinct_ids {
+                let record = PersonRecord { distinct_id, person, version, seen_at: *seen_at };
+                let row = columns.row_of_person(*project, record);
+                part.bytes += row.iter().map(Cell::size).sum::<usize>() as u64;
+                part.batch.rows.push(row);
+                if part.batch.rows.len() >= ROWS || part.bytes >= BYTES {
+                    let whole = std::mem::take(&mut part);
+                    if sender.send(Ok(Coming::Made(whole))).await.is_err() {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+    Ok(sender.send(Ok(Coming::Made(part))).await.is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn halves_have_everybody_once() {
+        let mut shares = vec![Share::ALL];
+        for _ in 0..3 {
+            let others: Vec<Share> = shares.iter_mut().filter_map(Share::halve).collect();
+            shares.extend(others);
+        }
+        assert_eq!(shares.len(), 8);
+        for n in 0..100_u128 {
+            let person = PersonId(Uuid::from_u128((n << 64) | (n * 7_919)));
+            assert_eq!(shares.iter().filter(|share| share.has(person)).count(), 1, "{n}");
+        }
+    }
+
+    #[test]
+    fn halving_ends() {
+        let mut share = Share::ALL;
+        let mut halves = 0;
+        while share.halve().is_some() {
+            halves += 1;
+        }
+        assert_eq!(halves, Share::BITS_MAX);
+        assert!(share.has(PersonId(Uuid::nil())));
+    }
+}

@@ -1,0 +1,59 @@
+//! What an export exports (batch-exports 2.3).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What an export exports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ExportModel {
+    /// Events: each is exported once.
+    #[default]
+    Events,
+    /// Persons: a row for each distinct id, anew whenever the person has events.
+    Persons,
+}
+
+impl ExportModel {
+    /// All of them, in the order in which forms offer them.
+    pub const ALL: [Self; 2] = [Self::Events, Self::Persons];
+
+    /// The words on the wire, in the same order.
+    pub const WORDS: [&'static str; 2] = ["events", "persons"];
+
+    /// The word on the wire, which names files too.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Persons => "persons",
+        }
+    }
+
+    /// The model of this word.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.text() == text)
+    }
+}
+
+impl fmt::Display for ExportModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ExportModel;
+
+    #[test]
+    fn words_lead_back() {
+        for (model, word) in ExportModel::ALL.into_iter().zip(ExportModel::WORDS) {
+            assert_eq!((model.text(), ExportModel::of(word)), (word, Some(model)));
+        }
+        assert_eq!(ExportModel::of("Persons"), None);
+    }
+}
