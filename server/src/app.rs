@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use weir_egress::Egress;
-use weir_export::destinations::Surroundings;
+use weir_export::destinations::{Hosts, Surroundings};
 use weir_ingest::Ingest;
 use weir_service::Services;
 use weir_store::Store;
@@ -39,6 +39,8 @@ pub struct App {
     pub disk: Arc<DiskState>,
     /// The way to addresses that members enter.
     pub egress: Egress,
+    /// Where public services are that exports go to.
+    pub export_hosts: Arc<Hosts>,
     /// Files for web pages.
     pub browser_library: BrowserLibrary,
     /// Whether the service is stopping.
@@ -53,7 +55,8 @@ impl App {
     pub fn surroundings(&self) -> Surroundings {
         let root = &self.config.local_exports;
         let local_root = (!root.as_os_str().is_empty()).then(|| root.clone());
-        Surroundings::new(self.egress.clone(), local_root)
+        let hosts = Hosts::clone(&self.export_hosts);
+        Surroundings { hosts, ..Surroundings::new(self.egress.clone(), local_root) }
     }
 }
 
@@ -71,13 +74,15 @@ pub struct AppBuilder {
     pub limits: Limits,
     /// The way to addresses that members enter.
     pub egress: Egress,
+    /// Where public services are that exports go to.
+    pub export_hosts: Hosts,
 }
 
 impl AppBuilder {
     /// Puts the parts together.
     #[must_use]
     pub fn build(self) -> App {
-        let Self { config, store, services, ingest, limits, egress } = self;
+        let Self { config, store, services, ingest, limits, egress, export_hosts } = self;
         let rates = Rates { per_minute: config.rate_per_minute, per_hour: config.rate_per_hour };
         App {
             tokens: TokenCache::new(services.projects.clone()),
@@ -89,6 +94,7 @@ impl AppBuilder {
             metrics: Metrics::new(),
             disk: store.disk(),
             egress,
+            export_hosts: Arc::new(export_hosts),
             browser_library: BrowserLibrary::at(&config.browser_library),
             stopping: Stopping::default(),
             config: Arc::new(config),

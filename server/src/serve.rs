@@ -18,6 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinHandle, JoinSet};
 use weir_dns::Resolver;
 use weir_egress::{BuildError, Egress, Rules};
+use weir_export::destinations::Hosts;
 use weir_export::engine::{self, Engine};
 use weir_ingest::location::{LocationError, Locations};
 use weir_ingest::log::LogSettings;
@@ -108,6 +109,8 @@ pub struct Options {
     pub log: LogSettings,
     /// Bounds of the engine of exports.
     pub exports: engine::Settings,
+    /// Where public services are that exports go to.
+    pub export_hosts: Hosts,
     /// Where events are applied, in place of threads of their own.
     pub applying: Option<Handle>,
 }
@@ -172,8 +175,16 @@ impl Server {
             allow: config.egress_allow.all().to_vec(),
             own: iter::once(address).chain(metrics_address).collect(),
         })?;
-        let app =
-            AppBuilder { config, store: store.clone(), services, ingest, limits, egress }.build();
+        let app = AppBuilder {
+            config,
+            store: store.clone(),
+            services,
+            ingest,
+            limits,
+            egress,
+            export_hosts: options.export_hosts,
+        }
+        .build();
         app.tokens.refresh().await;
 
         let exporting = Background::start(Work::Exporting)?;

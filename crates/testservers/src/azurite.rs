@@ -46,13 +46,24 @@ impl Azurite {
         Self { address, _process: process, _directory: directory }
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// What `connection_string` is set to.
     #[must_use]
     pub fn connection_string(&self) -> String {
+        Self::connection_string_at(self.address)
+    }
+
+    /// The same for another way to it.
+    #[must_use]
+    pub fn connection_string_at(address: SocketAddr) -> String {
         format!(
             "DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};\
-             BlobEndpoint=http://{}/{ACCOUNT};",
-            self.address
+             BlobEndpoint=http://{address}/{ACCOUNT};"
         )
     }
 }

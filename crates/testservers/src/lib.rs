@@ -9,6 +9,7 @@
 
 mod azurite;
 mod fakesnow;
+mod gate;
 mod google_storage;
 mod moto;
 mod postgres;
@@ -18,6 +19,7 @@ mod stub;
 
 pub use azurite::Azurite;
 pub use fakesnow::Fakesnow;
+pub use gate::{Gate, Hold};
 pub use google_storage::GoogleStorage;
 pub use moto::Moto;
 pub use postgres::Postgres;

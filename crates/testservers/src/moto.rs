@@ -26,6 +26,12 @@ impl Moto {
         Self { address, _process: process, _directory: directory }
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// `http://127.0.0.1:5000`
     #[must_use]
     pub fn url(&self) -> String {

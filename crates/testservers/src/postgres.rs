@@ -112,6 +112,22 @@ impl Postgres {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
+
+    /// What a statement answers: lines, with `|` between their columns.
+    ///
+    /// # Panics
+    /// When it fails, with what the server said.
+    #[must_use]
+    pub fn ask(&self, statement: &str) -> Vec<String> {
+        let port = self.address.port().to_string();
+        let mut psql = Command::new(program_of("psql"));
+        psql.args(["--no-psqlrc", "--tuples-only", "--no-align", "-h", "127.0.0.1", "-p", &port])
+            .args(["-U", "weir", "-d", "postgres", "-v", "ON_ERROR_STOP=1", "-c", statement])
+            .env("PGPASSWORD", "correct horse");
+        let done = psql.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
 }
 
 fn program_of(name: &str) -> PathBuf {

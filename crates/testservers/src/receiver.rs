@@ -92,6 +92,12 @@ impl Receiver {
         Self { address, shared, serving }
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Where it takes events.
     #[must_use]
     pub fn url(&self) -> String {

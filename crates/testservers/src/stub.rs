@@ -97,6 +97,12 @@ impl Stub {
         Self { address, serving }
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// `http://127.0.0.1:5000`
     #[must_use]
     pub fn url(&self) -> String {

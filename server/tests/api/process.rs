@@ -77,11 +77,19 @@ impl Serving {
 
     pub(crate) async fn start_with(mut command: Command) -> Self {
         command.arg("serve").stderr(Stdio::null());
+        Self::launch(command).await
+    }
+
+    /// Of whatever says where it listens as the program does.
+    pub(crate) async fn launch(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let first = lines.next_line().await.unwrap().expect("the address");
-        let address = first.strip_prefix("Listening on http://").expect("an address");
-        let address = address.parse().unwrap();
+        let address: SocketAddr = loop {
+            let line = lines.next_line().await.unwrap().expect("the address");
+            if let Some((_, address)) = line.split_once("Listening on http://") {
+                break address.parse().unwrap();
+            }
+        };
         Self { child, lines, address, caller: Caller::of(address) }
     }
 

@@ -35,23 +35,6 @@ async fn sent(app: &TestApp, caller: &Caller, names: &[&str]) {
     until(caller, &path, |list| !list["results"].as_array().unwrap().is_empty()).await;
 }
 
-/// The answer once it is as wanted.
-async fn until(caller: &Caller, path: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
-    let asking = async {
-        loop {
-            let answer = caller.get(path).await;
-            assert_eq!(answer.status, 200, "{:?}", answer.body);
-            let answer = answer.json();
-            if is_wanted(&answer) {
-                return answer;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let answer = tokio::time::timeout(Duration::from_secs(60), asking).await;
-    answer.expect("it comes to be as wanted")
-}
-
 fn ended(runs: usize) -> impl Fn(&Value) -> bool {
     move |list| {
         let results = list["results"].as_array().unwrap();

@@ -7,9 +7,11 @@ mod create;
 mod delete;
 mod delivery;
 mod get;
+mod killed;
 mod list;
 mod logs;
 mod pause;
+mod running;
 mod runs;
 mod secrets;
 mod testing;
@@ -32,6 +34,8 @@ use weir_testkit::{Answer, Caller, TestApp};
 
 /// 2026-05-28T20:26:40Z, a Thursday.
 const NOW: i64 = 1_780_000_000_000_000;
+/// How long what a test waits for may take.
+const WITHIN: Duration = Duration::from_secs(120);
 
 /// An instance whose clock stands still until the test moves it, and that works on
 /// no export: what a test starts stays as it is.
@@ -153,6 +157,23 @@ pub(crate) async fn create_run(store: &Store, run: &Run) {
     let present = schedule::all(store).await.unwrap().remove(&export);
     assert!(schedule::advance(store, export, present.as_ref(), &before).await.unwrap());
     assert!(stored_runs::create(store, &row, &before, &after).await.unwrap());
+}
+
+/// The answer once it is as wanted.
+async fn until(caller: &Caller, path: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    let asking = async {
+        loop {
+            let answer = caller.get(path).await;
+            assert_eq!(answer.status, 200, "{:?}", answer.body);
+            let answer = answer.json();
+            if is_wanted(&answer) {
+                return answer;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let answer = tokio::time::timeout(WITHIN, asking).await;
+    answer.expect("it comes to be as wanted")
 }
 
 #[track_caller]

@@ -1,0 +1,201 @@
+//! A way to a server that a test shuts where it likes: what comes behind stays,
+//! and whoever waits for it waits until the test opens the way again.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// How long something may take until it comes to where the way is shut.
+const COMES_WITHIN: Duration = Duration::from_secs(120);
+
+/// Where the way is shut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// When so many bytes have been sent to the server, over all connections.
+    Bytes(usize),
+    /// Before what has these bytes comes to the server.
+    Request(&'static [u8]),
+    /// Behind it: the server does it, and its answer stays.
+    Answer(&'static [u8]),
+}
+
+/// The way. Ends when dropped.
+pub struct Gate {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    serving: JoinHandle<()>,
+}
+
+struct Shared {
+    to: SocketAddr,
+    state: Mutex<State>,
+    /// Whether something stays.
+    held: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct State {
+    hold: Option<Hold>,
+    /// How often the way was opened.
+    opened: u64,
+    /// Bytes sent to the server since.
+    sent: usize,
+    connections: JoinSet<()>,
+}
+
+/// What becomes of bytes on their way to the server.
+enum Passage {
+    Free,
+    Shut,
+    /// Free, and then nothing comes back on this connection.
+    OneWay,
+}
+
+impl Gate {
+    /// An open way to this server.
+    pub async fn start(to: SocketAddr) -> Self {
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = tcp.local_addr().unwrap();
+        let (state, held) = (Mutex::default(), watch::Sender::new(false));
+        let shared = Arc::new(Shared { to, state, held });
+        let accepting = Arc::clone(&shared);
+        let serving = tokio::spawn(async move {
+            while let Ok((client, _)) = tcp.accept().await {
+                let mut state = accepting.state();
+                let passing = pass(client, Arc::clone(&accepting), state.opened);
+                state.connections.spawn(passing);
+            }
+        });
+        Self { address, shared, serving }
+    }
+
+    /// Where it begins.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://127.0.0.1:5000`
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Shuts the way there, once.
+    pub fn hold(&self, hold: Hold) {
+        self.shared.state().hold = Some(hold);
+    }
+
+    /// Waits until something stays.
+    ///
+    /// # Panics
+    /// When nothing ever does.
+    pub async fn held(&self) {
+        let mut held = self.shared.held.subscribe();
+        let waiting = tokio::time::timeout(COMES_WITHIN, held.wait_for(|held| *held));
+        drop(waiting.await.expect("something comes to where the way is shut").unwrap());
+    }
+
+    /// Ends every connection, with what stays on it, and lets everything pass.
+    pub fn open(&self) {
+        let mut state = self.shared.state();
+        *state = State { opened: state.opened + 1, ..State::default() };
+        self.shared.held.send_replace(false);
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Judges the next bytes of a connection. `before` are the last ones before
+    /// them: what is looked for may be cut in two.
+    fn judge(&self, before: &mut Vec<u8>, bytes: &[u8]) -> Passage {
+        let mut state = self.state();
+        state.sent += bytes.len();
+        before.extend_from_slice(bytes);
+        let has = |wanted: &[u8]| before.windows(wanted.len()).any(|part| part == wanted);
+        let hold = state.hold;
+        let passage = match hold {
+            Some(Hold::Bytes(most)) if state.sent > most => Passage::Shut,
+            Some(Hold::Request(wanted)) if has(wanted) => Passage::Shut,
+            Some(Hold::Answer(wanted)) if has(wanted) => {
+                state.hold = None;
+                Passage::OneWay
+            }
+            _ => Passage::Free,
+        };
+        let wanted = match hold {
+            Some(Hold::Request(wanted) | Hold::Answer(wanted)) => wanted.len(),
+            Some(Hold::Bytes(_)) | None => 0,
+        };
+        let kept = before.len().min(wanted.saturating_sub(1));
+        before.drain(..before.len() - kept);
+        passage
+    }
+
+    /// Says that something stays, and stays as long as the connection is there.
+    /// One that was there before the way was opened has nothing to say.
+    async fn stay(&self, opened: u64) {
+        self.say_held(opened);
+        std::future::pending().await
+    }
+
+    fn say_held(&self, opened: u64) {
+        let state = self.state();
+        if state.opened == opened {
+            self.held.send_replace(true);
+        }
+    }
+}
+
+/// Passes on what comes, both ways, until both have ended.
+async fn pass(client: TcpStream, shared: Arc<Shared>, opened: u64) {
+    let Ok(server) = TcpStream::connect(shared.to).await else { return };
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let is_one_way = AtomicBool::new(false);
+    let requests = async {
+        let mut before = Vec::new();
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(read @ 1..) = from_client.read(&mut buffer).await {
+            let bytes = &buffer[..read];
+            match shared.judge(&mut before, bytes) {
+                Passage::Free => {}
+                Passage::Shut => shared.stay(opened).await,
+                Passage::OneWay => is_one_way.store(true, Ordering::Release),
+            }
+            if to_server.write_all(bytes).await.is_err() {
+                break;
+            }
+        }
+        // The other side may be gone.
+        let _ = to_server.shutdown().await;
+    };
+    let answers = async {
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
+            if is_one_way.load(Ordering::Acquire) {
+                shared.stay(opened).await;
+            }
+            if to_client.write_all(&buffer[..read]).await.is_err() {
+                break;
+            }
+        }
+        let _ = to_client.shutdown().await;
+    };
+    tokio::join!(requests, answers);
+}

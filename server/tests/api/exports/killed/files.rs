@@ -1,0 +1,149 @@
+//! Files: a further try replaces what is there under the same names, and the list
+//! of them comes last.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use weir_testkit::servers::{Azurite, Gate, Hold, Moto, python};
+
+use super::super::WITHIN;
+use super::{Instance, texts};
+
+/// What the names of the run's files begin with.
+const STEM: &str = "2025-03-04T00:00:00+00:00-2025-03-05T00:00:00+00:00";
+/// In the second file, and behind the list of them.
+const HOLDS: [Hold; 2] = [Hold::Bytes(9 << 20), Hold::Answer(b"{\"files\":[")];
+
+/// Asserts that a list of files names all of them, in order.
+fn assert_listed(manifest: &Value, mut names: Vec<String>) {
+    let files = texts(&manifest["files"]);
+    assert!(files.len() > 2, "{manifest}");
+    let expected: Vec<String> =
+        (0..files.len()).map(|number| format!("out/{STEM}-{number}.jsonl")).collect();
+    assert_eq!(files, expected);
+    names.sort_unstable();
+    let mut expected = [files, vec![format!("out/{STEM}_manifest.json")]].concat();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+}
+
+/// Waits for a file that is another than this one was.
+async fn replaced(file: &Path, before: Option<u64>) -> u64 {
+    let looking = async {
+        loop {
+            if let Ok(found) = fs::metadata(file)
+                && before != Some(found.ino())
+            {
+                return found.ino();
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(WITHIN, looking).await.expect("the file comes")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_on_the_server_hold_each_event_once() {
+    let mut instance = Instance::start().await;
+    let config = json!({"path": "out", "max_file_size_mb": 1});
+    let directory = instance.exports().join("out");
+    let first = directory.join(format!("{STEM}-0.jsonl"));
+    let export = instance.export("LocalDirectory", &config).await;
+    let mut before = None;
+    for _ in 0..2 {
+        // The first of several files is whole.
+        before = Some(replaced(&first, before).await);
+        instance.kill().await;
+        assert!(!directory.join(format!("{STEM}_manifest.json")).exists());
+        instance.go_on().await;
+    }
+    instance.assert_completed(&export, 3).await;
+
+    let mut names = Vec::new();
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&directory).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".jsonl") {
+            let text = fs::read_to_string(directory.join(&name)).unwrap();
+            for line in text.lines() {
+                let row: Value = serde_json::from_str(line).unwrap();
+                found.push(row["uuid"].as_str().unwrap().to_owned());
+            }
+        }
+        names.push(format!("out/{name}"));
+    }
+    let manifest = fs::read(directory.join(format!("{STEM}_manifest.json"))).unwrap();
+    assert_listed(&serde_json::from_slice(&manifest).unwrap(), names);
+    instance.assert_each_once(found);
+}
+
+/// What is in a storage: names of files, the list of them, ids of events. The
+/// files are in `files`, contents by names.
+const TOLD: &str = "
+lines = [line for name in files if name.endswith('.jsonl') for line in files[name].splitlines()]
+manifest = [json.loads(files[name]) for name in files if name.endswith('_manifest.json')]
+print(json.dumps({'names': list(files), 'manifest': manifest[0] if manifest else None,
+                  'uuids': [json.loads(line)['uuid'] for line in lines]}))
+";
+
+const S3: &str = "
+import json, sys, boto3
+given = json.load(sys.stdin)
+s3 = boto3.client('s3', endpoint_url=given, region_name='eu-west-1',
+                  aws_access_key_id='a', aws_secret_access_key='b')
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_in_s3_hold_each_event_once() {
+    let moto = Moto::start().await;
+    let boto = async |script: &str| python(&format!("{S3}{script}"), &json!(moto.url())).await;
+    let make = "
+s3.create_bucket(Bucket='events', CreateBucketConfiguration={'LocationConstraint': 'eu-west-1'})
+print('{}')";
+    boto(make).await;
+    let gate = Gate::start(moto.address()).await;
+    let config = json!({
+        "bucket_name": "events", "region": "eu-west-1", "prefix": "out",
+        "aws_access_key_id": "AKIDEXAMPLE", "aws_secret_access_key": "secret",
+        "endpoint_url": gate.url(), "max_file_size_mb": 1,
+    });
+    let mut instance = Instance::start().await;
+    instance.export_and_kill(&gate, &HOLDS, "S3", &config).await;
+    let read = "
+keys = [o['Key'] for o in s3.list_objects_v2(Bucket='events').get('Contents', [])]
+files = {key: s3.get_object(Bucket='events', Key=key)['Body'].read() for key in keys}";
+    let told = boto(&format!("{read}{TOLD}")).await;
+    assert_listed(&told["manifest"], texts(&told["names"]));
+    instance.assert_each_once(texts(&told["uuids"]));
+}
+
+const AZURE: &str = "
+import json, sys
+from azure.storage.blob import BlobServiceClient
+service = BlobServiceClient.from_connection_string(json.load(sys.stdin))
+container = service.get_container_client('events')
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_in_azure_hold_each_event_once() {
+    let azurite = Azurite::start().await;
+    let to = json!(azurite.connection_string());
+    let azure = async |script: &str| python(&format!("{AZURE}{script}"), &to).await;
+    azure("container.create_container()\nprint('{}')").await;
+    let gate = Gate::start(azurite.address()).await;
+    let config = json!({
+        "container_name": "events", "prefix": "out", "max_file_size_mb": 1,
+        "connection_string": Azurite::connection_string_at(gate.address()),
+    });
+    let mut instance = Instance::start().await;
+    instance.export_and_kill(&gate, &HOLDS, "AzureBlob", &config).await;
+    let read = "
+files = {blob.name: container.download_blob(blob.name).readall()
+         for blob in container.list_blobs()}";
+    let told = azure(&format!("{read}{TOLD}")).await;
+    assert_listed(&told["manifest"], texts(&told["names"]));
+    instance.assert_each_once(texts(&told["uuids"]));
+}

@@ -1,0 +1,229 @@
+//! The server is killed while a run goes on, and started again: every event is at
+//! the destination, once where that can be, and the counts agree.
+//!
+//! Where a run is at that moment is decided by the way to its destination, which
+//! is shut there ([`Gate`]); no test waits for a while instead.
+
+mod databases;
+mod files;
+mod service;
+mod warehouses;
+
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::process::Command;
+use uuid::Uuid;
+use weir_testkit::Caller;
+use weir_testkit::servers::{Gate, Hold};
+
+use super::until;
+use crate::process::{Serving, set_up_with, weir_through};
+
+/// Events of a run. Files are cut where about 4 MiB of them are together.
+const EVENTS: usize = 4_000;
+/// Events of a request.
+const TOGETHER: usize = 250;
+/// Those who did something.
+const USERS: usize = 20;
+/// The day on which all of it happened, and the next.
+const DAYS: [&str; 2] = ["2025-03-04", "2025-03-05"];
+/// A process that is started by this one ends with it, however it ends.
+const WITH_THE_TEST: [&str; 4] = ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"];
+
+/// The program on a data directory of its own.
+struct Instance {
+    folder: TempDir,
+    /// Where Snowflake, Google and Databricks are, if that is elsewhere.
+    host: Option<String>,
+    made: Value,
+    serving: Option<Serving>,
+    /// The events that were sent, in order of their ids.
+    sent: Vec<String>,
+}
+
+/// An export and the backfill that goes on.
+struct Export {
+    path: String,
+    backfill: String,
+}
+
+fn weir(folder: &Path) -> Command {
+    let mut command = weir_through(&WITH_THE_TEST.map(str::to_owned), folder);
+    command.args(["--egress-allow", "127.0.0.1", "--rate-per-minute", "0", "--rate-per-hour", "0"]);
+    command.arg("--local-exports").arg(folder.join("exports"));
+    command
+}
+
+/// An event whose text cannot be packed well.
+fn event(number: usize, name: &str, id: Uuid) -> Value {
+    let text: String = (0..150).map(|_| Uuid::new_v4().simple().to_string()).collect();
+    json!({
+        "event": name, "uuid": id.to_string(), "distinct_id": format!("user-{}", number % USERS),
+        "timestamp": format!("{}T{:02}:{:02}:00Z", DAYS[0], number % 24, number % 60),
+        "properties": {"number": number, "text": text},
+    })
+}
+
+impl Instance {
+    /// A running instance with the events.
+    async fn start() -> Self {
+        Self::with(None).await
+    }
+
+    /// The same with Snowflake, Google and Databricks at this address.
+    async fn with_host(host: String) -> Self {
+        Self::with(Some(host)).await
+    }
+
+    async fn with(host: Option<String>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("exports")).unwrap();
+        let made = set_up_with(weir(folder.path()), "plum-otter-violin-93").await;
+        assert!(made.ok, "{}", made.err);
+        let made = serde_json::from_str(&made.out).unwrap();
+        let mut instance = Self { folder, host, made, serving: None, sent: Vec::new() };
+        instance.go_on().await;
+        instance.ingest().await;
+        instance
+    }
+
+    /// Starts it on what is there.
+    async fn go_on(&mut self) {
+        let folder = self.folder.path();
+        self.serving = Some(match &self.host {
+            None => Serving::start_with(weir(folder)).await,
+            Some(host) => Serving::launch(service::command(folder, host)).await,
+        });
+    }
+
+    async fn kill(&mut self) {
+        let serving = self.serving.take().unwrap();
+        serving.signal(Signal::KILL);
+        assert_eq!(serving.ended().await, None);
+    }
+
+    fn caller(&self) -> Caller {
+        let key = self.made["personal_api_key"].as_str().unwrap();
+        self.serving.as_ref().unwrap().caller.with_key(key)
+    }
+
+    /// Below the project.
+    fn path(&self, rest: &str) -> String {
+        format!("/api/projects/{}/{rest}", self.made["project_id"])
+    }
+
+    /// Where exports to this machine go.
+    fn exports(&self) -> PathBuf {
+        self.folder.path().join("exports")
+    }
+
+    /// Sends the events and waits until all can be read.
+    async fn ingest(&mut self) {
+        let caller = self.caller();
+        for first in (0..EVENTS).step_by(TOGETHER) {
+            let batch: Vec<Value> = (first..first + TOGETHER)
+                .map(|number| {
+                    let id = Uuid::new_v4();
+                    self.sent.push(id.to_string());
+                    // The last one of each user has a name of its own.
+                    let name = if number < EVENTS - USERS { "bought" } else { "last" };
+                    event(number, name, id)
+                })
+                .collect();
+            let body = json!({"api_key": self.made["project_api_key"], "batch": batch});
+            let answer = caller.post("/batch/", &body).await;
+            assert_eq!(answer.status, 200, "{:?}", answer.body);
+        }
+        self.sent.sort_unstable();
+        // Those of one user become readable in order.
+        let path = self.path("events/?event=last");
+        let is_all = |list: &Value| list["results"].as_array().unwrap().len() == USERS;
+        until(&caller, &path, is_all).await;
+    }
+
+    /// Makes an export and begins a backfill of everything, in one run.
+    async fn export(&self, kind: &str, config: &Value) -> Export {
+        let caller = self.caller();
+        // Paused, it has no other runs.
+        let body = json!({
+            "name": kind, "interval": "day", "paused": true,
+            "destination": {"type": kind, "config": config},
+        });
+        let made = caller.post(&self.path("batch_exports/"), &body).await;
+        assert_eq!(made.status, 201, "{:?}", made.body);
+        let path = self.path(&format!("batch_exports/{}/", made.json()["id"].as_str().unwrap()));
+        let bounds = json!({"start_at": DAYS[0], "end_at": DAYS[1]});
+        let begun = caller.post(&format!("{path}backfill/"), &bounds).await;
+        assert_eq!(begun.status, 200, "{:?}", begun.body);
+        let backfill = begun.json()["backfill_id"].as_str().unwrap().to_owned();
+        Export { path, backfill }
+    }
+
+    /// The only run of an export.
+    async fn run(&self, export: &Export) -> Value {
+        let list = self.caller().get(&format!("{}runs/", export.path)).await.json();
+        let runs = list["results"].as_array().unwrap();
+        assert_eq!(runs.len(), 1, "{list}");
+        runs[0].clone()
+    }
+
+    /// Exports over this way, and is killed whenever it is shut: the run goes on
+    /// then. After the last time it completes.
+    async fn export_and_kill(&mut self, gate: &Gate, holds: &[Hold], kind: &str, config: &Value) {
+        let mut made = None;
+        for hold in holds {
+            gate.hold(*hold);
+            let export = match made.take() {
+                None => self.export(kind, config).await,
+                Some(export) => {
+                    self.go_on().await;
+                    export
+                }
+            };
+            gate.held().await;
+            let run = self.run(&export).await;
+            assert_eq!((&run["status"], &run["finished_at"]), (&json!("Running"), &Value::Null));
+            assert_eq!(run["records_total_count"], EVENTS, "{run}");
+            self.kill().await;
+            gate.open();
+            made = Some(export);
+        }
+        self.go_on().await;
+        self.assert_completed(&made.unwrap(), holds.len() + 1).await;
+    }
+
+    /// Waits for the end of the run. `tries` tells that it was cut short before.
+    async fn assert_completed(&self, export: &Export, tries: usize) {
+        let caller = self.caller();
+        let backfill = format!("{}backfills/{}/", export.path, export.backfill);
+        let done = until(&caller, &backfill, |backfill| !backfill["finished_at"].is_null()).await;
+        let run = self.run(export).await;
+        assert_eq!((&done["status"], &run["status"]), (&json!("Completed"), &json!("Completed")));
+        assert_eq!(
+            (&run["records_completed"], &run["records_total_count"]),
+            (&json!(EVENTS), &json!(EVENTS)),
+            "{run}"
+        );
+        let id = run["id"].as_str().unwrap();
+        let log = caller.get(&format!("{}runs/{id}/logs/?limit=500", export.path)).await.json();
+        let begins = format!("Try {tries}: ");
+        let is_it = |line: &Value| line["message"].as_str().unwrap().starts_with(&begins);
+        assert!(log["results"].as_array().unwrap().iter().any(is_it), "{begins}{log}");
+    }
+
+    /// Asserts that these are the events that were sent, each once.
+    fn assert_each_once(&self, mut found: Vec<String>) {
+        found.sort_unstable();
+        assert_eq!(found.len(), self.sent.len());
+        // Not as lists, which nobody reads.
+        assert!(found == self.sent, "other events arrived than were sent");
+    }
+}
+
+/// The texts of a list.
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+}
