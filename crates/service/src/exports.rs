@@ -26,7 +26,7 @@ use weir_model::{BatchExportId, Patch, ProjectId, validate};
 use weir_store::exports::{self as rows, ExportRow, Of};
 use weir_store::{ids, projects};
 
-use self::change::{Wish, changes, check, set_query, told};
+use self::change::{Wish, changes, check, check_paused, set_query, told};
 use crate::activity::Changes;
 use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
@@ -110,6 +110,9 @@ impl Exports {
         policy::recent_if_person(&within.org.ctx)?;
         let ctx = &within.org.ctx;
         let project = self.project(within, input.team_id).await?;
+        if let Some(time) = input.last_paused_at {
+            check_paused(time, ctx.now)?;
+        }
         let last_paused_at = input.last_paused_at.or(input.paused.then_some(ctx.now));
         let mut row = ExportRow {
             id: BatchExportId(ids::time_ordered(ctx.now)),

@@ -11,6 +11,8 @@ use weir_store::exports::schedule::Schedule;
 pub(super) struct Plan {
     pub(super) interval: Interval,
     pub(super) paused: bool,
+    /// What ended until then has its run, also if there was no room for it yet.
+    pub(super) last_paused_at: Option<Timestamp>,
     pub(super) created_at: Timestamp,
     pub(super) start_at: Option<Timestamp>,
     pub(super) end_at: Option<Timestamp>,
@@ -41,6 +43,7 @@ impl Plan {
         Some(Self {
             interval: Interval::of(&export.interval)?,
             paused: export.paused,
+            last_paused_at: export.last_paused_at,
             created_at: export.created_at,
             start_at: export.start_at,
             end_at: export.end_at,
@@ -65,7 +68,8 @@ impl Plan {
             return Due::Nothing;
         }
         let last = self.interval.boundary_before(now);
-        if self.paused || self.end_at.is_some_and(|until| end > until) {
+        let is_paused = self.paused && self.last_paused_at.is_none_or(|since| end > since);
+        if is_paused || self.end_at.is_some_and(|until| end > until) {
             return Due::Skip(last.max(end));
         }
         if let Some(from) = self.start_at.filter(|from| end < *from) {
@@ -93,6 +97,7 @@ mod tests {
         Plan {
             interval,
             paused: false,
+            last_paused_at: None,
             created_at: time("21T14:20"),
             start_at: None,
             end_at: None,
@@ -185,6 +190,15 @@ mod tests {
                 "-21T20:00"
             ]
         );
+    }
+
+    #[test]
+    fn what_ended_before_a_pause_has_its_run() {
+        let since = Some(time("21T16:00"));
+        let paused = Plan { paused: true, last_paused_at: since, ..plan(Interval::Hour) };
+        let mut schedule = begun(&paused);
+        let expected = ["21T14:00..21T15:00", "21T15:00..21T16:00", "-21T18:00"];
+        assert_eq!(all(&paused, &mut schedule, "21T18:30"), expected);
     }
 
     #[test]

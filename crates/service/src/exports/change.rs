@@ -90,7 +90,9 @@ impl Exports {
                 if !before.paused {
                     return Ok(Change { row, backfill: None, entries: Vec::new() });
                 }
-                let missed = before.last_paused_at.unwrap_or(before.created_at);
+                let paused_at = before.last_paused_at.unwrap_or(before.created_at);
+                // The interval in which the pause began had no run.
+                let missed = interval(before)?.boundary_before(paused_at);
                 let backfill = (*backfill && missed < now)
                     .then(|| backfill::row(&row, Some(missed), now, now))
                     .transpose()?;
@@ -154,6 +156,9 @@ impl Exports {
             row.last_paused_at = Some(within.org.ctx.now);
         }
         row.paused = paused;
+        if let Patch::Set(time) = patch.last_paused_at {
+            check_paused(time, within.org.ctx.now)?;
+        }
         row.last_paused_at = patch.last_paused_at.over(row.last_paused_at);
         row.start_at = patch.start_at.over(row.start_at);
         row.end_at = patch.end_at.over(row.end_at);
@@ -236,6 +241,16 @@ fn check_persons(row: &ExportRow) -> Result<()> {
             let detail = "Names choose among events. An export of persons has none.";
             return Err(FieldError::new(&attr, "invalid_input", detail).into());
         }
+    }
+    Ok(())
+}
+
+/// A pause is over, or goes on: none is still to come. Intervals that end before
+/// one have their runs.
+pub(super) fn check_paused(last_paused_at: Timestamp, now: Timestamp) -> Result<()> {
+    if last_paused_at > now {
+        let detail = "The last pause must not be in the future.";
+        return Err(FieldError::new("last_paused_at", "invalid_input", detail).into());
     }
     Ok(())
 }

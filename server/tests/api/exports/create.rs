@@ -307,9 +307,13 @@ async fn a_paused_export_says_since_when() {
     let paused = with(s3(), "paused", json!(true));
     let (export, _) = made(&app, &owner, &paused).await;
     assert_eq!(export["last_paused_at"], "2026-05-28T20:26:40Z");
-    let given = with(paused, "last_paused_at", json!("2026-01-01 00:00+01:00"));
+    let given = with(paused.clone(), "last_paused_at", json!("2026-01-01 00:00+01:00"));
     let (export, _) = made(&app, &owner, &given).await;
     assert_eq!(export["last_paused_at"], "2025-12-31T23:00:00Z");
+    let future = with(paused, "last_paused_at", json!("2026-05-28T20:26:41Z"));
+    let answer = owner.post(&path(&app), &future).await;
+    let detail = "The last pause must not be in the future.";
+    assert_invalid(&answer, Some("last_paused_at"), "invalid_input", detail);
 }
 
 #[tokio::test(flavor = "multi_thread")]

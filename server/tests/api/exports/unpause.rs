@@ -23,9 +23,10 @@ async fn what_was_missed_is_exported_when_asked_for() {
     let found = stored(&app, &export).await;
     assert_eq!(found.len(), 1);
     assert_eq!(answer["backfill_id"], json!(found[0].id));
-    assert_eq!(found[0].start_at, Some(Timestamp::from_micros(NOW)));
+    // Paused at 20:26:40: what came since 20:00 had no run either.
+    assert_eq!(found[0].start_at, Timestamp::parse("2026-05-28T20:00:00Z"));
     assert_eq!(found[0].end_at, Timestamp::from_micros(NOW).plus_seconds(2 * 3600));
-    assert_eq!(found[0].progress.unwrap().total_runs, 2);
+    assert_eq!(found[0].progress.unwrap().total_runs, 3);
 
     owner.post(&format!("{path}pause/"), &json!({})).await;
     let answer = owner.post(&unpause, &json!({})).await.json();

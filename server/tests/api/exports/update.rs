@@ -160,6 +160,7 @@ async fn pausing_by_patch_notes_when() {
             "invalid_input",
         ),
         (json!({"hogql_query": "SELECT"}), "hogql_query", "invalid_input"),
+        (json!({"last_paused_at": "2027-01-01T00:00Z"}), "last_paused_at", "invalid_input"),
     ] {
         let answer = owner.patch(&path, &body).await;
         let (status, _, found, _, at) = answer.error();

@@ -2,7 +2,8 @@
 
 use weir_model::exports::Status;
 
-use super::support::Fixture;
+use super::support::{BEGIN, Fixture};
+use crate::destination::Failure;
 use crate::engine::Host as _;
 
 const MINUTE: i64 = 60;
@@ -69,6 +70,18 @@ async fn missed_intervals_have_what_came_in_them() {
     assert_eq!(fixture.there(FIRST + 4 * HOUR), (36..=135).collect::<Vec<_>>());
 }
 
+/// Waits until the schedule has passed the boundary so many seconds after the begin.
+async fn passed(fixture: &Fixture, end: i64) {
+    loop {
+        let all = weir_store::exports::schedule::all(&fixture.store).await.unwrap();
+        let last = all.get(&fixture.export).map(|schedule| schedule.last_end);
+        if last.is_some_and(|last| last.micros() / 1_000_000 == BEGIN + end) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pause_over_boundaries_leaves_out_what_came_in_it() {
     let mut fixture = Fixture::new("hour").await;
@@ -76,21 +89,10 @@ async fn a_pause_over_boundaries_leaves_out_what_came_in_it() {
     fixture.arrive(5).await;
     fixture.change(|row| row.paused = true).await;
     fixture.host.advance(FIRST);
-    // Wait until the schedule has passed the boundary.
-    let passed = async |end: i64| {
-        loop {
-            let all = weir_store::exports::schedule::all(&fixture.store).await.unwrap();
-            let last = all.get(&fixture.export).map(|schedule| schedule.last_end);
-            if last.is_some_and(|last| last.micros() / 1_000_000 == super::support::BEGIN + end) {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-    };
-    passed(FIRST).await;
+    passed(&fixture, FIRST).await;
     fixture.arrive(3).await;
     fixture.host.advance(HOUR);
-    passed(FIRST + HOUR).await;
+    passed(&fixture, FIRST + HOUR).await;
     fixture.arrive(4).await;
     fixture.change(|row| row.paused = false).await;
     fixture.arrive(2).await;
@@ -98,6 +100,40 @@ async fn a_pause_over_boundaries_leaves_out_what_came_in_it() {
     let runs = fixture.until_runs(ended(1)).await;
     assert_eq!(runs[0].data_interval_end.to_string(), "2026-08-21T17:00:00Z");
     assert_eq!(fixture.there(FIRST + 2 * HOUR), (9..=14).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn intervals_that_wait_for_room_when_a_pause_begins_are_made_up_for() {
+    const STEP: i64 = 5 * MINUTE;
+    let mut fixture = Fixture::new("every 5 minutes").await;
+    let fault = Failure::retryable("ConnectionRefused", "No.");
+    fixture.world(|world| world.fault = Some(fault));
+    fixture.start();
+    // Twelve have their run; two wait.
+    for n in 1..=14 {
+        fixture.arrive(1).await;
+        fixture.host.advance(STEP);
+        fixture.until_runs(|runs| runs.len() == n.min(12)).await;
+    }
+    let now = fixture.host.now();
+    fixture.change(|row| (row.paused, row.last_paused_at) = (true, Some(now))).await;
+    fixture.arrive(1).await;
+    fixture.world(|world| world.fault = None);
+    // Tries that have met the fault end.
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    fixture.host.advance(STEP + 2 * MINUTE);
+    fixture.until_runs(ended(14)).await;
+    for n in 1..=14_u64 {
+        assert_eq!(fixture.there(STEP * i64::try_from(n).unwrap()), [n]);
+    }
+    // What came in the pause is left out.
+    passed(&fixture, 15 * STEP).await;
+    fixture.change(|row| row.paused = false).await;
+    fixture.arrive(1).await;
+    fixture.host.advance(STEP);
+    let runs = fixture.until_runs(ended(15)).await;
+    assert_eq!(runs[14].data_interval_end.micros() / 1_000_000, BEGIN + 16 * STEP);
+    assert_eq!(fixture.there(16 * STEP), [16]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,7 +150,7 @@ async fn a_clock_that_jumps_back_doubles_nothing() {
     fixture.host.advance(17 * MINUTE);
     fixture.until_runs(ended(2)).await;
     assert_eq!(fixture.there(10 * MINUTE), (6..=10).collect::<Vec<_>>());
-    assert_eq!(fixture.host.now().micros() / 1_000_000, super::support::BEGIN + 10 * MINUTE);
+    assert_eq!(fixture.host.now().micros() / 1_000_000, BEGIN + 10 * MINUTE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
