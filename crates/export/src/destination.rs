@@ -10,8 +10,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 use weir_egress::{Fault, FaultClass, Refused};
-use weir_model::exports::{ExportModel, Run};
+use weir_model::exports::ExportModel;
 use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
+use weir_store::exports::runs::RunRow;
 
 use crate::columns::Columns;
 use crate::rows::Batch;
@@ -29,6 +30,9 @@ pub struct Job {
     pub start: Option<Timestamp>,
     /// The instant after the last one of the interval.
     pub end: Timestamp,
+    /// Whether the bounds are of event times, as in a backfill, and not of arrival:
+    /// other events than those of a regular run with the same bounds.
+    pub by_time: bool,
     /// What is exported.
     pub model: ExportModel,
     /// The columns of the rows.
@@ -189,13 +193,20 @@ impl From<Refused> for Failure {
 impl Job {
     /// The job of a run.
     #[must_use]
-    pub fn of(run: &Run, project: ProjectId, columns: Arc<Columns>, model: ExportModel) -> Self {
+    pub fn of(
+        row: &RunRow,
+        project: ProjectId,
+        columns: Arc<Columns>,
+        model: ExportModel,
+    ) -> Self {
+        let run = &row.run;
         Self {
             export: run.batch_export,
             run: run.id,
             project,
             start: run.data_interval_start,
             end: run.data_interval_end,
+            by_time: row.by_time,
             model,
             columns,
             cursor: run.cursor.clone(),

@@ -3,6 +3,7 @@
 //! ```text
 //! <prefix>/<start>-<end>[-<n>].jsonl.gz
 //! <prefix>/<start>-<end>_manifest.json
+//! <prefix>/<start>-<end>_backfill[-<n>].jsonl.gz
 //! ```
 //!
 //! What belongs here: the template of a prefix and what is made of it. What does
@@ -25,6 +26,9 @@ const FROM_THE_BEGINNING: &str = "START";
 const BOUND: &str = "%Y-%m-%dT%H:%M:%S+00:00";
 /// The same when the bound is no whole second.
 const FINE_BOUND: &str = "%Y-%m-%dT%H:%M:%S%.6f+00:00";
+
+/// What stands behind the bounds when they are of event times.
+const BY_TIME: &str = "_backfill";
 
 /// A prefix with variables in braces, such as `{table}/{year}/{month}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,13 +75,15 @@ pub(crate) struct Bounds<'a> {
     pub(crate) start: Option<Timestamp>,
     /// The instant after the last one.
     pub(crate) end: Timestamp,
+    /// Whether they bound event times, as in a backfill.
+    pub(crate) by_time: bool,
     /// The exported table.
     pub(crate) table: &'a str,
 }
 
 impl<'a> From<&'a Job> for Bounds<'a> {
     fn from(job: &'a Job) -> Self {
-        Self { start: job.start, end: job.end, table: job.model.text() }
+        Self { start: job.start, end: job.end, by_time: job.by_time, table: job.model.text() }
     }
 }
 
@@ -177,7 +183,9 @@ impl Names {
         kind: FileKind,
         is_split: bool,
     ) -> Result<Self, Failure> {
-        let name = format!("{}-{}", start(bounds), bound(bounds.end));
+        // A regular run with the same bounds has other events.
+        let kind = if bounds.by_time { BY_TIME } else { "" };
+        let name = format!("{}-{}{kind}", start(bounds), bound(bounds.end));
         let stem = join(&prefix.directory(bounds)?, &name);
         Ok(Self { stem, extension: kind.extension(), is_split })
     }
@@ -222,6 +230,7 @@ mod tests {
         Bounds {
             start: Some(time("2026-08-21T14:05:00Z")),
             end: time("2026-08-21T14:10:09Z"),
+            by_time: false,
             table: "events",
         }
     }
@@ -262,11 +271,24 @@ mod tests {
 
     #[test]
     fn bounds_that_are_no_whole_second_and_none_at_all_have_names() {
-        let bounds =
-            Bounds { start: None, end: time("2026-08-21T14:10:09.000120Z"), table: "persons" };
+        let end = time("2026-08-21T14:10:09.000120Z");
+        let bounds = Bounds { start: None, end, by_time: false, table: "persons" };
         let kind = FileKind::new(Format::JsonLines, None).unwrap();
         let names = Names::new(&Template::parse("").unwrap(), &bounds, kind, false).unwrap();
         assert_eq!(names.file(0), "START-2026-08-21T14:10:09.000120+00:00.jsonl");
+    }
+
+    #[test]
+    fn a_backfill_leaves_the_files_of_regular_runs_alone() {
+        let backfill = Bounds { by_time: true, ..bounds() };
+        let kind = FileKind::new(Format::JsonLines, None).unwrap();
+        let stem = "p/2026-08-21T14:05:00+00:00-2026-08-21T14:10:09+00:00_backfill";
+        let of = |is_split| {
+            Names::new(&Template::parse("p").unwrap(), &backfill, kind, is_split).unwrap()
+        };
+        assert_eq!(of(false).file(0), format!("{stem}.jsonl"));
+        assert_eq!(of(true).file(1), format!("{stem}-1.jsonl"));
+        assert_eq!(of(true).manifest(), format!("{stem}_manifest.json"));
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl<P: Place + 'static> Files<P> {
     /// Where the file of the test is now.
     pub(super) fn probe(&self) -> Result<String, Failure> {
         let now = clock::now().into();
-        let bounds = Bounds { start: Some(now), end: now, table: "events" };
+        let bounds = Bounds { start: Some(now), end: now, by_time: false, table: "events" };
         Ok(join(&self.prefix.directory(&bounds)?, PROBE))
     }
 }

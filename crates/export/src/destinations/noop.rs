@@ -77,6 +77,7 @@ mod tests {
             project: ProjectId(3),
             start: None,
             end: Timestamp::EPOCH,
+            by_time: false,
             model: ExportModel::Events,
             columns: Arc::new(destination.columns()),
             cursor: None,

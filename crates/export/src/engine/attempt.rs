@@ -104,7 +104,7 @@ impl Attempt<'_> {
             self.done(self.progress.completed.unwrap_or(0));
             return Ok(());
         };
-        let mut job = Job::of(&self.row.run, self.export.project, columns, model);
+        let mut job = Job::of(self.row, self.export.project, columns, model);
         job.cursor.clone_from(&self.progress.cursor);
         let mut writer = or_cut(&mut cut, destination.begin(job)).await??;
         let sent = self.send(writer.as_mut(), source, first, &mut cut).await;

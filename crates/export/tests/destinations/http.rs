@@ -50,6 +50,7 @@ fn job(destination: &dyn Destination, cursor: Option<String>) -> Job {
         project: ProjectId(3),
         start: None,
         end: Timestamp::from_micros(TIME),
+        by_time: false,
         model: ExportModel::Events,
         columns: Arc::new(destination.columns()),
         cursor,

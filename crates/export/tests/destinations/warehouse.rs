@@ -37,6 +37,7 @@ pub(crate) fn job(destination: &dyn Destination, run: u128) -> Job {
         project: ProjectId(3),
         start: None,
         end: Timestamp::from_micros(TIME),
+        by_time: false,
         model: ExportModel::Events,
         columns: Arc::new(destination.columns()),
         cursor: None,

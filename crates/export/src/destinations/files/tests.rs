@@ -122,6 +122,7 @@ fn job() -> Job {
         project: ProjectId(1),
         start: Timestamp::parse("2026-08-21T14:00:00Z"),
         end: Timestamp::parse("2026-08-21T15:00:00Z").unwrap(),
+        by_time: false,
         model: ExportModel::Events,
         columns: Arc::new(Columns::of(&[("event", Kind::Text, Source::Event)])),
         cursor: None,

@@ -79,6 +79,7 @@ async fn a_stretch_is_exported_interval_by_interval() {
     assert_eq!(counts, [Some(10), Some(10), Some(10), Some(0)]);
     // In order of arrival, of one hour.
     let second = fixture.world(|world| world.there[&at(from + 2 * HOUR)].clone());
+    assert_eq!(fixture.world(|world| world.by_time.clone()), [true; 3]);
     assert!(second.is_sorted() && second.iter().all(|n| n * 7 % 24 == 3), "{second:?}");
 }
 
@@ -148,4 +149,6 @@ async fn a_run_is_repeated_with_the_same_events() {
     let runs = fixture.runs().await;
     assert_eq!(runs.len(), 2);
     assert_eq!(fixture.there(40 * 60), (1..=9).collect::<Vec<_>>());
+    // In the place of the first one, not beside it.
+    assert_eq!(fixture.world(|world| world.by_time.clone()), [false; 2]);
 }

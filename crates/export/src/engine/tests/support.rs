@@ -53,6 +53,8 @@ pub(super) struct World {
     /// What is written is there at once, and a cut run goes on behind it.
     pub(super) goes_on: bool,
     pub(super) begun: usize,
+    /// Of each that was begun: whether its bounds are of event times.
+    pub(super) by_time: Vec<bool>,
     pub(super) aborted: usize,
     pub(super) told_failed: Vec<RunId>,
     pub(super) paused: Vec<(u32, u32)>,
@@ -116,6 +118,7 @@ impl Destination for Noting {
     async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
         let mut world = self.0.lock();
         world.begun += 1;
+        world.by_time.push(job.by_time);
         let goes_on = world.goes_on;
         let rows = match (goes_on, &job.cursor) {
             (true, Some(cursor)) => cursor.parse().unwrap(),

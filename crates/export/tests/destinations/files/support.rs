@@ -68,6 +68,7 @@ pub(crate) fn job(destination: &dyn Destination) -> Job {
         project: ProjectId(3),
         start: Timestamp::parse("2026-08-21T14:00:00Z"),
         end: Timestamp::parse("2026-08-21T15:00:00Z").unwrap(),
+        by_time: false,
         model: ExportModel::Events,
         columns: Arc::new(destination.columns()),
         cursor: None,

@@ -59,6 +59,7 @@ pub(crate) fn job(columns: &Columns) -> Job {
         project: PROJECT,
         start: None,
         end: Timestamp::from_micros(TIME),
+        by_time: false,
         model: ExportModel::Events,
         columns: Arc::new(columns.clone()),
         cursor: None,
