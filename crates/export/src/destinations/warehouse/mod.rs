@@ -13,6 +13,7 @@
 
 pub(super) mod beside;
 pub(super) mod files;
+mod repeats;
 pub(super) mod rest;
 pub(super) mod rsa;
 pub(super) mod shape;

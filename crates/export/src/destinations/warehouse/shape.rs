@@ -7,6 +7,7 @@
 use chrono::{DateTime, Datelike as _, SecondsFormat};
 use uuid::Uuid;
 
+use super::repeats::without_repeats;
 use crate::destination::Altered;
 use crate::rows::{Cell, Column, Kind};
 
@@ -18,6 +19,7 @@ const NUL_LEFT_OUT: &str = "a NUL character was left out";
 const HALF_REPLACED: &str = "half of a surrogate pair became U+FFFD";
 const NUMBER_AS_TEXT: &str = "a number out of range became text";
 const NUMBER_AS_NULL: &str = "a number out of range became null";
+const NAME_TWICE: &str = "of values with the same name the last one was kept";
 const TIME_AS_NULL: &str = "a time out of range became null";
 
 /// What JSON is sent as.
@@ -98,6 +100,10 @@ fn fit(cell: Cell, kind: Kind) -> (Cell, Option<&'static str>) {
         Cell::Uuid(uuid) => (Cell::Text(uuid.to_string()), None),
         Cell::Json(json) => {
             let (json, what) = tame(json);
+            let (json, what) = match without_repeats(&json) {
+                Some(json) => (json, Some(NAME_TWICE)),
+                None => (json, what),
+            };
             (if kind == Kind::Json { Cell::Json(json) } else { Cell::Text(json) }, what)
         }
         Cell::Float(number) if !number.is_finite() => (Cell::Null, Some(NUMBER_AS_NULL)),
@@ -264,6 +270,14 @@ mod tests {
             [(Some(id), NUL_LEFT_OUT), (Some(id), TIME_AS_NULL), (Some(id), NUMBER_AS_NULL)]
         );
         assert_eq!(shape.altered(), []);
+    }
+
+    #[test]
+    fn names_that_stand_twice_or_become_equal_are_noted() {
+        for json in [r#"{"ab":1,"ab":2}"#, r#"{"a\u0000b":1,"ab":2}"#] {
+            let fitted = fit(Cell::Json(json.to_owned()), Kind::Json);
+            assert_eq!(fitted, (Cell::Json(r#"{"ab":2}"#.to_owned()), Some(NAME_TWICE)), "{json}");
+        }
     }
 
     #[test]

@@ -1,0 +1,152 @@
+//! JSON in which every name stands once in its object: warehouses refuse others.
+//!
+//! What belongs here: leaving out what is repeated. What does not: anything else
+//! that warehouses refuse (`shape`).
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// A member of an object.
+struct Member<'a> {
+    name: Cow<'a, str>,
+    start: usize,
+    /// Where the one behind it begins; for the last one, itself.
+    next: usize,
+}
+
+/// JSON without the members whose name comes again behind them in the same
+/// object: the last one counts, as for most readers. None: there are no such
+/// members.
+pub(super) fn without_repeats(json: &str) -> Option<String> {
+    let mut cuts = repeats(json);
+    if cuts.is_empty() {
+        return None;
+    }
+    cuts.sort_unstable_by_key(|cut| cut.start);
+    let (mut out, mut kept) = (String::with_capacity(json.len()), 0);
+    for cut in cuts {
+        // One may be within another.
+        if cut.start >= kept {
+            out.push_str(json.get(kept..cut.start).unwrap_or_default());
+            kept = cut.end;
+        }
+    }
+    out.push_str(json.get(kept..).unwrap_or_default());
+    Some(out)
+}
+
+/// Where the members are that come again, each with the comma behind it.
+fn repeats(json: &str) -> Vec<Range<usize>> {
+    let bytes = json.as_bytes();
+    let mut cuts = Vec::new();
+    let mut members: Vec<Member<'_>> = Vec::new();
+    // Of each open bracket: where its own members begin; none: it is an array.
+    let mut open: Vec<Option<usize>> = Vec::new();
+    let (mut at, mut is_name) = (0, false);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                let end = end_of_text(bytes, at);
+                if is_name && let Some(&Some(from)) = open.last() {
+                    if let Some(before) = members.get_mut(from..).and_then(<[_]>::last_mut) {
+                        before.next = at;
+                    }
+                    let name = name(json.get(at..end).unwrap_or_default());
+                    members.push(Member { name, start: at, next: at });
+                }
+                is_name = false;
+                at = end;
+                continue;
+            }
+            b'{' => {
+                open.push(Some(members.len()));
+                is_name = true;
+            }
+            b'[' => {
+                open.push(None);
+                is_name = false;
+            }
+            b',' => is_name = matches!(open.last(), Some(Some(_))),
+            b'}' | b']' => {
+                if let Some(Some(from)) = open.pop() {
+                    let own = members.get_mut(from..).unwrap_or_default();
+                    cuts.extend(repeated(own));
+                    members.truncate(from);
+                }
+                is_name = false;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    cuts
+}
+
+/// The members of an object that come again.
+fn repeated(own: &mut [Member<'_>]) -> impl Iterator<Item = Range<usize>> {
+    own.sort_unstable_by(|a, b| (&a.name, a.start).cmp(&(&b.name, b.start)));
+    own.windows(2).filter_map(|pair| match pair {
+        [member, again] if member.name == again.name => Some(member.start..member.next),
+        _ => None,
+    })
+}
+
+/// Where a text ends that begins here, behind its quotation mark.
+fn end_of_text(bytes: &[u8], begin: usize) -> usize {
+    let mut at = begin + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// A name without its quotation marks and escapes.
+fn name(text: &str) -> Cow<'_, str> {
+    if text.contains('\\')
+        && let Ok(name) = serde_json::from_str::<String>(text)
+    {
+        return Cow::Owned(name);
+    }
+    Cow::Borrowed(text.trim_matches('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_repeats;
+
+    #[test]
+    fn the_last_of_a_name_stays() {
+        for (json, expected) in [
+            (r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
+            (r#"{ "a" : 1 , "b":[2,"a"], "a":3}"#, r#"{ "b":[2,"a"], "a":3}"#),
+            (r#"{"a":1,"a":2,"b":3,"a":4}"#, r#"{"b":3,"a":4}"#),
+            (r#"{"a":{"x":1,"x":2},"a":{"y":"},\"a\":"}}"#, r#"{"a":{"y":"},\"a\":"}}"#),
+            (r#"[{"o":{"x":[{}],"x":{}}},{"x":1}]"#, r#"[{"o":{"x":{}}},{"x":1}]"#),
+            (r#"{"a\n":1,"\u0061\n":2}"#, r#"{"\u0061\n":2}"#),
+            (r#"{"":1,"":2}"#, r#"{"":2}"#),
+        ] {
+            assert_eq!(without_repeats(json).as_deref(), Some(expected), "{json}");
+        }
+    }
+
+    #[test]
+    fn names_of_other_objects_and_values_are_no_repeats() {
+        for json in [
+            "{}",
+            "[]",
+            r#""a""#,
+            r#"{"a":"a","b":["a","a",{"a":1}],"A":{"a":{"a":null}}}"#,
+            r#"{"\\":1,"\\\\":2,"\"":3}"#,
+            r#"[["a","b"],["a","b"]]"#,
+            // No JSON.
+            r#"{"a":1,"a"#,
+            r#"}]{"\"#,
+        ] {
+            assert_eq!(without_repeats(json), None, "{json}");
+        }
+    }
+}
