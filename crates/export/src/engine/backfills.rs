@@ -48,7 +48,7 @@ pub(super) async fn look(
     }
     let until = match repeated {
         Some(_) => last,
-        None => next.plus_seconds(interval.seconds()).min(last),
+        None => next.plus_seconds(interval.backfill_step(plan.start, last)).min(last),
     };
     let run = RunRow {
         up_to: plan.up_to,

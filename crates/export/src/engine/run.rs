@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use weir_model::exports::{ExportModel, Interval, LogLevel, Status};
+use weir_model::exports::{ExportModel, Interval, LogLevel, Run, Status};
 use weir_model::{BatchExportId, RunId, Timestamp};
 use weir_store::exports::runs::{self, Progress, RunRow, Runs};
 use weir_store::exports::{self, ExportRow, backfills};
@@ -117,7 +117,7 @@ impl Worker {
             self.progress.cursor = None;
             self.progress.completed = None;
         }
-        let limit = Interval::of(&export.interval).map_or(time_limit(Interval::Hour), time_limit);
+        let limit = time_limit(length(&self.row.run, &export));
         let deadline = self.shared.host.now().plus_seconds(limit);
         let attempt = Attempt {
             shared: &self.shared,
@@ -279,6 +279,15 @@ impl Worker {
             Err(error) => tracing::error!(%error, "the runs of an export could not be read"),
         }
     }
+}
+
+/// Seconds that a run covers: an interval, or more in a long backfill.
+fn length(run: &Run, export: &ExportRow) -> i64 {
+    let interval = Interval::of(&export.interval).unwrap_or(Interval::Hour).seconds();
+    let covered = run.data_interval_start.map_or(0, |start| {
+        run.data_interval_end.micros().saturating_sub(start.micros()) / 1_000_000
+    });
+    interval.max(covered)
 }
 
 fn to_u32(count: usize) -> u32 {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use weir_model::exports::Interval;
-
 /// Bounds of the engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
@@ -39,6 +37,7 @@ impl Default for Settings {
 }
 
 const MINUTE: i64 = 60;
+const QUARTER: i64 = 15 * MINUTE;
 const HOUR: i64 = 60 * MINUTE;
 
 /// Seconds for which a run is tried again while its destination has a passing
@@ -60,18 +59,25 @@ pub(super) fn wait(attempt: u32, asked: Option<Duration>) -> i64 {
     doubled.min(LONGEST_WAIT).max(asked.min(LONGEST_ASKED))
 }
 
-/// Seconds that one try may take.
-pub(super) const fn time_limit(interval: Interval) -> i64 {
-    match interval {
-        Interval::FiveMinutes | Interval::QuarterHour => 20 * MINUTE,
-        Interval::Hour => 2 * HOUR,
-        Interval::Day | Interval::Week => 24 * HOUR,
+/// Seconds that one try of a run may take that covers so many seconds.
+pub(super) const fn time_limit(length: i64) -> i64 {
+    match length {
+        ..=QUARTER => 20 * MINUTE,
+        ..=HOUR => 2 * HOUR,
+        _ => 24 * HOUR,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_try_over_more_time_has_more_time() {
+        let minutes: Vec<i64> =
+            [5, 15, 20, 60, 65, 1_440].map(|length| time_limit(length * MINUTE) / MINUTE).into();
+        assert_eq!(minutes, [20, 20, 120, 120, 1_440, 1_440]);
+    }
 
     #[test]
     fn waits_double_and_are_bounded() {

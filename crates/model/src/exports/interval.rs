@@ -13,6 +13,9 @@ const WEEK: i64 = 7 * DAY;
 /// 1970 began on a Thursday; weeks begin on Sunday.
 const FIRST_SUNDAY: i64 = 3 * DAY;
 
+/// Runs that a backfill has at most.
+pub const BACKFILL_RUNS_MAX: u64 = 5_000;
+
 /// How often an export runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
@@ -83,14 +86,28 @@ impl Interval {
         Timestamp::from_micros(boundary.saturating_mul(1_000_000))
     }
 
-    /// How many runs it takes to cover the time between two instants: a part of
-    /// an interval takes one too.
+    /// How many runs a backfill between two instants takes: a part of what a run
+    /// covers takes one too.
     #[must_use]
     pub fn runs_between(self, start: Timestamp, end: Timestamp) -> u64 {
-        let micros = end.micros().saturating_sub(start.micros()).max(0);
-        let length = self.seconds().saturating_mul(1_000_000);
-        u64::try_from(micros.saturating_add(length - 1) / length).unwrap_or(0)
+        parts(start, end, self.backfill_step(start, end))
     }
+
+    /// Seconds that each run of a backfill between two instants covers: an
+    /// interval, or as many of them as leave it with [`BACKFILL_RUNS_MAX`] runs. One
+    /// event of long ago must not make it endless.
+    #[must_use]
+    pub fn backfill_step(self, start: Timestamp, end: Timestamp) -> i64 {
+        let intervals = parts(start, end, self.seconds()).div_ceil(BACKFILL_RUNS_MAX).max(1);
+        self.seconds().saturating_mul(i64::try_from(intervals).unwrap_or(i64::MAX))
+    }
+}
+
+/// Parts of so many seconds between two instants, the last of which may be shorter.
+fn parts(start: Timestamp, end: Timestamp, seconds: i64) -> u64 {
+    let micros = end.micros().saturating_sub(start.micros()).max(0);
+    let length = seconds.saturating_mul(1_000_000);
+    u64::try_from(micros.saturating_add(length - 1) / length).unwrap_or(0)
 }
 
 impl fmt::Display for Interval {
@@ -140,5 +157,21 @@ mod tests {
         assert_eq!(between("2026-08-21T14:00", "2026-08-21T16:00"), 2);
         assert_eq!(between("2026-08-21T14:00", "2026-08-21T16:01"), 3);
         assert_eq!(between("2026-08-21T16:00", "2026-08-21T14:00"), 0);
+    }
+
+    #[test]
+    fn a_long_backfill_has_longer_runs_instead_of_more() {
+        let of = |interval: Interval, start: &str| {
+            let (start, end) = (time(start), time("2026-08-21T14:00"));
+            (interval.backfill_step(start, end), interval.runs_between(start, end))
+        };
+        assert_eq!(of(Interval::Hour, "2026-08-21T12:00"), (3_600, 2));
+        assert_eq!(of(Interval::Day, "1970-01-01T00:00"), (5 * 86_400, 4_138));
+        // 5,000 of five minutes, and one more.
+        assert_eq!(of(Interval::FiveMinutes, "2026-08-04T05:20"), (300, 5_000));
+        assert_eq!(of(Interval::FiveMinutes, "2026-08-04T05:15"), (600, 2_501));
+        assert_eq!(of(Interval::FiveMinutes, "2026-08-21T14:00"), (300, 0));
+        let (_, runs) = of(Interval::FiveMinutes, "1970-01-01T00:00");
+        assert!((4_990..=5_000).contains(&runs), "{runs}");
     }
 }

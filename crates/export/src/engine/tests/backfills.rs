@@ -103,6 +103,23 @@ async fn a_backfill_without_a_start_begins_with_the_first_event() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_over_many_intervals_has_longer_runs() {
+    let mut fixture = paused().await;
+    fixture.start();
+    // Two hours more than there may be runs, so each run has two.
+    fixture.arrive_at(1, |_| MIDNIGHT - 5_000 * HOUR).await;
+    let (from, to) = (MIDNIGHT - 5_000 * HOUR, MIDNIGHT + 2 * HOUR);
+    let id = start(&fixture, backfill(&fixture, Some(from), to)).await;
+    let runs = fixture.until_runs(|runs| runs.len() > 1).await;
+    let covered = |run: &Run| {
+        (run.data_interval_end.micros() - run.data_interval_start.unwrap().micros()) / 1_000_000
+    };
+    assert_eq!((covered(&runs[0]), covered(&runs[1])), (2 * HOUR, 2 * HOUR));
+    let found = backfills::find(&fixture.store, PROJECT, fixture.export, id).await.unwrap();
+    assert_eq!(found.unwrap().progress.unwrap().total_runs, 2_501);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_backfill_begins_no_further_run() {
     let mut fixture = paused().await;
     fixture.world(|world| world.hangs = true);
