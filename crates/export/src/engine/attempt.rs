@@ -107,10 +107,18 @@ impl Attempt<'_> {
         let mut job = Job::of(self.row, self.export.project, columns, model);
         job.cursor.clone_from(&self.progress.cursor);
         let mut writer = or_cut(&mut cut, destination.begin(job)).await??;
-        let sent = self.send(writer.as_mut(), source, first, &mut cut).await;
+        let mut changes = Changes::default();
+        let sent = self.send(writer.as_mut(), source, first, &mut changes, &mut cut).await;
+        // Also of a try that failed: the next one may go on behind what was left out.
+        self.tell_altered(&mut changes, writer.altered()).await;
+        if changes.rows > TOLD {
+            let message = format!("{} rows were altered in all.", changes.rows);
+            self.tell(LogLevel::Warning, message).await;
+        }
         match sent {
             Ok(sent) => {
-                self.done(sent);
+                // Some of what was sent may have been left out.
+                self.done(writer.delivered().map_or(sent, |delivered| delivered.rows));
                 Ok(())
             }
             Err(setback) => {
@@ -123,12 +131,13 @@ impl Attempt<'_> {
         }
     }
 
-    /// Gives everything to the writer; the number of rows at the destination.
+    /// Gives everything to the writer; the number of rows that it took.
     async fn send(
         &mut self,
         writer: &mut dyn Writer,
         mut source: Source,
         first: super::source::Part,
+        changes: &mut Changes,
         cut: &mut watch::Receiver<Option<Cut>>,
     ) -> Result<u64, Setback> {
         // What was delivered before stays only where the destination says so.
@@ -136,7 +145,6 @@ impl Attempt<'_> {
             Some(_) => self.progress.completed.unwrap_or(0),
             None => 0,
         };
-        let mut changes = Changes::default();
         let mut noted = self.shared.host.now();
         let mut next = Some(first);
         while let Some(part) = next {
@@ -145,7 +153,7 @@ impl Attempt<'_> {
             sent += rows;
             self.progress.bytes = self.progress.bytes.saturating_add(bytes);
             self.shared.metrics.sent(rows, bytes);
-            self.tell_altered(&mut changes, writer.altered()).await;
+            self.tell_altered(changes, writer.altered()).await;
             let now = self.shared.host.now();
             if self.delivered(writer) && (now < noted || now >= noted.plus_seconds(NOTE)) {
                 noted = now;
@@ -154,11 +162,6 @@ impl Attempt<'_> {
             next = or_cut(cut, source.next()).await??;
         }
         or_cut(cut, writer.finish()).await??;
-        self.tell_altered(&mut changes, writer.altered()).await;
-        if changes.rows > TOLD {
-            let message = format!("{} rows were altered in all.", changes.rows);
-            self.tell(LogLevel::Warning, message).await;
-        }
         Ok(sent)
     }
 

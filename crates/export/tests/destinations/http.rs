@@ -271,7 +271,8 @@ async fn a_receiver_of_small_requests_gets_small_ones() {
     all.push((8_000, row(8_000, &format!("{{\"n\":8000,\"t\":\"{long}\"}}"), "")));
     all.extend(rows(8_000, 9_000));
     let done = run(destination(&receiver).as_ref(), None, all).await;
-    assert_eq!((done.result, done.delivered), (Ok(()), delivered(9_000, 9_000)));
+    // One of them is not there.
+    assert_eq!((done.result, done.delivered), (Ok(()), delivered(8_999, 9_000)));
     let expected: Vec<u64> = (1..=9_000).filter(|n| *n != 8_000).collect();
     assert_eq!(numbers(&receiver), expected);
     let [altered] = &done.altered[..] else { panic!("{:?}", done.altered) };

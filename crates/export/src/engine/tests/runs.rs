@@ -199,6 +199,35 @@ async fn a_stopped_run_goes_on_where_the_destination_remembers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_is_left_out_is_told_and_not_counted() {
+    let left_out =
+        "Event 00000000-0000-0000-0000-000000000007, column `properties`: it was left out.";
+    let fixture = begun(300).await;
+    fixture.world(|world| {
+        world.goes_on = true;
+        world.leaves_out = Some(7);
+    });
+    fixture.host.advance(FIRST);
+    let runs = fixture.until_runs(status(Status::Completed)).await;
+    let counts = (runs[0].records_total_count, runs[0].records_completed);
+    assert_eq!(counts, (Some(300), Some(299)));
+    fixture.until_world(|world| world.there.values().any(|rows| rows.len() == 299)).await;
+    let lines = fixture.lines(runs[0].id).await;
+    assert!(lines.iter().any(|line| line.message == left_out), "{lines:#?}");
+
+    // Also when the try fails.
+    let fixture = begun(300).await;
+    fixture.world(|world| {
+        world.leaves_out = Some(7);
+        world.fault = Some(Failure::last("AccessDenied", "No."));
+    });
+    fixture.host.advance(FIRST);
+    let runs = fixture.until_runs(status(Status::Failed)).await;
+    let lines = fixture.lines(runs[0].id).await;
+    assert!(lines.iter().any(|line| line.message == left_out), "{lines:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_of_an_export_that_is_deleted_stops() {
     let fixture = begun(300).await;
     fixture.world(|world| world.hangs = true);

@@ -29,7 +29,7 @@ use weir_store::users::{self, UserRow};
 use weir_store::{Location, Store};
 
 use crate::columns::{Columns, Source};
-use crate::destination::{Delivered, Destination, Failure, Job, Writer};
+use crate::destination::{Altered, Delivered, Destination, Failure, Job, Writer};
 use crate::engine::{Engine, Host, Settings};
 use crate::rows::{Batch, Cell, Kind};
 
@@ -50,6 +50,8 @@ pub(super) struct World {
     pub(super) hangs: bool,
     /// Rows that are taken before every write hangs.
     pub(super) hangs_after: Option<usize>,
+    /// The event of this arrival number is left out.
+    pub(super) leaves_out: Option<u64>,
     /// What is written is there at once, and a cut run goes on behind it.
     pub(super) goes_on: bool,
     pub(super) begun: usize,
@@ -133,6 +135,7 @@ impl Destination for Noting {
             arrival: None,
             open: Vec::new(),
             people: Vec::new(),
+            altered: Vec::new(),
         }))
     }
 
@@ -153,11 +156,24 @@ struct NotingWriter {
     arrival: Option<u64>,
     open: Vec<u64>,
     people: Vec<Vec<Cell>>,
+    altered: Vec<Altered>,
 }
 
 #[async_trait]
 impl Writer for NotingWriter {
     async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
+        let are_people = batch.arrivals.is_none();
+        let arrivals = batch.arrivals.unwrap_or_default();
+        assert!(are_people || batch.rows.len() == arrivals.len());
+        let last = arrivals.last().copied();
+        let leaves_out = self.world.lock().leaves_out;
+        let (left_out, taken): (Vec<u64>, Vec<u64>) =
+            arrivals.into_iter().partition(|arrival| leaves_out == Some(*arrival));
+        self.altered.extend(left_out.into_iter().map(|arrival| Altered {
+            uuid: Some(Uuid::from_u128(u128::from(arrival))),
+            column: "properties".to_owned(),
+            what: "it was left out",
+        }));
         let hangs = {
             let world = self.world.lock();
             if let Some(fault) = &world.fault {
@@ -169,15 +185,12 @@ impl Writer for NotingWriter {
         if hangs {
             std::future::pending::<()>().await;
         }
-        match batch.arrivals {
-            Some(arrivals) => {
-                assert_eq!(batch.rows.len(), arrivals.len());
-                self.open.extend(arrivals);
-            }
-            None => self.people.extend(batch.rows),
+        match are_people {
+            true => self.people.extend(batch.rows),
+            false => self.open.extend(taken),
         }
         if self.goes_on {
-            self.arrival = self.open.last().copied();
+            self.arrival = last;
             self.rows += self.open.len() as u64;
             let mut world = self.world.lock();
             world.there.entry(self.end).or_default().append(&mut self.open);
@@ -188,6 +201,10 @@ impl Writer for NotingWriter {
     fn delivered(&self) -> Option<Delivered> {
         let arrival = self.arrival?;
         Some(Delivered { rows: self.rows, arrival, cursor: self.rows.to_string() })
+    }
+
+    fn altered(&mut self) -> Vec<Altered> {
+        std::mem::take(&mut self.altered)
     }
 
     async fn finish(&mut self) -> Result<(), Failure> {
