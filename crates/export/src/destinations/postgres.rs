@@ -34,7 +34,7 @@ pub(super) use fit::{Bounds, fit};
 pub(super) use session::{Account, Session, dial};
 #[cfg(test)]
 pub(super) use table::Found;
-pub(super) use table::{Matched, Table, Target, matched, name, names, shortened};
+pub(super) use table::{Matched, Table, Target, explained, matched, name, names, shortened};
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
@@ -360,7 +360,10 @@ impl PostgresWriter {
         let Some(mut copy) = self.copy.take() else { return Err(ended()) };
         match copy.as_mut().finish().await {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.session.failure(error).await),
+            Err(error) => {
+                let failure = self.session.failure(error).await;
+                Err(explained(failure, &self.plan.columns))
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ use weir_query::Field;
 
 use super::postgres::{
     Account, Bounds, Matched, STAGE, STEPS, Session, Table, Target, altered, default_schema,
-    default_table, dial, fit, identity, matched, name, names, of, shortened,
+    default_table, dial, explained, fit, identity, matched, name, names, of, shortened,
 };
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
@@ -239,9 +239,13 @@ impl Plan {
             });
             match (text, column.found.target) {
                 (None, _) => out.push_str("NULL"),
-                (Some(number), Target::Integer(_) | Target::Float | Target::SmallFloat) => {
-                    out.push_str(&number);
-                }
+                (
+                    Some(number),
+                    Target::Integer(_)
+                    | Target::Float
+                    | Target::SmallFloat
+                    | Target::Decimal { .. },
+                ) => out.push_str(&number),
                 (Some(value), Target::Boolean) => out.push_str(&value),
                 (Some(text), _) => push_literal(out, &text),
             }
@@ -350,7 +354,8 @@ impl RedshiftWriter {
             return Ok(());
         }
         let sql = std::mem::take(&mut self.next);
-        self.session.run(&sql).await
+        let ran = self.session.run(&sql).await;
+        ran.map_err(|failure| explained(failure, &self.plan.columns))
     }
 }
 

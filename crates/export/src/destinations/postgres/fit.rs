@@ -2,6 +2,8 @@
 //! a failure of the run for one event.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::net::IpAddr;
 
 use chrono::DateTime;
 use weir_query::Value;
@@ -50,10 +52,14 @@ pub(crate) fn fit(cell: &Cell, target: Target, bounds: Bounds) -> Fitted<'_> {
         }
         Target::SmallFloat => known(small_float(&value)),
         Target::Float => known(float(&value)),
+        Target::Decimal { digits, whole } => {
+            known(float(&value).filter(|number| is_within(number, digits, whole)))
+        }
         Target::Boolean => known(value.boolean().map(owned)),
         Target::Timestamp => known(value.timestamp().and_then(time)),
         Target::Date => known(value.timestamp().and_then(day)),
         Target::Uuid => known(value.uuid().map(owned)),
+        Target::Address { is_network } => known(address(value, is_network)),
     }
 }
 
@@ -154,6 +160,54 @@ fn small_float<'a>(value: &Value<'_>) -> Option<Cow<'a, str>> {
     number.is_finite().then(|| owned(number))
 }
 
+/// Whether a number keeps within so many digits once it is rounded to them.
+/// `whole` of them stand before the point; below zero, the first ones behind it are
+/// zeros.
+fn is_within(number: &str, digits: usize, whole: i64) -> bool {
+    let number = number.strip_prefix('-').unwrap_or(number);
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (before, behind) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = [before, behind].concat();
+    let (true, Ok(exponent)) = (all.bytes().all(|b| b.is_ascii_digit()), exponent.parse::<i64>())
+    else {
+        return false;
+    };
+    let leading = all.trim_start_matches('0');
+    if leading.is_empty() {
+        return true;
+    }
+    // It is less than ten to the power of this, and has so many whole digits.
+    let size = before.len() as i64 - (all.len() - leading.len()) as i64 + exponent;
+    match size.cmp(&whole) {
+        Ordering::Less => true,
+        Ordering::Greater => false,
+        Ordering::Equal => {
+            let (kept, rest) = leading.split_at_checked(digits).unwrap_or((leading, ""));
+            let rounds_up = rest.bytes().next().is_some_and(|digit| digit >= b'5');
+            // With one more digit.
+            !(rounds_up && kept.bytes().all(|digit| digit == b'9'))
+        }
+    }
+}
+
+/// An address, perhaps with the length of its network. Where the network is meant,
+/// nothing is set behind that length.
+fn address<'a>(value: Value<'_>, is_network: bool) -> Option<Cow<'a, str>> {
+    let text = value.into_text()?;
+    let text = text.trim();
+    let Some((address, length)) = text.split_once('/') else {
+        return text.parse::<IpAddr>().ok().map(owned);
+    };
+    let (address, length): (IpAddr, u32) = (address.parse().ok()?, length.parse().ok()?);
+    let (bits, width) = match address {
+        IpAddr::V4(address) => (u128::from(address.to_bits()), 32_u32),
+        IpAddr::V6(address) => (address.to_bits(), 128),
+    };
+    let behind = width.checked_sub(length)?;
+    let fits = !is_network || bits.trailing_zeros() >= behind;
+    fits.then(|| Cow::Owned(format!("{address}/{length}")))
+}
+
 /// `2026-06-01 10:00:05.250000+00`
 fn time<'a>(micros: i64) -> Option<Cow<'a, str>> {
     let time = DateTime::from_timestamp_micros(micros).filter(|_| YEARS.contains(&micros))?;
@@ -242,6 +296,58 @@ mod tests {
         ] {
             let expected = (expected.map(str::to_owned), Some(told));
             assert_eq!(fitted(cell.clone(), target), expected, "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_within_the_digits_of_their_column() {
+        // numeric(5, 2), numeric(2, 0), numeric(2, -3), numeric(2, 4).
+        for (number, digits, whole, expected) in [
+            ("0", 5, 3, true),
+            ("-999.994", 5, 3, true),
+            ("-999.995", 5, 3, false),
+            ("999.94e0", 5, 3, true),
+            ("1000", 5, 3, false),
+            ("0001e2", 5, 3, true),
+            ("1e3", 5, 3, false),
+            ("1e-300", 5, 3, true),
+            ("1e300", 5, 3, false),
+            ("99.4", 2, 2, true),
+            ("99.5", 2, 2, false),
+            ("98.9", 2, 2, true),
+            ("99499", 2, 5, true),
+            ("99500", 2, 5, false),
+            ("0.00994", 2, -2, true),
+            ("0.00995", 2, -2, false),
+            ("0.0100", 2, -2, false),
+            ("NaN", 2, 2, false),
+            ("inf", 2, 2, false),
+        ] {
+            assert_eq!(is_within(number, digits, whole), expected, "{number} {digits} {whole}");
+        }
+        let target = Target::Decimal { digits: 5, whole: 3 };
+        assert_eq!(fitted(Cell::Float(1.125), target), (Some("1.125".to_owned()), None));
+        assert_eq!(fitted(Cell::Integer(1_000), target), (None, Some(NOT_FIT)));
+    }
+
+    #[test]
+    fn addresses_are_read_before_they_are_written() {
+        for (value, in_inet, in_cidr) in [
+            ("10.0.0.1", Some("10.0.0.1"), Some("10.0.0.1")),
+            (" ::FFFF:1.2.3.4 ", Some("::ffff:1.2.3.4"), Some("::ffff:1.2.3.4")),
+            ("10.0.0.0/8", Some("10.0.0.0/8"), Some("10.0.0.0/8")),
+            ("10.0.0.1/8", Some("10.0.0.1/8"), None),
+            ("::/0", Some("::/0"), Some("::/0")),
+            ("0.0.0.0/33", None, None),
+            ("10.0.0.1/", None, None),
+            ("x", None, None),
+            ("", None, None),
+        ] {
+            for (is_network, expected) in [(false, in_inet), (true, in_cidr)] {
+                let found = fitted(text(value), Target::Address { is_network });
+                let told = expected.is_none().then_some(NOT_FIT);
+                assert_eq!(found, (expected.map(str::to_owned), told), "{value} {is_network}");
+            }
         }
     }
 

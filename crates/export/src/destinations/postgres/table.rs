@@ -35,8 +35,10 @@ pub(crate) enum Target {
     Integer(u32),
     /// A number of 32 bits.
     SmallFloat,
-    /// Another number.
+    /// A number of 64 bits, or without bounds.
     Float,
+    /// A number with so many digits, `whole` of them before the point.
+    Decimal { digits: usize, whole: i64 },
     /// True or false.
     Boolean,
     /// A point in time.
@@ -45,7 +47,9 @@ pub(crate) enum Target {
     Date,
     /// A uuid.
     Uuid,
-    /// A type that is written as text.
+    /// An address; of a network, or of a host in one.
+    Address { is_network: bool },
+    /// A type that is written as text, whether that fits or not.
     Other,
 }
 
@@ -154,14 +158,41 @@ fn found(row: Vec<Option<String>>) -> Option<Found> {
         "int4" => Target::Integer(32),
         "int8" => Target::Integer(64),
         "float4" => Target::SmallFloat,
-        "float8" | "numeric" => Target::Float,
+        "float8" => Target::Float,
+        "numeric" => bound.map_or(Target::Float, decimal),
         "bool" => Target::Boolean,
         "timestamp" | "timestamptz" => Target::Timestamp,
         "date" => Target::Date,
         "uuid" => Target::Uuid,
+        "inet" => Target::Address { is_network: false },
+        "cidr" => Target::Address { is_network: true },
         _ => Target::Other,
     };
     Some(Found { name, sql, target })
+}
+
+/// The bounds of `numeric(precision, scale)`: the scale is in eleven bits, the first
+/// of which is its sign; the precision before them.
+fn decimal(bound: usize) -> Target {
+    let (digits, scale) = (bound >> 16, (bound & 0x7ff) as i64);
+    let scale = if scale < 0x400 { scale } else { scale - 0x800 };
+    Target::Decimal { digits, whole: digits as i64 - scale }
+}
+
+/// A failure with the columns that are likely to be its cause, where the server
+/// found a value that does not fit.
+pub(crate) fn explained(failure: Failure, columns: &[Matched]) -> Failure {
+    let others = columns.iter().filter(|column| column.found.target == Target::Other);
+    let others: Vec<String> = others.map(|column| format!("{:?}", column.found.name)).collect();
+    if failure.class != "WrongType" || others.is_empty() {
+        return failure;
+    }
+    let message = format!(
+        "{} Values are not fitted into the types of: {}.",
+        failure.message,
+        others.join(", ")
+    );
+    Failure { message, ..failure }
 }
 
 /// The columns of an export that a table has: those that it does not know are

@@ -180,6 +180,45 @@ async fn runs_of_a_new_table_begin_at_once() {
 }
 
 #[tokio::test]
+async fn one_value_does_not_stop_a_run_into_columns_of_ones_own() {
+    let server = Postgres::start().await;
+    let client = client(&server).await;
+    client
+        .batch_execute(
+            "CREATE TABLE events (uuid text, ip inet, net cidr, price numeric(10, 2)); \
+             CREATE TABLE odd (uuid text, event macaddr)",
+        )
+        .await
+        .unwrap();
+    let destination = at("Postgres", &server, json!({}));
+    let columns = query(
+        "SELECT uuid, properties.$ip AS ip, properties.net AS net, \
+         toFloat(properties.price) AS price FROM events",
+    );
+    let fits = r#"{"$ip": "10.0.0.1", "net": "10.0.0.0/8", "price": -99999999.994}"#;
+    let does_not = r#"{"$ip": "x", "net": "10.0.0.1/8", "price": 99999999.995}"#;
+    let records = [record(1, fits), record(2, does_not)];
+    let altered = try_run(destination.as_ref(), &columns, &records).await.unwrap();
+    let what = "a value that does not fit its column was left out";
+    assert_eq!(
+        told(&altered),
+        [(Some(2), "ip", what), (Some(2), "net", what), (Some(2), "price", what)]
+    );
+    assert_eq!(
+        rows(&client, "SELECT * FROM events ORDER BY uuid").await,
+        [
+            "00000000-0000-0000-0000-000000000001|10.0.0.1|10.0.0.0/8|-99999999.99",
+            "00000000-0000-0000-0000-000000000002|NULL|NULL|NULL",
+        ]
+    );
+
+    // Of other types it is said where to look.
+    let failure = failing(at("Postgres", &server, json!({"table_name": "odd"})).as_ref()).await;
+    assert_eq!((failure.class, failure.is_retryable), ("WrongType", false));
+    assert!(failure.message.contains("\"event\""), "{failure}");
+}
+
+#[tokio::test]
 async fn an_existing_table_keeps_its_columns() {
     let server = Postgres::start().await;
     let client = client(&server).await;
