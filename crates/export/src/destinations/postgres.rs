@@ -31,6 +31,7 @@ use weir_model::exports::ExportModel;
 use weir_query::Field;
 
 pub(super) use fit::{Bounds, fit};
+use session::answered;
 pub(super) use session::{Account, Session, dial};
 #[cfg(test)]
 pub(super) use table::Found;
@@ -346,7 +347,7 @@ impl PostgresWriter {
     async fn send(&mut self) -> Result<(), Failure> {
         let bytes = self.next.split().freeze();
         let Some(copy) = &mut self.copy else { return Err(ended()) };
-        match copy.feed(bytes).await {
+        match answered(copy.feed(bytes)).await? {
             Ok(()) => Ok(()),
             // Why is the answer to the whole COPY.
             Err(error) => match self.end_copy().await {
@@ -358,7 +359,7 @@ impl PostgresWriter {
 
     async fn end_copy(&mut self) -> Result<(), Failure> {
         let Some(mut copy) = self.copy.take() else { return Err(ended()) };
-        match copy.as_mut().finish().await {
+        match answered(copy.as_mut().finish()).await? {
             Ok(_) => Ok(()),
             Err(error) => {
                 let failure = self.session.failure(error).await;
@@ -404,7 +405,7 @@ impl Writer for PostgresWriter {
     async fn finish(&mut self) -> Result<(), Failure> {
         self.send().await?;
         self.end_copy().await?;
-        self.session.run(&self.plan.insert()).await?;
+        self.session.merge(&self.plan.insert()).await?;
         self.session.run("COMMIT").await
     }
 

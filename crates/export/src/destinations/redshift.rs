@@ -382,7 +382,7 @@ impl Writer for RedshiftWriter {
     async fn finish(&mut self) -> Result<(), Failure> {
         self.send().await?;
         for statement in self.plan.merge() {
-            self.session.run(&statement).await?;
+            self.session.merge(&statement).await?;
         }
         self.session.run("COMMIT").await
     }

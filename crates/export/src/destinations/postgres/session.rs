@@ -27,6 +27,11 @@ use crate::destination::Failure;
 const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 /// For the answer to that, and for signing in.
 const SIGN_IN: Duration = Duration::from_secs(30);
+/// For an answer, and for taking rows: a server that is silent longer is given up.
+const SILENCE: Duration = Duration::from_secs(600);
+/// For a statement that brings all rows of a run into their table: the server says
+/// nothing meanwhile.
+const MERGE: Duration = Duration::from_secs(3600);
 /// How long the line may take to say why it ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Bytes that a server may send in a session: it has only names and counts to
@@ -68,9 +73,18 @@ impl Session {
         Ok(Self { client, line: Some(tokio::spawn(connection)) })
     }
 
-    /// Runs statements that answer nothing.
+    /// Runs statements that answer nothing, in ten minutes at most.
     pub(crate) async fn run(&mut self, sql: &str) -> Result<(), Failure> {
-        match self.client.batch_execute(sql).await {
+        self.run_within(SILENCE, sql).await
+    }
+
+    /// The same with all rows of a run in it: an hour.
+    pub(crate) async fn merge(&mut self, sql: &str) -> Result<(), Failure> {
+        self.run_within(MERGE, sql).await
+    }
+
+    async fn run_within(&mut self, limit: Duration, sql: &str) -> Result<(), Failure> {
+        match within(limit, self.client.batch_execute(sql)).await? {
             Ok(()) => Ok(()),
             Err(error) => Err(self.failure(error).await),
         }
@@ -78,7 +92,7 @@ impl Session {
 
     /// The rows of an answer, as text.
     pub(crate) async fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
-        let answer = match self.client.simple_query(sql).await {
+        let answer = match answered(self.client.simple_query(sql)).await? {
             Ok(answer) => answer,
             Err(error) => return Err(self.failure(error).await),
         };
@@ -93,7 +107,7 @@ impl Session {
 
     /// Begins a `COPY … FROM STDIN`.
     pub(crate) async fn copy(&mut self, sql: &str) -> Result<Pin<Box<CopyInSink<Bytes>>>, Failure> {
-        match self.client.copy_in(sql).await {
+        match answered(self.client.copy_in(sql)).await? {
             Ok(copy) => Ok(Box::pin(copy)),
             Err(error) => Err(self.failure(error).await),
         }
@@ -125,6 +139,16 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.hang_up();
     }
+}
+
+/// What a server answers, unless it is silent for ten minutes: a run holds one of
+/// few places meanwhile.
+pub(crate) async fn answered<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    within(SILENCE, work).await
+}
+
+async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, Failure> {
+    timeout(limit, work).await.map_err(|_| Fault::from(FaultClass::TimedOut).into())
 }
 
 /// A connection as protected as it has to be.
@@ -293,4 +317,16 @@ fn busy(message: &str) -> Failure {
 fn told(code: &str) -> String {
     let is_code = code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if is_code { format!(" (SQLSTATE {code}).") } else { ".".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_falls_silent_is_given_up() {
+        let never = std::future::pending::<()>();
+        let failure = within(Duration::from_millis(10), never).await.unwrap_err();
+        assert_eq!((failure.class, failure.is_retryable), ("TimedOut", true));
+    }
 }
