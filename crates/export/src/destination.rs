@@ -45,7 +45,7 @@ pub struct Job {
 /// have no arrival: a run of them that is cut begins anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivered {
-    /// How many rows of the run.
+    /// How many rows of the run, without those that were left out.
     pub rows: u64,
     /// The arrival number of the last of them: a run that goes on begins after it.
     pub arrival: u64,

@@ -15,6 +15,7 @@ use weir_store::exports::runs::{self, Progress, RunRow};
 
 use super::Shared;
 use super::log::RunLog;
+use super::settings::is_told;
 use super::source::{Making, Source, of_store, selection};
 use crate::columns::Columns;
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
@@ -197,6 +198,9 @@ impl Attempt<'_> {
     }
 
     async fn tell_begin(&mut self, model: ExportModel) {
+        if !is_told(self.progress.attempt) {
+            return;
+        }
         let total = match (model, self.progress.total) {
             (ExportModel::Persons, _) => "the persons that had events".to_owned(),
             (ExportModel::Events, Some(total)) => format!("{total} events"),
