@@ -3,6 +3,8 @@
 //! What belongs here: passing on. What does not: when and what is exported
 //! (`weir-export`), what pausing means and who is told (`weir-service`).
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use weir_export::destination::{Destination, Failure};
@@ -33,6 +35,10 @@ impl ExportHost {
 impl Host for ExportHost {
     fn now(&self) -> Timestamp {
         self.app.services.clock.now()
+    }
+
+    fn uptime(&self) -> Duration {
+        self.app.services.clock.uptime()
     }
 
     async fn applied(&self) {

@@ -1,7 +1,8 @@
 //! The one place that reads the time of day.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use weir_model::Timestamp;
 
@@ -33,6 +34,20 @@ impl Clock {
                 now.into()
             }
             Source::Fixed(micros) => Timestamp::from_micros(micros.load(Ordering::Acquire)),
+        }
+    }
+
+    /// The time since some moment. It only goes on, also while the system's clock is
+    /// set; a fixed one stands still until it is moved.
+    #[must_use]
+    pub fn uptime(&self) -> Duration {
+        static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        match &self.0 {
+            Source::System => BEGUN.elapsed(),
+            Source::Fixed(micros) => {
+                let micros = u64::try_from(micros.load(Ordering::Acquire));
+                Duration::from_micros(micros.unwrap_or_default())
+            }
         }
     }
 

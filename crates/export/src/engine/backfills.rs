@@ -31,6 +31,10 @@ pub(super) async fn look(
     };
     let (plan, next) = match (backfill.plan, backfill.next) {
         (Some(plan), Some(next)) => (plan, next),
+        // All that had arrived when it was created belongs to it.
+        _ if repeated.is_none() && !shared.is_applied(backfill.shown.created_at) => {
+            return Ok(None);
+        }
         _ => {
             let Some(plan) = plan(shared, export, interval, backfill, repeated.as_ref()).await?
             else {
@@ -101,7 +105,6 @@ async fn plan(
         let start = start.unwrap_or_else(|| end.plus_seconds(-interval.seconds()));
         return Ok(Some(Plan { start, total_runs: 1, up_to: repeated.up_to }));
     }
-    shared.host.applied().await;
     let heads = events::heads(&shared.store, export.project).await?;
     let spans = heads.values().filter_map(|head| head.span());
     let Some(first) = spans.map(|span| span.from).min().map(Timestamp::from_micros) else {

@@ -1,5 +1,7 @@
 //! What the engine needs of the service around it.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use weir_model::Timestamp;
@@ -11,8 +13,12 @@ use crate::destination::{Destination, Failure};
 /// The service around the engine.
 #[async_trait]
 pub trait Host: Send + Sync + 'static {
-    /// The time of day. Everything that waits, waits by this clock.
+    /// The time of day: what is due and what is written down goes by this clock.
     fn now(&self) -> Timestamp;
+
+    /// The time since some moment. It only goes on, also while the clock is set:
+    /// waits and limits go by it.
+    fn uptime(&self) -> Duration;
 
     /// Returns when everything that was acknowledged until now can be read.
     async fn applied(&self);

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! every second: due (schedule) -> run, next of each backfill -> run
+//! beside that: until when everything that was acknowledged can be read
 //! a task per run: tries -> scan, persons, rows -> destination
 //! ```
 //!
@@ -66,6 +67,8 @@ struct Shared {
     metrics: Metrics,
     /// Of those that read and send at the same time.
     places: Semaphore,
+    /// Everything that was acknowledged until then can be read.
+    applied: watch::Sender<Option<Timestamp>>,
     stop: watch::Sender<bool>,
 }
 
@@ -75,6 +78,12 @@ impl Shared {
         let mut stop = self.stop.subscribe();
         // The sender is here.
         let _ = stop.wait_for(|stop| *stop).await;
+    }
+
+    /// Whether everything that was acknowledged until this time can be read.
+    fn is_applied(&self, time: Timestamp) -> bool {
+        // What was noted before the clock was set back says nothing.
+        self.applied.borrow().is_some_and(|applied| time <= applied && applied <= self.host.now())
     }
 }
 
@@ -96,9 +105,16 @@ impl Engine {
             settings,
             metrics: Metrics::default(),
             places: Semaphore::new(settings.parallel),
+            applied: watch::Sender::new(None),
             stop: watch::Sender::new(false),
         });
-        let main = runtime.spawn(keep_going(Arc::clone(&shared), runtime.clone()));
+        let (own, handle) = (Arc::clone(&shared), runtime.clone());
+        let main = runtime.spawn(async move {
+            tokio::select! {
+                () = keep_going(Arc::clone(&own), handle) => {}
+                never = follow(&own) => match never {},
+            }
+        });
         Self { shared, main: Mutex::new(Some(main)) }
     }
 
@@ -122,20 +138,28 @@ impl Engine {
     }
 }
 
-async fn keep_going(shared: Arc<Shared>, runtime: Handle) {
-    let mut engine =
-        Looking { shared: Arc::clone(&shared), runtime, active: HashMap::new(), forgotten: None };
-    let mut looks = 0;
+/// Notes until when everything can be read. A log that is far behind takes long, and
+/// must not hold up what does not wait for it.
+async fn follow(shared: &Shared) -> std::convert::Infallible {
     loop {
-        let look = async {
-            if looks % TAKE_UP == 0 {
-                engine.take_up().await?;
-            }
-            looks += 1;
-            engine.look().await
-        };
+        let now = shared.host.now();
+        shared.host.applied().await;
+        shared.applied.send_replace(Some(now));
+        tokio::time::sleep(shared.settings.tick).await;
+    }
+}
+
+async fn keep_going(shared: Arc<Shared>, runtime: Handle) {
+    let mut engine = Looking {
+        shared: Arc::clone(&shared),
+        runtime,
+        active: HashMap::new(),
+        until_taken_up: 0,
+        forgotten: None,
+    };
+    loop {
         tokio::select! {
-            looked = look => match looked {
+            looked = engine.look() => match looked {
                 Ok(()) => {}
                 Err(weir_store::Error::Stopped) => return,
                 Err(error) => tracing::error!(%error, "exports could not be looked at"),
@@ -167,6 +191,8 @@ struct Looking {
     shared: Arc<Shared>,
     runtime: Handle,
     active: HashMap<RunId, Active>,
+    /// Looks before runs that have not ended are taken up.
+    until_taken_up: u64,
     /// When old runs and lines were last forgotten.
     forgotten: Option<Timestamp>,
 }
@@ -180,6 +206,7 @@ impl Looking {
                 self.add(&row);
             }
         }
+        self.until_taken_up = TAKE_UP;
         Ok(())
     }
 
@@ -191,15 +218,30 @@ impl Looking {
     /// Does what is due.
     async fn look(&mut self) -> Result<()> {
         let is_over = |active: &Active| active.task.as_ref().is_some_and(JoinHandle::is_finished);
+        let before = self.active.len();
         self.active.retain(|_, active| !is_over(active));
+        if self.active.len() != before {
+            // One whose end could not be written goes on, before its backfill does.
+            self.until_taken_up = 0;
+        }
+        self.until_taken_up = self.until_taken_up.saturating_sub(1);
+        let taken = if self.until_taken_up == 0 { self.take_up().await } else { Ok(()) };
+        // What waits begins, however long the rest takes.
+        self.begin();
         // Before the exports are read: what was paused before a boundary has no run.
         let now = self.shared.host.now();
         let store = &self.shared.store;
         let exports = exports::all(store).await?;
         let mut schedules = exports::schedule::all(store).await?;
-        let backfills = exports::backfills::active(store).await?;
+        let backfills = match taken {
+            Ok(()) => exports::backfills::active(store).await,
+            Err(error) => Err(error),
+        };
         // One fault must not hold up the others.
-        let mut fault = None;
+        let (backfills, mut fault) = match backfills {
+            Ok(backfills) => (backfills, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
         for export in &exports {
             let own = self.active.values().filter(|active| active.export == export.id);
             let room = self.shared.settings.waiting.saturating_sub(own.count());
@@ -237,10 +279,12 @@ impl Looking {
         }
         self.forgotten = Some(now);
         let (lines, runs) = (now.plus_seconds(-LINES_KEPT), now.plus_seconds(-RUNS_KEPT));
+        let mut fault = None;
         for export in exports {
-            weir_store::exports::forget(&self.shared.store, export, lines, runs).await?;
+            let forgotten = exports::forget(&self.shared.store, export, lines, runs).await;
+            fault = fault.or(forgotten.err());
         }
-        Ok(())
+        fault.map_or(Ok(()), Err)
     }
 
     /// Begins what may, the oldest first.

@@ -4,17 +4,21 @@
 //! follows from a failure. What does not: a single try (`attempt`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 use weir_model::exports::{ExportModel, Interval, LogLevel, Run, Status};
-use weir_model::{BatchExportId, RunId, Timestamp};
+use weir_model::{BatchExportId, RunId};
 use weir_store::exports::runs::{self, Progress, RunRow, Runs};
-use weir_store::exports::{self, ExportRow, backfills};
+use weir_store::exports::{self, ExportRow};
 
 use super::Shared;
 use super::attempt::{Attempt, Cut, Setback, is_cut};
 use super::log::RunLog;
-use super::settings::{ATTEMPTS, PATIENCE, time_limit, wait};
+use super::settings::{ATTEMPTS, PATIENCE, is_told, time_limit, wait};
 use crate::destination::Failure;
 
 /// Failed runs among the newest at which an export is paused,
@@ -25,8 +29,8 @@ const NEWEST: usize = 50;
 /// What a try came to.
 enum Outcome {
     Done,
-    /// Try again after so many seconds.
-    Again(i64),
+    /// Try again after so long.
+    Again(Duration),
     Ended(Status),
     /// Somebody else ended it.
     Gone,
@@ -51,10 +55,16 @@ pub(super) async fn work(shared: Arc<Shared>, export: BatchExportId, run: RunId)
         delivered: row.delivered,
         attempt: row.attempt,
         bytes: row.bytes,
+        target: row.target.clone(),
     };
     let log = RunLog::new(shared.store.clone(), export, run, row.attempt + 1);
-    let begun = shared.host.now();
-    Worker { shared, row, progress, log, begun, seen: None }.work().await;
+    let worker = Worker { shared, row, progress, log, begun: None, seen: None };
+    // Neither a panic nor the end of the process tells of a failed try.
+    if worker.progress.attempt >= ATTEMPTS {
+        worker.give_up().await;
+    } else {
+        worker.work().await;
+    }
 }
 
 struct Worker {
@@ -62,8 +72,8 @@ struct Worker {
     row: RunRow,
     progress: Progress,
     log: RunLog,
-    /// When work on it began, since the last start of the service.
-    begun: Timestamp,
+    /// When it first had a place, since the last start of the service.
+    begun: Option<Duration>,
     /// The export at the try before.
     seen: Option<ExportRow>,
 }
@@ -77,8 +87,8 @@ impl Worker {
         let working = async {
             loop {
                 match self.attempt(&cut).await {
-                    Outcome::Again(seconds) => {
-                        if let Some(outcome) = self.pause(seconds, &cut).await {
+                    Outcome::Again(wait) => {
+                        if let Some(outcome) = self.pause(wait, &cut).await {
                             return self.end(outcome).await;
                         }
                     }
@@ -102,6 +112,8 @@ impl Worker {
         };
         // The engine is closed.
         let Ok(_place) = place else { return Outcome::Stopped };
+        let now = shared.host.uptime();
+        self.begun.get_or_insert(now);
         let export = match exports::find(&self.shared.store, self.row.run.batch_export).await {
             Ok(Some(export)) => export,
             Ok(None) => return Outcome::Gone,
@@ -111,14 +123,17 @@ impl Worker {
             }
         };
         self.progress.attempt += 1;
-        if self.seen.as_ref().is_some_and(|seen| is_other_place(seen, &export)) {
-            // What was delivered is elsewhere.
+        let target = target(&export);
+        if self.progress.target.as_ref().is_some_and(|before| *before != target) {
+            // What was delivered is elsewhere, and what was counted something else.
             self.progress.delivered = None;
             self.progress.cursor = None;
             self.progress.completed = None;
+            self.progress.total = None;
         }
+        self.progress.target = Some(target);
         let limit = time_limit(length(&self.row.run, &export));
-        let deadline = self.shared.host.now().plus_seconds(limit);
+        let deadline = now.saturating_add(limit);
         let attempt = Attempt {
             shared: &self.shared,
             export: &export,
@@ -140,6 +155,7 @@ impl Worker {
     }
 
     async fn judged(&mut self, outcome: Result<(), Setback>) -> Outcome {
+        let is_late = matches!(outcome, Err(Setback::Cut(Cut::TimedOut)));
         let failure = match outcome {
             Ok(()) => return Outcome::Done,
             Err(Setback::Cut(Cut::TimedOut)) => {
@@ -150,44 +166,58 @@ impl Worker {
             Err(Setback::Failed(failure)) => failure,
         };
         self.shared.metrics.attempt_failed();
-        let now = self.shared.host.now();
+        let now = self.shared.host.uptime();
         let attempt = self.progress.attempt;
         let text = failure.to_string().replace('\0', "");
-        self.progress.latest_error = Some(text.clone());
+        let before = self.progress.latest_error.replace(text.clone());
         if !failure.is_retryable {
             self.tell(LogLevel::Error, format!("Try {attempt} failed. {text}")).await;
             return Outcome::Ended(Status::Failed);
         }
-        let seconds = wait(attempt, failure.wait);
-        if attempt >= ATTEMPTS || now.plus_seconds(seconds) > self.begun.plus_seconds(PATIENCE) {
+        let wait = wait(attempt, failure.wait);
+        let waited = now.saturating_sub(self.begun.unwrap_or(now));
+        if attempt >= ATTEMPTS || waited.saturating_add(wait) > PATIENCE {
             self.tell(LogLevel::Error, format!("Try {attempt} failed, the last one. {text}")).await;
-            let is_late = failure.class == "TimedOut";
             return Outcome::Ended(match is_late {
                 true => Status::TimedOut,
                 false => Status::FailedRetryable,
             });
         }
-        let message = format!("Try {attempt} failed, the next is in {seconds} seconds. {text}");
-        self.tell(LogLevel::Warning, message).await;
-        if self.note(Status::Running).await { Outcome::Again(seconds) } else { Outcome::Gone }
+        if is_told(attempt) || before.is_some_and(|before| before != text) {
+            let seconds = wait.as_secs();
+            let message = format!("Try {attempt} failed, the next is in {seconds} seconds. {text}");
+            self.tell(LogLevel::Warning, message).await;
+        }
+        match self.note(Status::Running).await {
+            // What could not be written now is written with the next try.
+            Ok(true) | Err(_) => Outcome::Again(wait),
+            Ok(false) => Outcome::Gone,
+        }
     }
 
     /// Waits; an outcome, if the run is cut short meanwhile.
-    async fn pause(&self, seconds: i64, cut: &watch::Sender<Option<Cut>>) -> Option<Outcome> {
-        let begun = self.shared.host.now();
-        let until = begun.plus_seconds(seconds);
-        loop {
-            let now = self.shared.host.now();
-            // A clock that was set back would make the wait long.
-            if now >= until || now < begun {
-                return None;
-            }
+    async fn pause(&self, wait: Duration, cut: &watch::Sender<Option<Cut>>) -> Option<Outcome> {
+        let until = self.shared.host.uptime().saturating_add(wait);
+        while self.shared.host.uptime() < until {
             tokio::time::sleep(self.shared.settings.tick).await;
             let cut = *cut.borrow();
             if cut.is_some() {
                 return Some(of_cut(cut));
             }
         }
+        None
+    }
+
+    /// Ends a run that ended early at every try.
+    async fn give_up(mut self) {
+        match exports::find(&self.shared.store, self.row.run.batch_export).await {
+            Ok(export) => self.seen = export,
+            Err(error) => return tracing::warn!(%error, "an export could not be read"),
+        }
+        let text = "EndedEarly: The run ended early too often. The log of Weir may say why.";
+        self.progress.latest_error = Some(text.to_owned());
+        self.tell(LogLevel::Error, text.to_owned()).await;
+        self.end(Outcome::Ended(Status::Failed)).await;
     }
 
     async fn end(&mut self, outcome: Outcome) {
@@ -200,14 +230,17 @@ impl Worker {
                 return;
             }
             Outcome::Stopped | Outcome::Again(_) => {
-                self.note(Status::Running).await;
+                // Without it the next start repeats a little more.
+                let _ = self.note(Status::Running).await;
                 return;
             }
         };
         if status == Status::Completed {
             self.progress.latest_error = None;
         }
-        if !self.note(status).await {
+        // It is still active in the store where that could not be written: it is
+        // taken up again.
+        if !self.note(status).await.unwrap_or(false) {
             return;
         }
         self.shared.metrics.ended(status);
@@ -223,18 +256,14 @@ impl Worker {
     }
 
     /// Writes down how far it is; `false`: somebody else has ended it.
-    async fn note(&mut self, status: Status) -> bool {
+    async fn note(&mut self, status: Status) -> weir_store::Result<bool> {
         self.progress.status = status;
         let (export, run) = (self.row.run.batch_export, self.row.run.id);
         let now = self.shared.host.now();
-        match runs::step(&self.shared.store, export, run, &self.progress, now).await {
-            Ok(is_written) => is_written,
-            Err(error) => {
-                // It is still active in the store: it is taken up again.
-                tracing::error!(%run, %error, "what became of a run could not be written");
-                false
-            }
-        }
+        let written = runs::step(&self.shared.store, export, run, &self.progress, now).await;
+        written.inspect_err(|error| {
+            tracing::error!(%run, %error, "what became of a run could not be written");
+        })
     }
 
     async fn tell(&mut self, level: LogLevel, message: String) {
@@ -250,21 +279,13 @@ impl Worker {
         }
     }
 
-    /// What a failed run means for its backfill and its export.
+    /// What a failed run means for its export.
     async fn after_failure(&self, status: Status) {
         let Some(export) = &self.seen else { return };
         let store = &self.shared.store;
-        let now = self.shared.host.now();
         let mut run = self.row.run.clone();
         run.status = status;
         run.latest_error.clone_from(&self.progress.latest_error);
-        if let Some(backfill) = self.row.backfill {
-            let (project, failed) = (export.project, Status::Failed);
-            let ended = backfills::end(store, project, export.id, backfill, failed, now, &[]);
-            if let Err(error) = ended.await {
-                tracing::error!(%backfill, %error, "a backfill could not be ended");
-            }
-        }
         self.shared.host.failed(export, &run).await;
         let newest = Runs { after: export.last_paused_at, limit: NEWEST, ..Runs::default() };
         match runs::page(store, export.id, newest).await {
@@ -298,9 +319,18 @@ fn is_failed(status: Status) -> bool {
     matches!(status, Status::Failed | Status::FailedRetryable | Status::TimedOut)
 }
 
-/// Whether an export goes elsewhere than before.
-fn is_other_place(before: &ExportRow, now: &ExportRow) -> bool {
-    (&before.kind, &before.config, &before.secrets) != (&now.kind, &now.config, &now.secrets)
+/// What an export sends and where to, as a fingerprint: how far a run is counts for
+/// that alone.
+fn target(export: &ExportRow) -> String {
+    let ExportRow { kind, config, secrets, query, .. } = export;
+    let mut digest = Sha256::new();
+    for part in [Some(kind), Some(config), secrets.as_ref(), query.as_ref()] {
+        let part = part.map_or("", String::as_str);
+        // Where one part ends is a part of it.
+        digest.update(part.len().to_le_bytes());
+        digest.update(part);
+    }
+    BASE64_STANDARD.encode(digest.finalize())
 }
 
 fn of_cut(cut: Option<Cut>) -> Outcome {
@@ -339,12 +369,12 @@ async fn watch_over(
 /// Cuts a try short when its time is over.
 async fn time_out(
     shared: &Shared,
-    deadline: Timestamp,
+    deadline: Duration,
     cut: &watch::Sender<Option<Cut>>,
 ) -> std::convert::Infallible {
     loop {
         tokio::time::sleep(shared.settings.tick).await;
-        if shared.host.now() > deadline {
+        if shared.host.uptime() > deadline {
             cut.send_if_modified(|cut| {
                 let is_first = cut.is_none();
                 cut.get_or_insert(Cut::TimedOut);

@@ -42,7 +42,14 @@ pub(super) async fn look(
     for _ in 0..STEPS {
         let before = present.clone();
         let mark = before.as_ref().map_or(0, |before| before.mark);
-        let next = match plan.due(before.as_ref(), now) {
+        let due = plan.due(before.as_ref(), now);
+        // The mark of an end is known once everything before it can be read.
+        if let Due::Begin(end) | Due::Skip(end) | Due::Run { end, .. } = due
+            && !shared.is_applied(end)
+        {
+            break;
+        }
+        let next = match due {
             Due::Nothing => break,
             Due::Begin(end) => {
                 let mark = received_before(shared, project, end).await?;
@@ -110,6 +117,7 @@ pub(super) fn new_run(
         attempt: 0,
         bytes: 0,
         delivered: None,
+        target: None,
     }
 }
 
@@ -118,7 +126,6 @@ pub(super) fn new_run(
 async fn at(shared: &Shared, project: ProjectId, end: Timestamp) -> Result<u64> {
     let now = shared.host.now();
     if now >= end && now <= end.plus_seconds(LATE) {
-        shared.host.applied().await;
         return newest(shared, project).await;
     }
     received_before(shared, project, end).await
@@ -127,7 +134,6 @@ async fn at(shared: &Shared, project: ProjectId, end: Timestamp) -> Result<u64> 
 /// The last arrival number before what was received at this time or later. Where
 /// the interval that ends has no run, nothing later may count for it.
 async fn received_before(shared: &Shared, project: ProjectId, end: Timestamp) -> Result<u64> {
-    shared.host.applied().await;
     events::last_before(&shared.store, project, end).await
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 pub struct Settings {
     /// Runs that read and send at the same time.
     pub parallel: usize,
-    /// Runs of one export that have begun and not ended.
+    /// Runs of one export that have begun and not ended: few enough that a
+    /// destination that is slow or silent leaves places for the others.
     pub of_an_export: usize,
     /// Runs of one export that may wait. Further intervals wait for their run.
     pub waiting: usize,
@@ -25,8 +26,8 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            parallel: 3,
-            of_an_export: 3,
+            parallel: 8,
+            of_an_export: 2,
             waiting: 12,
             jitter: 5,
             tick: Duration::from_secs(1),
@@ -36,55 +37,76 @@ impl Default for Settings {
     }
 }
 
-const MINUTE: i64 = 60;
-const QUARTER: i64 = 15 * MINUTE;
-const HOUR: i64 = 60 * MINUTE;
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3_600);
 
-/// Seconds for which a run is tried again while its destination has a passing
-/// fault.
-pub(super) const PATIENCE: i64 = 6 * HOUR;
+/// For how long a run is tried again while its destination has a passing fault.
+pub(super) const PATIENCE: Duration = HOUR.saturating_mul(6);
 /// Tries that a run has at most, however fast they fail.
 pub(super) const ATTEMPTS: u32 = 250;
-/// Seconds before the second try; they double,
-const FIRST_WAIT: i64 = 30;
-/// up to so many.
-const LONGEST_WAIT: i64 = 120;
-/// Seconds that a destination may ask us to wait.
-const LONGEST_ASKED: i64 = 15 * MINUTE;
+/// The first tries whose lines are kept one by one;
+const TOLD: u32 = 10;
+/// later, those of one among so many: a run has a bounded number of lines, and its
+/// end belongs to them.
+const TOLD_OF: u32 = 10;
+/// The wait before the second try; it doubles,
+const FIRST_WAIT: Duration = Duration::from_secs(30);
+/// up to this.
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
+/// How long a destination may ask us to wait.
+const LONGEST_ASKED: Duration = MINUTE.saturating_mul(15);
 
-/// Seconds before the try after this one.
-pub(super) fn wait(attempt: u32, asked: Option<Duration>) -> i64 {
+/// The wait before the try after this one.
+pub(super) fn wait(attempt: u32, asked: Option<Duration>) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1 << attempt.saturating_sub(1).min(8));
-    let asked = asked.map_or(0, |asked| i64::try_from(asked.as_secs()).unwrap_or(i64::MAX));
-    doubled.min(LONGEST_WAIT).max(asked.min(LONGEST_ASKED))
+    doubled.min(LONGEST_WAIT).max(asked.unwrap_or_default().min(LONGEST_ASKED))
 }
 
-/// Seconds that one try of a run may take that covers so many seconds.
-pub(super) const fn time_limit(length: i64) -> i64 {
+/// Whether a try has lines in any case.
+pub(super) const fn is_told(attempt: u32) -> bool {
+    attempt <= TOLD || attempt.is_multiple_of(TOLD_OF)
+}
+
+/// How long one try of a run may take that covers so many seconds.
+pub(super) const fn time_limit(length: i64) -> Duration {
     match length {
-        ..=QUARTER => 20 * MINUTE,
-        ..=HOUR => 2 * HOUR,
-        _ => 24 * HOUR,
+        ..=900 => MINUTE.saturating_mul(20),
+        ..=3_600 => HOUR.saturating_mul(2),
+        _ => HOUR.saturating_mul(24),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use weir_store::exports::logs::LINES;
+
     use super::*;
 
     #[test]
     fn a_try_over_more_time_has_more_time() {
-        let minutes: Vec<i64> =
-            [5, 15, 20, 60, 65, 1_440].map(|length| time_limit(length * MINUTE) / MINUTE).into();
+        let minutes = [5, 15, 20, 60, 65, 1_440].map(|length| time_limit(length * 60).as_secs() / 60);
         assert_eq!(minutes, [20, 20, 120, 120, 1_440, 1_440]);
     }
 
     #[test]
     fn waits_double_and_are_bounded() {
-        let waits: Vec<i64> = (1..=5).map(|attempt| wait(attempt, None)).collect();
+        let wait = |attempt, asked| super::wait(attempt, asked).as_secs();
+        let waits: Vec<u64> = (1..=5).map(|attempt| wait(attempt, None)).collect();
         assert_eq!(waits, [30, 60, 120, 120, 120]);
         assert_eq!(wait(u32::MAX, None), 120);
         assert_eq!(wait(1, Some(Duration::from_secs(200))), 200);
         assert_eq!(wait(1, Some(Duration::MAX)), 900);
+    }
+
+    #[test]
+    fn tries_leave_room_for_the_other_lines_of_a_run() {
+        let told = (1..=ATTEMPTS).filter(|attempt| is_told(*attempt)).count();
+        assert!(4 * told < usize::try_from(LINES).unwrap(), "{told}");
+    }
+
+    #[test]
+    fn one_export_leaves_places_for_others() {
+        let settings = Settings::default();
+        assert!(settings.parallel >= 4 * settings.of_an_export);
     }
 }

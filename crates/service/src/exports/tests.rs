@@ -189,6 +189,7 @@ async fn create_run(services: &Services, run: &Run) -> bool {
         attempt: 0,
         bytes: 0,
         delivered: None,
+        target: None,
     };
     let at = |last_end| Schedule { last_end, mark: 0, interval: "hour".to_owned() };
     let (before, after) = (at(run.data_interval_start.unwrap_or(end)), at(end));

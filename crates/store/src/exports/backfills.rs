@@ -204,7 +204,8 @@ const ACTIVE: Statement = Statement::read(
      FROM active_backfill;",
 );
 
-/// The backfills of all organizations that have not ended.
+/// The backfills of all organizations that have not ended. One that cannot be read
+/// holds up none of the others.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -212,7 +213,13 @@ pub async fn active(store: &Store) -> Result<Vec<BackfillState>> {
     let mut found = Vec::new();
     for row in store.db.run(ACTIVE, bind! {}).await?.rows::<Active>(0)? {
         let (project, export) = (ProjectId(row.project), BatchExportId(row.export));
-        found.extend(states(store, project, export, &[BackfillId(row.backfill)]).await?);
+        match states(store, project, export, &[BackfillId(row.backfill)]).await {
+            Ok(states) => found.extend(states),
+            Err(error @ Error::Shape { .. }) => {
+                tracing::error!(backfill = %row.backfill, %error, "a backfill cannot be read");
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(found)
 }

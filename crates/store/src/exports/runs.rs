@@ -8,7 +8,7 @@
 //! What a run exports is written once, when it is created. Everything after that
 //! is written only while it has not ended: a run that was cancelled stays so.
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::exports::{LATEST_RUNS, Run, Status};
@@ -42,6 +42,8 @@ pub struct RunRow {
     pub bytes: u64,
     /// The arrival number of the last event that is at the destination for good.
     pub delivered: Option<u64>,
+    /// What it exported where at its last try, as a fingerprint.
+    pub target: Option<String>,
 }
 
 /// How far a run is.
@@ -63,6 +65,8 @@ pub struct Progress {
     pub attempt: u32,
     /// Bytes of the events that it has sent.
     pub bytes: u64,
+    /// What it exports where, as a fingerprint: the rest counts for that alone.
+    pub target: Option<String>,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -86,6 +90,7 @@ pub(super) struct StoredRun {
     attempt: Option<i64>,
     bytes: Option<i64>,
     delivered: Option<i64>,
+    target: Option<String>,
 }
 
 impl From<&RunRow> for StoredRun {
@@ -111,6 +116,7 @@ impl From<&RunRow> for StoredRun {
             attempt: Some(row.attempt.into()),
             bytes: Some(int(row.bytes)),
             delivered: row.delivered.map(int),
+            target: row.target.clone(),
         }
     }
 }
@@ -151,6 +157,7 @@ impl TryFrom<StoredRun> for RunRow {
             attempt: stored.attempt.and_then(|n| u32::try_from(n).ok()).unwrap_or_default(),
             bytes: stored.bytes.map_or(0, number),
             delivered: stored.delivered.map(number),
+            target: stored.target,
         })
     }
 }
@@ -204,8 +211,9 @@ pub async fn create(
     is_done(store.db.run(CREATE, vars).await)
 }
 
-// Whoever ends a run of a backfill counts it there. The step tells a second try
-// of this transaction from somebody else's.
+// Whoever ends a run of a backfill counts it there, and a run that failed ends the
+// backfill with it. The step tells a second try of this transaction from somebody
+// else's.
 const STEP: Statement = Statement::write(
     "exports run step",
     "BEGIN;
@@ -217,7 +225,7 @@ const STEP: Statement = Statement::write(
          UPDATE type::record('batch_export_run', [$export, $run]) SET
              step = $step, status = $status, records_completed = $completed,
              records_total = $total, latest_error = $latest_error, cursor = $cursor,
-             delivered = $delivered, attempt = $attempt, bytes = $bytes,
+             delivered = $delivered, attempt = $attempt, bytes = $bytes, target = $target,
              updated_at = $now, finished_at = $finished_at RETURN NONE;
          IF $finished_at != NONE {
              DELETE type::record('active_run', [$export, $run]) RETURN NONE;
@@ -226,14 +234,23 @@ const STEP: Statement = Statement::write(
                      finished_runs = (finished_runs ?? 0) + 1,
                      records = (records ?? 0) + ($completed ?? 0), updated_at = $now
                      RETURN NONE;
+                 IF $status != 'Completed' {
+                     UPDATE type::record('batch_export_backfill', [$export, $present.backfill]) SET
+                         status = 'Failed', finished_at = $now
+                         WHERE ['Starting', 'Running'] CONTAINS status RETURN NONE;
+                     LET $project = (SELECT VALUE project
+                                     FROM ONLY type::record('batch_export', $export));
+                     DELETE type::record('active_backfill', [$project, $present.backfill])
+                         RETURN NONE;
+                 };
              };
          };
      };
      COMMIT;",
 );
 
-/// Writes how far a run is; a status that is no active one ends it. `false`: it
-/// had ended, or is gone, and stays as it is.
+/// Writes how far a run is; a status that is no active one ends it, and its backfill
+/// unless it is completed. `false`: it had ended, or is gone, and stays as it is.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -256,6 +273,7 @@ pub async fn step(
         delivered: progress.delivered.map(int),
         attempt: i64::from(progress.attempt),
         bytes: int(progress.bytes),
+        target: progress.target.clone(),
         now: now.micros(),
         finished_at: (!progress.status.is_active()).then_some(now.micros()),
     };
@@ -266,7 +284,7 @@ const CANCEL: Statement = Statement::write(
     "exports cancel run",
     concat!(
         "BEGIN;
-         LET $present = (SELECT status, step
+         LET $present = (SELECT status, step, backfill, records_completed
                          FROM ONLY type::record('batch_export_run', [$export, $run]));
          IF $present = NONE { THROW 'gone' };
          IF $present.step != $step {
@@ -275,14 +293,20 @@ const CANCEL: Statement = Statement::write(
                  step = $step, status = 'Cancelled', updated_at = $now, finished_at = $now
                  RETURN NONE;
              DELETE type::record('active_run', [$export, $run]) RETURN NONE;
+             IF $present.backfill != NONE {
+                 UPDATE type::record('batch_export_backfill', [$export, $present.backfill]) SET
+                     finished_runs = (finished_runs ?? 0) + 1,
+                     records = (records ?? 0) + ($present.records_completed ?? 0),
+                     updated_at = $now RETURN NONE;
+             };
          };",
         write_activities!(),
         "COMMIT;"
     ),
 );
 
-/// Cancels a run that is starting or running; whoever works on it notices. `false`:
-/// it had ended already, or is gone.
+/// Cancels a run that is starting or running; whoever works on it notices. Its
+/// backfill goes on with the next one. `false`: it had ended already, or is gone.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -310,7 +334,7 @@ pub async fn find(store: &Store, export: BatchExportId, run: RunId) -> Result<Op
     Ok(row(store, export, run).await?.map(|row| row.run))
 }
 
-/// A run of an export as stored.
+/// A run of an export as stored. One that cannot be read is none.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -320,8 +344,23 @@ pub async fn row(store: &Store, export: BatchExportId, run: RunId) -> Result<Opt
 
 /// The runs with these keys, in their order.
 async fn rows(store: &Store, keys: Vec<Vec<Uuid>>) -> Result<Vec<Option<RunRow>>> {
-    let found = lists::records::<StoredRun>(store, "batch_export_run", keys).await?;
-    found.into_iter().map(|run| run.map(RunRow::try_from).transpose()).collect()
+    let found = lists::records::<Value>(store, "batch_export_run", keys.clone()).await?;
+    Ok(keys.iter().zip(found).map(|(key, value)| read(key, value?)).collect())
+}
+
+/// A run; none: it cannot be read. The others must not be held up by it.
+fn read(key: &[Uuid], value: Value) -> Option<RunRow> {
+    let stored = StoredRun::from_value(value).map_err(|error| Error::Shape {
+        statement: "exports runs",
+        detail: error.message().to_owned(),
+    });
+    match stored.and_then(RunRow::try_from) {
+        Ok(row) => Some(row),
+        Err(error) => {
+            tracing::error!(?key, %error, "a run of an export cannot be read");
+            None
+        }
+    }
 }
 
 /// The newest runs of each of these exports, newest first, in the order of

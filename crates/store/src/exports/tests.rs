@@ -73,6 +73,7 @@ fn run(export: &ExportRow, seconds: i64) -> RunRow {
         attempt: 0,
         bytes: 0,
         delivered: None,
+        target: None,
     }
 }
 
@@ -86,6 +87,7 @@ fn progress(status: Status, completed: u64) -> Progress {
         delivered: Some(5),
         attempt: 2,
         bytes: 100,
+        target: Some("t".to_owned()),
     }
 }
 
@@ -136,6 +138,7 @@ async fn a_run_that_ended_stays_as_it_is() {
         (stored.run.status, stored.run.records_completed, stored.delivered, stored.attempt),
         (Status::Running, Some(4), Some(5), 2)
     );
+    assert_eq!(stored.target.as_deref(), Some("t"));
     assert_eq!((stored.after, stored.up_to, stored.run.finished_at), (3, 9, None));
 
     assert!(runs::request_cancel(&store, export.id, id, at(2), &[]).await.unwrap());
@@ -263,6 +266,58 @@ async fn a_backfill_goes_from_run_to_run() {
     let page = backfills::page(&store, PROJECT, export.id, None, 50).await.unwrap();
     assert_eq!(page, [shown]);
     assert_eq!(backfills::page(&store, PROJECT, export.id, Some(id), 50).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_cancelled_run_counts_for_its_backfill_and_a_failed_one_ends_it() {
+    let store = store().await;
+    let export = export(&store).await;
+    let id = started(&store, &export).await;
+    let plan = Plan { start: at(0), total_runs: 2, up_to: 50 };
+    assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
+    let shown = async || backfills::find(&store, PROJECT, export.id, id).await.unwrap().unwrap();
+
+    let first = RunRow { backfill: Some(id), by_time: true, ..run(&export, 3600) };
+    assert!(backfills::add_run_of(&store, &first, at(0), at(3600)).await.unwrap());
+    let step = progress(Status::Running, 4);
+    assert!(runs::step(&store, export.id, first.run.id, &step, at(2)).await.unwrap());
+    assert!(runs::request_cancel(&store, export.id, first.run.id, at(3), &[]).await.unwrap());
+    let found = shown().await;
+    assert_eq!((found.status, found.total_records_count), (Status::Running, Some(4)));
+    assert_eq!(found.progress.map(|progress| progress.finished_runs), Some(1));
+
+    let second = RunRow { backfill: Some(id), by_time: true, ..run(&export, 7200) };
+    assert!(backfills::add_run_of(&store, &second, at(3600), at(7200)).await.unwrap());
+    let failed = progress(Status::TimedOut, 2);
+    assert!(runs::step(&store, export.id, second.run.id, &failed, at(5)).await.unwrap());
+    let found = shown().await;
+    assert_eq!((found.status, found.finished_at), (Status::Failed, Some(at(5))));
+    assert_eq!(found.total_records_count, Some(6));
+    assert_eq!(backfills::active(&store).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_holds_up_nothing_else() {
+    let store = store().await;
+    let export = export(&store).await;
+    let (damaged, whole) = (run(&export, 0), run(&export, 3600));
+    for row in [&damaged, &whole] {
+        create_run(&store, row).await;
+    }
+    let (spoilt, id) = (started(&store, &export).await, damaged.run.id);
+    let damage = Statement::write(
+        "test",
+        "UPDATE type::record('batch_export_run', [$export, $run]) SET status = 'Dancing';
+         UPDATE type::record('batch_export_backfill', [$export, $backfill])
+             SET status = 'Dancing';",
+    );
+    let vars = bind! { export: export.id.0, run: id.0, backfill: spoilt.0 };
+    store.db.run(damage, vars).await.unwrap();
+    assert_eq!(runs::active(&store).await.unwrap(), [whole.clone()]);
+    assert_eq!(runs::row(&store, export.id, id).await.unwrap(), None);
+    let all = Runs { limit: 100, ..Runs::default() };
+    assert_eq!(runs::page(&store, export.id, all).await.unwrap(), [whole.run]);
+    assert_eq!(backfills::active(&store).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -148,6 +148,19 @@ async fn a_failed_run_ends_its_backfill() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_ends_after_a_run_that_ended_early() {
+    let mut fixture = paused().await;
+    fixture.world(|world| world.panics = true);
+    fixture.start();
+    let id = start(&fixture, backfill(&fixture, Some(MIDNIGHT), MIDNIGHT + HOUR)).await;
+    let done = ended(&fixture, id).await;
+    assert_eq!((done.status, done.total_records_count), (Status::Completed, Some(10)));
+    let runs = fixture.runs().await;
+    assert_eq!((runs.len(), runs[0].status), (1, Status::Completed));
+    assert_eq!(fixture.world(|world| world.begun), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_repeated_with_the_same_events() {
     let mut fixture = Fixture::new("hour").await;
     // Long ago: only their arrival brings them here.

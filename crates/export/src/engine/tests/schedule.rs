@@ -46,6 +46,34 @@ async fn an_interval_is_exported_when_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_is_behind_holds_up_only_what_waits_for_it() {
+    let mut fixture = Fixture::new("hour").await;
+    fixture.start();
+    fixture.arrive(5).await;
+    let interval = async |word: &str| {
+        loop {
+            let all = weir_store::exports::schedule::all(&fixture.store).await.unwrap();
+            if all.get(&fixture.export).is_some_and(|schedule| schedule.interval == word) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    interval("hour").await;
+    fixture.world(|world| world.lags = true);
+    fixture.host.advance(FIRST);
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    assert_eq!(fixture.runs().await, []);
+    fixture.change(|row| row.interval = "day".to_owned()).await;
+    interval("day").await;
+    fixture.world(|world| world.lags = false);
+    // Midnight.
+    fixture.host.advance(9 * HOUR);
+    fixture.until_runs(ended(1)).await;
+    assert_eq!(fixture.there(FIRST + 9 * HOUR), (1..=5).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn missed_intervals_have_what_came_in_them() {
     let mut fixture = Fixture::new("hour").await;
     fixture.start();

@@ -52,6 +52,10 @@ pub(super) struct World {
     pub(super) hangs_after: Option<usize>,
     /// The event of this arrival number is left out.
     pub(super) leaves_out: Option<u64>,
+    /// The next write panics.
+    pub(super) panics: bool,
+    /// What was acknowledged cannot be read yet.
+    pub(super) lags: bool,
     /// What is written is there at once, and a cut run goes on behind it.
     pub(super) goes_on: bool,
     pub(super) begun: usize,
@@ -64,12 +68,21 @@ pub(super) struct World {
 
 pub(super) struct TestHost {
     now: AtomicI64,
+    /// In seconds.
+    uptime: AtomicU64,
     pub(super) world: Arc<Mutex<World>>,
     store: Store,
 }
 
 impl TestHost {
+    /// So much time passes; less than none: the clock is set back.
     pub(super) fn advance(&self, seconds: i64) {
+        self.set_ahead(seconds);
+        self.uptime.fetch_add(u64::try_from(seconds).unwrap_or(0), Ordering::AcqRel);
+    }
+
+    /// The clock is set, and no time passes.
+    pub(super) fn set_ahead(&self, seconds: i64) {
         self.now.fetch_add(seconds * 1_000_000, Ordering::AcqRel);
     }
 }
@@ -80,7 +93,15 @@ impl Host for TestHost {
         Timestamp::from_micros(self.now.load(Ordering::Acquire))
     }
 
-    async fn applied(&self) {}
+    fn uptime(&self) -> Duration {
+        Duration::from_secs(self.uptime.load(Ordering::Acquire))
+    }
+
+    async fn applied(&self) {
+        while self.world.lock().lags {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
 
     async fn config(&self, export: &ExportRow) -> Result<Map<String, Value>, Failure> {
         Ok(serde_json::from_str(&export.config).unwrap())
@@ -175,7 +196,10 @@ impl Writer for NotingWriter {
             what: "it was left out",
         }));
         let hangs = {
-            let world = self.world.lock();
+            let mut world = self.world.lock();
+            if std::mem::take(&mut world.panics) {
+                panic!("as the test wants it");
+            }
             if let Some(fault) = &world.fault {
                 return Err(fault.clone());
             }
@@ -250,8 +274,12 @@ impl Fixture {
         let store = Store::open(&Location::Memory, weir_store::Settings::default()).await.unwrap();
         let now = Timestamp::from_micros(BEGIN * 1_000_000);
         let world = Arc::new(Mutex::new(World::default()));
-        let host =
-            Arc::new(TestHost { now: AtomicI64::new(now.micros()), world, store: store.clone() });
+        let host = Arc::new(TestHost {
+            now: AtomicI64::new(now.micros()),
+            uptime: AtomicU64::new(0),
+            world,
+            store: store.clone(),
+        });
         let home = home(&store, now).await;
         let row = ExportRow {
             id: BatchExportId(weir_store::ids::time_ordered(now)),
