@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn a_try_over_more_time_has_more_time() {
-        let minutes = [5, 15, 20, 60, 65, 1_440].map(|length| time_limit(length * 60).as_secs() / 60);
+        let minutes =
+            [5, 15, 20, 60, 65, 1_440].map(|length| time_limit(length * 60).as_secs() / 60);
         assert_eq!(minutes, [20, 20, 120, 120, 1_440, 1_440]);
     }
 
