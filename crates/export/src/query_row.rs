@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use weir_model::ProjectId;
 use weir_query::json::Members;
-use weir_query::{Field, Row, Value};
+use weir_query::{Budget, Field, Row, Value};
 
 use crate::rows::Record;
 
@@ -15,13 +15,20 @@ pub struct QueryRow<'a> {
     record: &'a Record,
     properties: OnceCell<Members<'a>>,
     person_properties: OnceCell<Members<'a>>,
+    budget: Budget,
 }
 
 impl<'a> QueryRow<'a> {
     /// A record of a project.
     #[must_use]
     pub fn new(project: ProjectId, record: &'a Record) -> Self {
-        Self { project, record, properties: OnceCell::new(), person_properties: OnceCell::new() }
+        Self {
+            project,
+            record,
+            properties: OnceCell::new(),
+            person_properties: OnceCell::new(),
+            budget: Budget::default(),
+        }
     }
 
     /// The JSON text of a property of the event.
@@ -66,6 +73,21 @@ impl Row for QueryRow<'_> {
             Field::PersonProperties => self.person_properties(),
             _ => return Value::Null,
         };
+        self.budget.charge(members.count());
+        if let [first, rest @ ..] = path
+            && !rest.is_empty()
+        {
+            // Each step may lead to a text that is as long.
+            let whole = members.get(first).unwrap_or_default();
+            self.budget.charge(rest.len().saturating_mul(whole.len()));
+            if self.budget.is_used_up() {
+                return Value::Null;
+            }
+        }
         members.at(path).map_or(Value::Null, Value::of_json)
+    }
+
+    fn budget(&self) -> &Budget {
+        &self.budget
     }
 }

@@ -5,11 +5,12 @@
 //! taken only when the condition is true. What has no value (a text that is no
 //! number, a division by zero, a whole number beyond 64 bits, a time beyond the
 //! year 9999, a text that grows beyond [`TEXT_MAX`]) is null too: no event stops
-//! an export.
+//! an export. Nor does one take it long: the work for an event has a [`Budget`].
 //!
 //! What belongs here: values of expressions. What does not: where fields come
 //! from ([`Row`] is implemented by whoever has events), what is done with them.
 
+mod budget;
 mod calls;
 mod kind;
 pub(crate) mod number;
@@ -23,6 +24,8 @@ use super::fields::Field;
 use super::tree::{Arithmetic, Comparison, Expression, Literal, Query};
 use super::value::Value;
 
+pub use budget::{Budget, WORK_MAX};
+
 /// Bytes of a text that a function makes: twice what an event may take.
 pub const TEXT_MAX: usize = 2 << 20;
 
@@ -34,6 +37,9 @@ pub trait Row {
     /// A property of a field that has properties, by its path; null where there
     /// is none.
     fn property(&self, field: Field, path: &[String]) -> Value<'_>;
+
+    /// What may still be worked out of it.
+    fn budget(&self) -> &Budget;
 }
 
 impl Query {
@@ -48,9 +54,26 @@ impl Query {
 }
 
 impl Expression {
-    /// The value of the expression.
+    /// The value of the expression. Null when the row's budget is used up, unless
+    /// it stands in the event or in the query as it is.
     #[must_use]
     pub fn evaluate<'a>(&'a self, row: &'a dyn Row) -> Value<'a> {
+        let budget = row.budget();
+        let is_made = !matches!(self, Self::Field(_) | Self::Property(..) | Self::Literal(_));
+        if is_made && budget.is_used_up() {
+            return Value::Null;
+        }
+        let value = self.worked_out(row);
+        // Whoever takes a text reads all of it.
+        budget.charge(1 + value.size());
+        // Something was left out on the way to it.
+        match is_made && budget.is_used_up() {
+            true => Value::Null,
+            false => value,
+        }
+    }
+
+    fn worked_out<'a>(&'a self, row: &'a dyn Row) -> Value<'a> {
         match self {
             Self::Field(field) => row.field(*field),
             Self::Property(field, path) => row.property(*field, path),
@@ -68,13 +91,19 @@ impl Expression {
                 if value.is_null() {
                     return Value::Null;
                 }
-                let found = among.iter().any(|other| equal(&value, &other.evaluate(row)));
+                let budget = row.budget();
+                let found = among.iter().any(|other| {
+                    budget.charge(value.size());
+                    !budget.is_used_up() && equal(&value, &other.evaluate(row))
+                });
                 truth(Some(found != *is_negated))
             }
             Self::Like { value, pattern, ignores_case, is_negated } => {
                 let (value, pattern) = (value.evaluate(row), pattern.evaluate(row));
                 let fits = match (value.into_text(), pattern.into_text()) {
-                    (Some(text), Some(pattern)) => pattern::fits(&text, &pattern, *ignores_case),
+                    (Some(text), Some(pattern)) => {
+                        pattern::fits(&text, &pattern, *ignores_case, row.budget())
+                    }
                     _ => None,
                 };
                 truth(fits.map(|fits| fits != *is_negated))

@@ -27,6 +27,12 @@ impl<'a> Members<'a> {
         self.0.iter().rev().find(|(key, _)| key.0 == name).map(|(_, value)| value.get())
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The JSON text at the end of a path; an empty path leads nowhere.
     #[must_use]
     pub fn at(&self, path: &[String]) -> Option<&'a str> {

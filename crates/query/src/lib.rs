@@ -23,7 +23,7 @@ mod value;
 mod write;
 
 pub use error::{Position, QueryError};
-pub use evaluate::{Row, TEXT_MAX};
+pub use evaluate::{Budget, Row, TEXT_MAX, WORK_MAX};
 pub use fields::Field;
 pub use functions::Function;
 pub use parser::parse;

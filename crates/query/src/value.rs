@@ -82,6 +82,14 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Bytes of its text.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Json(text) => text.len(),
+            _ => 0,
+        }
+    }
+
     /// Whether there is no value.
     #[must_use]
     pub const fn is_null(&self) -> bool {

@@ -126,8 +126,13 @@ impl<'a> Call<'a> {
                 name => name.into_text().map(Step::Name),
             })
             .collect();
-        let steps = steps?;
-        Some(match self.text(0)? {
+        let (steps, whole) = (steps?, self.text(0)?);
+        // Each may lead to a text that is as long.
+        self.row.budget().charge(steps.len().saturating_mul(whole.len()));
+        if self.row.budget().is_used_up() {
+            return None;
+        }
+        Some(match whole {
             Cow::Borrowed(whole) => json::find(whole, &steps).map(Cow::Borrowed),
             Cow::Owned(whole) => {
                 json::find(&whole, &steps).map(|found| Cow::Owned(found.to_owned()))

@@ -1,18 +1,17 @@
 //! `LIKE`: `%` stands for any text, `_` for any character, a backslash takes
 //! their meaning away.
 
-/// Characters compared at most; a pattern that would take more fits nothing and
-/// leaves nothing out.
-const STEPS: usize = 1 << 26;
+use super::Budget;
 
 /// Whether a pattern fits a text; none: it would take too long to say.
-pub(super) fn fits(text: &str, pattern: &str, ignores_case: bool) -> Option<bool> {
+pub(super) fn fits(text: &str, pattern: &str, ignores_case: bool, budget: &Budget) -> Option<bool> {
     if ignores_case {
-        return fits(&text.to_lowercase(), &pattern.to_lowercase(), false);
+        return fits(&text.to_lowercase(), &pattern.to_lowercase(), false, budget);
     }
     let pieces = pieces(pattern);
     let longest = pieces.iter().map(Piece::wildcard_length).max().unwrap_or(0);
-    if longest.saturating_mul(text.len()) > STEPS {
+    budget.charge(longest.saturating_mul(text.len()));
+    if budget.is_used_up() {
         return None;
     }
     let Some((first, rest)) = pieces.split_first() else { return Some(text.is_empty()) };

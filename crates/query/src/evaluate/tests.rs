@@ -22,6 +22,7 @@ struct Event {
     elements: String,
     timestamp: i64,
     has_person: bool,
+    budget: Budget,
 }
 
 fn event(properties: &str) -> Event {
@@ -30,6 +31,7 @@ fn event(properties: &str) -> Event {
         elements: String::new(),
         timestamp: TIME,
         has_person: true,
+        budget: Budget::default(),
     }
 }
 
@@ -56,6 +58,10 @@ impl Row for Event {
             _ => "{}",
         };
         Members::of(json).at(path).map_or(Value::Null, Value::of_json)
+    }
+
+    fn budget(&self) -> &Budget {
+        &self.budget
     }
 }
 

@@ -1,7 +1,8 @@
 //! Functions of texts, times and JSON.
 
-use super::{text, value, value_of};
-use crate::evaluate::time;
+use super::{event, text, value, value_of};
+use crate::evaluate::{Row as _, WORK_MAX, time};
+use crate::parse;
 use crate::value::Value;
 
 #[test]
@@ -122,4 +123,39 @@ fn what_is_made_has_bounds() {
     ] {
         assert_eq!(value_of(expression, &properties), expected, "{expression}");
     }
+}
+
+#[test]
+fn the_work_for_an_event_has_a_bound() {
+    let properties = format!("{{\"x\":\"{}\"}}", "y".repeat(1 << 20));
+    let many = |part: &str, count: usize| vec![part; count].join(" OR ");
+    // Two megabytes each: one that is read and one that is made.
+    let few = many("lower(properties.x) = 'a'", 20);
+    assert_eq!(value_of(&few, &properties), Value::Boolean(false));
+    // The value is read for each of the list.
+    let list = ["1"; 100].join(", ");
+    for expression in [
+        many("lower(properties.x) = 'a'", 40),
+        format!("isNull({})", many("lower(properties.x) = 'a'", 40)),
+        format!("coalesce({}, true)", many("lower(properties.x) = 'a'", 40)),
+        format!("properties.x IN ({list})"),
+        many("JSONHas(properties, 'a', 'b')", 40),
+        many("properties.x LIKE '%_____b%'", 20),
+    ] {
+        assert_eq!(value_of(&expression, &properties), Value::Null, "{expression}");
+    }
+}
+
+#[test]
+fn what_stands_in_an_event_is_there_when_its_budget_is_used_up() {
+    let columns = "event, team_id, properties.x AS x, lower(event) AS low, 1 AS one";
+    let query = parse(&format!("SELECT {columns} FROM events")).unwrap();
+    let event = event(r#"{"x":"y"}"#);
+    event.budget().charge(WORK_MAX);
+    let values: Vec<_> =
+        query.columns.iter().map(|column| column.expression.evaluate(&event)).collect();
+    let expected = [text("Paid"), Value::Integer(7), text("y"), Value::Null, Value::Integer(1)];
+    assert_eq!(values, expected);
+    let filtered = parse("SELECT event FROM events WHERE isNull(lower(event))").unwrap();
+    assert!(!filtered.matches(&event), "nobody knows");
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use proptest::prelude::*;
 
 use super::{Event, TIME};
-use crate::evaluate::{TEXT_MAX, compare, number, pattern};
+use crate::evaluate::{Budget, TEXT_MAX, compare, number, pattern};
 use crate::fields::Field;
 use crate::functions::Function;
 use crate::parse;
@@ -111,6 +111,7 @@ fn events() -> impl Strategy<Value = Event> {
             elements,
             timestamp,
             has_person,
+            budget: Budget::default(),
         },
     )
 }
@@ -184,6 +185,6 @@ proptest! {
         }
         let chars = |text: &str| text.chars().collect::<Vec<_>>();
         let expected = plain(&chars(&text), &chars(&pattern));
-        prop_assert_eq!(pattern::fits(&text, &pattern, false), Some(expected));
+        prop_assert_eq!(pattern::fits(&text, &pattern, false, &Budget::default()), Some(expected));
     }
 }
