@@ -33,8 +33,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::task::{AbortHandle, JoinHandle};
 use weir_model::{BackfillId, BatchExportId, RunId, Timestamp};
 use weir_store::exports::runs::RunRow;
 use weir_store::exports::{self, ExportRow};
@@ -69,6 +69,8 @@ struct Shared {
     places: Semaphore,
     /// Everything that was acknowledged until then can be read.
     applied: watch::Sender<Option<Timestamp>>,
+    /// A run has ended: what waits for it need not wait for the next look.
+    ended: Notify,
     stop: watch::Sender<bool>,
 }
 
@@ -92,7 +94,28 @@ struct Active {
     export: BatchExportId,
     backfill: Option<BackfillId>,
     /// None: it waits for a place among those of its export.
-    task: Option<JoinHandle<()>>,
+    task: Option<Task>,
+}
+
+/// The task of a run.
+struct Task {
+    work: AbortHandle,
+    /// Tells the engine when the work is over.
+    whole: JoinHandle<()>,
+}
+
+/// Waits for the work on a run, and tells the engine if the run has ended.
+async fn see_through(shared: Arc<Shared>, export: BatchExportId, run: RunId, work: JoinHandle<()>) {
+    if let Err(error) = work.await
+        && error.is_panic()
+    {
+        tracing::error!(%run, %error, "a run of an export ended early");
+    }
+    // Any other is taken up again, which may wait.
+    let found = exports::runs::find(&shared.store, export, run).await;
+    if found.is_ok_and(|run| run.is_none_or(|run| !run.status.is_active())) {
+        shared.ended.notify_one();
+    }
 }
 
 impl Engine {
@@ -106,6 +129,7 @@ impl Engine {
             metrics: Metrics::default(),
             places: Semaphore::new(settings.parallel),
             applied: watch::Sender::new(None),
+            ended: Notify::new(),
             stop: watch::Sender::new(false),
         });
         let (own, handle) = (Arc::clone(&shared), runtime.clone());
@@ -168,22 +192,15 @@ async fn keep_going(shared: Arc<Shared>, runtime: Handle) {
         }
         tokio::select! {
             () = tokio::time::sleep(shared.settings.tick) => {}
+            () = shared.ended.notified() => {}
             () = shared.stopped() => break,
         }
     }
-    for active in engine.active.into_values() {
-        if let Some(Err(error)) = wait_for(active.task).await
-            && error.is_panic()
-        {
-            tracing::error!(%error, "a run of an export ended early");
+    for task in engine.active.into_values().filter_map(|active| active.task) {
+        if let Err(error) = task.whole.await {
+            tracing::error!(%error, "the end of a run of an export was not seen");
         }
     }
-}
-
-async fn wait_for(
-    task: Option<JoinHandle<()>>,
-) -> Option<std::result::Result<(), tokio::task::JoinError>> {
-    Some(task?.await)
 }
 
 /// The loop's own state.
@@ -217,7 +234,8 @@ impl Looking {
 
     /// Does what is due.
     async fn look(&mut self) -> Result<()> {
-        let is_over = |active: &Active| active.task.as_ref().is_some_and(JoinHandle::is_finished);
+        let is_over =
+            |active: &Active| active.task.as_ref().is_some_and(|task| task.work.is_finished());
         let before = self.active.len();
         self.active.retain(|_, active| !is_over(active));
         if self.active.len() != before {
@@ -304,8 +322,11 @@ impl Looking {
             let going = of.entry(active.export).or_default();
             if *going < self.shared.settings.of_an_export {
                 *going += 1;
-                let work = run::work(Arc::clone(&self.shared), active.export, run);
-                active.task = Some(self.runtime.spawn(work));
+                let (shared, export) = (&self.shared, active.export);
+                let task = self.runtime.spawn(run::work(Arc::clone(shared), export, run));
+                let work = task.abort_handle();
+                let whole = see_through(Arc::clone(shared), export, run, task);
+                active.task = Some(Task { work, whole: self.runtime.spawn(whole) });
             }
         }
     }

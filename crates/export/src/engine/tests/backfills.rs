@@ -120,6 +120,17 @@ async fn a_backfill_over_many_intervals_has_longer_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn runs_of_a_backfill_follow_each_other_without_a_pause() {
+    let mut fixture = paused().await;
+    // Sixty of these would take longer than anybody waits here.
+    fixture.tick = std::time::Duration::from_secs(1);
+    fixture.start();
+    let id = start(&fixture, backfill(&fixture, Some(MIDNIGHT), MIDNIGHT + 60 * HOUR)).await;
+    let done = ended(&fixture, id).await;
+    assert_eq!((done.status, done.progress.unwrap().finished_runs), (Status::Completed, 60));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_backfill_begins_no_further_run() {
     let mut fixture = paused().await;
     fixture.world(|world| world.hangs = true);

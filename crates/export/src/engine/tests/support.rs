@@ -256,6 +256,8 @@ pub(super) struct Fixture {
     pub(super) export: BatchExportId,
     /// Persons whose ids are in memory at a time.
     pub(super) persons: usize,
+    /// Time between two looks of the engine.
+    pub(super) tick: Duration,
     engine: Option<(Engine, Runtime)>,
     next: AtomicU64,
     applied: Mutex<HashMap<u16, u64>>,
@@ -308,6 +310,7 @@ impl Fixture {
             host,
             export: row.id,
             persons: Settings::default().persons,
+            tick: Duration::from_millis(5),
             engine: None,
             next: AtomicU64::new(1),
             applied: Mutex::default(),
@@ -330,12 +333,8 @@ impl Fixture {
             .enable_all()
             .build()
             .unwrap();
-        let settings = Settings {
-            jitter: 0,
-            tick: Duration::from_millis(5),
-            persons: self.persons,
-            ..Settings::default()
-        };
+        let settings =
+            Settings { jitter: 0, tick: self.tick, persons: self.persons, ..Settings::default() };
         let host: Arc<dyn Host> = Arc::clone(&self.host) as Arc<dyn Host>;
         let engine = Engine::start(self.store.clone(), host, settings, runtime.handle());
         self.engine = Some((engine, runtime));
