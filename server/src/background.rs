@@ -91,3 +91,17 @@ fn step_back(work: Work) {
         tracing::warn!(%error, "a background thread keeps the common priority");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn all_of_its_threads_step_back() {
+        let threads = Background::start(Work::Exporting).unwrap();
+        let niceness = || rustix::process::getpriority_process(None).unwrap();
+        let of_worker = threads.handle().spawn(async move { niceness() }).await.unwrap();
+        let of_blocking = threads.handle().spawn_blocking(niceness).await.unwrap();
+        assert_eq!((of_worker, of_blocking), (19, 19));
+    }
+}

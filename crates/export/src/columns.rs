@@ -9,8 +9,21 @@ use std::sync::Arc;
 use weir_model::ProjectId;
 use weir_query::{Expression, Field, Query, Row as _, Value};
 
+use crate::destination::Altered;
 use crate::query_row::QueryRow;
 use crate::rows::{Cell, Column, Kind, PersonRecord, Record};
+
+/// Bytes of a row. Without a query no event has so many.
+const ROW_BYTES: usize = 8 << 20;
+
+/// What is made of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Made {
+    /// A cell for each column, of the column's kind or null.
+    pub cells: Vec<Cell>,
+    /// The first value that was left out because there was too much to be made.
+    pub altered: Option<Altered>,
+}
 
 /// Where a column's value comes from.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,11 +110,11 @@ impl Columns {
         }
     }
 
-    /// The row of an event: a cell for each column, of the column's kind or null.
-    /// None: the export does not have this event. `now` is in microseconds since
-    /// 1970. The properties are taken apart once, and only if that is needed.
+    /// The row of an event. None: the export does not have this event. `now` is in
+    /// microseconds since 1970. The properties are taken apart once, and only if
+    /// that is needed.
     #[must_use]
-    pub fn row_if_taken(&self, project: ProjectId, now: i64, record: &Record) -> Option<Vec<Cell>> {
+    pub fn row_if_taken(&self, project: ProjectId, now: i64, record: &Record) -> Option<Made> {
         let row = QueryRow::new(project, record);
         let is_taken = self.query.as_ref().is_none_or(|query| query.matches(&row));
         is_taken.then(|| self.made(now, &row, record))
@@ -173,11 +186,27 @@ impl Columns {
         })
     }
 
-    fn made(&self, now: i64, row: &QueryRow<'_>, record: &Record) -> Vec<Cell> {
-        let made = |(column, source): (&Column, &Source)| {
-            fit(self.value(source, now, row, record), column.kind)
-        };
-        self.columns.iter().zip(&self.sources).map(made).collect()
+    fn made(&self, now: i64, row: &QueryRow<'_>, record: &Record) -> Made {
+        let (mut cells, mut altered) = (Vec::with_capacity(self.columns.len()), None);
+        let mut bytes = 0;
+        for (column, source) in self.columns.iter().zip(&self.sources) {
+            let mut cell = fit(self.value(source, now, row, record), column.kind);
+            let what = if bytes + cell.size() > ROW_BYTES {
+                cell = Cell::Null;
+                Some("it would make the row larger than 8 MiB and was left out")
+            } else if cell == Cell::Null && row.budget().is_used_up() {
+                Some("it takes too long to be worked out and was left out")
+            } else {
+                None
+            };
+            bytes += cell.size();
+            cells.push(cell);
+            if altered.is_none() {
+                let (uuid, column) = (Some(record.event.uuid), &column.name);
+                altered = what.map(|what| Altered { uuid, column: column.clone(), what });
+            }
+        }
+        Made { cells, altered }
     }
 
     fn value<'a>(

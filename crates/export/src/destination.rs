@@ -53,7 +53,8 @@ pub struct Delivered {
     pub cursor: String,
 }
 
-/// A row that the destination could not take as it was.
+/// A row that the destination could not take as it was, or that was too much to be
+/// made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Altered {
     /// The event, if the row says which.

@@ -30,7 +30,9 @@ fn record(properties: &str) -> Record {
 }
 
 fn cells(columns: &Columns, record: Record) -> Vec<Cell> {
-    columns.row_if_taken(ProjectId(3), NOW, &record).unwrap()
+    let made = columns.row_if_taken(ProjectId(3), NOW, &record).unwrap();
+    assert_eq!(made.altered, None);
+    made.cells
 }
 
 fn of_query(text: &str) -> Columns {
@@ -152,7 +154,7 @@ fn a_query_has_its_own_columns_and_events() {
         text("ada@example.com"),
         Cell::Timestamp(1_699_920_000_000_000),
     ];
-    assert_eq!(columns.row_if_taken(ProjectId(3), NOW, &taken), Some(expected));
+    assert_eq!(cells(&columns, taken), expected);
 
     assert_eq!(columns.position_of(Field::Uuid), Some(1));
     assert_eq!(columns.position_of(Field::TeamId), None, "it is not there as it is");
@@ -160,5 +162,53 @@ fn a_query_has_its_own_columns_and_events() {
     let left_out = record(r#"{"n": 9007199254740992}"#);
     assert_eq!(columns.row_if_taken(ProjectId(3), NOW, &left_out), None);
     let all = Columns::of(&[]).row_if_taken(ProjectId(3), NOW, &left_out);
-    assert_eq!(all, Some(Vec::new()), "without a query all are taken");
+    let none = Made { cells: Vec::new(), altered: None };
+    assert_eq!(all, Some(none), "without a query all are taken");
+}
+
+/// What was left out of the row of an event with a megabyte of text.
+fn altered(columns: &Columns) -> (Vec<Cell>, String) {
+    let large = record(&format!(r#"{{"x":"{}"}}"#, "y".repeat(1 << 20)));
+    let made = columns.row_if_taken(ProjectId(3), NOW, &large).unwrap();
+    let altered = made.altered.unwrap();
+    assert_eq!(altered.uuid, Some(large.event.uuid));
+    (made.cells, format!("{} {}", altered.column, altered.what))
+}
+
+#[test]
+fn a_row_has_a_bound() {
+    // Each of these has two megabytes.
+    let columns = of_query(
+        "SELECT concat(properties.x, properties.x) AS a, concat(properties.x, properties.x) AS b, \
+         concat(properties.x, properties.x) AS c, concat(properties.x, properties.x) AS d, \
+         concat(properties.x, properties.x) AS e, event FROM events",
+    );
+    let (cells, altered) = altered(&columns);
+    let sizes: Vec<usize> = cells.iter().map(|cell| cell.size() >> 10).collect();
+    assert_eq!(sizes, [2_048, 2_048, 2_048, 0, 0, 0]);
+    assert_eq!((&cells[3], &cells[5]), (&Cell::Null, &text("paid")));
+    assert_eq!(altered, "d it would make the row larger than 8 MiB and was left out");
+}
+
+#[test]
+fn the_work_for_a_row_has_a_bound() {
+    let many = ["lower(properties.x) = 'a'"; 40].join(" OR ");
+    let columns =
+        of_query(&format!("SELECT uuid, {many} AS a, upper(event) AS b, event FROM events"));
+    let (cells, altered) = altered(&columns);
+    let uuid = Cell::Uuid(Uuid::from_u128(1));
+    assert_eq!(cells, [uuid, Cell::Null, Cell::Null, text("paid")]);
+    assert_eq!(altered, "a it takes too long to be worked out and was left out");
+
+    // Paths into a text are work too.
+    let mut nested = "1".to_owned();
+    for _ in 0..15 {
+        nested = format!(r#"{{"a":{nested},"x":"{}"}}"#, "y".repeat(60_000));
+    }
+    let path = ["a"; 15].join(".");
+    let few = vec![format!("properties.{path} = 2"); 2].join(" OR ");
+    let many = vec![format!("properties.{path} = 2"); 20].join(" OR ");
+    let columns = of_query(&format!("SELECT {few} AS few, {many} AS many FROM events"));
+    let made = columns.row_if_taken(ProjectId(3), NOW, &record(&nested)).unwrap();
+    assert_eq!(made.cells, [Cell::Boolean(false), Cell::Null]);
 }

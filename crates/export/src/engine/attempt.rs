@@ -154,6 +154,7 @@ impl Attempt<'_> {
             sent += rows;
             self.progress.bytes = self.progress.bytes.saturating_add(bytes);
             self.shared.metrics.sent(rows, bytes);
+            self.tell_altered(changes, part.altered).await;
             self.tell_altered(changes, writer.altered()).await;
             let now = self.shared.host.now();
             if self.delivered(writer) && (now < noted || now >= noted.plus_seconds(NOTE)) {

@@ -1,6 +1,6 @@
 //! The persons of events, read in batches and kept for a while.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use weir_model::ProjectId;
@@ -9,8 +9,14 @@ use weir_store::{Result, Store, persons};
 
 use crate::rows::{Person, Record};
 
-/// Bytes of persons that are kept: twice so many at most.
+/// Bytes of persons that are kept, and what was known before. Both have twice so
+/// many at most: what one look brings comes on top.
 const KEPT: usize = 16 << 20;
+/// Distinct ids whose persons are read at a time: each may have half a megabyte.
+const TOGETHER: usize = 32;
+/// Events are joined until their persons have so many bytes. One that comes again
+/// counts again: rows have it again.
+const JOINED: usize = 4 << 20;
 /// Bytes that an entry takes beside its person.
 const ENTRY: usize = 160;
 
@@ -31,19 +37,40 @@ impl People {
         Self { store, project, known: HashMap::new(), older: HashMap::new(), bytes: 0 }
     }
 
-    /// The events with their persons, as they are now.
-    pub(super) async fn join(&mut self, events: Vec<StoredEvent>) -> Result<Vec<Record>> {
+    /// The next events with their persons, as they are now: at least one, and so many
+    /// that their persons fit into memory.
+    pub(super) async fn join(&mut self, events: &mut VecDeque<StoredEvent>) -> Result<Vec<Record>> {
+        let (mut records, mut bytes) = (Vec::new(), 0);
+        while bytes < JOINED {
+            let Some(event) = events.front() else { break };
+            if !self.known.contains_key(&event.distinct_id) {
+                self.look_up(events).await?;
+            }
+            let Some(event) = events.pop_front() else { break };
+            let person = self.known.get(&event.distinct_id).cloned().flatten();
+            bytes += size_of(person.as_ref());
+            records.push(Record { event, person });
+        }
+        Ok(records)
+    }
+
+    /// Gets to know whom the next events are about, or some of them.
+    async fn look_up(&mut self, events: &VecDeque<StoredEvent>) -> Result<()> {
+        if self.bytes > KEPT {
+            self.older = std::mem::take(&mut self.known);
+            self.bytes = 0;
+        }
         let mut asked: HashSet<&str> = HashSet::new();
-        let mut found: HashMap<String, Option<Arc<Person>>> = HashMap::new();
-        for event in &events {
+        for event in events {
+            if asked.len() >= TOGETHER || self.bytes > KEPT {
+                break;
+            }
             let id = event.distinct_id.as_str();
-            if self.known.contains_key(id) || found.contains_key(id) || asked.contains(id) {
+            if self.known.contains_key(id) {
                 continue;
             }
-            match self.older.remove(id) {
-                Some(person) => {
-                    found.insert(id.to_owned(), person);
-                }
+            match self.older.remove_entry(id) {
+                Some((id, person)) => self.keep(id, person),
                 None => {
                     asked.insert(id);
                 }
@@ -63,22 +90,17 @@ impl People {
                 };
                 Arc::clone(shared.entry(person.id).or_insert_with(made))
             });
-            found.insert(distinct_id.to_owned(), person);
+            self.keep(distinct_id.to_owned(), person);
         }
-        for (id, person) in found {
-            let size = person.as_ref().map_or(0, |person| person.properties.len());
-            self.bytes += ENTRY + id.len() + size;
-            self.known.insert(id, person);
-        }
-        let record = |event: StoredEvent| {
-            let person = self.known.get(&event.distinct_id).cloned().flatten();
-            Record { event, person }
-        };
-        let records = events.into_iter().map(record).collect();
-        if self.bytes > KEPT {
-            self.older = std::mem::take(&mut self.known);
-            self.bytes = 0;
-        }
-        Ok(records)
+        Ok(())
     }
+
+    fn keep(&mut self, id: String, person: Option<Arc<Person>>) {
+        self.bytes += ENTRY + id.len() + size_of(person.as_ref());
+        self.known.insert(id, person);
+    }
+}
+
+fn size_of(person: Option<&Arc<Person>>) -> usize {
+    person.map_or(0, |person| person.properties.len())
 }

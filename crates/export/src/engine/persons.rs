@@ -28,8 +28,8 @@ use crate::rows::{Cell, PersonRecord};
 
 /// Ids of which is kept whom they lead to.
 const KNOWN: usize = 200_000;
-/// Records that are read at a time.
-const FETCH: usize = 64;
+/// Records that are read at a time: each may have half a megabyte.
+const FETCH: usize = 32;
 /// Rows that are given on at once,
 const ROWS: usize = 1_000;
 /// or so many bytes of them: a person of many distinct ids has its properties in
@@ -67,10 +67,7 @@ impl Share {
 }
 
 /// Makes the rows of a run.
-pub(super) async fn make(
-    making: &Making,
-    sender: &mpsc::Sender<Result<Coming, Failure>>,
-) -> Result<(), Failure> {
+pub(super) async fn make(making: &Making, sender: &mpsc::Sender<Coming>) -> Result<(), Failure> {
     let mut shares = vec![Share::ALL];
     while let Some(share) = shares.pop() {
         let Some(found) = found(making, share, &mut shares, sender).await? else { break };
@@ -87,7 +84,7 @@ async fn found(
     making: &Making,
     mut share: Share,
     shares: &mut Vec<Share>,
-    sender: &mpsc::Sender<Result<Coming, Failure>>,
+    sender: &mpsc::Sender<Coming>,
 ) -> Result<Option<HashMap<PersonId, i64>>, Failure> {
     let Making { store, project, .. } = making;
     let selection = making.selection.clone();
@@ -133,7 +130,7 @@ async fn found(
 async fn give(
     making: &Making,
     found: HashMap<PersonId, i64>,
-    sender: &mpsc::Sender<Result<Coming, Failure>>,
+    sender: &mpsc::Sender<Coming>,
 ) -> Result<bool, Failure> {
     let Making { store, project, columns, .. } = making;
     let mut found: Vec<(PersonId, i64)> = found.into_iter().collect();
@@ -159,14 +156,14 @@ async fn give(
                 part.batch.rows.push(row);
                 if part.batch.rows.len() >= ROWS || part.bytes >= BYTES {
                     let whole = std::mem::take(&mut part);
-                    if sender.send(Ok(Coming::Made(whole))).await.is_err() {
+                    if sender.send(Coming::Made(whole)).await.is_err() {
                         return Ok(false);
                     }
                 }
             }
         }
     }
-    Ok(sender.send(Ok(Coming::Made(part))).await.is_ok())
+    Ok(sender.send(Coming::Made(part)).await.is_ok())
 }
 
 #[cfg(test)]

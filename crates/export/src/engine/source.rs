@@ -1,18 +1,23 @@
 //! What a run exports: its events as rows, made ahead of what sends them.
 //!
 //! ```text
-//! scan (blocks read ahead) -> persons -> rows (made beside each other) -> channel
+//! scan (blocks read ahead) -> persons -> shares of records -> channel
+//! a share: rows made part by part, each when there is room for it
 //! ```
 //!
-//! What belongs here: selecting, joining, making rows, in bounded memory. What
-//! does not: rows of persons (`persons`), sending them (`attempt`).
+//! What belongs here: selecting, joining, making rows, in bounded memory, whatever
+//! the events, their persons and the query are. What does not: rows of persons
+//! (`persons`), sending them (`attempt`).
+//!
+//! Rows are made on threads for work that blocks: those of the runtime look at the
+//! clock and talk to destinations, and must not wait for a query.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 use weir_model::exports::ExportModel;
 use weir_model::{ProjectId, Timestamp};
 use weir_store::Store;
@@ -22,11 +27,14 @@ use weir_store::exports::runs::RunRow;
 use super::people::People;
 use super::persons;
 use crate::columns::Columns;
-use crate::destination::Failure;
-use crate::rows::{Batch, Record};
+use crate::destination::{Altered, Failure};
+use crate::rows::{Batch, Cell, Record};
 
-/// Batches that wait to be sent, finished or being made.
+/// Shares that wait to be sent. Each has one part that is made or being made.
 const AHEAD: usize = 4;
+/// A part ends at so many bytes of its rows: they may have many times those of
+/// their events, a person and what a query makes.
+const PART_BYTES: usize = 4 << 20;
 
 /// Rows and what they are made of.
 #[derive(Debug, Default)]
@@ -34,19 +42,31 @@ pub(super) struct Part {
     pub(super) batch: Batch,
     /// Bytes of the events, or of the rows of persons.
     pub(super) bytes: u64,
+    /// Rows that were too much to be made.
+    pub(super) altered: Vec<Altered>,
 }
 
 /// Rows on their way.
 pub(super) enum Coming {
     /// They are being made.
-    Making(JoinHandle<Part>),
+    Making(Growing),
     /// They are made.
     Made(Part),
 }
 
+/// The parts of a share, while they are made.
+pub(super) struct Growing {
+    parts: mpsc::Receiver<Part>,
+    maker: JoinHandle<Result<(), JoinError>>,
+}
+
 /// Where a run's rows come from.
 pub(super) struct Source {
-    parts: mpsc::Receiver<Result<Coming, Failure>>,
+    coming: mpsc::Receiver<Coming>,
+    /// What is taken at this time.
+    taking: Option<Growing>,
+    /// Whoever finds what comes; none: it has ended.
+    finder: Option<JoinHandle<Result<(), Failure>>>,
 }
 
 /// What rows are made of.
@@ -66,71 +86,127 @@ pub(super) struct Making {
 impl Source {
     /// Begins to make rows.
     pub(super) fn begin(making: Making) -> Self {
-        let (sender, parts) = mpsc::channel(AHEAD);
-        tokio::spawn(async move {
-            let made = match making.model {
+        let (sender, coming) = mpsc::channel(AHEAD);
+        let finder = tokio::spawn(async move {
+            match making.model {
                 ExportModel::Events => make(&making, &sender).await,
                 ExportModel::Persons => persons::make(&making, &sender).await,
-            };
-            if let Err(failure) = made {
-                // Nobody is there: the run was cut short.
-                let _ = sender.send(Err(failure)).await;
             }
         });
-        Self { parts }
+        Self { coming, taking: None, finder: Some(finder) }
     }
 
-    /// The next rows; none: these were all.
+    /// The next rows; none: these were all. What ended early never passes for all.
     pub(super) async fn next(&mut self) -> Result<Option<Part>, Failure> {
         loop {
-            let Some(part) = self.parts.recv().await.transpose()? else { return Ok(None) };
-            let part = match part {
-                Coming::Made(part) => part,
-                Coming::Making(part) => part.await.map_err(|error| {
-                    tracing::error!(%error, "rows of an export could not be made");
-                    let message = "Rows could not be made. The log of Weir says why.";
-                    Failure::retryable("Internal", message)
-                })?,
+            let part = match self.grown().await? {
+                Some(part) => part,
+                None => match self.coming.recv().await {
+                    Some(Coming::Made(part)) => part,
+                    Some(Coming::Making(growing)) => {
+                        self.taking = Some(growing);
+                        continue;
+                    }
+                    None => {
+                        let Some(finder) = self.finder.take() else { return Ok(None) };
+                        finder.await.map_err(not_made)??;
+                        return Ok(None);
+                    }
+                },
             };
             if !part.batch.rows.is_empty() {
                 return Ok(Some(part));
             }
         }
     }
+
+    /// The next part of what is taken at this time; none: that was all of it.
+    async fn grown(&mut self) -> Result<Option<Part>, Failure> {
+        let Some(taking) = &mut self.taking else { return Ok(None) };
+        if let Some(part) = taking.parts.recv().await {
+            return Ok(Some(part));
+        }
+        if let Some(taken) = self.taking.take() {
+            taken.maker.await.map_err(not_made)?.map_err(not_made)?;
+        }
+        Ok(None)
+    }
 }
 
-async fn make(
-    making: &Making,
-    sender: &mpsc::Sender<Result<Coming, Failure>>,
-) -> Result<(), Failure> {
+fn not_made(error: JoinError) -> Failure {
+    tracing::error!(%error, "rows of an export could not be made");
+    Failure::retryable("Internal", "Rows could not be made. The log of Weir says why.")
+}
+
+async fn make(making: &Making, sender: &mpsc::Sender<Coming>) -> Result<(), Failure> {
     let Making { store, project, selection, columns, now, .. } = making;
     let mut scan = Scan::begin(store, *project, selection.clone()).await.map_err(of_store)?;
     let mut people = columns.needs_person().then(|| People::new(store.clone(), *project));
     while let Some(events) = scan.next().await.map_err(of_store)? {
-        let records = match &mut people {
-            Some(people) => people.join(events).await.map_err(of_store)?,
-            None => events.into_iter().map(|event| Record { event, person: None }).collect(),
-        };
-        let (columns, project, now) = (Arc::clone(columns), *project, now.micros());
-        let Ok(place) = sender.reserve().await else { return Ok(()) };
-        let making = tokio::spawn(async move { part(&columns, project, now, records) });
-        place.send(Ok(Coming::Making(making)));
+        let mut events = VecDeque::from(events);
+        while !events.is_empty() {
+            let records = match &mut people {
+                Some(people) => people.join(&mut events).await.map_err(of_store)?,
+                None => events.drain(..).map(|event| Record { event, person: None }).collect(),
+            };
+            // Nobody is there: the run was cut short.
+            let Ok(place) = sender.reserve().await else { return Ok(()) };
+            let (columns, now) = (Arc::clone(columns), now.micros());
+            let share = Share { columns, project: *project, now, records: records.into_iter() };
+            place.send(Coming::Making(share.begin()));
+        }
     }
     Ok(())
 }
 
-fn part(columns: &Columns, project: ProjectId, now: i64, records: Vec<Record>) -> Part {
-    let mut rows = Vec::with_capacity(records.len());
-    let mut arrivals = Vec::with_capacity(records.len());
-    let mut bytes = 0;
-    for record in records {
-        if let Some(row) = columns.row_if_taken(project, now, &record) {
-            bytes += size_of(&record.event);
-            rows.push(row);
-            arrivals.push(record.event.arrival);
-        }
+/// Records whose rows are made together.
+struct Share {
+    columns: Arc<Columns>,
+    project: ProjectId,
+    now: i64,
+    records: std::vec::IntoIter<Record>,
+}
+
+impl Share {
+    /// Begins to make its rows.
+    fn begin(self) -> Growing {
+        let (sender, parts) = mpsc::channel(1);
+        Growing { parts, maker: tokio::spawn(self.make(sender)) }
     }
-    Part { batch: Batch { rows, arrivals: Some(arrivals) }, bytes }
+
+    async fn make(self, sender: mpsc::Sender<Part>) -> Result<(), JoinError> {
+        let mut rest = self;
+        while !rest.records.as_slice().is_empty() {
+            let Ok(place) = sender.reserve().await else { break };
+            let asked = sender.clone();
+            let made = tokio::task::spawn_blocking(move || {
+                let part = rest.part(|| asked.is_closed());
+                (rest, part)
+            });
+            let (left, part) = made.await?;
+            rest = left;
+            place.send(part);
+        }
+        Ok(())
+    }
+
+    /// The next part; what is left is empty at the end. Ends early when nobody waits
+    /// for it.
+    fn part(&mut self, is_cut: impl Fn() -> bool) -> Part {
+        let (mut rows, mut arrivals, mut altered) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut bytes, mut made) = (0, 0);
+        while made < PART_BYTES && !is_cut() {
+            let Some(record) = self.records.next() else { break };
+            let row = self.columns.row_if_taken(self.project, self.now, &record);
+            let Some(row) = row else { continue };
+            bytes += size_of(&record.event);
+            made += row.cells.iter().map(Cell::size).sum::<usize>();
+            rows.push(row.cells);
+            arrivals.push(record.event.arrival);
+            altered.extend(row.altered);
+        }
+        Part { batch: Batch { rows, arrivals: Some(arrivals) }, bytes, altered }
+    }
 }
 
 fn size_of(event: &StoredEvent) -> u64 {
@@ -167,3 +243,6 @@ pub(super) fn selection(row: &RunRow, config: &Map<String, Value>) -> Selection 
         exclude: names("exclude_events"),
     }
 }
+
+#[cfg(test)]
+mod tests;

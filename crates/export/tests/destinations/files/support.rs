@@ -130,7 +130,7 @@ pub(crate) async fn write(
 ) -> Result<(), Failure> {
     let columns = destination.columns();
     for records in records.chunks(500) {
-        let row = |record: &Record| columns.row_if_taken(ProjectId(3), TIME, record).unwrap();
+        let row = |record: &Record| columns.row_if_taken(ProjectId(3), TIME, record).unwrap().cells;
         let rows = records.iter().map(row).collect();
         let arrivals = Some(records.iter().map(|record| record.event.arrival).collect());
         writer.write(Batch { rows, arrivals }).await?;
