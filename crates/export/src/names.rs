@@ -184,8 +184,8 @@ impl Names {
         is_split: bool,
     ) -> Result<Self, Failure> {
         // A regular run with the same bounds has other events.
-        let kind = if bounds.by_time { BY_TIME } else { "" };
-        let name = format!("{}-{}{kind}", start(bounds), bound(bounds.end));
+        let of_backfill = if bounds.by_time { BY_TIME } else { "" };
+        let name = format!("{}-{}{of_backfill}", start(bounds), bound(bounds.end));
         let stem = join(&prefix.directory(bounds)?, &name);
         Ok(Self { stem, extension: kind.extension(), is_split })
     }

@@ -1,11 +1,13 @@
 //! PostgreSQL: one transaction for a run (batch-exports 2.2, 2.3, 6.3, 6.4).
 //!
 //! ```text
-//! rows -> COPY into a temporary table -> INSERT … SELECT into the table -> COMMIT
+//! rows -> COPY into the table                                              -> COMMIT
+//!      -> COPY into a temporary table -> INSERT … SELECT into the table ->
 //! ```
 //!
-//! What belongs here: the columns, making the table, the run. What does not: the
-//! session, names, values (modules below, shared with `redshift`).
+//! What belongs here: the columns, making the table, the statements of a run. What
+//! does not: their order (`writer`), the session, names, values (modules below,
+//! shared with `redshift`).
 //!
 //! A run that is cut short leaves nothing, because nothing was committed. A run
 //! that is committed without anybody hearing of it is done again, and replaces its
@@ -16,39 +18,33 @@ mod fit;
 mod json;
 mod session;
 mod table;
-
-use std::pin::Pin;
+mod writer;
 
 use async_trait::async_trait;
-use bytes::{Bytes, BytesMut};
-use futures::SinkExt as _;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio_postgres::CopyInSink;
 use uuid::Uuid;
 use weir_egress::{Egress, Trust};
 use weir_model::exports::ExportModel;
 use weir_query::Field;
 
 pub(super) use fit::{Bounds, fit};
-use session::answered;
 pub(super) use session::{Account, Session, dial};
 #[cfg(test)]
 pub(super) use table::Found;
 pub(super) use table::{Matched, Table, Target, explained, matched, name, names, shortened};
+use writer::PostgresWriter;
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
 use crate::destinations::Surroundings;
 use crate::persons;
-use crate::rows::{Batch, Cell, Column, Kind};
+use crate::rows::{Cell, Column, Kind};
 
 /// Where rows wait for the end of their run.
 pub(super) const STAGE: &str = "weir_rows";
 /// Bytes of a name in the database.
 const NAME_MAX: usize = 63;
-/// Bytes that are sent at once.
-const CHUNK: usize = 256 << 10;
 /// The type `numeric` behind JSON has more digits before the point, and about
 /// this many behind it.
 const BOUNDS: Bounds = Bounds { in_bytes: false, digits_max: 16_000 };
@@ -164,15 +160,7 @@ impl Destination for Postgres {
     async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
         let mut session = Session::open(&self.egress, &self.account).await?;
         let plan = self.plan(&mut session, job.model, &job.columns).await?;
-        session.run(&format!("BEGIN; {}", plan.stage())).await?;
-        let copy = session.copy(&plan.copy()).await?;
-        Ok(Box::new(PostgresWriter {
-            session,
-            copy: Some(copy),
-            plan,
-            next: BytesMut::new(),
-            altered: Vec::new(),
-        }))
+        Ok(Box::new(PostgresWriter::begin(session, plan).await?))
     }
 
     fn steps(&self) -> &'static [&'static str] {
@@ -221,8 +209,8 @@ impl Plan {
         format!("CREATE TEMPORARY TABLE {STAGE} ({}) ON COMMIT DROP", columns.join(", "))
     }
 
-    fn copy(&self) -> String {
-        format!("COPY {STAGE} ({}) FROM STDIN", self.names())
+    fn copy(&self, table: &str) -> String {
+        format!("COPY {table} ({}) FROM STDIN", self.names())
     }
 
     fn insert(&self) -> String {
@@ -335,86 +323,6 @@ fn sql_type(column: &Column) -> &'static str {
     }
 }
 
-struct PostgresWriter {
-    session: Session,
-    copy: Option<Pin<Box<CopyInSink<Bytes>>>>,
-    plan: Plan,
-    next: BytesMut,
-    altered: Vec<Altered>,
-}
-
-impl PostgresWriter {
-    async fn send(&mut self) -> Result<(), Failure> {
-        let bytes = self.next.split().freeze();
-        let Some(copy) = &mut self.copy else { return Err(ended()) };
-        match answered(copy.feed(bytes)).await? {
-            Ok(()) => Ok(()),
-            // Why is the answer to the whole COPY.
-            Err(error) => match self.end_copy().await {
-                Err(failure) => Err(failure),
-                Ok(()) => Err(self.session.failure(error).await),
-            },
-        }
-    }
-
-    async fn end_copy(&mut self) -> Result<(), Failure> {
-        let Some(mut copy) = self.copy.take() else { return Err(ended()) };
-        match answered(copy.as_mut().finish()).await? {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let failure = self.session.failure(error).await;
-                Err(explained(failure, &self.plan.columns))
-            }
-        }
-    }
-}
-
-fn ended() -> Failure {
-    Failure::retryable("Internal", "The run was ended before.")
-}
-
-#[async_trait]
-impl Writer for PostgresWriter {
-    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
-        for row in &batch.rows {
-            for (at, column) in self.plan.columns.iter().enumerate() {
-                if at > 0 {
-                    self.next.extend_from_slice(b"\t");
-                }
-                let fitted = fit(of(row, column), column.found.target, BOUNDS);
-                match &fitted.text {
-                    Some(text) => push_copied(&mut self.next, text),
-                    None => self.next.extend_from_slice(b"\\N"),
-                }
-                if let Some(what) = fitted.altered {
-                    self.altered.push(altered(row, self.plan.uuid, column, what));
-                }
-            }
-            self.next.extend_from_slice(b"\n");
-            if self.next.len() >= CHUNK {
-                self.send().await?;
-            }
-        }
-        Ok(())
-    }
-
-    fn altered(&mut self) -> Vec<Altered> {
-        std::mem::take(&mut self.altered)
-    }
-
-    async fn finish(&mut self) -> Result<(), Failure> {
-        self.send().await?;
-        self.end_copy().await?;
-        self.session.merge(&self.plan.insert()).await?;
-        self.session.run("COMMIT").await
-    }
-
-    async fn abort(&mut self) {
-        self.copy = None;
-        self.session.hang_up();
-    }
-}
-
 /// The cell of a column.
 pub(super) fn of<'a>(row: &'a [Cell], column: &Matched) -> &'a Cell {
     row.get(column.cell).unwrap_or(&Cell::Null)
@@ -433,23 +341,4 @@ pub(super) fn altered(
         _ => None,
     };
     Altered { uuid, column: column.found.name.clone(), what }
-}
-
-/// Appends a value in the text form of COPY.
-fn push_copied(out: &mut BytesMut, text: &str) {
-    let mut from = 0;
-    let bytes = text.as_bytes();
-    for (at, byte) in bytes.iter().enumerate() {
-        let escaped: &[u8] = match byte {
-            b'\\' => b"\\\\",
-            b'\n' => b"\\n",
-            b'\r' => b"\\r",
-            b'\t' => b"\\t",
-            _ => continue,
-        };
-        out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
-        out.extend_from_slice(escaped);
-        from = at + 1;
-    }
-    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
 }

@@ -25,6 +25,8 @@ use crate::destination::Failure;
 
 /// The request that asks whether the server speaks TLS: its length and its code.
 const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+/// The class of a row that breaks a rule of its table.
+pub(super) const CONSTRAINT: &str = "Constraint";
 /// For the answer to that, and for signing in.
 const SIGN_IN: Duration = Duration::from_secs(30);
 /// For an answer, and for taking rows: a server that is silent longer is given up.
@@ -283,7 +285,7 @@ fn of_code(code: &str) -> Failure {
              give it a default.",
         ),
         ("23", _) => (
-            "Constraint",
+            CONSTRAINT,
             "A row breaks a rule of the table: a unique key, a foreign key or a check.",
         ),
         (_, "22001") => ("TooLong", "A value is longer than its column takes."),

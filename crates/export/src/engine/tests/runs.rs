@@ -6,7 +6,7 @@ use weir_model::exports::{LogLevel, Run, Status};
 use weir_store::exports::runs::{self, Progress};
 
 use super::support::Fixture;
-use crate::destination::{Altered, Failure};
+use crate::destination::Failure;
 use crate::engine::Host as _;
 use crate::engine::settings::ATTEMPTS;
 

@@ -143,6 +143,24 @@ async fn a_run_that_is_done_twice_has_each_event_once() {
     assert_eq!(rows(&client, counted).await, ["2002|2001|2001"]);
 }
 
+/// Parts of it are there before the first that is in the table already.
+#[tokio::test]
+async fn a_run_that_meets_an_earlier_one_halfway_replaces_it() {
+    let server = Postgres::start().await;
+    let destination = at("Postgres", &server, json!({}));
+    let long = "x".repeat(2_000);
+    let records = |from: u64, to: u64, word: &str| -> Vec<Record> {
+        let properties = format!("{{\"word\":\"{word}\",\"long\":\"{long}\"}}");
+        (from..=to).map(|n| record(n, &properties)).collect()
+    };
+    run(destination.as_ref(), &records(9_000, 10_000, "first")).await;
+    run(destination.as_ref(), &records(1, 12_000, "second")).await;
+    let client = client(&server).await;
+    let counted =
+        "SELECT properties->>'word', count(*), count(DISTINCT uuid) FROM events GROUP BY 1";
+    assert_eq!(rows(&client, counted).await, ["second|12000|12000"]);
+}
+
 #[tokio::test]
 async fn a_run_that_is_cut_short_leaves_nothing() {
     let server = Postgres::start().await;
