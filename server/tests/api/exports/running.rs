@@ -188,20 +188,27 @@ async fn an_export_to_s3_through_its_life() {
     filled(&owner, &by_days, &begun, 30).await;
     let (found, files): (BTreeMap<_, _>, BTreeMap<_, _>) =
         storage.files("first").await.into_iter().partition(|(name, _)| name.starts_with("days/"));
-    assert!(found.contains_key("days/2026-05-27T00:00:00+00:00-2026-05-28T00:00:00+00:00.jsonl"));
+    assert!(
+        found.contains_key(
+            "days/2026-05-27T00:00:00+00:00-2026-05-28T00:00:00+00:00_backfill.jsonl"
+        )
+    );
     assert_eq!(found.len(), 30, "{found:?}");
-    assert_eq!(found.into_values().flatten().collect::<BTreeSet<_>>(), past);
+    assert_eq!(found.values().flatten().cloned().collect::<BTreeSet<_>>(), past);
     assert_eq!(files, expected);
+    expected.extend(found);
 
-    // 20:35:10: what comes in a pause waits for a backfill.
+    // 20:35:10: what comes in a pause waits for a backfill, which begins with the
+    // interval that the pause began in.
     assert_eq!(owner.post(&format!("{path}pause/"), &json!({})).await.status, 200);
     clock.advance(20);
     let missed = send(&app, &[clock.now(); 9]).await;
     clock.advance(580);
     passed(&app, &export, "2026-05-28T20:45:00Z").await;
     let unpaused = owner.post(&format!("{path}unpause/"), &json!({"backfill": true})).await;
-    filled(&owner, &path, &unpaused, 2).await;
-    expected.insert(file("35:10", "40:10"), missed);
+    filled(&owner, &path, &unpaused, 3).await;
+    let backfilled = file("35:00", "40:00").replace(".jsonl", "_backfill.jsonl");
+    expected.insert(backfilled, missed);
     assert_eq!(storage.files("first").await, expected);
 
     // 20:45:10: another bucket, with the keys of the first.

@@ -13,7 +13,7 @@ use super::super::WITHIN;
 use super::{Instance, texts};
 
 /// What the names of the run's files begin with.
-const STEM: &str = "2025-03-04T00:00:00+00:00-2025-03-05T00:00:00+00:00";
+const STEM: &str = "2025-03-04T00:00:00+00:00-2025-03-05T00:00:00+00:00_backfill";
 /// In the second file, and behind the list of them.
 const HOLDS: [Hold; 2] = [Hold::Bytes(9 << 20), Hold::Answer(b"{\"files\":[")];
 
