@@ -71,7 +71,7 @@ pub(super) const fn is_told(attempt: u32) -> bool {
 pub(super) const fn time_limit(length: i64) -> Duration {
     match length {
         ..=900 => MINUTE.saturating_mul(20),
-        ..=3_600 => HOUR.saturating_mul(2),
+        901..=3_600 => HOUR.saturating_mul(2),
         _ => HOUR.saturating_mul(24),
     }
 }

@@ -313,7 +313,7 @@ async fn what_cannot_be_read_holds_up_nothing_else() {
     );
     let vars = bind! { export: export.id.0, run: id.0, backfill: spoilt.0 };
     store.db.run(damage, vars).await.unwrap();
-    assert_eq!(runs::active(&store).await.unwrap(), [whole.clone()]);
+    assert_eq!(runs::active(&store).await.unwrap(), std::slice::from_ref(&whole));
     assert_eq!(runs::row(&store, export.id, id).await.unwrap(), None);
     let all = Runs { limit: 100, ..Runs::default() };
     assert_eq!(runs::page(&store, export.id, all).await.unwrap(), [whole.run]);
