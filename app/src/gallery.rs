@@ -29,6 +29,7 @@ fn rows() -> Vec<Row> {
         received_at: "2026-08-21T14:05:09.123456Z".to_owned(),
         outcome,
         reasons: reason.into_iter().map(str::to_owned).collect(),
+        detail: None,
         event: Some("page viewed".to_owned()),
         distinct_id: Some("ada".to_owned()),
         timestamp: Some("2026-08-21T14:05:08Z".to_owned()),

@@ -69,6 +69,21 @@ class Project:
             if not wait_for(lambda: self.newest(uuid=event["uuid"]), READABLE):
                 raise AssertionError(f"what was accepted is not readable in {READABLE} s")
 
+    def transform(self, source):
+        """Enables a transformation with this code; returns when it works."""
+        organization = self.weir.instance["organization_id"]
+        plugins = f"/api/organizations/{organization}/pipeline_destinations/"
+        plugin = self.weir.call(plugins, {"plugin_type": "source", "name": "Changes"})
+        changed = self.weir.call(
+            f"{plugins}{plugin['id']}/update_source/", {"index.js": source}, method="PATCH"
+        )
+        assert changed["source_errors"] == {}, changed["source_errors"]
+        config = {"plugin": plugin["id"], "order": 1, "enabled": True}
+        made = self.weir.call(f"{self.path}/pipeline_transformation_configs/", config)
+        # A change works within a second.
+        time.sleep(1)
+        return f"{self.path}/pipeline_transformation_configs/{made['id']}/"
+
     def persons(self, distinct_id):
         """The persons that this id leads to: one or none."""
         return self.weir.call(f"{self.path}/persons/", distinct_id=distinct_id)["results"]

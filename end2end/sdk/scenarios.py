@@ -37,6 +37,45 @@ def peace(weir, library):
     return ServerChecks(library, project, report)
 
 
+CHANGES = """
+export function processEvent(event) {
+    if (event.event === 'noise') { return null }
+    if (event.event === 'order placed') {
+        event.event = 'ordered'
+        event.properties.cents = Math.round(event.properties.total * 100)
+        delete event.properties.total
+        event.properties.$set = { ...event.properties.$set, buyer: true }
+    }
+    return event
+}
+"""
+
+
+def transformed(weir, library):
+    """What a transformation of the project makes of what the library sends."""
+    project = weir.new_project(f"{library}: transformed")
+    config = project.transform(CHANGES)
+    with Driver(library, weir.url, project.key, story.changed(library)) as driver:
+        driver.report()
+        until(lambda: project.newest(event="ordered"))
+        driver.close()
+    project.settle(["user-1"])
+    told = ("ordered", "order placed", "noise")
+    found = [one for one in project.events() if one["event"] in told]
+    equal("events", [one["event"] for one in found], ["ordered"])
+    stored = found[0]["properties"]
+    equal("total in cents", (stored.get("cents"), stored.get("total")), (1950, None))
+    # What it does not touch is as it was sent.
+    for name, value in story.EVERYTHING.items():
+        equal(name, stored.get(name), value)
+    equal("distinct id", found[0]["distinct_id"], "user-1")
+    if not library.browser:
+        person = project.persons("user-1")[0]
+        equal("the person", person["properties"].get("buyer"), True)
+    equal("dropped", project.warnings().get("dropped_by_transformation"), 1)
+    equal("the config", weir.call(config)["error"], None)
+
+
 class Stream:
     """A library that sends without end, until told; then everything must be there."""
 

@@ -85,6 +85,12 @@ class Scenarios:
         )
         self.results.stored(library, "story", stored)
 
+    def transformed(self, weir, library):
+        self.results.check(
+            library, "a transformation changes what it sends",
+            lambda: scenarios.transformed(weir, library),
+        )
+
     def outage(self, weir, library):
         self.results.check(
             library, "503 for some seconds: everything is stored once",
@@ -128,7 +134,7 @@ def main(wanted):
         weir, other = (stack.enter_context(Weir(binary)) for _ in range(2))
         if any(library.browser for library in libraries):
             stack.enter_context(Chromium())
-        results.at_once(*run.each(weir, run.peace))
+        results.at_once(*run.each(weir, run.peace, run.transformed))
         results.at_once(*run.each(weir, run.outage, run.troubled), *run.limits(weir))
         # Services of their own, because they end.
         results.at_once(

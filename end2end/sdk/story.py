@@ -212,6 +212,19 @@ def stream(pause, **options):
     ]
 
 
+def changed(library):
+    """A few events, of which a transformation changes one and drops one."""
+    # A page has one visitor.
+    who = None if library.browser else "user-1"
+    begins = client(distinct_id="user-1") if library.browser else client()
+    return [
+        begins,
+        capture("noise", who, {"loud": 9}),
+        capture("order placed", who, EVERYTHING | {"total": 19.5}),
+        *([] if library.browser else [FLUSH, SHUTDOWN]),
+    ]
+
+
 # Events of each part of a story that the library gives up a part of.
 FEW = 5
 

@@ -108,8 +108,9 @@ class Weir:
         with open(self.log.name, encoding="utf-8", errors="replace") as file:
             return "".join(file.readlines()[-15:])
 
-    def call(self, path, body=None, **query):
-        """The JSON of a management answer; `path` may be a link of an answer."""
+    def call(self, path, body=None, method=None, **query):
+        """The JSON of a management answer; `path` may be a link of an answer. The method
+        is POST where there is a body, unless it is named."""
         url = urllib.parse.urljoin(self.url, path)
         if query:
             url += "?" + urllib.parse.urlencode(query)
@@ -120,6 +121,7 @@ class Weir:
                 "Authorization": f"Bearer {self.instance['personal_api_key']}",
                 "Content-Type": "application/json",
             },
+            method=method,
         )
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:

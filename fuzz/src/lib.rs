@@ -1,11 +1,26 @@
-//! What the targets check: the same as the replay of the corpus in
-//! `weir-capture`, by the same code, so that a finding shows in both.
+//! What the targets check: the same as the replay of the corpus in the crates, by the
+//! same code, so that a finding shows in both.
 
 // `outcomes` finds the names of `weir-capture` in its own crate.
 use weir_capture::*;
+// So do `settings` those of `weir-model`,
+use weir_model::{Timestamp, errors, exports};
 
 #[path = "../../crates/capture/src/tests/corpus/outcomes.rs"]
 mod outcomes;
+
+#[path = "../../crates/model/src/exports/corpus/outcomes.rs"]
+mod settings;
+
+// and `addresses` these of `weir-egress`, which has connections besides.
+#[path = "../../crates/egress/src/host.rs"]
+#[expect(dead_code, reason = "an address that is refused when it is dialled is told there")]
+mod host;
+#[path = "../../crates/egress/src/rules.rs"]
+mod rules;
+
+#[path = "../../crates/egress/src/corpus/outcomes.rs"]
+mod addresses;
 
 /// A file of `corpus/requests`: the target of a request, headers, an empty line,
 /// the body.
@@ -19,4 +34,19 @@ pub fn check_text(text: &str) {
     for engage in [false, true] {
         outcomes::check_payload(&payload, engage);
     }
+}
+
+/// A file of `corpus/addresses`: a host, or an address of the web.
+pub fn check_address(text: &str) {
+    addresses::check_address(text.strip_suffix('\n').unwrap_or(text));
+}
+
+/// A file of `corpus/prefixes`: a prefix of the keys of files.
+pub fn check_prefix(text: &str) {
+    settings::check_prefix(text.strip_suffix('\n').unwrap_or(text));
+}
+
+/// A file of `corpus/settings`: JSON of what is sent for a destination.
+pub fn check_settings(text: &str) {
+    settings::check_settings(text);
 }

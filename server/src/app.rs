@@ -15,6 +15,7 @@ use crate::capture::BrowserLibrary;
 use crate::config::Config;
 use crate::limits::{Limits, Shares};
 use crate::metrics::Metrics;
+use crate::site_apps::SiteApps;
 use crate::throttle::{Rates, Throttle};
 use crate::tokens::TokenCache;
 
@@ -43,6 +44,8 @@ pub struct App {
     pub export_hosts: Arc<Hosts>,
     /// Files for web pages.
     pub browser_library: BrowserLibrary,
+    /// Apps for visited pages.
+    pub site_apps: SiteApps,
     /// Whether the service is stopping.
     pub stopping: Stopping,
     /// The effective settings.
@@ -86,6 +89,7 @@ impl AppBuilder {
         let rates = Rates { per_minute: config.rate_per_minute, per_hour: config.rate_per_hour };
         App {
             tokens: TokenCache::new(services.projects.clone()),
+            site_apps: SiteApps::new(services.plugin_configs.clone()),
             services,
             ingest,
             throttle: Arc::new(Throttle::new(rates)),

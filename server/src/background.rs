@@ -22,6 +22,8 @@ pub enum Work {
     Applying,
     /// Events go to destinations.
     Exporting,
+    /// Plugins are called.
+    Plugins,
 }
 
 impl Work {
@@ -29,16 +31,17 @@ impl Work {
         match self {
             Self::Applying => "background",
             Self::Exporting => "exports",
+            Self::Plugins => "plugins",
         }
     }
 
     /// Of the scale of `nice`: when every processor is busy, a thread that applies
     /// gets a tenth of what a thread that serves connections gets, and one that
-    /// exports a tenth of that.
+    /// exports or delivers a tenth of that.
     const fn niceness(self) -> i32 {
         match self {
             Self::Applying => 10,
-            Self::Exporting => 19,
+            Self::Exporting | Self::Plugins => 19,
         }
     }
 }

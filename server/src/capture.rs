@@ -13,6 +13,7 @@ mod browser_library;
 mod events;
 mod intake;
 mod settings;
+mod site_app;
 mod v1;
 
 use axum::extract::Request;
@@ -45,6 +46,8 @@ pub enum Endpoint {
     RemoteConfigScript,
     /// A file of the browser library.
     BrowserLibrary,
+    /// The code of an app for visited pages.
+    SiteApp,
     /// What libraries may ask for and is not served. A page on another origin
     /// has to be able to read that.
     NotServed,
@@ -68,6 +71,7 @@ impl Endpoint {
             "/flags/definitions" => Self::FlagDefinitions,
             "/i/v1/logs" | "/i/v1/metrics" | "/i/v1/traces" => Self::NotServed,
             _ if path.starts_with("/static/") => Self::BrowserLibrary,
+            _ if path.starts_with("/site_app/") => Self::SiteApp,
             _ => match path.strip_prefix("/array/")?.split_once('/') {
                 Some((_, "config")) => Self::RemoteConfig,
                 Some((_, "config.js")) => Self::RemoteConfigScript,
@@ -92,7 +96,8 @@ impl Endpoint {
             Self::FlagDefinitions
             | Self::RemoteConfig
             | Self::RemoteConfigScript
-            | Self::BrowserLibrary => "GET, HEAD, OPTIONS",
+            | Self::BrowserLibrary
+            | Self::SiteApp => "GET, HEAD, OPTIONS",
             Self::NotServed => "OPTIONS",
         }
     }
@@ -118,6 +123,7 @@ impl Endpoint {
             Self::RemoteConfig => "/array/{key}/config",
             Self::RemoteConfigScript => "/array/{key}/config.js",
             Self::BrowserLibrary => "/static/{file}",
+            Self::SiteApp => "/site_app/{config_id}/{token}/{hash}/",
             Self::NotServed => "",
         }
     }
@@ -155,6 +161,7 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> ApiResult<
             settings::remote_config_script(app, request.uri().path()).await
         }
         Endpoint::BrowserLibrary => browser_library::answer(app, request).await,
+        Endpoint::SiteApp => site_app::answer(app, request.uri().path()).await,
         Endpoint::NotServed => Err(ApiError::UnknownPath),
     }
 }

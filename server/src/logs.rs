@@ -3,8 +3,13 @@
 use std::io::IsTerminal as _;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
 
 use crate::config::{Config, LogFormat};
+
+/// Filters that hold whatever the setting says: at its finer levels the driver of
+/// databases writes statements down, with the rows and the keys in them.
+const ALWAYS: [&str; 2] = ["tokio_postgres=off", "tokio_postgres::simple_query=off"];
 
 /// The filter cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +17,7 @@ use crate::config::{Config, LogFormat};
 pub struct BadFilter {
     filter: String,
     #[source]
-    source: tracing_subscriber::filter::ParseError,
+    source: ParseError,
 }
 
 /// Starts logging for the whole process.
@@ -20,9 +25,8 @@ pub struct BadFilter {
 /// # Errors
 /// [`BadFilter`].
 pub fn start(config: &Config) -> Result<(), BadFilter> {
-    let filter = EnvFilter::builder()
-        .parse(&config.log)
-        .map_err(|source| BadFilter { filter: config.log.clone(), source })?;
+    let filter =
+        filter(&config.log).map_err(|source| BadFilter { filter: config.log.clone(), source })?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -37,4 +41,29 @@ pub fn start(config: &Config) -> Result<(), BadFilter> {
         tracing::error!(place, "{panic}");
     }));
     Ok(())
+}
+
+fn filter(setting: &str) -> Result<EnvFilter, ParseError> {
+    let mut filter = EnvFilter::builder().parse(setting)?;
+    for always in ALWAYS {
+        filter = filter.add_directive(always.parse()?);
+    }
+    Ok(filter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_of_databases_are_never_written_down() {
+        for setting in ["trace", "tokio_postgres=trace", "tokio_postgres::simple_query=debug"] {
+            let text = filter(setting).unwrap().to_string();
+            for always in ALWAYS {
+                assert!(text.split(',').any(|directive| directive == always), "{text}");
+            }
+            assert!(!text.contains("tokio_postgres=trace"), "{text}");
+            assert!(!text.contains("simple_query=debug"), "{text}");
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! The `weir` program: a runtime, then the command line.
+//! The `weir` program: a runtime, then the command line. Started by itself with
+//! another word, it is a process that runs scripts of plugins.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -17,6 +18,11 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 const THREADS: usize = 4;
 
 fn main() -> ExitCode {
+    // Before anything else of the program begins: such a process has one thread, and
+    // nothing that the service has (ADR 9).
+    if std::env::args_os().nth(1).is_some_and(|word| word == weir_plugins::WORKER) {
+        return weir_sandbox::worker::main();
+    }
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

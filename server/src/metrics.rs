@@ -23,6 +23,7 @@ use weir_export::engine::Taken;
 use weir_ingest::Outcome;
 use weir_model::exports::Status;
 use weir_model::outcomes::{DropReason, Warning};
+use weir_plugins::{Children, Effect, Ending};
 
 use crate::front::Surface;
 use crate::listener::Answers;
@@ -65,6 +66,12 @@ pub struct Metrics {
     pub export_bytes: Counter,
     /// Runs that have begun and not ended.
     pub export_runs_active: Gauge<i64>,
+    /// What plugins have done.
+    pub plugin_calls: Family<PluginLabels, Counter>,
+    /// Processes that run scripts of plugins.
+    pub plugin_children: Gauge<i64>,
+    /// Those that took the place of one that had ended.
+    pub plugin_children_replaced: Counter,
     registry: Arc<Registry>,
 }
 
@@ -103,6 +110,35 @@ pub struct WarningLabel {
 pub struct StatusLabel {
     /// How.
     pub status: Ended,
+}
+
+/// Labels of what a plugin has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct PluginLabels {
+    /// What.
+    pub effect: PluginEffect,
+    /// How it ended.
+    pub outcome: PluginEnding,
+}
+
+/// What a plugin has done as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PluginEffect(pub Effect);
+
+impl EncodeLabelValue for PluginEffect {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        EncodeLabelValue::encode(&self.0.text(), encoder)
+    }
+}
+
+/// How it ended as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PluginEnding(pub Ending);
+
+impl EncodeLabelValue for PluginEnding {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        EncodeLabelValue::encode(&self.0.text(), encoder)
+    }
 }
 
 /// A status as a label.
@@ -161,6 +197,9 @@ impl Metrics {
         let export_rows = Counter::default();
         let export_bytes = Counter::default();
         let export_runs_active = Gauge::default();
+        let plugin_calls = Family::default();
+        let plugin_children = Gauge::default();
+        let plugin_children_replaced = Counter::default();
 
         let mut registry = Registry::with_prefix("weir");
         registry.register(
@@ -223,6 +262,21 @@ impl Metrics {
             "Runs that have begun or wait, and have not ended",
             export_runs_active.clone(),
         );
+        registry.register(
+            "plugin_calls",
+            "Events, tasks and jobs that plugins were called for, by effect and outcome",
+            Family::clone(&plugin_calls),
+        );
+        registry.register(
+            "plugin_children",
+            "Processes that run scripts of plugins",
+            plugin_children.clone(),
+        );
+        registry.register(
+            "plugin_children_replaced",
+            "Processes for scripts that took the place of one that was killed or had ended",
+            plugin_children_replaced.clone(),
+        );
         Self {
             requests,
             request_seconds,
@@ -240,6 +294,9 @@ impl Metrics {
             export_rows,
             export_bytes,
             export_runs_active,
+            plugin_calls,
+            plugin_children,
+            plugin_children_replaced,
             registry: Arc::new(registry),
         }
     }
@@ -277,6 +334,21 @@ impl Metrics {
         self.export_rows.inc_by(taken.rows);
         self.export_bytes.inc_by(taken.bytes);
         self.export_runs_active.set(i64::try_from(taken.active).unwrap_or(i64::MAX));
+    }
+
+    /// Counts what plugins have done since they were asked last.
+    pub fn count_plugins(&self, taken: impl IntoIterator<Item = ((Effect, Ending), u64)>) {
+        for ((effect, ending), count) in taken {
+            let labels =
+                PluginLabels { effect: PluginEffect(effect), outcome: PluginEnding(ending) };
+            self.plugin_calls.get_or_create(&labels).inc_by(count);
+        }
+    }
+
+    /// Counts the processes that run scripts.
+    pub fn count_children(&self, children: Children) {
+        self.plugin_children.set(i64::try_from(children.alive).unwrap_or(i64::MAX));
+        self.plugin_children_replaced.inc_by(children.replaced);
     }
 
     /// The page that Prometheus reads.
@@ -336,10 +408,15 @@ mod tests {
         metrics.count_outcomes([(Outcome::Altered(Warning::MergeRefused), 2)]);
         let ended = [(weir_model::exports::Status::TimedOut, 4)].into();
         metrics.count_exports(weir_export::engine::Taken { ended, rows: 5, ..Default::default() });
+        metrics.count_plugins([((super::Effect::Transformed, super::Ending::Dropped), 3)]);
+        metrics.count_children(super::Children { alive: 6, replaced: 2 });
         let page = metrics.page().unwrap();
         for line in [
             "weir_export_runs_total{status=\"TimedOut\"} 4",
             "weir_export_rows_total 5",
+            "weir_plugin_calls_total{effect=\"transformed\",outcome=\"dropped\"} 3",
+            "weir_plugin_children 6",
+            "weir_plugin_children_replaced_total 2",
             "weir_http_requests_total{surface=\"capture\",status=\"200\"} 1",
             "weir_capture_events_dropped_total{reason=\"invalid_uuid\"} 1",
             "weir_ingest_events_altered_total{warning=\"cannot_merge_already_identified\"} 2",

@@ -210,7 +210,9 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/frontend/" PluginsRead plugin_configs::get_transformation_config_frontend;
         GET    "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/logs/" PluginsRead plugin_configs::list_transformation_config_logs;
         POST   "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/job/" PluginsWrite plugin_configs::run_transformation_config_job;
+        POST   "/api/projects/{project_id}/pipeline_transformation_configs/{config_id}/test/" PluginsWrite plugin_configs::test_transformation_config;
         PATCH  "/api/projects/{project_id}/pipeline_transformation_configs/rearrange/" PluginsWrite plugin_configs::rearrange_transformation_configs;
+        POST   "/api/projects/{project_id}/pipeline_transformation_configs/test/" PluginsWrite plugin_configs::test_transformation_configs;
 
         GET    "/api/users/{user_id}/"                                   UserRead  users::get_user;
         PATCH  "/api/users/{user_id}/"                                   UserWrite users::update_user;

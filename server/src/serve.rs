@@ -23,6 +23,9 @@ use weir_export::engine::{self, Engine};
 use weir_ingest::location::{LocationError, Locations};
 use weir_ingest::log::LogSettings;
 use weir_ingest::{Ingest, Surroundings};
+use weir_plugins::{
+    Plugins, PluginsHost, Settings as PluginSettings, Surroundings as PluginSurroundings,
+};
 use weir_service::identity::{HashParameters, SetupToken};
 use weir_service::sealing::{KeyError, Sealer};
 use weir_service::{Clock, Services};
@@ -38,6 +41,7 @@ use crate::listener;
 use crate::mail::Post;
 use crate::master_key;
 use crate::metrics::MetricsPage;
+use crate::plugins::PluginHost;
 use crate::setup;
 
 /// Time between two looks at what has no event of its own.
@@ -49,8 +53,8 @@ const PURGE: Duration = Duration::from_secs(30);
 /// For applying what was accepted when the service stops; the rest waits in the
 /// log for the next start.
 const FLUSH: Duration = Duration::from_secs(20);
-/// For cutting short exports when the service stops; the next start goes on with
-/// them.
+/// For cutting short exports and plugins when the service stops; the next start goes
+/// on with them.
 const CUT: Duration = Duration::from_secs(10);
 
 /// Why the service did not start, or ended other than by being told to.
@@ -109,6 +113,8 @@ pub struct Options {
     pub log: LogSettings,
     /// Bounds of the engine of exports.
     pub exports: engine::Settings,
+    /// The processes of plugins, and where their code comes from.
+    pub plugins: PluginSettings,
     /// Where public services are that exports go to.
     pub export_hosts: Hosts,
     /// Where events are applied, in place of threads of their own.
@@ -128,10 +134,13 @@ pub struct Server {
     accepting: JoinHandle<()>,
     watching: JoinSet<()>,
     exports: Arc<Engine>,
+    plugins: Plugins,
     /// Where ingestion applies events; ends when dropped.
     _background: Background,
     /// Where exports are worked on; ends when dropped.
     _exporting: Background,
+    /// Where plugins are called; ends when dropped.
+    _running: Background,
     /// Removed when dropped.
     _passing: Option<tempfile::TempDir>,
 }
@@ -162,19 +171,35 @@ impl Server {
         };
         let resolver = Resolver::new(config.dns_servers.0.clone());
         services.domains.ask(Arc::new(resolver));
-        let background = Background::start(Work::Applying)?;
-        let surroundings = Surroundings {
-            store: store.clone(),
-            applying: options.applying.unwrap_or_else(|| background.handle().clone()),
-            locations: open_locations(&config)?,
-        };
-        let ingest = Ingest::start(&log, options.log, surroundings).await?;
-        let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
-        let post = Post::of(&config)?;
         let egress = Egress::new(Rules {
             allow: config.egress_allow.all().to_vec(),
             own: iter::once(address).chain(metrics_address).collect(),
         })?;
+        let background = Background::start(Work::Applying)?;
+        let applying = options.applying.unwrap_or_else(|| background.handle().clone());
+        let locations = open_locations(&config)?.map(Arc::new);
+        let plugin_host = Arc::new(PluginHost::new(services.clone(), store.clone()));
+        let plugins = Plugins::new(PluginSurroundings {
+            store: store.clone(),
+            egress: egress.clone(),
+            host: Arc::clone(&plugin_host) as Arc<dyn PluginsHost>,
+            locations: locations.clone(),
+            site_url: setup::origin(&config, Some(address)),
+            settings: options.plugins,
+        });
+        services.plugins.ask(Arc::new(plugins.clone()));
+        // Before the first event is applied.
+        plugins.start(&applying).await?;
+        let surroundings = Surroundings {
+            store: store.clone(),
+            applying,
+            locations,
+            transform: Some(Arc::new(plugins.clone())),
+        };
+        let ingest = Ingest::start(&log, options.log, surroundings).await?;
+        plugin_host.send_to(ingest.clone());
+        let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
+        let post = Post::of(&config)?;
         let app = AppBuilder {
             config,
             store: store.clone(),
@@ -191,8 +216,11 @@ impl Server {
         let host = Arc::new(ExportHost::new(app.clone()));
         let settings = options.exports;
         let exports = Arc::new(Engine::start(store.clone(), host, settings, exporting.handle()));
+        let running = Background::start(Work::Plugins)?;
+        plugins.begin(running.handle());
         let mut watching = JoinSet::new();
         watching.spawn(watch_exports(app.clone(), Arc::clone(&exports)));
+        watching.spawn(watch_plugins(app.clone(), plugins.clone()));
         watching.spawn(app.tokens.clone().keep_fresh());
         watching.spawn(watch(app.clone(), store.clone()));
         watching.spawn(purge_deleted(app.clone()));
@@ -221,8 +249,10 @@ impl Server {
             accepting,
             watching,
             exports,
+            plugins,
             _background: background,
             _exporting: exporting,
+            _running: running,
             _passing: passing,
         })
     }
@@ -235,8 +265,9 @@ impl Server {
         }
     }
 
-    /// Stops in order: no new connections, requests in flight finish, exports are
-    /// cut short, accepted events are applied, the store is closed.
+    /// Stops in order: no new connections, requests in flight finish, exports and
+    /// what plugins do in the background are cut short, accepted events are applied,
+    /// the processes of plugins end, the store is closed.
     ///
     /// # Errors
     /// [`ServeError::Store`] when the engine could not flush; what was
@@ -247,9 +278,11 @@ impl Server {
         if let Err(error) = self.accepting.await {
             tracing::error!(%error, "the accept loop had failed");
         }
-        self.exports.close(CUT).await;
+        tokio::join!(self.exports.close(CUT), self.plugins.close(CUT));
         self.watching.shutdown().await;
         self.app.ingest.close(FLUSH).await;
+        // Not before: what was accepted is transformed until the end.
+        self.plugins.end().await;
         self.store.close_at_end().await?;
         tracing::info!("stopped");
         Ok(())
@@ -310,6 +343,16 @@ async fn watch_exports(app: App, exports: Arc<Engine>) {
     loop {
         tick.tick().await;
         app.metrics.count_exports(exports.metrics().take());
+    }
+}
+
+/// Counts what plugins have done.
+async fn watch_plugins(app: App, plugins: Plugins) {
+    let mut tick = tokio::time::interval(LOOK);
+    loop {
+        tick.tick().await;
+        app.metrics.count_plugins(plugins.metrics().take());
+        app.metrics.count_children(plugins.children());
     }
 }
 

@@ -120,6 +120,7 @@ fn arrival(project: i64, row: &Row) -> AnyView {
             <span class="arrival-id">{row.distinct_id.clone().unwrap_or_default()}</span>
             <Clock iso=row.received_at.clone() />
             {reasons}
+            {row.detail.clone().map(|detail| view! { <p class="arrival-why">{detail}</p> })}
         </li>
     }
     .into_any()

@@ -52,6 +52,7 @@ pub(super) fn detail(row: &Row, opening: Opening) -> AnyView {
                     <dt>"Event time"</dt>
                     <dd><Time iso=iso /></dd>
                 })}
+                {fact("Detail", row.detail.clone())}
                 {fact("Distinct id", row.distinct_id.clone())}
                 {fact("Person", row.person.clone())}
                 {fact("URL or screen", row.place.clone())}

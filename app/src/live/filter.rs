@@ -67,6 +67,7 @@ mod tests {
             received_at: String::new(),
             outcome: Outcome::Accepted,
             reasons: Vec::new(),
+            detail: None,
             event: Some("Sign up".to_owned()),
             distinct_id: Some("ada".to_owned()),
             timestamp: None,

@@ -16,6 +16,9 @@ pub(crate) struct Row {
     pub(crate) outcome: Outcome,
     /// Codes of reasons.
     pub(crate) reasons: Vec<String>,
+    /// What they do not say: which transformation dropped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) detail: Option<String>,
     /// Name.
     pub(crate) event: Option<String>,
     /// Whom it is about.
@@ -42,6 +45,7 @@ impl From<weir_model::live::LiveRow> for Row {
             received_at: row.received_at.to_string(),
             outcome: row.outcome,
             reasons: row.reasons,
+            detail: row.detail,
             event: row.event,
             distinct_id: row.distinct_id,
             timestamp: row.timestamp.map(|time| time.to_string()),
@@ -115,7 +119,8 @@ mod tests {
             key: "drop-1-2".to_owned(),
             received_at: Timestamp::from_micros(1_722_513_600_123_456),
             outcome: Outcome::Dropped,
-            reasons: vec!["missing_distinct_id".to_owned()],
+            reasons: vec!["dropped_by_transformation".to_owned()],
+            detail: Some("dropped by Bot filter (config 12)".to_owned()),
             event: Some("a".to_owned()),
             distinct_id: None,
             timestamp: None,

@@ -104,7 +104,7 @@ fn entry(reason: ReasonView) -> AnyView {
 
 /// The newest event that the reason was given for.
 fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> AnyView {
-    let SampleView { received_at, event, distinct_id, payload } = sample;
+    let SampleView { received_at, detail, event, distinct_id, payload } = sample;
     let caption = match fate {
         Some(Fate::Dropped) => "Payload as received",
         Some(Fate::Accepted | Fate::Altered) | None => "Properties as stored",
@@ -127,6 +127,7 @@ fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> Any
             <dl class="facts">
                 <dt>"Received"</dt>
                 <dd><Time iso=received_at /></dd>
+                {fact("Detail", detail)}
                 {fact("Event", event)}
                 {fact("Distinct id", distinct_id)}
             </dl>

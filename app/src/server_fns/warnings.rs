@@ -30,6 +30,8 @@ pub(crate) struct ReasonView {
 pub(crate) struct SampleView {
     /// When it reached us.
     pub(crate) received_at: String,
+    /// What the reason does not say: which transformation dropped it.
+    pub(crate) detail: Option<String>,
     /// Name, if it had one.
     pub(crate) event: Option<String>,
     /// Whom it was about, if it said.
@@ -50,6 +52,7 @@ pub(crate) async fn list_reasons(project: i64) -> Result<Vec<ReasonView>, UiErro
     let reasons = counts.into_iter().map(|counted| ReasonView {
         sample: counted.samples.into_iter().next().map(|kept| SampleView {
             received_at: kept.received_at.to_string(),
+            detail: kept.detail,
             event: kept.event,
             distinct_id: kept.distinct_id,
             payload: kept.payload,

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod events;
 pub mod load;
 pub mod machine;
+pub mod plugins;
 pub mod process;
 pub mod random;
 pub mod stats;

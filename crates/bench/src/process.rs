@@ -143,6 +143,20 @@ pub fn memory(process: u32) -> Result<u64> {
     Ok(kibibytes << 10)
 }
 
+/// The processes that a process has started and that have not ended.
+///
+/// # Errors
+/// When there is no such process.
+pub fn children(process: u32) -> Result<Vec<u32>> {
+    let mut children = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{process}/task"))? {
+        // A thread may end meanwhile.
+        let Ok(list) = fs::read_to_string(entry?.path().join("children")) else { continue };
+        children.extend(list.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+    }
+    Ok(children)
+}
+
 /// Bytes that the files below a directory occupy.
 ///
 /// # Errors

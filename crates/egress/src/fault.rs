@@ -9,6 +9,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use crate::host::Refused;
+
 /// A class of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultClass {
@@ -65,23 +67,6 @@ impl From<FaultClass> for Fault {
     fn from(class: FaultClass) -> Self {
         Self { class }
     }
-}
-
-/// Why a request was not even made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// It is no address.
-    #[error("this is no address")]
-    Malformed,
-    /// It begins with something else.
-    #[error("an address begins with http:// or https://")]
-    Scheme,
-    /// It holds a user or a password.
-    #[error("an address holds no user and no password")]
-    UserInfo,
-    /// It must not be dialled.
-    #[error("forbidden address")]
-    Address,
 }
 
 impl From<Refused> for Fault {

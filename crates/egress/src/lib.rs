@@ -14,6 +14,7 @@
 
 mod fault;
 mod gate;
+mod host;
 mod rules;
 mod tls;
 
@@ -31,15 +32,17 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use url::Url;
 
-pub use fault::{Fault, FaultClass, Refused};
+pub use fault::{Fault, FaultClass};
 pub use gate::Resolve;
+pub use host::Refused;
 pub use reqwest::{Body, Error as RequestError, Method, StatusCode, header};
 pub use reqwest::{Request, RequestBuilder, Response};
 pub use rules::Rules;
 pub use tls::Trust;
 pub use tokio_rustls::client::TlsStream;
 
-use gate::{Gate, GuardedNames, Host, System};
+use gate::{Gate, GuardedNames, System};
+use host::Host;
 
 /// For a look-up with everything up to an open connection, and as long again for
 /// TLS.
@@ -152,7 +155,7 @@ impl Egress {
     /// # Errors
     /// [`Fault`] of the last address that was tried.
     pub async fn dial(&self, host: &str, port: u16) -> Result<TcpStream, Fault> {
-        let host = Host::read(host)?;
+        let host = read(host)?;
         let addresses = in_time(CONNECT, self.gate.pass(&host, Some(port))).await?;
         // One that never answers leaves time for the others.
         let share = CONNECT / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
@@ -176,7 +179,7 @@ impl Egress {
         host: &str,
         trust: Trust,
     ) -> Result<TlsStream<TcpStream>, Fault> {
-        let name = match Host::read(host)? {
+        let name = match read(host)? {
             Host::Address(address) => ServerName::IpAddress(address.into()),
             Host::Name(name) => {
                 // A certificate names the host without the dot of the root.
@@ -200,7 +203,7 @@ impl Egress {
     /// # Errors
     /// [`Fault`].
     pub async fn check(&self, host: &str) -> Result<(), Fault> {
-        let host = Host::read(host)?;
+        let host = read(host)?;
         in_time(CONNECT, self.gate.pass(&host, None)).await.map(drop)
     }
 
@@ -215,16 +218,7 @@ impl Egress {
 
     /// An address that says itself nothing against being dialled.
     fn read_url(&self, url: &str) -> Result<(Url, Host, u16), Refused> {
-        let url = Url::parse(url).map_err(|_| Refused::Malformed)?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(Refused::Scheme);
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(Refused::UserInfo);
-        }
-        let host = url.host().ok_or(Refused::Malformed)?.to_owned();
-        let port = url.port_or_known_default().ok_or(Refused::Malformed)?;
-        let host = Host::from(host);
+        let (url, host, port) = host::read_url(url)?;
         // The HTTP client dials addresses without asking for them.
         if let Host::Address(address) = host {
             let judged = self.gate.judge(&address.to_string(), address, Some(port));
@@ -232,6 +226,11 @@ impl Egress {
         }
         Ok((url, host, port))
     }
+}
+
+/// A host that can be dialled at all.
+fn read(host: &str) -> Result<Host, Fault> {
+    Host::read(host).ok_or_else(|| FaultClass::NotFound.into())
 }
 
 fn client(gate: &Arc<Gate>, port: Option<u16>, tls: &ClientConfig) -> Result<Client, BuildError> {
@@ -267,3 +266,6 @@ async fn in_time<T>(
 ) -> Result<T, Fault> {
     timeout(time, work).await.unwrap_or(Err(FaultClass::TimedOut.into()))
 }
+
+#[cfg(test)]
+mod corpus;

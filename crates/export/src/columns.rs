@@ -25,6 +25,11 @@ pub struct Made {
     pub altered: Option<Altered>,
 }
 
+/// The condition of the query takes longer for an event than it may, so nobody knows
+/// whether the export has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong;
+
 /// Where a column's value comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
@@ -113,11 +118,23 @@ impl Columns {
     /// The row of an event. None: the export does not have this event. `now` is in
     /// microseconds since 1970. The properties are taken apart once, and only if
     /// that is needed.
-    #[must_use]
-    pub fn row_if_taken(&self, project: ProjectId, now: i64, record: &Record) -> Option<Made> {
+    ///
+    /// # Errors
+    /// [`TooLong`].
+    pub fn row_if_taken(
+        &self,
+        project: ProjectId,
+        now: i64,
+        record: &Record,
+    ) -> Result<Option<Made>, TooLong> {
         let row = QueryRow::new(project, record);
-        let is_taken = self.query.as_ref().is_none_or(|query| query.matches(&row));
-        is_taken.then(|| self.made(now, &row, record))
+        if self.query.as_ref().is_none_or(|query| query.matches(&row)) {
+            return Ok(Some(self.made(now, &row, record)));
+        }
+        match row.budget().is_used_up() {
+            true => Err(TooLong),
+            false => Ok(None),
+        }
     }
 
     /// The row of a distinct id and its person. What only events have is null.

@@ -78,8 +78,9 @@ pub trait Destination: Send + Sync {
     /// The steps of a test in the order in which they are done, for people.
     fn steps(&self) -> &'static [&'static str];
 
-    /// Does one step of the test. Nothing stays at the destination.
-    async fn test(&self, step: usize) -> Result<(), Failure>;
+    /// Does one step of the test, for an export of this model. Nothing stays at the
+    /// destination.
+    async fn test(&self, step: usize, model: ExportModel) -> Result<(), Failure>;
 }
 
 /// A run's way to its destination.

@@ -51,6 +51,9 @@ pub struct Hosts {
     pub bigquery: String,
     /// Databricks; `{host}` stands for the host of the settings.
     pub databricks: String,
+    /// The S3 that Redshift reads from; `{region}` stands for the region of the
+    /// settings.
+    pub s3: String,
     /// Snowflake; `{account}` stands for the account of the settings.
     pub snowflake: String,
 }
@@ -61,6 +64,7 @@ impl Default for Hosts {
         Self {
             bigquery: "https://bigquery.googleapis.com".to_owned(),
             databricks: "https://{host}".to_owned(),
+            s3: "https://s3.{region}.amazonaws.com".to_owned(),
             snowflake: "https://{account}.snowflakecomputing.com".to_owned(),
         }
     }
@@ -100,7 +104,8 @@ pub fn steps(kind: &str) -> &'static [&'static str] {
         "AzureBlob" | "GoogleCloudStorage" | "S3" => files::STEPS,
         "HTTP" => http::STEPS,
         "LocalDirectory" => local_directory::STEPS,
-        "Postgres" | "Redshift" => postgres::STEPS,
+        "Postgres" => postgres::STEPS,
+        "Redshift" => redshift::STEPS,
         "BigQuery" => bigquery::STEPS,
         "Databricks" => databricks::STEPS,
         "Snowflake" => snowflake::STEPS,

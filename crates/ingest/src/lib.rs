@@ -17,6 +17,7 @@ pub mod location;
 pub mod log;
 mod pipeline;
 pub mod replay;
+pub mod transform;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -36,6 +37,7 @@ use crate::location::Locations;
 use crate::log::{AppendError, Applied, IngestLog, LocalLog, LogError, LogSettings, Offset};
 pub use crate::pipeline::Outcome;
 use crate::pipeline::{Blocks, Care, Consumer, Progress, Spikes, Together};
+use crate::transform::Transform;
 
 /// Why ingestion could not start.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +69,9 @@ pub struct Surroundings {
     /// The runtime that applies them.
     pub applying: Handle,
     /// Where addresses are, if the operator has supplied a database.
-    pub locations: Option<Locations>,
+    pub locations: Option<Arc<Locations>>,
+    /// What changes events before they are processed.
+    pub transform: Option<Arc<dyn Transform>>,
 }
 
 /// The last look at the progress of the consumers.
@@ -88,7 +92,7 @@ impl Ingest {
         settings: LogSettings,
         surroundings: Surroundings,
     ) -> Result<Self, StartError> {
-        let Surroundings { store, applying, locations } = surroundings;
+        let Surroundings { store, applying, locations, transform } = surroundings;
         let positions = events::positions(&store).await?;
         let next_arrivals = events::next_arrivals(&store).await?;
         let offsets: Vec<u64> = positions.iter().map(|position| position.offset).collect();
@@ -98,7 +102,7 @@ impl Ingest {
         let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, applied, disk)?);
         log.retain(applied.lowest);
         let live = LiveFeed::default();
-        let together = Arc::new(Together::new(locations));
+        let together = Arc::new(Together::new(locations, transform));
         let stop = watch::channel(false).0;
         let mut consumers = JoinSet::new();
         for (partition, position) in (0..events::PARTITIONS).zip(positions) {

@@ -64,6 +64,20 @@ impl Locations {
         Ok(Self { reader })
     }
 
+    /// What is known of the place of an address: properties and their JSON text.
+    #[must_use]
+    pub fn properties(&self, address: IpAddr) -> Vec<(&'static str, String)> {
+        let found = self.find(&address.to_string()).into_iter();
+        found.map(|located| (located.name, located.value)).collect()
+    }
+
+    /// The whole record of an address as the file has it, if it has one.
+    #[must_use]
+    pub fn record(&self, address: IpAddr) -> Option<serde_json::Value> {
+        // A damaged place in the file is as good as an unknown address.
+        self.reader.lookup(address).ok()?.decode().ok()?
+    }
+
     /// What is known of the place of an address; nothing if that is no address.
     pub(crate) fn find(&self, address: &str) -> Vec<Located> {
         let Ok(address) = address.parse::<IpAddr>() else { return Vec::new() };

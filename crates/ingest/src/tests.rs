@@ -37,8 +37,24 @@ pub(crate) async fn start_with(
     store: &Store,
     locations: Option<Locations>,
 ) -> Ingest {
+    let locations = locations.map(Arc::new);
+    start_in(directory, Surroundings { locations, ..surroundings(store) }).await
+}
+
+pub(crate) async fn start_transforming(
+    directory: &Path,
+    store: &Store,
+    transform: Arc<dyn Transform>,
+) -> Ingest {
+    start_in(directory, Surroundings { transform: Some(transform), ..surroundings(store) }).await
+}
+
+fn surroundings(store: &Store) -> Surroundings {
     let (store, applying) = (store.clone(), Handle::current());
-    let surroundings = Surroundings { store, applying, locations };
+    Surroundings { store, applying, locations: None, transform: None }
+}
+
+async fn start_in(directory: &Path, surroundings: Surroundings) -> Ingest {
     Ingest::start(directory, LogSettings::default(), surroundings).await.unwrap()
 }
 

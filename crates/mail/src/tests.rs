@@ -78,6 +78,16 @@ fn export_paused() -> Letter {
     about_export(|export| News::ExportPaused { export, failed: 10, of: 12, error })
 }
 
+fn plugin_disabled() -> Letter {
+    let news = News::PluginDisabled {
+        plugin: "Hash <names>".to_owned(),
+        project: "Shop".to_owned(),
+        organization: "Acme Tea & Co".to_owned(),
+        error: "index.js:3:7: TypeError: name is not a function".to_owned(),
+    };
+    letter(&Mail { to: "ada@mail.example".to_owned(), news }, &site())
+}
+
 fn to_account(
     must_confirm: bool,
     news: impl FnOnce(UserId, Option<OneTimeLink>) -> News,
@@ -141,6 +151,7 @@ fn mails_look_like_their_files() {
         ("export_failed", export_failed()),
         ("export_failed_early", export_failed_early()),
         ("export_paused", export_paused()),
+        ("plugin_disabled", plugin_disabled()),
     ] {
         let text = format!("{}\n{}", headers(&letter), letter.plain());
         assert_snapshot(&format!("{name}.txt"), &text);

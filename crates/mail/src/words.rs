@@ -93,7 +93,7 @@ pub fn letter(mail: &Mail, site: &Site) -> Letter {
                  this export again when a run fails after one that did not."
                     .to_owned(),
             ));
-            parts.extend(to_administrators(export, site));
+            parts.extend(to_administrators(&export.organization, site));
             (format!("The export {name} failed"), None, parts)
         }
         News::ExportPaused { export, failed, of, error } => {
@@ -111,8 +111,25 @@ pub fn letter(mail: &Mail, site: &Site) -> Letter {
                  backfill: then it exports what was missed."
                     .to_owned(),
             ));
-            parts.extend(to_administrators(export, site));
+            parts.extend(to_administrators(&export.organization, site));
             (format!("The export {name} was paused"), None, parts)
+        }
+        News::PluginDisabled { plugin, project, organization, error } => {
+            let (name, project) = (one_line(plugin), one_line(project));
+            let mut parts = vec![
+                Part::Text("Hello,".to_owned()),
+                Part::Text(format!(
+                    "The plugin {name} of the project {project} was disabled, because it failed \
+                     over and over."
+                )),
+            ];
+            parts.extend(because(Some(error)));
+            parts.push(Part::Text(
+                "Events are stored without it. Once the cause is mended, enable it again."
+                    .to_owned(),
+            ));
+            parts.extend(to_administrators(organization, site));
+            (format!("The plugin {name} was disabled"), None, parts)
         }
         News::ConfirmAddress { link, .. } => {
             let must_confirm = link.as_ref().is_some_and(|link| link.must_confirm);
@@ -179,14 +196,14 @@ fn because(error: Option<&str>) -> Vec<Part> {
 }
 
 /// Where to go, and why this mail came.
-fn to_administrators(export: &ExportNamed, site: &Site) -> [Part; 2] {
+fn to_administrators(organization: &str, site: &Site) -> [Part; 2] {
     [
         Part::Link { label: "Open Weir".to_owned(), url: site.origin.clone() },
         Part::Remark(format!(
             "This mail was sent by the Weir instance at {}, because you are an administrator of \
              {}.",
             site.origin,
-            one_line(&export.organization)
+            one_line(organization)
         )),
     ]
 }

@@ -11,6 +11,7 @@ pub mod destinations;
 pub mod interval;
 pub mod lists;
 mod log;
+pub mod prefix;
 mod table;
 
 use std::fmt;
@@ -286,3 +287,6 @@ pub struct BackfillInput {
     /// The instant after the last one; none: as far as regular runs have come.
     pub end_at: Option<String>,
 }
+
+#[cfg(test)]
+mod corpus;

@@ -4,6 +4,49 @@
 //! What belongs here: what every crate that has such text needs. What does not:
 //! reading (`weir_capture::json` and, without its rules, `weir-import`).
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A JSON text that is answered as it is: numbers keep all their digits.
+#[derive(Debug, Clone)]
+pub struct JsonText(Box<RawValue>);
+
+impl JsonText {
+    /// This text, if it is JSON.
+    #[must_use]
+    pub fn read(text: String) -> Option<Self> {
+        RawValue::from_string(text).ok().map(Self)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+}
+
+/// By the texts: of equal values with other digits or spaces none equals the other.
+impl PartialEq for JsonText {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+/// As values do: within other types the text is not at hand any more.
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Value::deserialize(deserializer)?.to_string();
+        RawValue::from_string(text).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
 /// Nested objects and lists of what is sent to the API. Half of what can be read
 /// back: what stands around a value, in the activity log for one, counts too.
 pub const DEPTH: usize = 64;
@@ -50,6 +93,19 @@ pub fn push_string(out: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use super::JsonText;
+
+    #[test]
+    fn a_text_is_answered_as_it_is() {
+        let text = r#"{"n":12345678901234567890123,"x":1.0}"#;
+        let read = JsonText::read(text.to_owned()).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        assert_eq!(serde_json::to_value(&read).unwrap()["x"], 1.0);
+        assert!(JsonText::read("{".to_owned()).is_none());
+        let back: JsonText = serde_json::from_str("{\"a\": [1]}").unwrap();
+        assert_eq!(back.text(), "{\"a\":[1]}");
+    }
+
     #[test]
     fn depth_is_limited() {
         let nested =

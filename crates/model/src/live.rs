@@ -26,6 +26,9 @@ pub struct LiveRow {
     pub outcome: Outcome,
     /// Code of the reason when dropped, codes of the warnings when altered.
     pub reasons: Vec<String>,
+    /// What the reason does not say: which transformation dropped it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// Name, if it had one.
     pub event: Option<String>,
     /// Whom it is about, if it said.

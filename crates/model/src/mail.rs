@@ -73,6 +73,17 @@ pub enum News {
         /// What went wrong last, in words for members.
         error: Option<String>,
     },
+    /// A plugin was disabled in a project because it failed over and over.
+    PluginDisabled {
+        /// Name of the config, or of the plugin.
+        plugin: String,
+        /// Name of the project.
+        project: String,
+        /// Name of the organization.
+        organization: String,
+        /// What went wrong last, in words for members.
+        error: String,
+    },
     /// The owner of an account is to confirm an address.
     ConfirmAddress {
         /// The account.
@@ -138,6 +149,7 @@ impl News {
             Self::Joined { .. }
             | Self::ExportFailed { .. }
             | Self::ExportPaused { .. }
+            | Self::PluginDisabled { .. }
             | Self::ConfirmAddress { .. }
             | Self::ResetPassword { .. } => None,
         }

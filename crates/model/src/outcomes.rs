@@ -152,6 +152,9 @@ outcomes! {
     GroupKeyTooLong = "group_key_too_long", "group-key-too-long",
         "The `$group_key` of a `$groupidentify` is longer than 400 characters.",
         "Use a short fixed key for every group, such as its number.";
+    DroppedByTransformation = "dropped_by_transformation", "dropped-by-transformation",
+        "A transformation of the project dropped the event.",
+        "Nothing is wrong if that is its purpose; otherwise look at the transformation that is named, and try it with this event.";
     NotProcessed = "not_processed", "not-processed",
         "Processing the event failed every time, so that it was left out to let the others go on.",
         "This is a defect of Weir: report it with the sample and the message in the log.";

@@ -5,14 +5,21 @@
 //! What does not: plugin records (`plugins`), sealing and who may do what
 //! (`weir-service`).
 
+mod dry;
+mod fault;
+mod log;
 pub mod settings;
+mod site;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
+pub use self::dry::{DryOutcome, DryRun, DryRunInput, DryStep};
+pub use self::fault::{ConfigError, ConfigFault};
+pub use self::log::{LogLevel, LogSource, PluginLogEntry};
+pub use self::site::SiteApp;
 pub use crate::exports::SentConfig;
 use crate::ids::{PluginConfigId, PluginId, ProjectId};
 use crate::patch::Patch;
@@ -100,16 +107,19 @@ pub struct PluginConfigFields {
     /// `saved`, `size`, `name` and `type`.
     #[cfg_attr(feature = "schema", schema(value_type = String, example = "{}"))]
     pub config: Texted<Map<String, Value>>,
-    /// What went wrong last. Always null: nothing is run yet.
-    pub error: Option<String>,
+    /// What went wrong last, since the config was last changed; with `expand=object`
+    /// an object of it as `message`, of its `time`, and of the `event` that it came
+    /// of, which is null where it came of none, and a text where it is long.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub error: Option<ConfigError>,
     /// The project.
     pub team_id: ProjectId,
     /// The plugin's record as JSON text; with `expand=object` an object; null in
     /// lists, and of a hidden config whose plugin the organization does not see.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub plugin_info: Option<Texted<Box<Plugin>>>,
-    /// The part of the events of the last 24 hours that it went well with.
-    /// Always null: nothing is run yet.
+    /// The part of the events of the last 24 hours that it went well with, from 0
+    /// to 1; null: there were none.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub delivery_rate_24h: Option<Texted<f64>>,
     /// Name, for people: the plugin's where it has none of its own.
@@ -143,6 +153,7 @@ impl PluginConfigFields {
     pub fn texts(self) -> Self {
         Self {
             config: self.config.text(),
+            error: self.error.map(ConfigError::text),
             plugin_info: self.plugin_info.map(Texted::text),
             delivery_rate_24h: self.delivery_rate_24h.map(Texted::text),
             ..self
@@ -210,31 +221,6 @@ impl PluginConfigOrder {
         let results = self.results.into_iter().map(PluginConfig::texts).collect();
         Self { fields: self.fields.texts(), results, ..self }
     }
-}
-
-/// A line that a plugin, or the service about it, wrote into the log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-pub struct PluginLogEntry {
-    /// Id.
-    pub id: Uuid,
-    /// The project.
-    pub team_id: ProjectId,
-    /// The plugin.
-    pub plugin_id: PluginId,
-    /// The config.
-    pub plugin_config_id: PluginConfigId,
-    /// When it was written.
-    pub timestamp: Timestamp,
-    /// Who wrote it: `SYSTEM`, `PLUGIN` or `CONSOLE`.
-    pub source: String,
-    /// `DEBUG`, `LOG`, `INFO`, `WARN` or `ERROR`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The text.
-    pub message: String,
-    /// The process that wrote it.
-    pub instance_id: Uuid,
 }
 
 /// A file that was sent to be attached.

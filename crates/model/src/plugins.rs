@@ -10,6 +10,8 @@ pub mod overview;
 pub mod schema;
 pub mod source;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -35,8 +37,14 @@ pub const FILE_NAME_MAX: usize = 200;
 pub const FILES_MAX: usize = 50;
 /// Most bytes of all source files of a plugin.
 pub const SOURCE_MAX: usize = 512 << 10;
+/// Largest packed archive, in bytes.
+pub const ARCHIVE_MAX: usize = 5 << 20;
 /// The source file that says what a plugin is.
 pub const MANIFEST: &str = "plugin.json";
+/// The source file of a page in the app.
+pub const FRONTEND: &str = "frontend.tsx";
+/// The source file of code for visited pages.
+pub const SITE: &str = "site.ts";
 
 macro_rules! types {
     ($($(#[$doc:meta])* $variant:ident => $text:literal),+ $(,)?) => {
@@ -277,10 +285,23 @@ pub struct PluginPatch {
 /// A new plugin, checked as far as it can be by itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PluginInput {
-    /// Its address, if its code is elsewhere.
-    pub url: Option<address::Address>,
+    /// Where its code comes from, if it is not edited here.
+    pub url: Option<address::Place>,
+    /// Its code in an archive.
+    pub archive: Option<SentArchive>,
     /// Its other fields.
     pub fields: PluginPatch,
+}
+
+/// Source files in an archive, as they were sent.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SentArchive(pub Vec<u8>);
+
+/// Without the contents, which are long.
+impl fmt::Debug for SentArchive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SentArchive").field(&self.0.len()).finish()
+    }
 }
 
 /// A change of source files: from the name of a file to its text, or to nothing

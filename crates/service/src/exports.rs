@@ -128,6 +128,7 @@ impl Exports {
             created_at: ctx.now,
             updated_at: ctx.now,
             last_paused_at,
+            backfilled: None,
             start_at: input.start_at,
             end_at: input.end_at,
             query: None,

@@ -36,7 +36,7 @@ pub mod sessions;
 mod test_support;
 pub mod users;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use weir_store::Store;
 
@@ -114,7 +114,8 @@ impl Services {
         sealer: sealing::Sealer,
     ) -> Self {
         let mailing = mail::Mailing::default();
-        let core = Arc::new(Core { store, clock: clock.clone(), mailing, sealer });
+        let plugin_code = OnceLock::new();
+        let core = Arc::new(Core { store, clock: clock.clone(), mailing, sealer, plugin_code });
         Self {
             identity: identity::Identity::new(Arc::clone(&core), parameters),
             keys: keys::PersonalKeys::new(Arc::clone(&core)),
@@ -145,4 +146,6 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) mailing: mail::Mailing,
     pub(crate) sealer: sealing::Sealer,
+    /// Whoever looks at the code of plugins.
+    pub(crate) plugin_code: OnceLock<Arc<dyn plugins::code::PluginCode>>,
 }

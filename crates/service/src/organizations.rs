@@ -28,7 +28,7 @@ use crate::activity::{self, About, Changes};
 use crate::ctx::{Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
-use crate::{Core, Result, current, secrets};
+use crate::{Core, Result, current, plugin_configs, secrets};
 
 /// What a caller without a current organization hears.
 pub const NO_CURRENT: &str = "Current organization not found.";
@@ -256,7 +256,9 @@ impl Organizations {
         let Some(row) = rows::get(store, org.organization).await? else { return Ok(()) };
         let changes = Changes::none().field("name", &Some(&row.name), &None);
         let deleted = told(&org.ctx, row.id, &row.name, Deed::Deleted, changes);
-        rows::delete(store, org.organization, org.ctx.now, &[deleted]).await?;
+        let mut entries = plugin_configs::gone_elsewhere(&self.core, org).await?;
+        entries.push(deleted);
+        rows::delete(store, org.organization, org.ctx.now, &entries).await?;
         tracing::info!(
             organization.id = %org.organization,
             user.id = %org.ctx.user(),

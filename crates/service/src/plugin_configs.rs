@@ -1,14 +1,19 @@
 //! Transformation configs of projects: the records, their order, and what is
 //! asked of them (service.md "Pipeline transformation config", plugins 5).
 //!
-//! What belongs here: who may do what, what a change means, what is told of it.
-//! What does not: running plugins; what a setting may be
+//! What belongs here: who may do what, what a change means, what is told of it, and
+//! what running plugins needs of configs. What does not: running plugins; what a setting may be
 //! (`weir_model::plugin_configs::settings`); plugin records (`plugins`).
 
 mod changes;
+mod duplicates;
+mod health;
 mod jobs;
 mod order;
+mod pages;
 mod removal;
+mod running;
+mod trial;
 mod values;
 
 use std::collections::HashMap;
@@ -18,12 +23,13 @@ use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
 use weir_model::plugin_configs::{
-    CONFIGS_MAX, ENABLED_MAX, PluginConfig, PluginConfigFrontend, PluginConfigInput,
-    PluginConfigPatch, PluginLogEntry, Texted,
+    CONFIGS_MAX, ENABLED_MAX, PluginConfig, PluginConfigInput, PluginConfigPatch, PluginLogEntry,
+    Texted,
 };
 use weir_model::plugins::PluginsAccess;
 use weir_model::{OrganizationId, Patch, PluginConfigId, PluginId};
 use weir_store::plugin_configs::{self as rows, Changed, ConfigRow, Created, Use};
+use weir_store::plugin_runtime::logs as log_rows;
 use weir_store::plugins::{self as plugin_rows, PluginRow};
 use weir_store::{ids, organizations as organization_rows};
 
@@ -31,15 +37,15 @@ use crate::activity::{self, About, Changes};
 use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
-use crate::{Core, Result, plugins};
+use crate::{Core, Result, plugins, secrets};
 use changes::Draft;
-pub(crate) use removal::gone_with;
+pub use pages::SiteScript;
+pub(crate) use removal::{gone_elsewhere, gone_with};
+pub use running::{OpenedAttachment, OpenedValues};
 use values::Opened;
 
 /// How often a change is worked out anew when somebody else was faster.
 const TRIES: usize = 5;
-/// The source file of a plugin's page.
-const FRONTEND: &str = "frontend.tsx";
 
 /// Transformation configs.
 #[derive(Clone)]
@@ -111,6 +117,7 @@ impl PluginConfigs {
             created_at: now,
             updated_at: now,
             revision: ids::time_ordered(now),
+            web_token: secrets::web_token()?,
         };
         let patch = PluginConfigPatch { order: Patch::Keep, ..input.rest };
         let draft = changes::drafted(&self.core.sealer, &plugin, None, empty, patch, now).await?;
@@ -118,7 +125,10 @@ impl PluginConfigs {
         let Draft { row, added, .. } = &draft;
         let outcome = rows::create(store, row, added, CONFIGS_MAX, ENABLED_MAX, &entries);
         match outcome.await? {
-            Created::Yes => self.show(row).await,
+            Created::Yes => {
+                self.warn_of_duplicates(row, &plugin).await;
+                self.show(row).await
+            }
             Created::NoProject => Err(Error::NotFound(NOT_FOUND)),
             Created::NoPlugin => Err(no_plugin(input.plugin).into()),
             Created::TooManyEnabled => Err(too_many_enabled()),
@@ -172,7 +182,12 @@ impl PluginConfigs {
             let outcome =
                 rows::update(store, &after, before, &added, &dropped, ENABLED_MAX, &entries);
             match outcome.await? {
-                Changed::Yes => return self.show(&after).await,
+                Changed::Yes => {
+                    if !row.enabled {
+                        self.warn_of_duplicates(&after, &plugin).await;
+                    }
+                    return self.show(&after).await;
+                }
                 Changed::TooManyEnabled => return Err(too_many_enabled()),
                 Changed::NoPlugin => return Err(not_offered()),
                 Changed::Stale | Changed::TooManyJobs => {}
@@ -206,34 +221,32 @@ impl PluginConfigs {
         Err(overtaken())
     }
 
-    /// A config with the module of its plugin's page. Pages are not made from
-    /// their source yet: the module says so, or that there is none.
+    /// What was written into the log about a config, newest first.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::NotFound`].
-    pub async fn frontend(
+    pub async fn logs(
         &self,
         project: &ProjectCtx,
         config: &str,
-    ) -> Result<PluginConfigFrontend> {
+        page: Page,
+    ) -> Result<Paged<PluginLogEntry>> {
         let row = self.readable(project, config).await?;
-        let files = plugin_rows::files(&self.core.store, row.plugin).await?;
-        let state = if files.contains_key(FRONTEND) { "transpiling" } else { "no_frontend" };
-        let told = serde_json::json!({"id": row.plugin, "config_id": row.id, state: true});
-        Ok(PluginConfigFrontend {
-            config: self.show(&row).await?,
-            frontend: format!("export function getFrontendApp() {{ return {told}; }}\n"),
-        })
-    }
-
-    /// What was written into the log about a config. Nothing runs yet, so
-    /// there is nothing.
-    ///
-    /// # Errors
-    /// [`Error::MissingScope`], [`Error::NotFound`].
-    pub async fn logs(&self, project: &ProjectCtx, config: &str) -> Result<Paged<PluginLogEntry>> {
-        self.readable(project, config).await?;
-        Ok(Paged { count: 0, results: Vec::new() })
+        let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let (offset, limit) = (at(page.offset), at(page.limit));
+        let (count, found) = log_rows::page(&self.core.store, row.id, offset, limit).await?;
+        let shown = |logged: log_rows::Logged| PluginLogEntry {
+            id: logged.id,
+            team_id: row.project,
+            plugin_id: row.plugin,
+            plugin_config_id: row.id,
+            timestamp: logged.line.at,
+            source: logged.line.source,
+            kind: logged.line.level,
+            message: logged.line.message,
+            instance_id: logged.process,
+        };
+        Ok(Paged { count, results: found.into_iter().map(shown).collect() })
     }
 
     /// Ids of the configs that the list shows, in its order.
@@ -288,6 +301,7 @@ impl PluginConfigs {
     async fn show(&self, row: &ConfigRow) -> Result<PluginConfig> {
         let plugin = self.plugin(row).await?;
         let mut config = values::shown(row, &plugin)?;
+        health::tell(&self.core, std::slice::from_mut(&mut config)).await?;
         let visible = match row.deleted {
             true => plugin_rows::get(&self.core.store, row.organization, row.plugin).await?,
             false => Some(plugin),
@@ -314,7 +328,9 @@ async fn shown(core: &Core, found: &[ConfigRow]) -> Result<Vec<PluginConfig>> {
     let plugins = plugins_of(core, found).await?;
     let show = |row: &ConfigRow| Some(values::shown(row, plugins.get(&row.plugin)?));
     // A plugin takes its configs with it: one without a plugin is gone.
-    found.iter().filter_map(show).collect()
+    let mut configs = found.iter().filter_map(show).collect::<Result<Vec<PluginConfig>>>()?;
+    health::tell(core, &mut configs).await?;
+    Ok(configs)
 }
 
 async fn plugins_of(core: &Core, found: &[ConfigRow]) -> Result<HashMap<PluginId, PluginRow>> {

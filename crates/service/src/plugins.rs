@@ -3,28 +3,32 @@
 //!
 //! What belongs here: which plugins an organization sees, who may do what with
 //! them, what a change means. What does not: configs (`plugin_configs`); running
-//! plugins, and fetching their code: both say so where they would be.
+//! plugins, and fetching and reading their code: that is asked for (`code`).
 //!
 //! Two things count besides the key's scope: what the organization may do with
 //! plugins ([`PluginsAccess`]), and whose a plugin is.
 
-mod catalogue;
+pub(crate) mod catalogue;
+pub mod code;
+mod install;
 mod overview;
 mod source;
+mod upgrade;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
 use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
+use weir_model::plugins::address::Place;
 use weir_model::plugins::{
     Group, Plugin, PluginFields, PluginInput, PluginPatch, PluginType, PluginsAccess,
 };
 use weir_model::{OrganizationId, PluginId};
 use weir_store::plugin_configs as config_rows;
-use weir_store::plugins::{self as rows, Created, Deleted, PluginRow};
+use weir_store::plugins::{self as rows, Created, Deleted, NewSource, PluginRow};
 use weir_store::{ids, organizations, users};
 
 use crate::activity::{self, About, Changes};
@@ -32,10 +36,12 @@ use crate::ctx::OrgCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::organizations::required;
 use crate::policy::{self, Action};
-use crate::sealing::{Place, SealedField};
+use crate::sealing::{self, SealedField};
 use crate::{Core, Result, plugin_configs};
 
+use code::PluginCode;
 pub use source::Source;
+pub use upgrade::Checked;
 
 /// What a member of an organization hears that may do less with plugins.
 pub const ACCESS: &str = "What your organization may do with plugins does not include this.";
@@ -66,6 +72,12 @@ pub struct Changeable(PluginRow);
 impl Plugins {
     pub(crate) fn new(core: Arc<Core>) -> Self {
         Self { core }
+    }
+
+    /// Says who looks at the code of plugins; the first call counts. Before it no
+    /// code is fetched or looked at, and nothing is tried.
+    pub fn ask(&self, code: Arc<dyn PluginCode>) {
+        let _ = self.core.plugin_code.set(code);
     }
 
     /// The plugins that the organization sees in a group, by id.
@@ -102,57 +114,89 @@ impl Plugins {
         require(&self.core, org.organization, PluginsAccess::Install).await
     }
 
-    /// Adds a plugin. The group that it is made through shows it until its code
-    /// was looked at; nothing is fetched from its address.
+    /// Adds a plugin, with the code that is at its address or in its archive. The
+    /// group that it is made through shows it until its code was looked at. What is
+    /// sent for a field counts more than what the code says of it.
     ///
     /// # Errors
-    /// [`Error::MissingScope`], [`Error::Forbidden`], [`Error::Invalid`].
+    /// [`Error::MissingScope`], [`Error::Forbidden`]; [`Error::SignInAgain`] where
+    /// there is code; [`Error::Invalid`], also when there is no code that can be
+    /// used: at `url` or `archive`.
     pub async fn create(&self, org: &OrgCtx, group: Group, input: PluginInput) -> Result<Plugin> {
         self.may_install(org).await?;
-        let PluginInput { url, fields } = input;
-        let is_global = required("is_global", fields.is_global)?.unwrap_or(false);
+        let PluginInput { url, archive, fields } = input;
+        let is_global = required("is_global", fields.is_global.clone())?.unwrap_or(false);
         if is_global {
             self.may_offer(org).await?;
         }
+        if url.is_some() || archive.is_some() {
+            policy::recent_if_person(&org.ctx)?;
+        }
+        let given_token = match &url {
+            Some(Place::Elsewhere(address)) => address.private_token.as_deref(),
+            Some(Place::Inline(_)) | None => None,
+        };
+        let brought = match (archive, &url) {
+            (Some(archive), _) => Some(install::from_archive(&self.core, archive).await?),
+            (None, Some(place)) => Some(install::from_place(&self.core, place, given_token).await?),
+            (None, None) => None,
+        };
         let (store, now) = (&self.core.store, org.ctx.now);
         let id = rows::next_number(store).await?;
-        let usual = if url.is_some() { PluginType::Custom } else { PluginType::Source };
-        let private_token = match url.as_ref().and_then(|url| url.private_token.as_ref()) {
+        let private_token = match given_token {
             None => None,
             Some(token) => {
-                let place = Place::new(SealedField::PluginToken, id, org.organization);
+                let place = sealing::Place::new(SealedField::PluginToken, id, org.organization);
                 Some(self.core.sealer.seal(&place, token.as_bytes()).await?)
             }
         };
-        let (url, tag) = url.map_or((None, None), |url| (Some(url.url), url.tag));
+        let named = match &url {
+            Some(Place::Elsewhere(address)) => address.tag.clone(),
+            Some(Place::Inline(_)) | None => None,
+        };
+        let kind = brought.as_ref().map_or(PluginType::Source, |brought| brought.kind);
         let empty = || Some(serde_json::Map::new());
-        let row = PluginRow {
+        let bare = PluginRow {
             id,
             organization: org.organization,
             created_group: Some(group),
-            plugin_type: fields.plugin_type.over(Some(usual)),
-            name: fields.name.over(None),
-            description: fields.description.over(None),
-            url,
+            is_analysed: false,
+            plugin_type: Some(kind),
+            name: None,
+            description: None,
+            url: url.as_ref().map(Place::url),
             private_token,
-            icon: fields.icon.over(None),
-            config_schema: fields.config_schema.over(empty()),
-            tag: fields.tag.over(tag),
+            icon: None,
+            config_schema: empty(),
+            tag: named,
+            latest_tag: None,
+            latest_tag_checked_at: None,
             is_global,
             was_global: is_global,
-            capabilities: fields.capabilities.over(empty()),
-            metrics: fields.metrics.over(empty()),
-            public_jobs: fields.public_jobs.over(empty()),
+            capabilities: empty(),
+            metrics: empty(),
+            public_jobs: empty(),
             created_at: now,
             updated_at: now,
             revision: ids::time_ordered(now),
         };
+        let mut source = NewSource::default();
+        let mut row = match &brought {
+            None => patched(&bare, fields, None),
+            Some(brought) => {
+                source.change = brought.change(&BTreeMap::new())?;
+                patched(&upgrade::filled(bare, brought, now), fields, None)
+            }
+        };
+        if let Some(brought) = &brought {
+            source.build = Some(install::analysed(&self.core, &mut row, &brought.files).await);
+        }
         let mut changes = changes(None, &row);
         if row.private_token.is_some() {
             changes = changes.secret(TOKEN);
         }
         let installed = told(org, &row, Deed::Installed, changes);
-        match rows::create(store, &row, &[installed]).await? {
+        match rows::create(store, &row, &source, &[installed]).await? {
             Created::Yes => self.show(row).await,
             Created::UrlTaken => Err(FieldError::body("invalid_input", SAME_URL).into()),
             Created::Gone => Err(Error::NotFound(NOT_FOUND)),
@@ -165,8 +209,8 @@ impl Plugins {
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::NotFound`]; [`Error::Forbidden`] when the
     /// organization may not install plugins, when the plugin is another's, when the
-    /// organization may offer none to all, or when the plugin is offered to all and
-    /// the caller may offer none.
+    /// organization may offer none to all, or when the plugin is offered to all, or
+    /// was and others use it, and the caller may offer none.
     pub async fn changeable(
         &self,
         org: &OrgCtx,
@@ -182,9 +226,7 @@ impl Plugins {
         if names_global && access < PluginsAccess::Root {
             return Err(Error::Forbidden(OFFERING.to_owned()));
         }
-        if row.is_global {
-            self.may_offer(org).await?;
-        }
+        self.may_change(org, &row).await?;
         Ok(Changeable(row))
     }
 
@@ -202,8 +244,9 @@ impl Plugins {
         let is_global = required("is_global", patch.is_global.clone())?;
         let Changeable(mut before) = changeable;
         for _ in 0..TRIES {
-            if before.is_global || is_global == Some(true) {
-                self.may_offer(org).await?;
+            match is_global {
+                Some(true) => self.may_offer(org).await?,
+                Some(false) | None => self.may_change(org, &before).await?,
             }
             let after = patched(&before, patch.clone(), is_global);
             let changes = changes(Some(&before), &after);
@@ -213,7 +256,8 @@ impl Plugins {
             let after = touched(org, after);
             let updated = told(org, &after, Deed::Updated, changes);
             let store = &self.core.store;
-            if rows::save(store, before.revision, &after, &Vec::new(), &[updated]).await? {
+            let none = NewSource::default();
+            if rows::save(store, before.revision, &after, &none, &[updated]).await? {
                 return self.show(after).await;
             }
             before = self.again(org, before.id).await?;
@@ -243,31 +287,6 @@ impl Plugins {
             }
         }
         Err(busy())
-    }
-
-    /// Asks for a newer version of a plugin. What is edited here or shipped with
-    /// the service has none, and nothing outside is asked yet: the plugin as it is.
-    ///
-    /// # Errors
-    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization may not
-    /// install plugins; [`Error::NotFound`], also for a plugin of another one.
-    pub async fn check_for_updates(
-        &self,
-        org: &OrgCtx,
-        group: Group,
-        plugin: &str,
-    ) -> Result<Plugin> {
-        let Changeable(row) = self.own(org, group, plugin, Action::ReadPlugins).await?;
-        self.show(row).await
-    }
-
-    /// Fetches the newest version of a plugin: likewise.
-    ///
-    /// # Errors
-    /// As [`Self::check_for_updates`].
-    pub async fn upgrade(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Plugin> {
-        let Changeable(row) = self.own(org, group, plugin, Action::WritePlugins).await?;
-        self.show(row).await
     }
 
     /// The plugin of this id, if it is the organization's own: for actions, to
@@ -303,6 +322,21 @@ impl Plugins {
             return Err(Error::Forbidden(OFFERING.to_owned()));
         }
         Ok(())
+    }
+
+    /// Refuses a change of a plugin that other organizations run, by who may offer them
+    /// none: because it is offered, or was and their configs still use it.
+    async fn may_change(&self, org: &OrgCtx, row: &PluginRow) -> Result<()> {
+        if row.is_global || (row.was_global && self.others_use(row).await?) {
+            self.may_offer(org).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether a config of another organization that is not hidden uses a plugin.
+    async fn others_use(&self, row: &PluginRow) -> Result<bool> {
+        let uses = config_rows::of_plugin(&self.core.store, row.id).await?;
+        Ok(uses.iter().any(|one| one.organization != row.organization && !one.deleted))
     }
 
     /// The plugin of this id that the organization sees in this group.
@@ -358,8 +392,7 @@ pub(crate) async fn shown(core: &Core, rows: Vec<PluginRow>) -> Result<Vec<Plugi
             icon: row.icon,
             config_schema: row.config_schema,
             tag: row.tag,
-            // Nothing outside is asked yet.
-            latest_tag: None,
+            latest_tag: row.latest_tag,
             is_global: row.is_global,
             organization_id: Some(row.organization),
             organization_name: names.get(&row.organization).cloned(),

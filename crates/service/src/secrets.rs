@@ -56,6 +56,12 @@ pub(crate) fn token() -> Result<Secret, Error> {
     Ok(Secret(base62(&random::<32>()?)))
 }
 
+/// What the address of an app for visited pages has in it: it cannot be guessed, and
+/// is told to every visitor.
+pub(crate) fn web_token() -> Result<String, Error> {
+    Ok(base62(&random::<16>()?))
+}
+
 /// The value of a new personal API key.
 pub(crate) fn personal_key() -> Result<Secret, Error> {
     Ok(Secret(format!("{}{}", keys::PREFIX, base62(&random::<35>()?))))

@@ -1,14 +1,25 @@
 //! Services on a store in memory, for the tests of this crate.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use serde_json::{Map, Value};
 use weir_model::keys::PersonalKeyInput;
 use weir_model::organizations::{Level, OrganizationInput};
+use weir_model::plugin_configs::{DryOutcome, DryStep};
+use weir_model::plugins::address::Address;
+use weir_model::plugins::{FRONTEND, SITE};
 use weir_model::scopes::Scope;
 use weir_model::{MembershipId, OrganizationId, Timestamp, UserId};
+use weir_store::plugin_runtime::registry::Enabled;
 use weir_store::users::{self, UserRow};
 use weir_store::{Location, Settings, Store, organizations};
 
 use crate::ctx::{Actor, Ctx};
 use crate::identity::{HashParameters, Peer, SetupInput};
+use crate::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
 use crate::sealing::{PassingKey, Sealer};
 use crate::{Clock, Services};
 
@@ -31,7 +42,80 @@ pub(crate) async fn empty() -> Services {
     let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
     let clock = Clock::fixed(Timestamp::from_micros(1_760_000_000_123_456));
     let sealer = Sealer::start(store.clone(), Box::new(PassingKey)).await.unwrap();
-    Services::with_sealer(store, clock, HashParameters::cheapest(), sealer)
+    let services = Services::with_sealer(store, clock, HashParameters::cheapest(), sealer);
+    services.plugins.ask(Arc::new(StandIn));
+    services
+}
+
+/// Looks at code without running it: a line `export name` is a method, and a line
+/// `fault` is wrong. Other hosts have one plugin.
+struct StandIn;
+
+#[async_trait]
+impl PluginCode for StandIn {
+    async fn look(&self, files: &BTreeMap<String, String>) -> Looked {
+        let page = |name: &str| files.get(name).map(|text| format!("made of {text}"));
+        let mut looked = Looked { frontend: page(FRONTEND), site: page(SITE), ..Looked::default() };
+        for (name, text) in files {
+            if let Some(line) = text.lines().position(|line| line == "fault") {
+                looked.faults.insert(name.clone(), format!("{}:1: fault", line + 1));
+            }
+        }
+        let server = files.get("index.js").filter(|_| !looked.faults.contains_key("index.js"));
+        looked.capabilities = server.map(|text| {
+            let methods = text.lines().filter_map(|line| line.strip_prefix("export "));
+            let methods: Vec<Value> = methods.map(Value::from).collect();
+            let mut found = Map::new();
+            found.insert("methods".to_owned(), Value::from(methods));
+            found.insert("jobs".to_owned(), Value::from(vec!["brew"]));
+            found
+        });
+        looked
+    }
+
+    async fn fetch(&self, address: &Address, token: Option<&str>) -> Result<Fetched, CodeFault> {
+        if address.url.ends_with("/gone") {
+            return Err(CodeFault::Unreachable("HTTP 404".to_owned()));
+        }
+        let named = token.unwrap_or("Tea");
+        let manifest = format!(r#"{{"name": "{named}", "publicJobs": {{"stir": {{}}}}}}"#);
+        let files = [("plugin.json", manifest), ("index.js", "export onEvent".to_owned())];
+        Ok(Fetched {
+            files: files.map(|(name, text)| (name.to_owned(), text)).into(),
+            tag: Some("1".to_owned()),
+        })
+    }
+
+    async fn latest(
+        &self,
+        address: &Address,
+        _token: Option<&str>,
+    ) -> Result<Option<String>, CodeFault> {
+        if address.url.ends_with("/silent") {
+            return Err(CodeFault::Unreachable("timed out".to_owned()));
+        }
+        Ok(Some("2".to_owned()))
+    }
+
+    async fn unpack(&self, archive: Bytes) -> Result<Fetched, CodeFault> {
+        let text = String::from_utf8_lossy(&archive);
+        let files = text.split(';').filter_map(|file| file.split_once('='));
+        let files = files.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+        Ok(Fetched { files, tag: None })
+    }
+
+    async fn dry_run(&self, run: DryTrial) -> Vec<DryStep> {
+        let step = |one: &Enabled| DryStep {
+            config: one.config.id,
+            name: one.plugin.name.clone().unwrap_or_default(),
+            outcome: DryOutcome::Unchanged,
+            event: Some(run.event.clone()),
+            error: None,
+            duration_ms: 0.0,
+            logs: Vec::new(),
+        };
+        run.configs.iter().map(step).collect()
+    }
 }
 
 /// An instance that Ada has set up: organization `Acme Tea`, project `Shop`.

@@ -103,13 +103,28 @@ pub(crate) use write_activities;
 pub(crate) async fn change(
     store: &Store,
     statement: Statement,
+    vars: Variables,
+    entries: &[Entry],
+) -> Result<Answer> {
+    change_holding(store, statement, vars, entries, ()).await
+}
+
+/// The same with something that is dropped when the transaction has ended, whether
+/// the caller waits for it or not.
+///
+/// # Errors
+/// Any failure of the store.
+pub(crate) async fn change_holding(
+    store: &Store,
+    statement: Statement,
     mut vars: Variables,
     entries: &[Entry],
+    held: impl Send + 'static,
 ) -> Result<Answer> {
     let stored: Result<Vec<Stored>> = entries.iter().map(Stored::try_from).collect();
     vars.insert("activities", stored?);
     let turns = store.turns.take(entries.iter().map(|entry| entry.organization_id.0)).await;
-    store.db.run_holding(statement, vars, turns).await
+    store.db.run_holding(statement, vars, (held, turns)).await
 }
 
 const WRITE: Statement =

@@ -12,6 +12,7 @@ use surrealdb_core::kvs::Datastore;
 use tokio::sync::Notify;
 
 use crate::disk::DiskState;
+use crate::engine::QUERY_TIMEOUT;
 use crate::error::Error;
 
 /// How often a transaction in conflict is tried. Callers that change one
@@ -258,6 +259,14 @@ fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Fa
     if errors.iter().any(is_storage) {
         return Failure::Final(Error::Storage { statement, detail: all() });
     }
+    // One of them took too long; the others were not executed for that.
+    let timed_out = errors.iter().any(|error| {
+        matches!(error.query_details(), Some(QueryError::TimedOut { .. }))
+            || error.message().contains("exceeded the timeout")
+    });
+    if timed_out {
+        return Failure::Final(Error::Timeout { statement, seconds: QUERY_TIMEOUT.as_secs() });
+    }
     // Statements after (and before) the one that failed are reported as errors too.
     let telling = |error: &&surrealdb::types::Error| {
         !matches!(error.query_details(), Some(QueryError::NotExecuted | QueryError::Cancelled))
@@ -348,6 +357,11 @@ mod tests {
         ));
         let exists = Told::already_exists("Database record `a:1` already exists".to_owned(), None);
         assert!(matches!(outcome(vec![cancelled.clone(), exists]), Error::Exists { .. }));
+        let late = not_executed("The query was not executed because it exceeded the timeout: 1m");
+        let aborted =
+            not_executed("Cannot COMMIT: the transaction was aborted due to a prior error");
+        let outcome_of_late = outcome(vec![cancelled.clone(), late, aborted]);
+        assert!(matches!(outcome_of_late, Error::Timeout { seconds: 60, .. }));
         let conflict = Told::query(
             "Cannot COMMIT: Transaction conflict: busy. This transaction can be retried".to_owned(),
             Some(QueryError::TransactionConflict),

@@ -20,6 +20,7 @@ use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
 use crate::migrations;
+use crate::plugin_runtime::changes::Teller;
 use crate::turns::Turns;
 
 const MIB: u64 = 1 << 20;
@@ -28,6 +29,9 @@ const MIB: u64 = 1 << 20;
 /// what a read from the cache does; the program has more threads than
 /// processors so that a read from disk does not stop everything.
 const INLINE: usize = 64;
+
+/// What the engine gives a query at most.
+pub(crate) const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where the data is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +71,7 @@ impl Default for Settings {
 pub struct Store {
     pub(crate) db: Db,
     pub(crate) turns: Turns,
+    pub(crate) plugin_changes: Teller,
     _lock: Arc<Option<File>>,
 }
 
@@ -97,7 +102,7 @@ impl Store {
             .with_config(engine_settings(settings))
             .with_runtime_worker_threads(INLINE)
             .with_capabilities(capabilities())
-            .with_query_timeout(Some(Duration::from_secs(60)))
+            .with_query_timeout(Some(QUERY_TIMEOUT))
             .without_maintenance_tasks()
             .build_with_path(&path)
             .await
@@ -118,7 +123,8 @@ impl Store {
                 tracing::warn!(%error, "the ballast file could not be written");
             }
         }
-        Ok(Self { db, turns: Turns::default(), _lock: Arc::new(lock) })
+        let plugin_changes = Teller::default();
+        Ok(Self { db, turns: Turns::default(), plugin_changes, _lock: Arc::new(lock) })
     }
 
     /// Returns when the engine has failed: the process should end then.

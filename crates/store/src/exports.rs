@@ -37,6 +37,15 @@ use crate::db::Statement;
 use crate::error::is_done;
 use crate::{Error, Result, Store, lists};
 
+/// A pause that a backfill makes up for: an interval that ended in it has no run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackfilledPause {
+    /// When it began. What ended until then has its run.
+    pub since: Timestamp,
+    /// When it was over, which is where the backfill ends.
+    pub until: Timestamp,
+}
+
 /// An export as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportRow {
@@ -66,6 +75,8 @@ pub struct ExportRow {
     pub updated_at: Timestamp,
     /// When it was last paused.
     pub last_paused_at: Option<Timestamp>,
+    /// The newest pause that a backfill makes up for.
+    pub backfilled: Option<BackfilledPause>,
     /// No run is started before this time.
     pub start_at: Option<Timestamp>,
     /// No run is started after this time.
@@ -96,6 +107,8 @@ struct Stored {
     created_at: i64,
     updated_at: i64,
     last_paused_at: Option<i64>,
+    backfilled_since: Option<i64>,
+    backfilled_until: Option<i64>,
     start_at: Option<i64>,
     end_at: Option<i64>,
     query: Option<String>,
@@ -120,6 +133,8 @@ impl From<&ExportRow> for Stored {
             created_at: row.created_at.micros(),
             updated_at: row.updated_at.micros(),
             last_paused_at: row.last_paused_at.map(Timestamp::micros),
+            backfilled_since: row.backfilled.map(|pause| pause.since.micros()),
+            backfilled_until: row.backfilled.map(|pause| pause.until.micros()),
             start_at: row.start_at.map(Timestamp::micros),
             end_at: row.end_at.map(Timestamp::micros),
             query: row.query.clone(),
@@ -146,6 +161,12 @@ impl From<Stored> for ExportRow {
             created_at: Timestamp::from_micros(stored.created_at),
             updated_at: Timestamp::from_micros(stored.updated_at),
             last_paused_at: stored.last_paused_at.map(Timestamp::from_micros),
+            backfilled: stored.backfilled_since.zip(stored.backfilled_until).map(
+                |(since, until)| BackfilledPause {
+                    since: Timestamp::from_micros(since),
+                    until: Timestamp::from_micros(until),
+                },
+            ),
             start_at: stored.start_at.map(Timestamp::from_micros),
             end_at: stored.end_at.map(Timestamp::from_micros),
             query: stored.query,
@@ -302,6 +323,8 @@ const UPDATE: Statement = Statement::write(
              name = $export.name, kind = $export.kind, config = $export.config,
              secrets = $export.secrets, interval = $export.interval,
              paused = $export.paused, last_paused_at = $export.last_paused_at,
+             backfilled_since = $export.backfilled_since,
+             backfilled_until = $export.backfilled_until,
              start_at = $export.start_at, end_at = $export.end_at,
              query = $export.query, schema = $export.schema,
              updated_at = $export.updated_at, revision = $export.revision

@@ -41,6 +41,7 @@ pub mod members;
 pub mod organizations;
 pub mod persons;
 pub mod plugin_configs;
+pub mod plugin_runtime;
 pub mod plugins;
 pub mod projects;
 pub mod sealing;

@@ -56,6 +56,10 @@ const ALL: &[Migration] = &[
             include_str!("migrations/0007_export_models.surql"),
         ),
     },
+    Migration {
+        version: 8,
+        statement: Statement::write("migration 8", include_str!("migrations/0008_plugins.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(
@@ -160,6 +164,39 @@ mod tests {
         let found: Vec<String> =
             store.db.run(read, Variables::new()).await.unwrap().rows(0).unwrap();
         assert_eq!(found, ["events", "persons"]);
+    }
+
+    /// Configs and jobs that were made before anything ran.
+    #[tokio::test]
+    async fn older_jobs_are_due_and_older_configs_have_a_token() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let before = Statement::write(
+            "an older job",
+            "DELETE migration:8;
+             REMOVE TABLE plugin_build; REMOVE TABLE plugin_health; REMOVE TABLE plugin_count;
+             REMOVE TABLE plugin_log; REMOVE TABLE plugin_log_head;
+             REMOVE TABLE plugin_storage; REMOVE TABLE plugin_storage_size;
+             REMOVE TABLE plugin_cursor; REMOVE TABLE plugin_task;
+             REMOVE TABLE plugin_job_due;
+             CREATE plugin_config:7 SET number = 7, project = 1, revision = rand::uuid::v7();
+             CREATE plugin_config:8 SET number = 8, project = 1, revision = rand::uuid::v7();
+             LET $job = rand::uuid::v7();
+             CREATE type::record('plugin_job', [7, $job])
+                 SET config = 7, uuid = $job, created_at = 5;",
+        );
+        store.db.run(before, Variables::new()).await.unwrap();
+        run(&store.db).await.unwrap();
+        let read = Statement::read(
+            "jobs that are due",
+            "SELECT VALUE config FROM plugin_job_due:[0]..=[5, ..];
+             SELECT VALUE project FROM plugin_job WHERE run_at = 5;
+             SELECT VALUE web_token FROM plugin_config:7, plugin_config:8;",
+        );
+        let mut answer = store.db.run(read, Variables::new()).await.unwrap();
+        assert_eq!(answer.rows::<i64>(0).unwrap(), [7]);
+        assert_eq!(answer.rows::<i64>(1).unwrap(), [1]);
+        let tokens: Vec<String> = answer.rows(2).unwrap();
+        assert!(tokens.len() == 2 && tokens[0].len() == 32 && tokens[0] != tokens[1]);
     }
 
     #[tokio::test]

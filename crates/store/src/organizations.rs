@@ -24,7 +24,8 @@ use crate::domains::remove_domains;
 use crate::exports::remove_export;
 use crate::members::{remove_membership, write_membership};
 use crate::plugin_configs::remove_configs_of_project;
-use crate::plugins::remove_plugins;
+use crate::plugin_runtime::PluginChange;
+use crate::plugins::{self, remove_plugins};
 use crate::projects::{self, ProjectRow};
 use crate::{Error, Result, Store, lists};
 
@@ -497,7 +498,10 @@ pub async fn set_plugins_access(
     activities: &[Entry],
 ) -> Result<bool> {
     let vars = bind! { organization: id.0, level: i64::from(access), now: now.micros() };
-    match activity::change(store, SET_PLUGINS_ACCESS, vars, activities).await {
+    // What is enabled runs from now on, or does not.
+    let projects = projects::ordered(store, id).await?.into_iter().map(PluginChange::Project);
+    let told = store.plugin_changes.telling(projects.collect());
+    match activity::change_holding(store, SET_PLUGINS_ACCESS, vars, activities, told).await {
         Ok(_) => Ok(true),
         Err(Error::Refused { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -553,8 +557,8 @@ const DELETE: Statement = Statement::read(
 .within(Duration::from_secs(60));
 
 /// Deletes an organization with everything that makes it and its projects
-/// reachable, and notes that their stored events are to be removed. Deleting
-/// what is gone does nothing.
+/// reachable, and notes that their stored events are to be removed. Configs of its
+/// plugins go wherever they are. Deleting what is gone does nothing.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -564,6 +568,10 @@ pub async fn delete(
     now: Timestamp,
     activities: &[Entry],
 ) -> Result<()> {
+    // What is added meanwhile has no configs. Its plugins may have some elsewhere.
+    let projects = projects::ordered(store, id).await?.into_iter().map(PluginChange::Project);
+    let plugins = plugins::own(store, id).await?.into_iter().map(PluginChange::Plugin);
+    let told = store.plugin_changes.telling(projects.chain(plugins).collect());
     let vars = bind! { organization: id.0, now: now.micros() };
-    activity::change(store, DELETE, vars, activities).await.map(drop)
+    activity::change_holding(store, DELETE, vars, activities, told).await.map(drop)
 }

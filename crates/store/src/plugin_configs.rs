@@ -12,6 +12,7 @@
 //! | `org_plugin_use` | `[organization, plugin, config]` | the same: what an organization uses |
 //! | `plugin_attachment` | uid | the contents of an attachment, sealed |
 //! | `plugin_job` | `[config, job]` | a job that waits to be run, oldest first |
+//! | `plugin_job_due` | `[time, job]` | the config: when it is to be run |
 //!
 //! The pointers say again what the record says of `enabled`, `deleted` and its
 //! position: `write_config!` writes all of them, and nothing else does but
@@ -110,6 +111,14 @@ pub async fn rows_of_organization(
     Ok(found)
 }
 
+/// A config of whatever project, for whoever brings more than its id.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn find(store: &Store, id: PluginConfigId) -> Result<Option<ConfigRow>> {
+    Ok(all_rows(store, &[id]).await?.into_iter().next())
+}
+
 async fn all_rows(store: &Store, ids: &[PluginConfigId]) -> Result<Vec<ConfigRow>> {
     let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
     let found = lists::records::<Stored>(store, "plugin_config", ids).await?;
@@ -152,6 +161,27 @@ const OF_ORGANIZATION: Statement = Statement::read(
 pub async fn of_organization(store: &Store, organization: OrganizationId) -> Result<Vec<Use>> {
     let mut answer = store.db.run(OF_ORGANIZATION, bind! { organization: organization.0 }).await?;
     Ok(answer.rows::<StoredUse>(0)?.into_iter().map(Use::from).collect())
+}
+
+#[derive(Debug, SurrealValue)]
+struct StoredAttachment {
+    organization: Uuid,
+    contents: String,
+}
+
+/// The sealed contents of attachments of an organization, in the order of `uids`;
+/// `None` where one is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn attached(
+    store: &Store,
+    organization: OrganizationId,
+    uids: &[Uuid],
+) -> Result<Vec<Option<String>>> {
+    let found = lists::records::<StoredAttachment>(store, "plugin_attachment", uids.to_vec());
+    let own = |one: StoredAttachment| (one.organization == organization.0).then_some(one.contents);
+    Ok(found.await?.into_iter().map(|one| one.and_then(own)).collect())
 }
 
 /// Writes the config `$config` with its pointers, and its attachments: the
@@ -285,7 +315,8 @@ pub async fn create(
         room: number(room),
         most: number(most),
     };
-    match activity::change(store, CREATE, vars, activities).await {
+    let told = store.telling_of(row.project);
+    match activity::change_holding(store, CREATE, vars, activities, told).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
             "plugin" => Created::NoPlugin,
@@ -344,6 +375,8 @@ const UPDATE: Statement = Statement::write(
         require_plugin!(),
         "};",
         write_config!(),
+        "UPDATE type::record('plugin_health', $config.number)
+             SET fault = NONE RETURN NONE;",
         write_activities!(),
         "};
          COMMIT;"
@@ -352,6 +385,7 @@ const UPDATE: Statement = Statement::write(
 
 /// Stores a change of a config whose revision was `before` when it was read, with
 /// the attachments that come and go. At most `most` of a project may be enabled.
+/// The fault that it had is forgotten.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -371,7 +405,8 @@ pub async fn update(
         dropped: dropped.to_vec(),
         most: number(most),
     };
-    changed(activity::change(store, UPDATE, vars, activities).await)
+    let told = store.telling_of(row.project);
+    changed(activity::change_holding(store, UPDATE, vars, activities, told).await)
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -429,27 +464,38 @@ pub async fn rearrange(
         })
         .collect();
     let vars = bind! { project: project.0, moves: moves, now: now.micros() };
-    changed(activity::change(store, REARRANGE, vars, activities).await)
+    let told = store.telling_of(project);
+    changed(activity::change_holding(store, REARRANGE, vars, activities, told).await)
 }
 
 /// Removes the config `$plugin_config` with all that is its own. Part of the
 /// transactions that do so; does nothing when it is gone.
 macro_rules! remove_plugin_config {
     () => {
-        "LET $config_row = (SELECT organization, project, plugin, attachments
-                            FROM ONLY type::record('plugin_config', $plugin_config));
-         IF $config_row != NONE {
-             FOR $attachment IN $config_row.attachments {
-                 DELETE type::record('plugin_attachment', $attachment.uid) RETURN NONE;
-             };
-             DELETE plugin_job:[$plugin_config]..=[$plugin_config, ..] RETURN NONE;
-             DELETE type::record('project_plugin_config', [$config_row.project, $plugin_config])
-                 RETURN NONE;
-             DELETE type::record('plugin_use', [$config_row.plugin, $plugin_config]) RETURN NONE;
-             DELETE type::record('org_plugin_use',
-                 [$config_row.organization, $config_row.plugin, $plugin_config]) RETURN NONE;
-             DELETE type::record('plugin_config', $plugin_config) RETURN NONE;
-         };"
+        concat!(
+            "LET $config_row = (SELECT organization, project, plugin, attachments
+                                FROM ONLY type::record('plugin_config', $plugin_config));
+             IF $config_row != NONE {
+                 FOR $attachment IN $config_row.attachments {
+                     DELETE type::record('plugin_attachment', $attachment.uid) RETURN NONE;
+                 };
+                 FOR $job IN (SELECT uuid, run_at
+                              FROM plugin_job:[$plugin_config]..=[$plugin_config, ..]) {
+                     DELETE type::record('plugin_job_due', [$job.run_at, $job.uuid])
+                         RETURN NONE;
+                 };
+                 DELETE plugin_job:[$plugin_config]..=[$plugin_config, ..] RETURN NONE;",
+            crate::plugin_runtime::remove_runtime!(),
+            "DELETE type::record('project_plugin_config',
+                     [$config_row.project, $plugin_config]) RETURN NONE;
+                 DELETE type::record('plugin_use', [$config_row.plugin, $plugin_config])
+                     RETURN NONE;
+                 DELETE type::record('org_plugin_use',
+                     [$config_row.organization, $config_row.plugin, $plugin_config])
+                     RETURN NONE;
+                 DELETE type::record('plugin_config', $plugin_config) RETURN NONE;
+             };"
+        )
     };
 }
 pub(crate) use remove_plugin_config;
@@ -509,7 +555,8 @@ pub async fn delete(
     activities: &[Entry],
 ) -> Result<bool> {
     let vars = bind! { project: project.0, plugin_config: config.0, before: before };
-    match activity::change(store, DELETE, vars, activities).await {
+    let told = store.telling_of(project);
+    match activity::change_holding(store, DELETE, vars, activities, told).await {
         Ok(_) => Ok(true),
         Err(Error::Refused { .. }) => Ok(false),
         Err(error) => Err(error),

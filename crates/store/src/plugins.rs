@@ -12,179 +12,33 @@
 //! | `plugin_url` | `[organization, address]` | the number: an address is installed once |
 //! | `plugin_file` | `[number, name]` | the text of a source file |
 //!
+//! What was made of the source is in `build`.
+//!
 //! Groups follow from the record ([`PluginRow::groups`]), so whatever writes the
 //! record writes the lists too (`write_plugin!`). An organization sees its own
 //! plugins, those that are offered to all, and those that a config of its
 //! projects uses.
 
+pub mod build;
+mod rows;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::activity::Entry;
-use weir_model::plugins::{Group, PluginType, SourceChange};
+use weir_model::plugins::{Group, SourceChange};
 use weir_model::{OrganizationId, PluginId, Timestamp};
 
+pub use self::rows::PluginRow;
+use self::rows::{Stored, shape};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::plugin_configs::{self, ConfigRow};
+use crate::plugin_runtime::PluginChange;
+use crate::plugin_runtime::changes::Telling;
 use crate::{Error, Result, Store, lists};
-
-/// A plugin as stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PluginRow {
-    /// Id.
-    pub id: PluginId,
-    /// The organization that it belongs to.
-    pub organization: OrganizationId,
-    /// The group that it was made through, as long as nobody has looked at its
-    /// code.
-    pub created_group: Option<Group>,
-    /// Where its code comes from.
-    pub plugin_type: Option<PluginType>,
-    /// Name.
-    pub name: Option<String>,
-    /// What it does.
-    pub description: Option<String>,
-    /// The address of its code, without a token.
-    pub url: Option<String>,
-    /// The token that opens the address, sealed.
-    pub private_token: Option<String>,
-    /// Address of its icon.
-    pub icon: Option<String>,
-    /// What can be configured.
-    pub config_schema: Option<Map<String, Value>>,
-    /// The version of its code.
-    pub tag: Option<String>,
-    /// Whether all organizations may use it.
-    pub is_global: bool,
-    /// Whether they ever could: some may use it since.
-    pub was_global: bool,
-    /// What its code can do.
-    pub capabilities: Option<Map<String, Value>>,
-    /// Its metrics.
-    pub metrics: Option<Map<String, Value>>,
-    /// Jobs that can be started by hand.
-    pub public_jobs: Option<Map<String, Value>>,
-    /// When it was created.
-    pub created_at: Timestamp,
-    /// When it or its source was last changed.
-    pub updated_at: Timestamp,
-    /// Another one after every change: whoever changes the plugin says which one
-    /// was read.
-    pub revision: Uuid,
-}
-
-impl PluginRow {
-    /// The groups that show it.
-    #[must_use]
-    pub fn groups(&self) -> Vec<Group> {
-        let holds = |group: &Group| {
-            self.created_group == Some(*group) || group.holds(self.capabilities.as_ref())
-        };
-        Group::ALL.into_iter().filter(holds).collect()
-    }
-}
-
-/// The record. Objects are JSON texts: their keys are anybody's.
-#[derive(Debug, Clone, SurrealValue)]
-struct Stored {
-    number: i64,
-    organization: Uuid,
-    created_group: Option<String>,
-    plugin_type: Option<String>,
-    name: Option<String>,
-    description: Option<String>,
-    url: Option<String>,
-    private_token: Option<String>,
-    icon: Option<String>,
-    config_schema: Option<String>,
-    tag: Option<String>,
-    is_global: bool,
-    was_global: bool,
-    capabilities: Option<String>,
-    metrics: Option<String>,
-    public_jobs: Option<String>,
-    created_at: i64,
-    updated_at: i64,
-    revision: Uuid,
-}
-
-impl TryFrom<&PluginRow> for Stored {
-    type Error = Error;
-
-    fn try_from(row: &PluginRow) -> Result<Self> {
-        let json = |object: &Option<Map<String, Value>>| {
-            object.as_ref().map(serde_json::to_string).transpose().map_err(|error| shape(&error))
-        };
-        Ok(Self {
-            number: row.id.0,
-            organization: row.organization.0,
-            created_group: row.created_group.map(|group| group.text().to_owned()),
-            plugin_type: row.plugin_type.map(|kind| kind.text().to_owned()),
-            name: row.name.clone(),
-            description: row.description.clone(),
-            url: row.url.clone(),
-            private_token: row.private_token.clone(),
-            icon: row.icon.clone(),
-            config_schema: json(&row.config_schema)?,
-            tag: row.tag.clone(),
-            is_global: row.is_global,
-            was_global: row.was_global,
-            capabilities: json(&row.capabilities)?,
-            metrics: json(&row.metrics)?,
-            public_jobs: json(&row.public_jobs)?,
-            created_at: row.created_at.micros(),
-            updated_at: row.updated_at.micros(),
-            revision: row.revision,
-        })
-    }
-}
-
-impl TryFrom<Stored> for PluginRow {
-    type Error = Error;
-
-    fn try_from(stored: Stored) -> Result<Self> {
-        let object = |text: Option<String>| -> Result<Option<Map<String, Value>>> {
-            text.as_deref().map(serde_json::from_str).transpose().map_err(|error| shape(&error))
-        };
-        Ok(Self {
-            id: PluginId(stored.number),
-            organization: OrganizationId(stored.organization),
-            created_group: stored.created_group.map(|word| group(&word)).transpose()?,
-            plugin_type: stored.plugin_type.map(|word| plugin_type(&word)).transpose()?,
-            name: stored.name,
-            description: stored.description,
-            url: stored.url,
-            private_token: stored.private_token,
-            icon: stored.icon,
-            config_schema: object(stored.config_schema)?,
-            tag: stored.tag,
-            is_global: stored.is_global,
-            was_global: stored.was_global,
-            capabilities: object(stored.capabilities)?,
-            metrics: object(stored.metrics)?,
-            public_jobs: object(stored.public_jobs)?,
-            created_at: Timestamp::from_micros(stored.created_at),
-            updated_at: Timestamp::from_micros(stored.updated_at),
-            revision: stored.revision,
-        })
-    }
-}
-
-fn shape(fault: &dyn std::fmt::Display) -> Error {
-    Error::Shape { statement: "plugins", detail: fault.to_string() }
-}
-
-fn group(word: &str) -> Result<Group> {
-    Group::of(word).ok_or_else(|| shape(&format_args!("unknown group `{word}`")))
-}
-
-fn plugin_type(word: &str) -> Result<PluginType> {
-    PluginType::of(word).ok_or_else(|| shape(&format_args!("unknown type `{word}`")))
-}
 
 const NEXT_NUMBER: Statement =
     Statement::write("plugins next number", "RETURN sequence::nextval('plugin_number');");
@@ -251,6 +105,15 @@ const OF_ORGANIZATION: Statement = Statement::read(
 /// The list of an organization, in order of numbers.
 async fn listed(store: &Store, organization: OrganizationId) -> Result<Vec<Listed>> {
     store.db.run(OF_ORGANIZATION, bind! { organization: organization.0 }).await?.rows(0)
+}
+
+/// The plugins that belong to an organization, in order of their numbers: ids only.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn own(store: &Store, organization: OrganizationId) -> Result<Vec<PluginId>> {
+    let listed = listed(store, organization).await?;
+    Ok(listed.into_iter().map(|one| PluginId(one.plugin)).collect())
 }
 
 // A table scan: every record of it is asked for.
@@ -354,8 +217,17 @@ pub async fn unused(
     Ok(own.filter(|plugin| !used.contains(plugin)).collect())
 }
 
-/// Writes the plugin `$plugin`, its places in lists as of `$groups`, and the
-/// changed source files `$files`. Part of the transactions that do so.
+/// A change of the source of a plugin.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NewSource {
+    /// The files that change.
+    pub change: SourceChange,
+    /// What was made of all of them; none: what was made before stays.
+    pub build: Option<build::Build>,
+}
+
+/// Writes the plugin `$plugin`, its places in lists as of `$groups`, the changed
+/// source files `$files`, and `$build`. Part of the transactions that do so.
 macro_rules! write_plugin {
     () => {
         "UPSERT type::record('plugin', $plugin.number) CONTENT $plugin RETURN NONE;
@@ -374,6 +246,9 @@ macro_rules! write_plugin {
                  UPSERT type::record('plugin_file', [$plugin.number, $file.name])
                      CONTENT { text: $file.text } RETURN NONE;
              };
+         };
+         IF $build != NONE {
+             UPSERT type::record('plugin_build', $plugin.number) CONTENT $build RETURN NONE;
          };"
     };
 }
@@ -382,6 +257,14 @@ macro_rules! write_plugin {
 struct ChangedFile {
     name: String,
     text: Option<String>,
+}
+
+fn stored_build(source: &NewSource) -> Result<Option<build::Stored>> {
+    source.build.as_ref().map(build::Stored::try_from).transpose()
+}
+
+fn telling(store: &Store, row: &PluginRow) -> Telling {
+    store.plugin_changes.telling(vec![PluginChange::Plugin(row.id)])
 }
 
 fn changed_files(change: &SourceChange) -> Vec<ChangedFile> {
@@ -430,17 +313,24 @@ pub enum Created {
     Gone,
 }
 
-/// Adds a plugin.
+/// Adds a plugin with its source.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn create(store: &Store, row: &PluginRow, activities: &[Entry]) -> Result<Created> {
+pub async fn create(
+    store: &Store,
+    row: &PluginRow,
+    source: &NewSource,
+    activities: &[Entry],
+) -> Result<Created> {
     let vars = bind! {
         plugin: Stored::try_from(row)?,
         groups: groups(row),
-        files: Vec::<ChangedFile>::new(),
+        files: changed_files(&source.change),
+        build: stored_build(source)?,
     };
-    match activity::change(store, CREATE, vars, activities).await {
+    let told = telling(store, row);
+    match activity::change_holding(store, CREATE, vars, activities, told).await {
         Ok(_) => Ok(Created::Yes),
         Err(Error::Refused { reason, .. }) if reason == "url" => Ok(Created::UrlTaken),
         Err(Error::Refused { .. }) => Ok(Created::Gone),
@@ -468,7 +358,7 @@ const SAVE: Statement = Statement::write(
 );
 
 /// Replaces a plugin that is still in the state with the revision `before`, and
-/// changes source files. The row has a revision of its own, and the address that
+/// changes its source. The row has a revision of its own, and the address that
 /// it had. `false`: somebody else changed or deleted it since it was read, and
 /// nothing was written.
 ///
@@ -478,20 +368,51 @@ pub async fn save(
     store: &Store,
     before: Uuid,
     row: &PluginRow,
-    files: &SourceChange,
+    source: &NewSource,
     activities: &[Entry],
 ) -> Result<bool> {
     let vars = bind! {
         before: before,
         plugin: Stored::try_from(row)?,
         groups: groups(row),
-        files: changed_files(files),
+        files: changed_files(&source.change),
+        build: stored_build(source)?,
     };
-    match activity::change(store, SAVE, vars, activities).await {
+    let told = telling(store, row);
+    match activity::change_holding(store, SAVE, vars, activities, told).await {
         Ok(_) => Ok(true),
         Err(Error::Refused { .. }) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+// Running copies need not be loaded anew for it, so the revision stays.
+const NOTE_LATEST: Statement = Statement::write(
+    "plugins note latest",
+    "UPDATE type::record('plugin', $plugin) SET
+         latest_tag = $tag ?? latest_tag, latest_tag_checked_at = $now
+         WHERE organization = $organization RETURN NONE;",
+);
+
+/// Notes which version of a plugin of this organization is the newest, as far as
+/// its host says, and that it was asked for.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn note_latest(
+    store: &Store,
+    organization: OrganizationId,
+    plugin: PluginId,
+    tag: Option<&str>,
+    now: Timestamp,
+) -> Result<()> {
+    let vars = bind! {
+        organization: organization.0,
+        plugin: plugin.0,
+        tag: tag.map(str::to_owned),
+        now: now.micros(),
+    };
+    store.db.run(NOTE_LATEST, vars).await.map(drop)
 }
 
 /// Removes the plugin `$plugin` (its number) of `$organization`, with its source
@@ -505,6 +426,7 @@ macro_rules! remove_plugin {
                  DELETE type::record('plugin_url', [$organization, $address]) RETURN NONE;
              };
              DELETE plugin_file:[$plugin]..=[$plugin, ..] RETURN NONE;
+             DELETE type::record('plugin_build', $plugin) RETURN NONE;
              DELETE type::record('global_plugin', $plugin) RETURN NONE;
              DELETE type::record('org_plugin', [$organization, $plugin]) RETURN NONE;
              DELETE type::record('plugin', $plugin) RETURN NONE;"
@@ -568,9 +490,13 @@ pub async fn delete(
     configs: &[ConfigRow],
     activities: &[Entry],
 ) -> Result<Deleted> {
+    let mut changes: Vec<PluginChange> =
+        configs.iter().map(|row| PluginChange::Project(row.project)).collect();
+    changes.push(PluginChange::Plugin(plugin));
+    let told = store.plugin_changes.telling(changes);
     let configs: Vec<Uuid> = configs.iter().map(|row| row.revision).collect();
     let vars = bind! { organization: organization.0, plugin: plugin.0, configs: configs };
-    match activity::change(store, DELETE, vars, activities).await {
+    match activity::change_holding(store, DELETE, vars, activities, told).await {
         Ok(_) => Ok(Deleted::Yes),
         Err(Error::Refused { reason, .. }) if reason == "global" => Ok(Deleted::IsGlobal),
         Err(Error::Refused { .. }) => Ok(Deleted::Stale),

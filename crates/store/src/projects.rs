@@ -322,5 +322,6 @@ pub async fn delete(
     activities: &[Entry],
 ) -> Result<()> {
     let vars = bind! { organization: organization.0, project: project.0, now: now.micros() };
-    activity::change(store, DELETE, vars, activities).await.map(drop)
+    let told = store.telling_of(project);
+    activity::change_holding(store, DELETE, vars, activities, told).await.map(drop)
 }

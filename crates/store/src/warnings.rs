@@ -43,6 +43,8 @@ pub struct Skipped {
     pub code: String,
     /// When it reached us.
     pub received_at: Timestamp,
+    /// What the reason does not say: which transformation dropped it.
+    pub detail: Option<String>,
     /// Name, if it had one.
     pub event: Option<String>,
     /// Whom it was about, if it said.
@@ -64,6 +66,7 @@ struct CountRow {
 #[derive(SurrealValue)]
 struct Kept {
     received_at: i64,
+    detail: Option<String>,
     event: Option<String>,
     distinct_id: Option<String>,
     payload: String,
@@ -76,6 +79,7 @@ struct SampleRow {
     partition: i64,
     code: String,
     received_at: i64,
+    detail: Option<String>,
     event: Option<String>,
     distinct_id: Option<String>,
     payload: String,
@@ -118,8 +122,8 @@ pub async fn counts(store: &Store, project: ProjectId) -> Result<Vec<Counted>> {
 
 impl From<Sample> for Kept {
     fn from(sample: Sample) -> Self {
-        let Sample { code: _, received_at, event, distinct_id, payload } = sample;
-        Self { received_at, event, distinct_id, payload }
+        let Sample { code: _, received_at, detail, event, distinct_id, payload } = sample;
+        Self { received_at, detail, event, distinct_id, payload }
     }
 }
 
@@ -128,6 +132,7 @@ fn skipped(code: &str, kept: Kept) -> Skipped {
         key: String::new(),
         code: code.to_owned(),
         received_at: Timestamp::from_micros(kept.received_at),
+        detail: kept.detail,
         event: kept.event,
         distinct_id: kept.distinct_id,
         payload: kept.payload,
@@ -147,6 +152,7 @@ pub async fn samples(store: &Store, project: ProjectId) -> Result<Vec<Skipped>> 
             key: sample_key(row.partition, row.number),
             code: row.code,
             received_at: Timestamp::from_micros(row.received_at),
+            detail: row.detail,
             event: row.event,
             distinct_id: row.distinct_id,
             payload: row.payload,
@@ -191,6 +197,7 @@ pub(crate) fn sample_row(project: ProjectId, partition: u16, number: i64, sample
         partition: partition.into(),
         code: sample.code,
         received_at: sample.received_at,
+        detail: sample.detail,
         event: sample.event,
         distinct_id: sample.distinct_id,
         payload: sample.payload,

@@ -1,6 +1,7 @@
 //! The server under test.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use weir_model::{OrganizationId, ProjectId};
 use weir_server::App;
@@ -100,6 +101,9 @@ impl TestApp {
             limits: Some(chosen),
             ..Options::default()
         };
+        if let Some(program) = program() {
+            options.plugins.program = program;
+        }
         change(&mut options);
         let server = Server::start(config, options).await.expect("the server starts");
         Self { server, client: Client::new(), dns, owned: None }
@@ -220,4 +224,12 @@ impl TestApp {
     fn owned(&self) -> &Owned {
         self.owned.as_ref().expect("the instance is set up")
     }
+}
+
+/// The program itself, as it is built with its tests: it becomes the processes of
+/// plugins, which a program of tests cannot.
+fn program() -> Option<PathBuf> {
+    let tests = std::env::current_exe().ok()?;
+    let program = tests.parent()?.parent()?.join("weir");
+    program.is_file().then_some(program)
 }

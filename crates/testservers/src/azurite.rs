@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{Process, free_address};
+use super::{Server, free_address};
 
 /// The account and the key that every azurite has; its documentation prints them.
 const ACCOUNT: &str = "devstoreaccount1";
@@ -11,11 +11,7 @@ const KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 /// A server of Azure Blob Storage without containers.
-pub struct Azurite {
-    address: SocketAddr,
-    _process: Process,
-    _directory: tempfile::TempDir,
-}
+pub struct Azurite(Server);
 
 impl Azurite {
     /// Starts it.
@@ -24,7 +20,6 @@ impl Azurite {
     /// When it does not start.
     pub async fn start() -> Self {
         let address = free_address();
-        let directory = tempfile::tempdir().unwrap();
         let program = PathBuf::from(concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../end2end/node_modules/azurite/dist/src/blob/main.js"
@@ -41,21 +36,19 @@ impl Azurite {
             "--disableTelemetry",
         ];
         // Its first line asks for the node of the path.
-        let mut process = Process::start(&program, &arguments, directory.path());
-        process.listens(address).await;
-        Self { address, _process: process, _directory: directory }
+        Self(Server::start(&program, &arguments, address).await)
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.0.address
     }
 
     /// What `connection_string` is set to.
     #[must_use]
     pub fn connection_string(&self) -> String {
-        Self::connection_string_at(self.address)
+        Self::connection_string_at(self.0.address)
     }
 
     /// The same for another way to it.

@@ -2,9 +2,7 @@
 //! without a look at who asks. The emulators of Google's storage know neither
 //! uploads in parts nor deletion over this interface.
 
-use std::net::SocketAddr;
-
-use super::{Process, free_address, python_program};
+use super::{Server, free_address, python_program};
 
 /// Google's tokens are none of S3's signatures.
 const SCRIPT: &str = "
@@ -21,30 +19,20 @@ run_simple(sys.argv[1], int(sys.argv[2]), anyone, threaded=True)
 ";
 
 /// A server of Google's storage without buckets.
-pub struct GoogleStorage {
-    address: SocketAddr,
-    _process: Process,
-    _directory: tempfile::TempDir,
-}
+pub struct GoogleStorage(Server);
 
 impl GoogleStorage {
     /// Starts it.
     pub async fn start() -> Self {
         let address = free_address();
-        let directory = tempfile::tempdir().unwrap();
         let (host, port) = (address.ip().to_string(), address.port().to_string());
-        let mut process = Process::start(
-            &python_program("python"),
-            &["-c", SCRIPT, &host, &port],
-            directory.path(),
-        );
-        process.listens(address).await;
-        Self { address, _process: process, _directory: directory }
+        let arguments = ["-c", SCRIPT, &host, &port];
+        Self(Server::start(&python_program("python"), &arguments, address).await)
     }
 
     /// `http://127.0.0.1:5000`
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.0.url()
     }
 }

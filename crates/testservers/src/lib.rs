@@ -12,6 +12,7 @@ mod fakesnow;
 mod gate;
 mod google_storage;
 mod moto;
+mod npm;
 mod postgres;
 mod python;
 mod receiver;
@@ -22,10 +23,11 @@ pub use fakesnow::Fakesnow;
 pub use gate::{Gate, Hold};
 pub use google_storage::GoogleStorage;
 pub use moto::Moto;
+pub use npm::Npm;
 pub use postgres::Postgres;
 pub use python::python;
 pub use receiver::{Receiver, Reception, Receptions};
-pub use stub::{Asked, Said, Stub};
+pub use stub::{Asked, Said, StandIn, Stub};
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -97,6 +99,29 @@ impl Drop for Process {
         // It may have ended by itself.
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         let _ = self.child.wait();
+    }
+}
+
+/// A process that listens at one address, with a directory of its own. Ends when
+/// dropped.
+struct Server {
+    address: SocketAddr,
+    _process: Process,
+    _directory: tempfile::TempDir,
+}
+
+impl Server {
+    /// Starts a program that its arguments tell to listen at this address.
+    async fn start(program: &Path, arguments: &[&str], address: SocketAddr) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut process = Process::start(program, arguments, directory.path());
+        process.listens(address).await;
+        Self { address, _process: process, _directory: directory }
+    }
+
+    /// `http://127.0.0.1:5000`
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
     }
 }
 

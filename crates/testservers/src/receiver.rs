@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+
+use super::stub::{Asked, read};
 
 /// What a receiver does with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +34,8 @@ pub enum Reception {
 /// What a receiver has seen.
 #[derive(Debug, Clone, Default)]
 pub struct Receptions {
-    /// Requests as they came: head and body.
-    pub requests: Vec<(String, Value)>,
+    /// Requests as they came, and their bodies as JSON.
+    pub requests: Vec<(Asked, Value)>,
     /// Kept events in the order of their arrival, the same one more than once if
     /// it was sent more than once.
     pub events: Vec<Value>,
@@ -148,14 +150,14 @@ impl Shared {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn receive(&self, head: String, body: Vec<u8>) -> Reception {
+    fn receive(&self, asked: Asked) -> Reception {
         let next = self.acts.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let act = match next {
-            _ if body.len() > self.limit => Reception::Answer(413, String::new()),
+            _ if asked.body.len() > self.limit => Reception::Answer(413, String::new()),
             Some(act) => act,
             None => Reception::Accept,
         };
-        let body: Value = serde_json::from_slice(&body).unwrap();
+        let body = asked.json();
         let keeps = matches!(
             act,
             Reception::Accept | Reception::AcceptInSilence | Reception::AcceptSaying(_)
@@ -164,7 +166,7 @@ impl Shared {
         if keeps {
             seen.events.extend(body["batch"].as_array().unwrap().iter().cloned());
         }
-        seen.requests.push((head, body));
+        seen.requests.push((asked, body));
         drop(seen);
         self.came.notify_waiters();
         act
@@ -174,8 +176,8 @@ impl Shared {
 /// Answers requests until the connection is closed.
 async fn serve(stream: TcpStream, shared: &Shared) {
     let mut stream = BufReader::new(stream);
-    while let Some((head, body)) = read(&mut stream).await {
-        let (status, headers, body) = match shared.receive(head, body) {
+    while let Some(asked) = read(&mut stream).await {
+        let (status, headers, body) = match shared.receive(asked) {
             Reception::Close | Reception::AcceptInSilence => return,
             Reception::Hang => std::future::pending().await,
             Reception::Accept => (200, String::new(), "{\"status\":1}".to_owned()),
@@ -189,21 +191,4 @@ async fn serve(stream: TcpStream, shared: &Shared) {
             return;
         }
     }
-}
-
-/// Head and body of a request; `None` at the end of the connection.
-async fn read(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if stream.read_line(&mut head).await.ok()? == 0 {
-            return None;
-        }
-    }
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
-    });
-    let mut body = vec![0; length.unwrap_or(0)];
-    stream.read_exact(&mut body).await.ok()?;
-    Some((head, body))
 }

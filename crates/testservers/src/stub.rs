@@ -2,7 +2,7 @@
 //! run at home.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -18,6 +18,8 @@ pub struct Asked {
     pub path: String,
     /// What is behind `?`.
     pub query: String,
+    /// `HTTP/1.1`.
+    pub version: String,
     /// Names in lower case, and values.
     pub headers: Vec<(String, String)>,
     /// The body.
@@ -116,12 +118,54 @@ impl Drop for Stub {
     }
 }
 
+/// A stub that answers by what it keeps, which the test looks at too. Ends when
+/// dropped.
+pub struct StandIn<S> {
+    kept: Arc<Mutex<S>>,
+    stub: Stub,
+}
+
+impl<S: Send + 'static> StandIn<S> {
+    /// Starts it with what it keeps. Where there is no answer, the connection is
+    /// closed.
+    pub async fn start(
+        kept: S,
+        mut answering: impl FnMut(&mut S, &Asked) -> Option<Said> + Send + 'static,
+    ) -> Self {
+        let kept = Arc::new(Mutex::new(kept));
+        let own = Arc::clone(&kept);
+        let stub = Stub::start(move |asked| answering(&mut lock(&own), asked)).await;
+        Self { kept, stub }
+    }
+
+    /// What it keeps. It answers nothing meanwhile.
+    pub fn lock(&self) -> MutexGuard<'_, S> {
+        lock(&self.kept)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.stub.address()
+    }
+
+    /// `http://127.0.0.1:5000`
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.stub.url()
+    }
+}
+
+/// Whatever became of it: a test's assertion may have failed within.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 async fn serve(stream: TcpStream, answering: &Mutex<Answering>) {
     let mut stream = BufReader::new(stream);
     while let Some(asked) = read(&mut stream).await {
         let said = {
-            // A test's assertion may have failed within.
-            let mut answering = answering.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut answering = lock(answering);
             (*answering)(&asked)
         };
         let Some(said) = said else { return };
@@ -140,13 +184,14 @@ async fn serve(stream: TcpStream, answering: &Mutex<Answering>) {
 }
 
 /// A request; `None` at the end of the connection.
-async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
+pub(super) async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
     let mut line = String::new();
     if stream.read_line(&mut line).await.ok()? == 0 {
         return None;
     }
     let mut words = line.split_whitespace();
     let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let version = words.next()?.to_owned();
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -157,8 +202,8 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let mut asked =
-        Asked { method, path: path.to_owned(), query: query.to_owned(), headers, body: Vec::new() };
+    let (path, query, body) = (path.to_owned(), query.to_owned(), Vec::new());
+    let mut asked = Asked { method, path, query, version, headers, body };
     asked.body.resize(asked.header("content-length").parse().unwrap_or(0), 0);
     stream.read_exact(&mut asked.body).await.ok()?;
     Some(asked)

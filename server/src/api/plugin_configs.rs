@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
 use weir_model::pagination::{Envelope, Paged};
 use weir_model::plugin_configs::{
-    PluginConfig, PluginConfigFrontend, PluginConfigInput, PluginConfigOrder, PluginConfigPatch,
-    PluginLogEntry, RearrangeInput,
+    DryRun, DryRunInput, PluginConfig, PluginConfigFrontend, PluginConfigInput, PluginConfigOrder,
+    PluginConfigPatch, PluginLogEntry, RearrangeInput,
 };
 use weir_service::policy::{self, Action};
 
@@ -31,7 +31,7 @@ const JSON: &[&str] = &["application/json"];
 filters! {
     /// In which form values are answered.
     Form {
-        "expand": OneOf(&["object"]), "`object`: `config` and `plugin_info` as objects and `delivery_rate_24h` as a number, instead of their texts.";
+        "expand": OneOf(&["object"]), "`object`: `config`, `plugin_info` and `error` as objects and `delivery_rate_24h` as a number, instead of their texts.";
     }
 }
 
@@ -158,8 +158,33 @@ pub async fn list_transformation_config_logs(
     path: PathParams,
     listing: Listing,
 ) -> ApiResult<Json<Envelope<PluginLogEntry>>> {
-    let logs = app.services.plugin_configs.logs(&auth.ctx, path.get("config_id")?).await?;
+    let (configs, id) = (&app.services.plugin_configs, path.get("config_id")?);
+    let logs = configs.logs(&auth.ctx, id, listing.page()).await?;
     Ok(Json(listing.envelope(logs)))
+}
+
+/// Try one config with an event that is not stored: the newest of the project, or
+/// `event`. It may be disabled.
+pub async fn test_transformation_config(
+    auth: Authorized<PluginsWrite, InProject>,
+    State(app): State<App>,
+    path: PathParams,
+    body: ApiJson<DryRunInput>,
+) -> ApiResult<Json<DryRun>> {
+    let (configs, id) = (&app.services.plugin_configs, path.get("config_id")?);
+    configs.enter(&auth.ctx, id).await?;
+    Ok(Json(configs.try_one(&auth.ctx, id, body.checked()?).await?))
+}
+
+/// Try all enabled configs in their order with an event that is not stored: the
+/// newest of the project, or `event`.
+pub async fn test_transformation_configs(
+    auth: Authorized<PluginsWrite, InProject>,
+    State(app): State<App>,
+    body: ApiJson<DryRunInput>,
+) -> ApiResult<Json<DryRun>> {
+    policy::check(&auth.ctx.org, Action::WritePlugins)?;
+    Ok(Json(app.services.plugin_configs.try_all(&auth.ctx, body.checked()?).await?))
 }
 
 /// A module, or a config with its module.

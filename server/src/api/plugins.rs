@@ -13,14 +13,14 @@ use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
 use weir_model::pagination::Page;
 use weir_model::plugin_configs::PluginConfig;
-use weir_model::plugins::address::{self, Address};
+use weir_model::plugins::address::{self, Place};
 use weir_model::plugins::{
-    self as model, DESCRIPTION_MAX, Group, ICON_MAX, NAME_MAX, Plugin, PluginInput, PluginPatch,
-    PluginType, SourceChange, TAG_MAX, URL_MAX, schema,
+    self as model, ARCHIVE_MAX, DESCRIPTION_MAX, Group, ICON_MAX, NAME_MAX, Plugin, PluginInput,
+    PluginPatch, PluginType, SentArchive, SourceChange, TAG_MAX, URL_MAX, schema,
 };
 use weir_model::{Patch, validate};
 use weir_service::OrgCtx;
-use weir_service::plugins::Source;
+use weir_service::plugins::{Checked, Source};
 
 use crate::api::NoContent;
 use crate::app::App;
@@ -37,6 +37,10 @@ pub use groups::{destinations, frontend_apps, import_apps};
 
 /// The parameter of paths that names a plugin.
 const ID: &str = "plugin_id";
+/// The field of a form with source files in an archive.
+const ARCHIVE: &str = "archive";
+/// Bytes of a form beside its archive.
+const FORM_ROOM: usize = 64 << 10;
 /// Entries of a page of the activity.
 const ACTIVITY_LIMIT: u64 = 10;
 /// Most entries of a page of the activity.
@@ -90,8 +94,9 @@ async fn check(
     path: &PathParams,
     params: &Params<RawFilter>,
 ) -> ApiResult<Shaped<PluginCheck>> {
-    let plugin = app.services.plugins.check_for_updates(org, group, path.get(ID)?).await?;
-    let answer = PluginCheck { record: plugin.clone(), plugin };
+    let checked = app.services.plugins.check_for_updates(org, group, path.get(ID)?).await?;
+    let Checked { plugin, fault } = checked;
+    let answer = PluginCheck { record: plugin.clone(), plugin, update_error: fault };
     Ok(Shaped::of(answer, is_raw(params)))
 }
 
@@ -214,6 +219,7 @@ impl Input for SentSource {
 
 /// In the order in which the resource shows its fields.
 impl Input for PluginInput {
+    const FORM_MAX: usize = ARCHIVE_MAX + FORM_ROOM;
     const EXAMPLE: &'static str = r#"{
         "plugin_type": "source", "name": "Tea", "description": "Counts cups.",
         "config_schema": {"cups": {"name": "Cups", "type": "string", "default": "1"}}
@@ -222,11 +228,29 @@ impl Input for PluginInput {
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let (plugin_type, name, description) = head(fields)?;
         let url = match fields.nullable_text(address::FIELD, URL_MAX)? {
-            Patch::Set(text) if !text.is_empty() => Some(Address::read(&text)?),
+            Patch::Set(text) if !text.is_empty() => Some(Place::read(&text)?),
             Patch::Set(_) | Patch::Keep | Patch::Clear => None,
         };
-        Ok(Self { url, fields: PluginPatch { plugin_type, name, description, ..tail(fields)? } })
+        let patch = PluginPatch { plugin_type, name, description, ..tail(fields)? };
+        let archive = archive(fields)?;
+        if url.is_some() && archive.is_some() {
+            let detail = "Send an address or an archive, not both.";
+            return Err(FieldError::new(ARCHIVE, "invalid_input", detail));
+        }
+        Ok(Self { url, archive, fields: patch })
     }
+}
+
+/// A file of a form.
+fn archive(fields: &Fields) -> Result<Option<SentArchive>, FieldError> {
+    let Some(sent) = fields.uploads().iter().find(|upload| upload.field == ARCHIVE) else {
+        return Ok(None);
+    };
+    if sent.contents.len() > ARCHIVE_MAX {
+        let detail = format!("Ensure this file has no more than {ARCHIVE_MAX} bytes.");
+        return Err(FieldError::new(ARCHIVE, "max_length", detail));
+    }
+    Ok(Some(SentArchive(sent.contents.to_vec())))
 }
 
 impl Input for PluginPatch {

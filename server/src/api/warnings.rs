@@ -53,6 +53,8 @@ pub struct WarningAnswer {
 pub struct SampleAnswer {
     /// When it reached us.
     pub received_at: Timestamp,
+    /// What the reason does not say: which transformation dropped it.
+    pub detail: Option<String>,
     /// Name, if it had one.
     pub event: Option<String>,
     /// Whom it was about, if it said.
@@ -73,6 +75,7 @@ pub async fn list_ingestion_warnings(
             let Meaning { outcome, sentence, fix } = meaning(&counted.code);
             let samples = counted.samples.into_iter().take(SAMPLES).map(|sample| SampleAnswer {
                 received_at: sample.received_at,
+                detail: sample.detail,
                 event: sample.event,
                 distinct_id: sample.distinct_id,
                 payload: sample.payload,

@@ -1,5 +1,5 @@
-//! What client libraries ask for at their start: settings and feature flags
-//! (ingestion 1.2, 1.3).
+//! What client libraries ask for at their start: settings, apps for the page and
+//! feature flags (ingestion 1.2, 1.3).
 //!
 //! What belongs here: the answers. There are no feature flags, and every library
 //! takes "none" for an answer. What does not: keys that switch something on
@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, header};
 use serde_json::{Map, Value, json};
 use weir_capture::{self as capture, CapturePath};
+use weir_model::ProjectId;
 use weir_service::Error as ServiceError;
 
 use super::intake::{self, Received, Worked};
@@ -46,17 +47,27 @@ fn members(object: Value) -> Map<String, Value> {
     }
 }
 
+/// The same with the apps of a project, where it has some.
+async fn settings_of(app: &App, project: ProjectId) -> Map<String, Value> {
+    let mut settings = settings();
+    let apps = app.site_apps.of(project).await;
+    if !apps.is_empty() {
+        settings.insert("siteApps".to_owned(), json!(&apps[..]));
+    }
+    settings
+}
+
 /// `GET /array/<key>/config`
 pub(super) async fn remote_config(app: &App, path: &str) -> ApiResult<Response> {
-    known_key(app, path).await?;
+    let (_, project) = known_key(app, path).await?;
     let caching = [(header::CACHE_CONTROL, CACHING)];
-    Ok((caching, Json(settings())).into_response())
+    Ok((caching, Json(settings_of(app, project).await)).into_response())
 }
 
 /// `GET /array/<key>/config.js`
 pub(super) async fn remote_config_script(app: &App, path: &str) -> ApiResult<Response> {
-    let key = known_key(app, path).await?;
-    let script = script(key, &Value::Object(settings()));
+    let (key, project) = known_key(app, path).await?;
+    let script = script(key, &Value::Object(settings_of(app, project).await));
     let javascript = HeaderValue::from_static("application/javascript");
     let headers = [(header::CACHE_CONTROL, CACHING), (header::CONTENT_TYPE, javascript)];
     Ok((headers, script).into_response())
@@ -72,12 +83,12 @@ fn script(key: &str, settings: &Value) -> String {
     )
 }
 
-/// The key in `/array/<key>/…`, if a project has it.
-async fn known_key<'a>(app: &App, path: &'a str) -> ApiResult<&'a str> {
+/// The key in `/array/<key>/…`, if a project has it, and that project.
+async fn known_key<'a>(app: &App, path: &'a str) -> ApiResult<(&'a str, ProjectId)> {
     let key = path.strip_prefix("/array/").and_then(|rest| rest.split('/').next());
     let key = key.filter(|key| capture::is_project_key(key)).ok_or(ApiError::UnknownPath)?;
     match app.tokens.find(key).await {
-        Verdict::Known(_) => Ok(key),
+        Verdict::Known(rules) => Ok((key, rules.id)),
         Verdict::Unknown => Err(ApiError::UnknownPath),
         Verdict::Undecided => Err(unavailable()),
     }
@@ -90,8 +101,8 @@ pub(super) async fn flags(app: &App, request: Request) -> ApiResult<Response> {
     let query = request.uri().query().unwrap_or_default();
     let mut pairs = form_urlencoded::parse(query.as_bytes());
     let wants_settings = pairs.any(|(name, value)| name == "config" && value == "true");
-    ask(app, request).await?;
-    let mut answer = if wants_settings { settings() } else { Map::new() };
+    let project = ask(app, request).await?;
+    let mut answer = if wants_settings { settings_of(app, project).await } else { Map::new() };
     answer.extend(members(json!({
         "flags": {},
         "errorsWhileComputingFlags": false,
@@ -102,8 +113,8 @@ pub(super) async fn flags(app: &App, request: Request) -> ApiResult<Response> {
 
 /// `POST /decide/`
 pub(super) async fn decide(app: &App, request: Request) -> ApiResult<Response> {
-    ask(app, request).await?;
-    let mut answer = settings();
+    let project = ask(app, request).await?;
+    let mut answer = settings_of(app, project).await;
     answer.extend(members(json!({
         "config": { "enable_collect_everything": true },
         "featureFlags": {},
@@ -113,16 +124,16 @@ pub(super) async fn decide(app: &App, request: Request) -> ApiResult<Response> {
 }
 
 /// Reads a question as events are read; all that matters is whether it can be
-/// read and a project has the key.
-async fn ask(app: &App, request: Request) -> ApiResult<()> {
+/// read, and which project has the key.
+async fn ask(app: &App, request: Request) -> ApiResult<ProjectId> {
     intake::take(app, request, |app, received| Box::pin(check(app, received))).await
 }
 
-async fn check(app: &App, received: &mut Received) -> ApiResult<Worked<()>> {
+async fn check(app: &App, received: &mut Received) -> ApiResult<Worked<ProjectId>> {
     let payload = received.decode(CapturePath::Settings)?;
     let question = capture::shape(&payload)?;
     match app.tokens.find(&question.token).await {
-        Verdict::Known(_) => Ok(Worked { answer: (), events: None }),
+        Verdict::Known(rules) => Ok(Worked { answer: rules.id, events: None }),
         Verdict::Unknown => Err(ApiError::UnknownProjectKey),
         Verdict::Undecided => Err(unavailable()),
     }

@@ -354,7 +354,7 @@ impl<T: Input> FromRequest<App> for ApiJson<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> ApiResult<Self> {
-        let (parts, collected) = collect(request, app).await?;
+        let (parts, collected) = collect(request, app, T::FORM_MAX).await?;
         let fields = Fields::parse(content_type(&parts), &collected.bytes).await?;
         Ok(Self { fields, input: PhantomData })
     }
@@ -404,24 +404,40 @@ impl<T: Input> FromRequest<App> for ApiItems<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> ApiResult<Self> {
-        let (parts, collected) = collect(request, app).await?;
+        let (parts, collected) = collect(request, app, T::FORM_MAX).await?;
         let items = Items::parse(content_type(&parts), &collected.bytes).await?;
         Ok(Self { items, input: PhantomData })
     }
 }
 
-/// Reads the body, unless that was done to look for a key.
-async fn collect(request: Request, app: &App) -> ApiResult<(Parts, Arc<Collected>)> {
+/// Reads the body, unless that was done to look for a key. A form may have
+/// `form_max` bytes where that is more than other bodies may.
+async fn collect(
+    request: Request,
+    app: &App,
+    form_max: usize,
+) -> ApiResult<(Parts, Arc<Collected>)> {
     let (mut parts, body) = request.into_parts();
-    let limits = &app.limits.api_body;
+    let mut limits = app.limits.api_body;
     let collected = match parts.extensions.remove::<EarlyBody>() {
         Some(EarlyBody(outcome)) => outcome,
-        None => body::collect(&parts.headers, body, limits, &app.shares.management_bytes)
-            .await
-            .map(Arc::new),
+        None => {
+            if is_form(&parts) {
+                limits.size = limits.size.max(form_max);
+            }
+            body::collect(&parts.headers, body, &limits, &app.shares.management_bytes)
+                .await
+                .map(Arc::new)
+        }
     };
-    let collected = collected.map_err(|fault| fault.into_api_error(limits))?;
+    let collected = collected.map_err(|fault| fault.into_api_error(&limits))?;
     Ok((parts, collected))
+}
+
+/// Whether the body is a form that can have files.
+fn is_form(parts: &Parts) -> bool {
+    let essence = content_type(parts).and_then(|media| media.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("multipart/form-data"))
 }
 
 fn content_type(parts: &Parts) -> Option<&str> {

@@ -29,6 +29,10 @@ pub trait Input: Sized {
     /// Must have every required field.
     const EXAMPLE: &'static str = "{}";
 
+    /// Bytes that a form with files may have, where that is more than other bodies
+    /// may.
+    const FORM_MAX: usize = 0;
+
     /// Reads and checks the fields.
     ///
     /// # Errors

@@ -30,13 +30,13 @@ fn cookie(answer: &Answer) -> String {
 }
 
 /// The cookie of a new session of the owner.
-async fn session(app: &TestApp) -> String {
+pub(crate) async fn session(app: &TestApp) -> String {
     let answer = sign_in(app).send().await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     cookie(&answer)
 }
 
-async fn page(app: &TestApp, path: &str, cookie: &str) -> Answer {
+pub(crate) async fn page(app: &TestApp, path: &str, cookie: &str) -> Answer {
     app.anonymous().call(Method::GET, path).header("cookie", cookie).send().await
 }
 

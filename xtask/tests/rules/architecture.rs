@@ -36,7 +36,8 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-service",
-        uses: &["weir-egress", "weir-model", "weir-query", "weir-store"],
+        // The catalogue says what may be entered for its plugins.
+        uses: &["weir-catalogue", "weir-egress", "weir-model", "weir-query", "weir-store"],
         why: "the rules of management stand on the store alone",
     },
     Layer {
@@ -60,9 +61,42 @@ const LAYERS: &[Layer] = &[
         why: "exports read the store in the background, not through capture or management",
     },
     Layer {
+        of: "weir-sandbox",
+        uses: &[],
+        why: "whoever runs foreign code has nothing that is worth being reached",
+    },
+    Layer {
+        of: "weir-transpile",
+        uses: &[],
+        why: "what a source text is turned into follows from the text alone",
+    },
+    Layer {
+        of: "weir-catalogue",
+        uses: &["weir-model"],
+        why: "what Weir ships works on an event alone",
+    },
+    Layer {
         of: "weir-plugins",
-        uses: &["weir-egress", "weir-model", "weir-store"],
-        why: "foreign code runs behind its own wall",
+        uses: &[
+            // The rules that what a step gives back has to keep.
+            "weir-capture",
+            "weir-catalogue",
+            "weir-egress",
+            // Its seam, and locations.
+            "weir-ingest",
+            "weir-model",
+            "weir-sandbox",
+            // What it asks of whoever can look at code.
+            "weir-service",
+            "weir-store",
+            "weir-transpile",
+        ],
+        why: "what is called when is decided in one place, outside of the wall and above it",
+    },
+    Layer {
+        of: "weir-sandbox",
+        uses: &[],
+        why: "the wall around foreign code knows neither what is behind nor before it",
     },
     Layer {
         of: "weir-mail",
@@ -102,6 +136,8 @@ const LAYERS: &[Layer] = &[
             "weir-mail",
             "weir-model",
             "weir-plugins",
+            // To become a child.
+            "weir-sandbox",
             "weir-service",
             // To open it and hand it on; handlers call the service.
             "weir-store",
@@ -136,6 +172,11 @@ const RESERVED: &[Reserved] = &[
         why: "one crate knows the database: others need not wait for its compilation, and a \
               change of engine stays in one place (the benchmark measures the bare engine)",
     },
+    Reserved {
+        names: &["landlock", "rquickjs*", "seccompiler"],
+        to: &["weir-sandbox"],
+        why: "foreign code runs behind one wall",
+    },
     Reserved { names: &["lettre"], to: &["weir-mail"], why: "one crate talks to mail servers" },
     Reserved {
         names: &["rustls*", "tokio-rustls"],
@@ -159,6 +200,22 @@ const RESERVED: &[Reserved] = &[
         to: &["weir-export"],
         why: "keys of other people's services sign and encrypt where those are spoken to; our own \
               secrets are sealed by the service",
+    },
+    Reserved {
+        names: &["rquickjs*", "landlock", "seccompiler"],
+        // The catalogue tries its own scripts, in its tests.
+        to: &["weir-catalogue", "weir-sandbox"],
+        why: "foreign code runs in one place, behind all of its walls",
+    },
+    Reserved {
+        names: &["oxc*"],
+        to: &["weir-transpile"],
+        why: "its interface changes with every version",
+    },
+    Reserved {
+        names: &["tar", "zip"],
+        to: &["weir-plugins"],
+        why: "one crate reads archives, within bounds",
     },
     Reserved { names: &["hickory-*"], to: &["weir-dns"], why: "one crate asks name servers" },
     Reserved {

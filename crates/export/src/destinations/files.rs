@@ -26,11 +26,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use weir_model::exports::prefix::{Bounds, Template, join};
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Failure, Job, Writer};
 use crate::encode::{Codec, FileKind, Format};
-use crate::names::{Bounds, Names, Template, join};
+use crate::names::Names;
 use crate::rows::{Batch, Kind};
 
 use self::encoding::{Encoding, Given};

@@ -100,7 +100,7 @@ impl Destination for Http {
         STEPS
     }
 
-    async fn test(&self, step: usize) -> Result<(), Failure> {
+    async fn test(&self, step: usize, _: ExportModel) -> Result<(), Failure> {
         if step == 0 {
             return Ok(self.line.egress.check_url(&self.line.url).await?);
         }

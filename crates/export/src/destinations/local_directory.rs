@@ -23,6 +23,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use weir_model::exports::ExportModel;
 
 use super::Surroundings;
 use super::files::{Files, Parts, Place, columns, read};
@@ -296,7 +297,7 @@ impl Destination for Files<Directory> {
         STEPS
     }
 
-    async fn test(&self, step: usize) -> Result<(), Failure> {
+    async fn test(&self, step: usize, _: ExportModel) -> Result<(), Failure> {
         match step {
             0 => {
                 let (directory, name) = (Directory::clone(&self.place), self.probe()?);

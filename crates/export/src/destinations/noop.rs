@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
+use weir_model::exports::ExportModel;
 
 use crate::columns::{Columns, Source};
 use crate::destination::{Destination, Failure, Job, Writer};
@@ -32,7 +33,7 @@ impl Destination for NoOp {
         &[]
     }
 
-    async fn test(&self, _: usize) -> Result<(), Failure> {
+    async fn test(&self, _: usize, _: ExportModel) -> Result<(), Failure> {
         Ok(())
     }
 }
@@ -58,7 +59,6 @@ mod tests {
 
     use uuid::Uuid;
     use weir_egress::{Egress, Rules};
-    use weir_model::exports::ExportModel;
     use weir_model::{BatchExportId, ProjectId, RunId, Timestamp};
 
     use super::*;

@@ -32,7 +32,7 @@ pub(super) use fit::{Bounds, fit};
 pub(super) use session::{Account, Session, dial};
 #[cfg(test)]
 pub(super) use table::Found;
-pub(super) use table::{Matched, Table, Target, explained, matched, name, names, shortened};
+pub(super) use table::{Matched, Table, Target, explained, name, names, shortened};
 use writer::PostgresWriter;
 
 use crate::columns::{Columns, Source};
@@ -123,11 +123,8 @@ impl Postgres {
         columns: &Columns,
     ) -> Result<Plan, Failure> {
         let create = create(&self.table, model, columns);
-        let found = self.table.columns_or_make(session, &create).await?;
-        if model == ExportModel::Persons {
-            persons::check_table(|name| found.iter().any(|column| column.name == name))?;
-        }
-        let columns_there = matched(columns, &found, |name| shortened(name, NAME_MAX).to_owned())?;
+        let columns_there =
+            self.table.matched_or_made(session, &create, model, columns, spelled).await?;
         let keys = self.table.unique_keys(session).await?;
         let key = key(model, columns, &columns_there, &keys);
         if model == ExportModel::Persons && key.is_empty() {
@@ -137,6 +134,11 @@ impl Postgres {
         let uuid = columns.position_of(Field::Uuid);
         Ok(Plan { table: self.table.sql(), model, columns: columns_there, key, uuid })
     }
+}
+
+/// Names are cut by this database.
+fn spelled(name: &str) -> String {
+    shortened(name, NAME_MAX).to_owned()
 }
 
 #[async_trait]
@@ -167,7 +169,7 @@ impl Destination for Postgres {
         STEPS
     }
 
-    async fn test(&self, step: usize) -> Result<(), Failure> {
+    async fn test(&self, step: usize, model: ExportModel) -> Result<(), Failure> {
         if step == 0 {
             return dial(&self.egress, &self.account).await.map(drop);
         }
@@ -177,7 +179,11 @@ impl Destination for Postgres {
             2 => self.table.check_schema(&mut session).await,
             _ => {
                 session.run("BEGIN").await?;
-                let plan = self.plan(&mut session, ExportModel::Events, &self.columns()).await?;
+                let columns = match model {
+                    ExportModel::Events => self.columns(),
+                    ExportModel::Persons => persons::columns(),
+                };
+                let plan = self.plan(&mut session, model, &columns).await?;
                 session.run(&format!("{}; {}; ROLLBACK", plan.stage(), plan.insert())).await
             }
         }

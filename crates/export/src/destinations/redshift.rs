@@ -2,16 +2,24 @@
 //! (batch-exports 2.2, 6.3, 6.4).
 //!
 //! ```text
-//! rows -> INSERTs of many rows into a temporary table -> DELETE and INSERT … SELECT -> COMMIT
+//! rows -> INSERTs of many rows --> temporary table -> DELETE and INSERT … SELECT -> COMMIT
+//!      -> files in S3 -> COPY --->
 //! ```
 //!
 //! What belongs here: what differs from `postgres`: types, statements as text,
-//! lengths in bytes, the meaning of a backslash. What does not: the session,
-//! looking at the table, fitting values.
+//! lengths in bytes, the meaning of a backslash. What does not: how rows get into
+//! the temporary table (`insert`, `copy`, `staged`), the session, looking at the
+//! table, fitting values.
 //!
 //! Unique keys are not kept by this database, so a run deletes the events that it
 //! brings before it inserts them: done twice, it leaves each one once. Of persons it
 //! deletes what is older, and inserts what is not there then.
+
+mod copy;
+mod insert;
+mod staged;
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -20,24 +28,35 @@ use weir_egress::{Egress, Trust};
 use weir_model::exports::ExportModel;
 use weir_query::Field;
 
+use self::copy::Staging;
+use self::insert::InsertWriter;
+use self::staged::Waiting;
 use super::postgres::{
-    Account, Bounds, Matched, STAGE, STEPS, Session, Table, Target, altered, default_schema,
-    default_table, dial, explained, fit, identity, matched, name, names, of, shortened,
+    Account, Bounds, Matched, STAGE, Session, Table, Target, altered, default_schema,
+    default_table, dial, fit, identity, name, names, of, shortened,
 };
 use crate::columns::{Columns, Source};
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
 use crate::destinations::Surroundings;
 use crate::persons;
-use crate::rows::{Batch, Cell, Column, Kind};
+use crate::rows::{Cell, Column, Kind};
 
 /// Bytes of a name in the database.
 const NAME_MAX: usize = 127;
 /// Bytes of the longest text.
 const TEXT_MAX: usize = 65_535;
-/// Bytes of a statement: a quarter of what is taken, because a row may take much.
-const STATEMENT: usize = 4 << 20;
 /// Numbers in SUPER are 64 bits wide, whole or not.
 const BOUNDS: Bounds = Bounds { in_bytes: true, digits_max: 300 };
+
+/// The steps of its test. Those of the bucket have nothing to do in the mode INSERT.
+pub(crate) const STEPS: &[&str] = &[
+    "Reach the server",
+    "Sign in",
+    "Find the schema and the table",
+    "Write in a transaction that is taken back",
+    "Reach the bucket (mode COPY)",
+    "Write a file there and remove it (mode COPY)",
+];
 
 /// The settings.
 #[derive(Deserialize)]
@@ -56,6 +75,7 @@ struct Config {
     properties_data_type: Json,
     #[serde(default)]
     mode: Mode,
+    copy_inputs: Option<copy::Inputs>,
 }
 
 /// How JSON is stored in a table that is made here.
@@ -83,9 +103,11 @@ fn default_port() -> u16 {
 /// A table in Redshift.
 pub(crate) struct Redshift {
     egress: Egress,
-    account: Account,
+    account: Arc<Account>,
     table: Table,
     json: Json,
+    /// Where rows wait in the mode COPY; none: the mode is INSERT.
+    staging: Option<Arc<Staging>>,
 }
 
 impl Redshift {
@@ -96,24 +118,26 @@ impl Redshift {
     ) -> Result<Self, Failure> {
         let config: Config = serde_json::from_value(Value::Object(config.clone()))
             .map_err(|_| Failure::last("InvalidConfig", "A setting of the database is missing."))?;
-        if config.mode == Mode::Copy {
-            return Err(Failure::last(
-                "Unsupported",
-                "The mode COPY, by way of S3, is not supported yet. Set the mode to INSERT.",
-            ));
-        }
+        let staging = match (config.mode, config.copy_inputs) {
+            (Mode::Insert, _) => None,
+            (Mode::Copy, Some(inputs)) => Some(Arc::new(Staging::new(inputs, surroundings)?)),
+            (Mode::Copy, None) => {
+                return Err(Failure::last("InvalidConfig", "The mode COPY needs copy_inputs."));
+            }
+        };
         Ok(Self {
             egress: surroundings.egress.clone(),
-            account: Account {
+            account: Arc::new(Account {
                 host: config.host,
                 port: config.port,
                 database: config.database,
                 user: config.user,
                 password: config.password,
                 trust: Trust::Roots,
-            },
+            }),
             table: Table { schema: spelled(&config.schema), name: spelled(&config.table_name) },
             json: config.properties_data_type,
+            staging,
         })
     }
 
@@ -125,11 +149,8 @@ impl Redshift {
         columns: &Columns,
     ) -> Result<Plan, Failure> {
         let create = create(&self.table, columns, self.json);
-        let found = self.table.columns_or_make(session, &create).await?;
-        if model == ExportModel::Persons {
-            persons::check_table(|name| found.iter().any(|column| column.name == name))?;
-        }
-        let columns_there = matched(columns, &found, spelled)?;
+        let columns_there =
+            self.table.matched_or_made(session, &create, model, columns, spelled).await?;
         let cells = [columns.position_of(Field::TeamId), columns.position_of(identity(model))];
         let mut key: Vec<String> = Vec::new();
         // Without the id, all of the project would be deleted.
@@ -168,17 +189,30 @@ impl Destination for Redshift {
     async fn begin(&self, job: Job) -> Result<Box<dyn Writer>, Failure> {
         let mut session = Session::open(&self.egress, &self.account).await?;
         let plan = self.plan(&mut session, job.model, &job.columns).await?;
-        session.run(&format!("BEGIN; {}", plan.stage())).await?;
-        Ok(Box::new(RedshiftWriter { session, plan, next: String::new(), altered: Vec::new() }))
+        let Some(staging) = &self.staging else {
+            return Ok(Box::new(InsertWriter::begin(session, plan).await?));
+        };
+        // The next session is that of the COPY: this one would be idle for as long as
+        // files are written.
+        drop(session);
+        let directory = staging.directory_of(&job);
+        let (egress, account) = (self.egress.clone(), Arc::clone(&self.account));
+        let staging = Arc::clone(staging);
+        let waiting = Waiting { egress, account, staging, plan, directory };
+        Ok(Box::new(waiting.writer()?))
     }
 
     fn steps(&self) -> &'static [&'static str] {
         STEPS
     }
 
-    async fn test(&self, step: usize) -> Result<(), Failure> {
-        if step == 0 {
-            return dial(&self.egress, &self.account).await.map(drop);
+    async fn test(&self, step: usize, model: ExportModel) -> Result<(), Failure> {
+        match (step, &self.staging) {
+            (0, _) => return dial(&self.egress, &self.account).await.map(drop),
+            (4, Some(staging)) => return staging.test_reaching().await,
+            (5.., Some(staging)) => return staging.test_writing().await,
+            (4.., None) => return Ok(()),
+            _ => {}
         }
         let mut session = Session::open(&self.egress, &self.account).await?;
         match step {
@@ -186,7 +220,11 @@ impl Destination for Redshift {
             2 => self.table.check_schema(&mut session).await,
             _ => {
                 session.run("BEGIN").await?;
-                let plan = self.plan(&mut session, ExportModel::Events, &self.columns()).await?;
+                let columns = match model {
+                    ExportModel::Events => self.columns(),
+                    ExportModel::Persons => persons::columns(),
+                };
+                let plan = self.plan(&mut session, model, &columns).await?;
                 let merge = plan.merge().join("; ");
                 session.run(&format!("{}; {merge}; ROLLBACK", plan.stage())).await
             }
@@ -338,59 +376,6 @@ fn push_literal(out: &mut String, text: &str) {
         out.push(c);
     }
     out.push('\'');
-}
-
-struct RedshiftWriter {
-    session: Session,
-    plan: Plan,
-    /// The statement that is being made.
-    next: String,
-    altered: Vec<Altered>,
-}
-
-impl RedshiftWriter {
-    async fn send(&mut self) -> Result<(), Failure> {
-        if self.next.is_empty() {
-            return Ok(());
-        }
-        let sql = std::mem::take(&mut self.next);
-        let ran = self.session.run(&sql).await;
-        ran.map_err(|failure| explained(failure, &self.plan.columns))
-    }
-}
-
-#[async_trait]
-impl Writer for RedshiftWriter {
-    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
-        for row in &batch.rows {
-            match self.next.is_empty() {
-                true => self.next.push_str(&self.plan.head()),
-                false => self.next.push(','),
-            }
-            self.plan.push_row(&mut self.next, row, &mut self.altered);
-            if self.next.len() >= STATEMENT {
-                self.send().await?;
-            }
-        }
-        Ok(())
-    }
-
-    fn altered(&mut self) -> Vec<Altered> {
-        std::mem::take(&mut self.altered)
-    }
-
-    async fn finish(&mut self) -> Result<(), Failure> {
-        self.send().await?;
-        for statement in self.plan.merge() {
-            self.session.merge(&statement).await?;
-        }
-        self.session.run("COMMIT").await
-    }
-
-    async fn abort(&mut self) {
-        self.next.clear();
-        self.session.hang_up();
-    }
 }
 
 #[cfg(test)]

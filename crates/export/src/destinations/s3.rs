@@ -31,19 +31,8 @@ pub(super) fn open(
     surroundings: &Surroundings,
 ) -> Result<Files<Store>, Failure> {
     let config: Config = read(settings)?;
-    // Both become part of the host that is asked.
-    if !is_name(&config.bucket_name) || !is_name(&config.region) {
-        return Err(invalid("Buckets and regions are letters, digits, `-`, `.` and `_`."));
-    }
-    let mut builder = AmazonS3Builder::new()
-        .with_region(&config.region)
-        .with_bucket_name(&config.bucket_name)
-        .with_virtual_hosted_style_request(config.use_virtual_style_addressing)
-        // Not every storage knows the deletion of many.
-        .with_disable_bulk_delete(true)
-        .with_allow_http(true)
-        .with_retry(retries())
-        .with_http_connector(Connector::new(&surroundings.egress));
+    let mut builder = builder(&config.bucket_name, &config.region, surroundings)?
+        .with_virtual_hosted_style_request(config.use_virtual_style_addressing);
     builder = match (&config.aws_access_key_id, &config.aws_secret_access_key) {
         (Some(id), Some(secret)) => builder.with_access_key_id(id).with_secret_access_key(secret),
         (None, None) => builder.with_skip_signature(true),
@@ -61,11 +50,51 @@ pub(super) fn open(
             builder = builder.with_config(key("aws_sse_kms_key_id")?, id);
         }
     }
+    Files::new(built(builder)?, &config.prefix, settings)
+}
+
+/// A bucket at Amazon, for who has these keys.
+pub(super) fn bucket(
+    name: &str,
+    region: &str,
+    key_id: &str,
+    secret: &str,
+    surroundings: &Surroundings,
+) -> Result<Store, Failure> {
+    let endpoint = surroundings.hosts.s3.replace("{region}", region);
+    let builder = builder(name, region, surroundings)?
+        .with_access_key_id(key_id)
+        .with_secret_access_key(secret)
+        .with_endpoint(endpoint);
+    built(builder)
+}
+
+/// What every bucket is reached with.
+fn builder(
+    bucket: &str,
+    region: &str,
+    surroundings: &Surroundings,
+) -> Result<AmazonS3Builder, Failure> {
+    // Both become part of the host that is asked.
+    if !is_name(bucket) || !is_name(region) {
+        return Err(invalid("Buckets and regions are letters, digits, `-`, `.` and `_`."));
+    }
+    Ok(AmazonS3Builder::new()
+        .with_region(region)
+        .with_bucket_name(bucket)
+        // Not every storage knows the deletion of many.
+        .with_disable_bulk_delete(true)
+        .with_allow_http(true)
+        .with_retry(retries())
+        .with_http_connector(Connector::new(&surroundings.egress)))
+}
+
+fn built(builder: AmazonS3Builder) -> Result<Store, Failure> {
     let store = builder.build().map_err(|error| {
         tracing::debug!(%error, "S3 cannot be set up");
         invalid("The address, the encryption or the credentials cannot be used.")
     })?;
-    Files::new(Store::new(store), &config.prefix, settings)
+    Ok(Store::new(store))
 }
 
 fn invalid(why: &str) -> Failure {

@@ -23,8 +23,9 @@ use super::{Codec, EncodeError};
 use crate::rows::{Cell, Column, Kind};
 
 /// Bytes of values in a group of rows, before packing: all of it is held until the
-/// group is whole. Some 50,000 events.
-pub(super) const GROUP_BYTES: usize = 48 << 20;
+/// group is whole, and up to twice as much for a moment while a column grows. Some
+/// 8,000 events.
+pub(super) const GROUP_BYTES: usize = 8 << 20;
 
 /// A file of Parquet.
 pub(crate) struct Parquet {

@@ -16,7 +16,7 @@ use weir_store::exports::runs::{self, Progress, RunRow};
 use super::Shared;
 use super::log::RunLog;
 use super::settings::is_told;
-use super::source::{Making, Source, of_store, selection};
+use super::source::{LeftOut, Making, Source, of_store, selection};
 use crate::columns::Columns;
 use crate::destination::{Altered, Destination, Failure, Job, Writer};
 use crate::persons;
@@ -102,6 +102,7 @@ impl Attempt<'_> {
         });
         // Nothing to export: the destination is left alone.
         let Some(first) = or_cut(&mut cut, source.next()).await?? else {
+            self.tell_left_out(source.left_out()).await;
             self.done(self.progress.completed.unwrap_or(0));
             return Ok(());
         };
@@ -109,13 +110,16 @@ impl Attempt<'_> {
         job.cursor.clone_from(&self.progress.cursor);
         let mut writer = or_cut(&mut cut, destination.begin(job)).await??;
         let mut changes = Changes::default();
-        let sent = self.send(writer.as_mut(), source, first, &mut changes, &mut cut).await;
+        let sent = self.send(writer.as_mut(), &mut source, first, &mut changes, &mut cut).await;
+        let left_out = source.left_out();
+        drop(source);
         // Also of a try that failed: the next one may go on behind what was left out.
         self.tell_altered(&mut changes, writer.altered()).await;
         if changes.rows > TOLD {
             let message = format!("{} rows were altered in all.", changes.rows);
             self.tell(LogLevel::Warning, message).await;
         }
+        self.tell_left_out(left_out).await;
         match sent {
             Ok(sent) => {
                 // Some of what was sent may have been left out.
@@ -136,7 +140,7 @@ impl Attempt<'_> {
     async fn send(
         &mut self,
         writer: &mut dyn Writer,
-        mut source: Source,
+        source: &mut Source,
         first: super::source::Part,
         changes: &mut Changes,
         cut: &mut watch::Receiver<Option<Cut>>,
@@ -226,6 +230,17 @@ impl Attempt<'_> {
                     .unwrap_or_else(|| "Column".to_owned());
                 self.tell(LogLevel::Warning, format!("{event} `{column}`: {what}.")).await;
             }
+        }
+    }
+
+    /// Tells of events of which nobody knows whether the export has them.
+    async fn tell_left_out(&mut self, left_out: LeftOut) {
+        if let LeftOut { count, sample: Some(sample) } = left_out {
+            let message = format!(
+                "{count} events were left out, because the condition of the query takes too long \
+                 to be worked out for them. One of them is {sample}."
+            );
+            self.tell(LogLevel::Warning, message).await;
         }
     }
 

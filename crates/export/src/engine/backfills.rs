@@ -10,6 +10,9 @@ use weir_store::{Result, events};
 use super::Shared;
 use super::schedule::{new_run, newest};
 
+/// Seconds within which what was acknowledged can be read, as a rule.
+const APPLIED: i64 = 10;
+
 /// Does what is next of a backfill none of whose runs goes on: a run, if it is one.
 pub(super) async fn look(
     shared: &Shared,
@@ -32,7 +35,7 @@ pub(super) async fn look(
     let (plan, next) = match (backfill.plan, backfill.next) {
         (Some(plan), Some(next)) => (plan, next),
         // All that had arrived when it was created belongs to it.
-        _ if repeated.is_none() && !shared.is_applied(backfill.shown.created_at) => {
+        _ if repeated.is_none() && !shared.is_applied(begun(backfill.shown.created_at, now)) => {
             return Ok(None);
         }
         _ => {
@@ -77,6 +80,14 @@ pub(super) async fn look(
     };
     let is_added = backfills::add_run_of(store, &run, next, until).await?;
     Ok(is_added.then_some(run))
+}
+
+/// When a backfill was created; a little ago, if the clock was set back since.
+fn begun(created_at: Timestamp, now: Timestamp) -> Timestamp {
+    match created_at > now {
+        true => now.plus_seconds(-APPLIED),
+        false => created_at,
+    }
 }
 
 async fn end(

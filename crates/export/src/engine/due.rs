@@ -3,8 +3,8 @@
 
 use weir_model::Timestamp;
 use weir_model::exports::Interval;
-use weir_store::exports::ExportRow;
 use weir_store::exports::schedule::Schedule;
+use weir_store::exports::{BackfilledPause, ExportRow};
 
 /// What an export wants of its schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,9 @@ pub(super) struct Plan {
     pub(super) paused: bool,
     /// What ended until then has its run, also if there was no room for it yet.
     pub(super) last_paused_at: Option<Timestamp>,
+    /// What ended in it comes with a backfill, also if the schedule gets there after
+    /// the pause.
+    pub(super) backfilled: Option<BackfilledPause>,
     pub(super) created_at: Timestamp,
     pub(super) start_at: Option<Timestamp>,
     pub(super) end_at: Option<Timestamp>,
@@ -36,14 +39,17 @@ pub(super) enum Due {
 }
 
 impl Plan {
-    /// `spread`: seconds that runs of different exports may lie apart.
-    pub(super) fn of(export: &ExportRow, spread: i64) -> Option<Self> {
+    /// `spread`: seconds that runs of different exports may lie apart. `now`: not
+    /// earlier than the export was read.
+    pub(super) fn of(export: &ExportRow, spread: i64, now: Timestamp) -> Option<Self> {
         // From the random part of the id: each export has its own.
         let number = i64::try_from(export.id.0.as_u128() & 0xFFFF).unwrap_or(0);
         Some(Self {
             interval: Interval::of(&export.interval)?,
             paused: export.paused,
             last_paused_at: export.last_paused_at,
+            // The clock was set back since: what comes now is in no backfill.
+            backfilled: export.backfilled.filter(|pause| pause.until <= now),
             created_at: export.created_at,
             start_at: export.start_at,
             end_at: export.end_at,
@@ -68,6 +74,10 @@ impl Plan {
             return Due::Nothing;
         }
         let last = self.interval.boundary_before(now);
+        let in_pause = |pause: &BackfilledPause| end > pause.since && end <= pause.until;
+        if let Some(pause) = self.backfilled.filter(in_pause) {
+            return Due::Skip(last.min(self.interval.boundary_before(pause.until)).max(end));
+        }
         let is_paused = self.paused && self.last_paused_at.is_none_or(|since| end > since);
         if is_paused || self.end_at.is_some_and(|until| end > until) {
             return Due::Skip(last.max(end));
@@ -98,6 +108,7 @@ mod tests {
             interval,
             paused: false,
             last_paused_at: None,
+            backfilled: None,
             created_at: time("21T14:20"),
             start_at: None,
             end_at: None,
@@ -199,6 +210,30 @@ mod tests {
         let mut schedule = begun(&paused);
         let expected = ["21T14:00..21T15:00", "21T15:00..21T16:00", "-21T18:00"];
         assert_eq!(all(&paused, &mut schedule, "21T18:30"), expected);
+    }
+
+    #[test]
+    fn what_a_backfill_makes_up_for_has_no_run() {
+        // Unpaused between a boundary and the moment at which its run begins.
+        let pause = BackfilledPause { since: time("21T15:30"), until: time("21T18:00:02") };
+        let unpaused = Plan { backfilled: Some(pause), jitter: 4, ..plan(Interval::Hour) };
+        let mut schedule = begun(&unpaused);
+        let expected = ["21T14:00..21T15:00", "-21T18:00", "21T18:00..21T19:00"];
+        assert_eq!(all(&unpaused, &mut schedule, "21T19:00:04"), expected);
+
+        // Another pause has begun meanwhile, and with it what follows has no run.
+        let since = Some(time("21T19:30"));
+        let again = Plan { paused: true, last_paused_at: since, ..unpaused };
+        let mut schedule = begun(&again);
+        let expected = ["21T14:00..21T15:00", "-21T18:00", "21T18:00..21T19:00", "-21T21:00"];
+        assert_eq!(all(&again, &mut schedule, "21T21:00:04"), expected);
+
+        // A pause that ends where an interval does has that interval.
+        let pause = BackfilledPause { since: time("21T15:00"), until: time("21T16:00") };
+        let unpaused = Plan { backfilled: Some(pause), ..plan(Interval::Hour) };
+        let mut schedule = begun(&unpaused);
+        let expected = ["21T14:00..21T15:00", "-21T16:00", "21T16:00..21T17:00"];
+        assert_eq!(all(&unpaused, &mut schedule, "21T17:00"), expected);
     }
 
     #[test]

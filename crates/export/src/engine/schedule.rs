@@ -33,7 +33,7 @@ pub(super) async fn look(
     made: &mut Vec<RunRow>,
 ) -> Result<()> {
     let Look { shared, export, now, room } = look;
-    let Some(plan) = Plan::of(export, shared.settings.jitter) else {
+    let Some(plan) = Plan::of(export, shared.settings.jitter, shared.host.now()) else {
         tracing::error!(export = %export.id, interval = export.interval, "unknown interval");
         return Ok(());
     };
@@ -94,7 +94,7 @@ pub(super) fn new_run(
     end: Timestamp,
     now: Timestamp,
 ) -> RunRow {
-    let run = Run {
+    RunRow::new(Run {
         id: RunId(ids::time_ordered(now)),
         status: Status::Starting,
         records_completed: None,
@@ -107,18 +107,7 @@ pub(super) fn new_run(
         last_updated_at: now,
         records_total_count: None,
         batch_export: export.id,
-    };
-    RunRow {
-        run,
-        after: 0,
-        up_to: 0,
-        by_time: false,
-        backfill: None,
-        attempt: 0,
-        bytes: 0,
-        delivered: None,
-        target: None,
-    }
+    })
 }
 
 /// The last arrival number of the run that ends at this time. A moment later

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle};
+use uuid::Uuid;
 use weir_model::exports::ExportModel;
 use weir_model::{ProjectId, Timestamp};
 use weir_store::Store;
@@ -26,7 +27,7 @@ use weir_store::exports::runs::RunRow;
 
 use super::people::People;
 use super::persons;
-use crate::columns::Columns;
+use crate::columns::{Columns, TooLong};
 use crate::destination::{Altered, Failure};
 use crate::rows::{Batch, Cell, Record};
 
@@ -44,6 +45,23 @@ pub(super) struct Part {
     pub(super) bytes: u64,
     /// Rows that were too much to be made.
     pub(super) altered: Vec<Altered>,
+    /// Events without a row, because the condition takes too long for them.
+    pub(super) left_out: LeftOut,
+}
+
+/// Events that were left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    pub(super) count: u64,
+    /// One of them.
+    pub(super) sample: Option<Uuid>,
+}
+
+impl LeftOut {
+    fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.sample = self.sample.or(other.sample);
+    }
 }
 
 /// Rows on their way.
@@ -67,6 +85,7 @@ pub(super) struct Source {
     taking: Option<Growing>,
     /// Whoever finds what comes; none: it has ended.
     finder: Option<JoinHandle<Result<(), Failure>>>,
+    left_out: LeftOut,
 }
 
 /// What rows are made of.
@@ -93,7 +112,12 @@ impl Source {
                 ExportModel::Persons => persons::make(&making, &sender).await,
             }
         });
-        Self { coming, taking: None, finder: Some(finder) }
+        Self { coming, taking: None, finder: Some(finder), left_out: LeftOut::default() }
+    }
+
+    /// What was left out so far.
+    pub(super) fn left_out(&self) -> LeftOut {
+        self.left_out
     }
 
     /// The next rows; none: these were all. What ended early never passes for all.
@@ -114,6 +138,7 @@ impl Source {
                     }
                 },
             };
+            self.left_out.add(part.left_out);
             if !part.batch.rows.is_empty() {
                 return Ok(Some(part));
             }
@@ -194,18 +219,24 @@ impl Share {
     /// for it.
     fn part(&mut self, is_cut: impl Fn() -> bool) -> Part {
         let (mut rows, mut arrivals, mut altered) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut bytes, mut made) = (0, 0);
+        let (mut bytes, mut made, mut left_out) = (0, 0, LeftOut::default());
         while made < PART_BYTES && !is_cut() {
             let Some(record) = self.records.next() else { break };
-            let row = self.columns.row_if_taken(self.project, self.now, &record);
-            let Some(row) = row else { continue };
+            let row = match self.columns.row_if_taken(self.project, self.now, &record) {
+                Ok(Some(row)) => row,
+                Ok(None) => continue,
+                Err(TooLong) => {
+                    left_out.add(LeftOut { count: 1, sample: Some(record.event.uuid) });
+                    continue;
+                }
+            };
             bytes += size_of(&record.event);
             made += row.cells.iter().map(Cell::size).sum::<usize>();
             rows.push(row.cells);
             arrivals.push(record.event.arrival);
             altered.extend(row.altered);
         }
-        Part { batch: Batch { rows, arrivals: Some(arrivals) }, bytes, altered }
+        Part { batch: Batch { rows, arrivals: Some(arrivals) }, bytes, altered, left_out }
     }
 }
 

@@ -2,9 +2,9 @@
 //! REST interface says, and checks everything it is asked. There is no server to
 //! run at home.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -13,25 +13,15 @@ use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, Unpa
 use serde_json::{Value, json};
 use weir_export::destination::{Destination, Failure};
 use weir_export::destinations::Hosts;
-use weir_testkit::servers::{Asked, Said, Stub};
+use weir_model::exports::ExportModel;
+use weir_testkit::servers::{Asked, Said, StandIn};
 
 use crate::warehouse::{
-    self, KEY, ids, job, job_of_persons, noise, person, row, rows, run, uuid, write,
+    self, Act, Acts, KEY, ids, job, job_of_persons, noise, person, row, rows, run, uuid, write,
 };
 
 const PROJECT: &str = "/bigquery/v2/projects/my%2Dproject";
 const TOKEN: &str = "token-1";
-
-/// What the stand-in does once instead of answering.
-#[derive(Clone)]
-enum Act {
-    /// Answers so and does nothing.
-    Say(Said),
-    /// Does it, and closes the connection.
-    DoAndClose,
-    /// Lets the job fail that is asked for.
-    FailJob(&'static str),
-}
 
 #[derive(Default)]
 struct Table {
@@ -46,28 +36,23 @@ struct Google {
     jobs: BTreeMap<String, (Option<&'static str>, u32)>,
     calls: Vec<String>,
     merges: Vec<String>,
-    acts: VecDeque<(&'static str, Act)>,
+    acts: Acts,
 }
 
 impl Google {
     fn answer(&mut self, asked: &Asked) -> Option<Said> {
         let call = format!("{} {}", asked.method, asked.path);
         self.calls.push(call.clone());
-        let mut failing = None;
-        let act = match self.acts.front() {
-            Some((part, _)) if call.contains(part) => self.acts.pop_front().map(|(_, act)| act),
-            _ => None,
-        };
-        match act {
-            Some(Act::Say(said)) => return Some(said),
+        match self.acts.take(&call) {
+            None => Some(self.act(asked, None)),
+            Some(Act::Say(said)) => Some(said),
             Some(Act::DoAndClose) => {
                 self.act(asked, None);
-                return None;
+                None
             }
-            Some(Act::FailJob(reason)) => failing = Some(reason),
-            None => {}
+            // The job that is asked for.
+            Some(Act::Fail(reason)) => Some(self.act(asked, Some(reason))),
         }
-        Some(self.act(asked, failing))
     }
 
     fn act(&mut self, asked: &Asked, failing: Option<&'static str>) -> Said {
@@ -247,16 +232,12 @@ fn parts(asked: &Asked) -> (Value, Vec<u8>) {
 }
 
 struct Place {
-    google: Arc<Mutex<Google>>,
-    stub: Stub,
+    google: StandIn<Google>,
 }
 
 impl Place {
     async fn new() -> Self {
-        let google = Arc::new(Mutex::new(Google::default()));
-        let answering = Arc::clone(&google);
-        let stub = Stub::start(move |asked| lock(&answering).answer(asked)).await;
-        Self { google, stub }
+        Self { google: StandIn::start(Google::default(), Google::answer).await }
     }
 
     fn destination(&self, use_json_type: bool) -> Box<dyn Destination> {
@@ -266,22 +247,22 @@ impl Place {
             "table_id": "events",
             "private_key": KEY,
             "private_key_id": "key-1",
-            "token_uri": format!("{}/token", self.stub.url()),
+            "token_uri": format!("{}/token", self.google.url()),
             "client_email": "weir@my-project.iam.example",
             "use_json_type": use_json_type,
             "exclude_events": null,
         });
-        let hosts = Hosts { bigquery: self.stub.url(), ..Hosts::default() };
+        let hosts = Hosts { bigquery: self.google.url(), ..Hosts::default() };
         warehouse::destination("BigQuery", &config, hosts)
     }
 
     fn then(&self, part: &'static str, act: Act) {
-        lock(&self.google).acts.push_back((part, act));
+        self.google.lock().acts.then(part, act);
     }
 
     /// The ids of the events in the table.
     fn events(&self) -> Vec<String> {
-        let google = lock(&self.google);
+        let google = self.google.lock();
         let rows = google.tables.get("events").map(|table| table.rows.as_slice());
         let id = |row: &Value| row["uuid"].as_str().unwrap().to_owned();
         let mut ids: Vec<String> = rows.unwrap_or_default().iter().map(id).collect();
@@ -290,12 +271,8 @@ impl Place {
     }
 
     fn tables(&self) -> Vec<String> {
-        lock(&self.google).tables.keys().cloned().collect()
+        self.google.lock().tables.keys().cloned().collect()
     }
-}
-
-fn lock(google: &Mutex<Google>) -> std::sync::MutexGuard<'_, Google> {
-    google.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[tokio::test]
@@ -307,7 +284,7 @@ async fn events_arrive_in_a_partitioned_table() {
     run(destination.as_ref(), job, events).await.unwrap();
     assert_eq!(place.events(), ids(1..=250));
     assert_eq!(place.tables(), ["events"]);
-    let google = lock(&place.google);
+    let google = place.google.lock();
     let table = &google.tables["events"];
     assert_eq!(table.made["timePartitioning"], json!({ "type": "DAY", "field": "timestamp" }));
     let row = table.rows.iter().find(|row| row["properties"] == "{\"n\":7}").unwrap();
@@ -325,7 +302,7 @@ async fn persons_are_merged_into_a_table_of_their_own() {
     // What was done and could not say so is not done again.
     run(destination.as_ref(), job, people).await.unwrap();
     assert_eq!(place.tables(), ["events"]);
-    let google = lock(&place.google);
+    let google = place.google.lock();
     let fields = google.tables["events"].made["schema"]["fields"].as_array().unwrap().clone();
     let kind = |name: &str| {
         fields.iter().find(|field| field["name"] == name).map(|field| field["type"].clone())
@@ -360,14 +337,14 @@ async fn properties_are_json_where_the_table_says_so() {
     assert_eq!(altered.len(), 1);
     assert_eq!((altered[0].uuid, altered[0].column.as_str()), (Some(uuid(1)), "properties"));
     {
-        let google = lock(&place.google);
+        let google = place.google.lock();
         let row = &google.tables["events"].rows[0];
         assert_eq!(row["properties"], json!({ "n": 9_007_199_254_740_993_i64, "far": "1e999" }));
     }
     // The table keeps its types, whatever the setting says afterwards; and what it
     // has no column for is left out.
     {
-        let mut google = lock(&place.google);
+        let mut google = place.google.lock();
         let fields =
             google.tables.get_mut("events").unwrap().made["schema"]["fields"].as_array_mut();
         fields.unwrap().retain(|field| field["name"] != "site_url");
@@ -377,7 +354,7 @@ async fn properties_are_json_where_the_table_says_so() {
     second.columns = Arc::new(with_json.columns());
     let event = row(&second, 2, "{\"n\":2}");
     run(with_text.as_ref(), second, vec![event]).await.unwrap();
-    let google = lock(&place.google);
+    let google = place.google.lock();
     let row = &google.tables["events"].rows[1];
     assert_eq!((&row["properties"], row.get("site_url")), (&json!({ "n": 2 }), None));
 }
@@ -389,7 +366,7 @@ async fn nothing_to_export_runs_no_job() {
     let job = job(destination.as_ref(), 1);
     run(destination.as_ref(), job, Vec::new()).await.unwrap();
     assert_eq!(place.events(), Vec::<String>::new());
-    assert!(lock(&place.google).jobs.is_empty());
+    assert!(place.google.lock().jobs.is_empty());
 }
 
 #[tokio::test]
@@ -405,7 +382,7 @@ async fn a_run_of_many_files_is_one_statement() {
     assert_eq!(place.events(), Vec::<String>::new());
     writer.finish().await.unwrap();
     assert_eq!(place.events(), ids(1..=40));
-    let google = lock(&place.google);
+    let google = place.google.lock();
     assert!(google.jobs.len() >= 3, "{:?}", google.jobs);
 }
 
@@ -419,7 +396,7 @@ async fn an_upload_whose_answer_is_lost_is_not_loaded_twice() {
     let events = rows(&job, 1..=20);
     run(destination.as_ref(), job, events).await.unwrap();
     assert_eq!(place.events(), ids(1..=20));
-    assert_eq!(lock(&place.google).calls.iter().filter(|call| call.contains("/upload")).count(), 3);
+    assert_eq!(place.google.lock().calls.iter().filter(|call| call.contains("/upload")).count(), 3);
 }
 
 #[tokio::test]
@@ -459,7 +436,7 @@ async fn a_statement_that_failed_is_tried_under_another_id() {
     let destination = place.destination(false);
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=30);
-    place.then("POST /bigquery/v2/projects/my%2Dproject/jobs", Act::FailJob("backendError"));
+    place.then("POST /bigquery/v2/projects/my%2Dproject/jobs", Act::Fail("backendError"));
     let failure = run(destination.as_ref(), job.clone(), events.clone()).await.unwrap_err();
     assert_eq!((failure.class, failure.is_retryable), ("Unavailable", true));
     run(destination.as_ref(), job, events).await.unwrap();
@@ -482,9 +459,9 @@ async fn failures_tell_what_waiting_may_mend() {
         (datasets, Act::Say(Said::empty(404)), "NotFound", false),
         (datasets, Act::Say(Said::empty(429).with("retry-after", "9")), "Unavailable", true),
         ("POST /upload", Act::Say(Said::json(400, &json!({}))), "Refused", false),
-        ("POST /upload", Act::FailJob("invalid"), "DataRefused", false),
-        ("POST /upload", Act::FailJob("accessDenied"), "PermissionDenied", false),
-        ("POST /upload", Act::FailJob("jobInternalError"), "Unavailable", true),
+        ("POST /upload", Act::Fail("invalid"), "DataRefused", false),
+        ("POST /upload", Act::Fail("accessDenied"), "PermissionDenied", false),
+        ("POST /upload", Act::Fail("jobInternalError"), "Unavailable", true),
     ] {
         let place = Place::new().await;
         place.then(part, act);
@@ -503,9 +480,9 @@ async fn a_test_leaves_nothing_and_tells_the_step_that_fails() {
     let place = Place::new().await;
     let destination = place.destination(false);
     for step in 0..destination.steps().len() {
-        destination.test(step).await.unwrap();
+        destination.test(step, ExportModel::Events).await.unwrap();
     }
     assert_eq!(place.tables(), Vec::<String>::new());
     place.then("/datasets/web", Act::Say(Said::empty(404)));
-    assert_eq!(destination.test(1).await.unwrap_err().class, "NotFound");
+    assert_eq!(destination.test(1, ExportModel::Events).await.unwrap_err().class, "NotFound");
 }

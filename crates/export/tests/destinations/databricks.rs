@@ -2,8 +2,7 @@
 //! reference of its REST interface says, and checks everything it is asked. There
 //! is no server to run at home.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use parquet::file::reader::FileReader as _;
@@ -12,22 +11,12 @@ use parquet::record::Field;
 use serde_json::{Value, json};
 use weir_export::destination::Destination;
 use weir_export::destinations::Hosts;
-use weir_testkit::servers::{Asked, Said, Stub};
+use weir_model::exports::ExportModel;
+use weir_testkit::servers::{Asked, Said, StandIn};
 
-use crate::warehouse::{self, ids, job, noise, row, rows, run, write};
+use crate::warehouse::{self, Act, Acts, ids, job, noise, row, rows, run, write};
 
 const TABLE: &str = "`main`.`web`.`events`";
-
-/// What the stand-in does once instead of answering.
-#[derive(Clone)]
-enum Act {
-    /// Answers so and does nothing.
-    Say(Said),
-    /// Does it, and closes the connection.
-    DoAndClose,
-    /// The statement fails with this code and message.
-    Fail(&'static str, &'static str),
-}
 
 #[derive(Default)]
 struct Lake {
@@ -41,7 +30,7 @@ struct Lake {
     statements: Vec<String>,
     /// Statements that are asked for: what they answer, and how often not yet.
     waiting: BTreeMap<String, (Value, u32)>,
-    acts: VecDeque<(&'static str, Act)>,
+    acts: Acts,
 }
 
 impl Lake {
@@ -50,18 +39,14 @@ impl Lake {
         if asked.path == "/api/2.0/sql/statements/" {
             what = asked.json()["statement"].as_str().unwrap().to_owned();
         }
-        let act = match self.acts.front() {
-            Some((part, _)) if what.contains(part) => self.acts.pop_front().map(|(_, act)| act),
-            _ => None,
-        };
-        match act {
+        match self.acts.take(&what) {
             None => Some(self.act(asked)),
             Some(Act::Say(said)) => Some(said),
             Some(Act::DoAndClose) => {
                 self.act(asked);
                 None
             }
-            Some(Act::Fail(code, message)) => Some(failed(code, message)),
+            Some(Act::Fail(reason)) => Some(failed(reason)),
         }
     }
 
@@ -81,7 +66,7 @@ impl Lake {
             assert_eq!(what["warehouse_id"], "1a2b");
             let statement = what["statement"].as_str().unwrap();
             if statement.starts_with("SELECT * FROM") && self.columns.is_empty() {
-                return failed("BAD_REQUEST", "[TABLE_OR_VIEW_NOT_FOUND] leaked");
+                return failed("BAD_REQUEST [TABLE_OR_VIEW_NOT_FOUND] leaked");
             }
             let columns = self.run(statement);
             let columns: Vec<Value> =
@@ -189,8 +174,9 @@ impl Lake {
     }
 }
 
-/// A statement that failed.
-fn failed(code: &str, message: &str) -> Said {
+/// A statement that failed, with this code and message.
+fn failed(reason: &str) -> Said {
+    let (code, message) = reason.split_once(' ').unwrap();
     let error = json!({ "error_code": code, "message": message });
     let status = json!({ "state": "FAILED", "error": error });
     Said::json(200, &json!({ "statement_id": "0", "status": status }))
@@ -213,20 +199,12 @@ fn read(file: &[u8]) -> Vec<BTreeMap<String, Value>> {
 }
 
 struct Place {
-    lake: Arc<Mutex<Lake>>,
-    stub: Stub,
-}
-
-fn lock(lake: &Mutex<Lake>) -> std::sync::MutexGuard<'_, Lake> {
-    lake.lock().unwrap_or_else(PoisonError::into_inner)
+    lake: StandIn<Lake>,
 }
 
 impl Place {
     async fn new() -> Self {
-        let lake = Arc::new(Mutex::new(Lake::default()));
-        let answering = Arc::clone(&lake);
-        let stub = Stub::start(move |asked| lock(&answering).answer(asked)).await;
-        Self { lake, stub }
+        Self { lake: StandIn::start(Lake::default(), Lake::answer).await }
     }
 
     fn destination(&self, changes: Value) -> Box<dyn Destination> {
@@ -244,16 +222,16 @@ impl Place {
         for (name, value) in changes.as_object().unwrap() {
             config[name] = value.clone();
         }
-        let hosts = Hosts { databricks: self.stub.url(), ..Hosts::default() };
+        let hosts = Hosts { databricks: self.lake.url(), ..Hosts::default() };
         warehouse::destination("Databricks", &config, hosts)
     }
 
     fn then(&self, part: &'static str, act: Act) {
-        lock(&self.lake).acts.push_back((part, act));
+        self.lake.lock().acts.then(part, act);
     }
 
     fn events(&self) -> Vec<String> {
-        let lake = lock(&self.lake);
+        let lake = self.lake.lock();
         let id = |row: &BTreeMap<String, Value>| row["uuid"].as_str().unwrap().to_owned();
         let mut ids: Vec<String> = lake.rows.iter().map(id).collect();
         ids.sort();
@@ -261,7 +239,7 @@ impl Place {
     }
 
     fn is_clean(&self) -> bool {
-        let lake = lock(&self.lake);
+        let lake = self.lake.lock();
         lake.volumes.is_empty() && lake.files.is_empty()
     }
 }
@@ -275,7 +253,7 @@ async fn events_arrive_and_the_volume_goes() {
     run(destination.as_ref(), job, events).await.unwrap();
     assert_eq!(place.events(), ids(1..=250));
     assert!(place.is_clean());
-    let lake = lock(&place.lake);
+    let lake = place.lake.lock();
     let kinds: BTreeMap<_, _> = lake.columns.iter().cloned().collect();
     assert_eq!((kinds["properties"].as_str(), kinds["team_id"].as_str()), ("VARIANT", "BIGINT"));
     assert_eq!((kinds["timestamp"].as_str(), kinds["elements"].as_str()), ("TIMESTAMP", "STRING"));
@@ -294,13 +272,13 @@ async fn a_table_keeps_its_columns_unless_it_may_get_more() {
     };
     for (evolves, columns) in [(false, 2), (true, 9)] {
         let place = Place::new().await;
-        lock(&place.lake).columns = own();
+        place.lake.lock().columns = own();
         let destination = place.destination(json!({ "use_automatic_schema_evolution": evolves }));
         let job = job(destination.as_ref(), 1);
         let events = rows(&job, 1..=3);
         run(destination.as_ref(), job, events).await.unwrap();
         assert_eq!(place.events(), ids(1..=3));
-        let lake = lock(&place.lake);
+        let lake = place.lake.lock();
         assert_eq!((lake.columns.len(), lake.rows[0].len()), (columns, columns));
     }
 }
@@ -312,7 +290,7 @@ async fn properties_are_text_where_that_is_wanted() {
     let job = job(destination.as_ref(), 1);
     let events = rows(&job, 1..=3);
     run(destination.as_ref(), job, events).await.unwrap();
-    let lake = lock(&place.lake);
+    let lake = place.lake.lock();
     assert!(lake.columns.contains(&("properties".to_owned(), "STRING".to_owned())));
     assert!(lake.statements.iter().all(|statement| !statement.contains("PARSE_JSON")));
 }
@@ -324,7 +302,7 @@ async fn nothing_to_export_copies_nothing() {
     let job = job(destination.as_ref(), 1);
     run(destination.as_ref(), job, Vec::new()).await.unwrap();
     assert!(place.is_clean());
-    let lake = lock(&place.lake);
+    let lake = place.lake.lock();
     assert!(lake.statements.iter().all(|statement| !statement.starts_with("COPY")));
 }
 
@@ -346,7 +324,7 @@ async fn a_run_of_many_files_that_was_cut_short_begins_anew() {
     }
     writer.finish().await.unwrap();
     assert_eq!(place.events(), ids(1..=40));
-    assert!(lock(&place.lake).loaded.len() >= 2);
+    assert!(place.lake.lock().loaded.len() >= 2);
     assert!(place.is_clean());
 }
 
@@ -372,19 +350,19 @@ async fn failures_tell_what_waiting_may_mend_and_repeat_nothing() {
         ("POST /oidc", Act::Say(Said::json(401, &json!({}))), "AuthenticationFailed", false),
         ("POST /oidc", Act::Say(Said::empty(503)), "Unavailable", true),
         ("CREATE TABLE", Act::Say(Said::empty(403)), "PermissionDenied", false),
-        ("CREATE TABLE", Act::Fail("BAD_REQUEST", "[SCHEMA_NOT_FOUND] leaked"), "NotFound", false),
+        ("CREATE TABLE", Act::Fail("BAD_REQUEST [SCHEMA_NOT_FOUND] leaked"), "NotFound", false),
         (
             "CREATE VOLUME",
-            Act::Fail("BAD_REQUEST", "[INSUFFICIENT_PERMISSIONS] leaked"),
+            Act::Fail("BAD_REQUEST [INSUFFICIENT_PERMISSIONS] leaked"),
             "PermissionDenied",
             false,
         ),
         (upload, Act::Say(Said::empty(429).with("retry-after", "3")), "Unavailable", true),
         (upload, Act::Say(Said::empty(404)), "NotFound", false),
-        ("COPY INTO", Act::Fail("TEMPORARILY_UNAVAILABLE", "leaked"), "Unavailable", true),
+        ("COPY INTO", Act::Fail("TEMPORARILY_UNAVAILABLE leaked"), "Unavailable", true),
         (
             "COPY INTO",
-            Act::Fail("BAD_REQUEST", "[CAST_INVALID_INPUT] leaked"),
+            Act::Fail("BAD_REQUEST [CAST_INVALID_INPUT] leaked"),
             "StatementRefused",
             false,
         ),
@@ -406,10 +384,13 @@ async fn a_test_leaves_nothing_and_tells_the_step_that_fails() {
     let place = Place::new().await;
     let destination = place.destination(json!({}));
     for step in 0..destination.steps().len() {
-        destination.test(step).await.unwrap();
+        destination.test(step, ExportModel::Events).await.unwrap();
     }
     assert!(place.is_clean());
     place.then("PUT /api", Act::Say(Said::empty(403)));
-    assert_eq!(destination.test(3).await.unwrap_err().class, "PermissionDenied");
+    assert_eq!(
+        destination.test(3, ExportModel::Events).await.unwrap_err().class,
+        "PermissionDenied"
+    );
     assert!(place.is_clean());
 }

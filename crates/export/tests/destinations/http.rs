@@ -129,9 +129,10 @@ async fn events_arrive_in_order_and_in_few_requests() {
     let sizes: Vec<_> =
         seen.requests.iter().map(|(_, body)| body["batch"].as_array().unwrap().len()).collect();
     assert_eq!(sizes, [5000, 5000, 2001]);
-    let (head, body) = &seen.requests[0];
-    assert!(head.starts_with("POST /batch/?ip=0 HTTP/1.1\r\n"), "{head}");
-    assert!(head.contains("content-type: application/json\r\n"), "{head}");
+    let (asked, body) = &seen.requests[0];
+    assert_eq!((asked.method.as_str(), asked.version.as_str()), ("POST", "HTTP/1.1"));
+    assert_eq!((asked.path.as_str(), asked.query.as_str()), ("/batch/", "ip=0"));
+    assert_eq!(asked.header("content-type"), "application/json");
     assert_eq!(
         (&body["api_key"], &body["historical_migration"]),
         (&json!("phc_token"), &json!(true))
@@ -320,7 +321,7 @@ async fn inner_addresses_are_refused_when_a_run_dials_them() {
     let names = Arc::new(Rebinding(AtomicUsize::new(0)));
     let rebound = Egress::with_resolver(rules(&[]), names).unwrap();
     let saved = over(rebound, &format!("http://a.example:{port}"), "t");
-    assert_eq!(saved.test(0).await, Ok(()));
+    assert_eq!(saved.test(0, ExportModel::Events).await, Ok(()));
     for destination in [
         saved,
         over(nobody(), &receiver.url(), "t"),
@@ -332,7 +333,10 @@ async fn inner_addresses_are_refused_when_a_run_dials_them() {
         assert_eq!((failure.class, failure.is_retryable), ("ForbiddenAddress", false));
     }
     assert_eq!(receiver.requests(), 0);
-    let failure = over(nobody(), "http://u:p@a.example/", "t").test(0).await.unwrap_err();
+    let failure = over(nobody(), "http://u:p@a.example/", "t")
+        .test(0, ExportModel::Events)
+        .await
+        .unwrap_err();
     assert_eq!((failure.class, failure.is_retryable), ("ForbiddenAddress", false));
 }
 
@@ -342,12 +346,15 @@ async fn a_test_leaves_nothing_and_says_what_is_wrong() {
     let receiver = Receiver::start(&[answer(200), answer(400)]).await;
     let working = destination(&receiver);
     assert_eq!(working.steps().len(), 2);
-    assert_eq!((working.test(0).await, working.test(1).await), (Ok(()), Ok(())));
+    assert_eq!(
+        (working.test(0, ExportModel::Events).await, working.test(1, ExportModel::Events).await),
+        (Ok(()), Ok(()))
+    );
     // Many receivers find a batch without events wrong.
-    assert_eq!(working.test(1).await, Ok(()));
+    assert_eq!(working.test(1, ExportModel::Events).await, Ok(()));
     for (status, class) in [(401, "TokenRefused"), (404, "NoReceiver"), (502, "HttpStatus")] {
         receiver.then(&[answer(status)]);
-        assert_eq!(working.test(1).await.unwrap_err().class, class);
+        assert_eq!(working.test(1, ExportModel::Events).await.unwrap_err().class, class);
     }
     assert_eq!(receiver.seen().events, Vec::<Value>::new());
 }
@@ -370,7 +377,7 @@ async fn receivers_take_whole_events_only() {
 async fn another_instance_gets_the_same_events() {
     let app = TestApp::with_owner().await;
     let destination = over(local(), &format!("http://{}", app.address()), app.project_key());
-    assert_eq!(destination.test(1).await, Ok(()));
+    assert_eq!(destination.test(1, ExportModel::Events).await, Ok(()));
     let rows = vec![
         (1, row(1, r#"{"big":9007199254740993,"text":"ünï \u0000","list":[null,{"a":1.5}]}"#, "")),
         (2, row(2, r#"{"$geoip_disable":false}"#, r#"a:href="/"text="Go""#)),

@@ -10,6 +10,7 @@ use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, Unpa
 use serde_json::{Value, json};
 use weir_export::destination::Destination;
 use weir_export::destinations::Hosts;
+use weir_model::exports::ExportModel;
 use weir_testkit::servers::{Fakesnow, Said, Stub, python};
 
 use crate::warehouse::{
@@ -208,15 +209,44 @@ async fn a_run_that_was_done_and_could_not_say_so_is_not_done_again() {
 }
 
 #[tokio::test]
+async fn a_run_waits_while_an_earlier_try_is_brought_in() {
+    let asked_for = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&asked_for);
+    let stub = Stub::start(move |asked| {
+        let answer = |data: Value| Said::json(200, &json!({ "success": true, "data": data }));
+        Some(match asked.path.as_str() {
+            "/session/v1/login-request" => answer(json!({ "token": "t" })),
+            "/queries/v1/query-request" => {
+                let statement = asked.json()["sqlText"].as_str().unwrap().to_owned();
+                let at_work = u8::from(statement.contains("QUERY_HISTORY_BY_USER"));
+                kept.lock().unwrap().push(statement);
+                answer(json!({ "rowtype": [{ "name": "uuid" }], "total": at_work }))
+            }
+            _ => answer(Value::Null),
+        })
+    })
+    .await;
+    let destination = at(stub.url(), json!({}));
+    let failure = destination.begin(job(destination.as_ref(), 1)).await.err().unwrap();
+    assert_eq!((failure.class, failure.is_retryable), ("StillLoading", true));
+    // What that try reads stays where it is.
+    let statements = asked_for.lock().unwrap();
+    assert!(statements.iter().all(|said| said.starts_with("SELECT ")), "{statements:?}");
+}
+
+#[tokio::test]
 async fn a_test_leaves_nothing_and_tells_the_step_that_fails() {
     let place = Place::new().await;
     let destination = place.destination();
     for step in 0..destination.steps().len() {
-        destination.test(step).await.unwrap();
+        destination.test(step, ExportModel::Events).await.unwrap();
     }
     let tables = place.ask(&["SHOW TABLES IN SCHEMA DB.PUBLIC"]).await;
     assert_eq!(tables, json!([]));
-    let failure = at("http://127.0.0.1:9".to_owned(), json!({})).test(0).await.unwrap_err();
+    let failure = at("http://127.0.0.1:9".to_owned(), json!({}))
+        .test(0, ExportModel::Events)
+        .await
+        .unwrap_err();
     assert_eq!((failure.class, failure.is_retryable), ("ConnectionRefused", true));
 }
 
@@ -237,7 +267,7 @@ async fn a_key_pair_signs_in_without_being_sent() {
         "password": null,
         "role": "LOADER",
     });
-    at(stub.url(), changes).test(0).await.unwrap();
+    at(stub.url(), changes).test(0, ExportModel::Events).await.unwrap();
 
     let seen = std::mem::take(&mut *seen.lock().unwrap());
     assert_eq!(seen[0].path, "/session/v1/login-request");
@@ -266,7 +296,7 @@ async fn a_key_pair_signs_in_without_being_sent() {
     let wrong = json!({
         "authentication_type": "keypair", "private_key": LOCKED_KEY, "private_key_passphrase": "x"
     });
-    let failure = at(stub.url(), wrong).test(0).await.unwrap_err();
+    let failure = at(stub.url(), wrong).test(0, ExportModel::Events).await.unwrap_err();
     assert_eq!((failure.class, failure.is_retryable), ("InvalidPrivateKey", false));
 }
 
@@ -312,7 +342,7 @@ async fn statements_that_take_long_are_asked_for_and_sessions_begin_anew() {
         })
     })
     .await;
-    at(stub.url(), json!({})).test(1).await.unwrap();
+    at(stub.url(), json!({})).test(1, ExportModel::Events).await.unwrap();
     let calls = calls.lock().unwrap();
     let expected = [
         "POST /session/v1/login-request",
@@ -339,10 +369,12 @@ async fn failures_tell_what_waiting_may_mend_and_repeat_nothing() {
     ] {
         let answer = said.clone();
         let stub = Stub::start(move |_| Some(answer.clone())).await;
-        let failure = at(stub.url(), json!({})).test(0).await.unwrap_err();
+        let failure = at(stub.url(), json!({})).test(0, ExportModel::Events).await.unwrap_err();
         assert_eq!((failure.class, failure.is_retryable), (class, is_retryable));
         assert!(!failure.message.contains("leaked"), "{failure}");
     }
-    let failure = at("http://127.0.0.1:9".to_owned(), json!({ "account": "x/y" })).test(0).await;
+    let failure = at("http://127.0.0.1:9".to_owned(), json!({ "account": "x/y" }))
+        .test(0, ExportModel::Events)
+        .await;
     assert_eq!(failure.unwrap_err().class, "InvalidConfig");
 }

@@ -1,5 +1,7 @@
-//! What the tests of warehouses share: rows, runs, settings.
+//! What the tests of warehouses share: rows, runs, settings, and what stand-ins are
+//! told to do.
 
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use weir_export::rows::{Batch, Cell, Kind, PersonRecord};
 use weir_model::exports::ExportModel;
 use weir_model::persons::PersonRef;
 use weir_model::{BatchExportId, PersonId, ProjectId, RunId, Timestamp};
+use weir_testkit::servers::Said;
 
 /// 2026-07-01T10:00:00.123456Z
 const TIME: i64 = 1_782_900_000_123_456;
@@ -27,6 +30,36 @@ pub(crate) fn destination(kind: &str, config: &Value, hosts: Hosts) -> Box<dyn D
     let surroundings =
         Surroundings { hosts, ..Surroundings::new(Egress::new(rules).unwrap(), None) };
     open(kind, config.as_object().unwrap(), &surroundings).unwrap()
+}
+
+/// What a stand-in does once instead of answering.
+#[derive(Clone)]
+pub(crate) enum Act {
+    /// Answers so and does nothing.
+    Say(Said),
+    /// Does it, and closes the connection.
+    DoAndClose,
+    /// Lets it fail for this reason.
+    Fail(&'static str),
+}
+
+/// What a stand-in is told to do, in order: each when a call has this part.
+#[derive(Default)]
+pub(crate) struct Acts(VecDeque<(&'static str, Act)>);
+
+impl Acts {
+    pub(crate) fn then(&mut self, part: &'static str, act: Act) {
+        self.0.push_back((part, act));
+    }
+
+    /// What it does instead of answering this call.
+    pub(crate) fn take(&mut self, call: &str) -> Option<Act> {
+        let (part, _) = self.0.front()?;
+        if !call.contains(part) {
+            return None;
+        }
+        self.0.pop_front().map(|(_, act)| act)
+    }
 }
 
 /// A run of this number.

@@ -5,15 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use serde_json::{Value, json};
 use weir_import::{Arguments, ImportError, Patience, Summary};
 use weir_model::Timestamp;
+use weir_testservers::{Asked, Said, StandIn};
 
 /// What the host does with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,35 +26,35 @@ pub(crate) enum Act {
     Answer(u16, &'static str),
 }
 
+impl Act {
+    /// What the host answers; none: it closes the connection.
+    fn said(self) -> Option<Said> {
+        match self {
+            Self::Cut | Self::AcceptInSilence => None,
+            Self::Accept => Some(Said::json(200, &json!({ "status": 1 }))),
+            Self::Answer(status, header) => {
+                let (name, value) = header.split_once(": ").unwrap();
+                Some(Said::json(status, &json!({ "detail": "As told." })).with(name, value))
+            }
+        }
+    }
+}
+
 /// What the host has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Requests as they were sent: head and body.
-    pub(crate) requests: Vec<(String, Value)>,
+    /// Requests as they were sent, and their unpacked bodies.
+    pub(crate) requests: Vec<(Asked, Value)>,
     /// Events by uuid, as acknowledged first; and how often each was sent.
     pub(crate) events: HashMap<String, (Value, usize)>,
     /// Names of the events in the order of their arrival.
     pub(crate) order: Vec<String>,
 }
 
-/// The host.
+/// The host. Ends when dropped.
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,
-    state: Arc<State>,
-    serving: tokio::task::JoinHandle<()>,
-}
-
-struct State {
-    seen: Mutex<Seen>,
-    acts: Mutex<VecDeque<Act>>,
-    /// Unpacked bodies above are answered with 413.
-    limit: usize,
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
+    server: StandIn<Seen>,
 }
 
 impl Host {
@@ -65,26 +63,28 @@ impl Host {
         Self::with_limit(acts, usize::MAX).await
     }
 
-    /// One that takes bodies up to a limit only.
+    /// One that takes unpacked bodies up to a limit only.
     pub(crate) async fn with_limit(acts: &[Act], limit: usize) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let acts = Mutex::new(acts.iter().copied().collect());
-        let state = Arc::new(State { seen: Mutex::default(), acts, limit });
-        let serving = tokio::spawn({
-            let state = state.clone();
-            async move {
-                while let Ok((stream, _)) = listener.accept().await {
-                    tokio::spawn(serve(stream, state.clone()));
-                }
-            }
-        });
-        Self { address, state, serving }
+        let mut acts: VecDeque<Act> = acts.iter().copied().collect();
+        let server = StandIn::start(Seen::default(), move |seen, asked| {
+            let mut text = String::new();
+            GzDecoder::new(&asked.body[..]).read_to_string(&mut text).unwrap();
+            let body: Value = serde_json::from_str(&text).unwrap();
+            let act = match acts.pop_front() {
+                _ if text.len() > limit => Act::Answer(413, "x-a: b"),
+                Some(act) => act,
+                None => Act::Accept,
+            };
+            seen.take(asked.clone(), body, act);
+            act.said()
+        })
+        .await;
+        Self { address: server.address(), server }
     }
 
     /// Looks at what it has seen.
     pub(crate) fn seen<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
-        look(&self.state.seen.lock().unwrap())
+        look(&self.server.lock())
     }
 
     /// How many requests came.
@@ -93,52 +93,8 @@ impl Host {
     }
 }
 
-/// Answers requests until the connection is closed.
-async fn serve(stream: TcpStream, state: Arc<State>) {
-    let mut stream = BufReader::new(stream);
-    while let Some((head, body)) = read(&mut stream).await {
-        let mut text = String::new();
-        GzDecoder::new(&body[..]).read_to_string(&mut text).unwrap();
-        let body: Value = serde_json::from_str(&text).unwrap();
-        let act = match state.acts.lock().unwrap().pop_front() {
-            _ if text.len() > state.limit => Act::Answer(413, "x-a: b"),
-            Some(act) => act,
-            None => Act::Accept,
-        };
-        state.seen.lock().unwrap().take(head, body, act);
-        let (status, header, body) = match act {
-            Act::Cut | Act::AcceptInSilence => return,
-            Act::Accept => (200, "x-a: b", "{\"status\":1}"),
-            Act::Answer(status, header) => (status, header, "{\"detail\":\"As told.\"}"),
-        };
-        let length = body.len();
-        let answer =
-            format!("HTTP/1.1 {status} Told\r\n{header}\r\ncontent-length: {length}\r\n\r\n{body}");
-        if stream.write_all(answer.as_bytes()).await.is_err() {
-            return;
-        }
-    }
-}
-
-/// Head and body of a request; `None` at the end of the connection.
-async fn read(stream: &mut BufReader<TcpStream>) -> Option<(String, Vec<u8>)> {
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if stream.read_line(&mut head).await.ok()? == 0 {
-            return None;
-        }
-    }
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
-    });
-    let mut body = vec![0; length.unwrap_or(0)];
-    stream.read_exact(&mut body).await.ok()?;
-    Some((head, body))
-}
-
 impl Seen {
-    fn take(&mut self, head: String, body: Value, act: Act) {
+    fn take(&mut self, asked: Asked, body: Value, act: Act) {
         if matches!(act, Act::Accept | Act::AcceptInSilence) {
             for event in body["batch"].as_array().unwrap() {
                 let uuid = event["uuid"].as_str().unwrap().to_owned();
@@ -146,7 +102,7 @@ impl Seen {
                 self.events.entry(uuid).or_insert_with(|| (event.clone(), 0)).1 += 1;
             }
         }
-        self.requests.push((head, body));
+        self.requests.push((asked, body));
     }
 }
 

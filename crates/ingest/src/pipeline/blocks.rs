@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use weir_model::ProjectId;
-use weir_store::events::{BlockBuilder, Head, NewBlock, ProjectWrite, StoredEvent, open_block};
+use weir_store::events::{
+    BlockBuilder, Head, NewBlock, ProjectWrite, StoredEvent, is_stray, open_block,
+};
 use weir_store::{Error, Store, events};
 
 /// Open blocks kept in memory per consumer; a block is up to 1 MiB.
@@ -71,6 +73,7 @@ impl Blocks {
             head.count += 1;
             head.from_time = head.from_time.min(event.timestamp);
             head.to_time = head.to_time.max(event.timestamp);
+            head.strays = head.strays || is_stray(project, partition, &event.distinct_id);
         }
         if let Some(block) = &open {
             close(block, &mut added_times, &mut write.blocks)?;

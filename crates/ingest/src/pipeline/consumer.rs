@@ -1,6 +1,6 @@
 //! The loop of one partition.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,6 +25,7 @@ use crate::batch::BatchError;
 use crate::live::LiveFeed;
 use crate::location::Locations;
 use crate::log::{IngestLog, LogError, Offset, Record};
+use crate::transform::Transform;
 
 /// Memory of the records that are read for a stretch.
 const STRETCH: usize = 8 << 20;
@@ -101,14 +102,23 @@ impl Progress {
 /// What the consumers of all partitions share.
 pub(crate) struct Together {
     known: Known,
+    transform: Option<Arc<dyn Transform>>,
     /// Held by all while they apply, and by one alone that was too late often.
     turns: RwLock<()>,
     outcomes: Mutex<HashMap<Outcome, u64>>,
 }
 
 impl Together {
-    pub(crate) fn new(locations: Option<Locations>) -> Self {
-        Self { known: Known::new(locations), turns: RwLock::default(), outcomes: Mutex::default() }
+    pub(crate) fn new(
+        locations: Option<Arc<Locations>>,
+        transform: Option<Arc<dyn Transform>>,
+    ) -> Self {
+        Self {
+            known: Known::new(locations),
+            transform,
+            turns: RwLock::default(),
+            outcomes: Mutex::default(),
+        }
     }
 
     /// What processing skipped and altered since this was asked last.
@@ -142,6 +152,7 @@ impl Outcome {
         match DropReason::from_code(code) {
             Some(
                 reason @ (DropReason::DuplicateUuid
+                | DropReason::DroppedByTransformation
                 | DropReason::NotProcessed
                 | DropReason::UnreadableRecord),
             ) => Some(Self::Dropped(reason)),
@@ -337,8 +348,24 @@ impl Consumer {
             return Ok(());
         }
         let began = Instant::now();
+        self.transform(&mut stretch).await?;
         self.settle(&mut stretch, next).await?;
         self.care.succeeded(began.elapsed());
+        Ok(())
+    }
+
+    /// Has the events of a stretch transformed: those that are new, and once,
+    /// however often the stretch is looked at.
+    async fn transform(&self, stretch: &mut Stretch) -> Result<(), Failure> {
+        let Some(transform) = &self.together.transform else { return Ok(()) };
+        let concerned: BTreeSet<ProjectId> =
+            stretch.parts.keys().copied().filter(|project| transform.concerns(*project)).collect();
+        if concerned.is_empty() {
+            return Ok(());
+        }
+        let known = stretch.stored(&self.store, |project| concerned.contains(&project)).await?;
+        stretch.drop_duplicates(&known);
+        stretch.transform(self.partition, &concerned, &**transform).await;
         Ok(())
     }
 
@@ -379,7 +406,7 @@ impl Consumer {
                 return Ok(());
             }
             if matches!(failed, Error::Exists { .. }) {
-                let known = stretch.stored(&self.store).await?;
+                let known = stretch.stored(&self.store, |_| true).await?;
                 stretch.drop_duplicates(&known);
             }
         };
@@ -478,6 +505,7 @@ impl Consumer {
                     key: sample_key(self.partition.into(), number),
                     code: skip.dropped.reason.code().to_owned(),
                     received_at: Timestamp::from_micros(skip.received_at),
+                    detail: skip.detail.clone(),
                     event: skip.dropped.event.clone(),
                     distinct_id: skip.dropped.distinct_id.clone(),
                     payload: skip.dropped.sample.clone(),

@@ -1,7 +1,7 @@
 //! From the log to the store: one consumer per partition.
 //!
 //! A consumer takes a stretch of the log, keeps the events of its partition
-//! ([`stretch`]), removes duplicates, works out what the events do ([`process`]:
+//! ([`stretch`]), removes duplicates, has them transformed, works out what the events do ([`process`]:
 //! persons, groups, names) and where they go ([`blocks`]), and writes all of it
 //! with its new position in one transaction. It can be stopped anywhere: the
 //! stretch is done or not done.

@@ -10,8 +10,10 @@
 //! 6. names in use ([`NewNames`]);
 //! 7. the form in which it is stored.
 //!
-//! Transformations by plugins have their place before the first step: they give
+//! Transformations come before the first step ([`Stretch::transform`]): they give
 //! another event.
+//!
+//! [`Stretch::transform`]: super::stretch::Stretch::transform
 //!
 //! What belongs here: the order, and what is left to write. What does not: each
 //! step.
@@ -42,7 +44,7 @@ pub(crate) struct Known {
     persons: PersonCache,
     types: TypesCache,
     names: NamesCache,
-    locations: Option<Locations>,
+    locations: Option<Arc<Locations>>,
 }
 
 /// What a project's part of a stretch comes to.
@@ -76,7 +78,7 @@ struct Read<'a> {
 }
 
 impl Known {
-    pub(super) fn new(locations: Option<Locations>) -> Self {
+    pub(super) fn new(locations: Option<Arc<Locations>>) -> Self {
         Self { locations, ..Self::default() }
     }
 

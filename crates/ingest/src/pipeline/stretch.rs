@@ -1,17 +1,20 @@
 //! A stretch of the log for one partition.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use uuid::Uuid;
-use weir_model::ProjectId;
 use weir_model::outcomes::{DropReason, Warning};
+use weir_model::{ProjectId, panics};
 use weir_store::events::{self, LIVE_PARTITIONS, Position, StoredEvent};
 use weir_store::{Error, Store};
 
 use super::tally::cut;
 use crate::batch::{Batch, BatchError};
 use crate::log::Record;
+use crate::transform::{Given, Transform, Transformed};
 use weir_capture::{AcceptedEvent, DroppedEvent};
 
 /// Events that one transaction carries at most.
@@ -27,15 +30,17 @@ pub(crate) struct Item {
     batch: Arc<Batch>,
     index: usize,
     pub(crate) arrival: u64,
+    /// What a transformation made of it.
+    changed: Option<Arc<AcceptedEvent>>,
 }
 
 impl Item {
     pub(crate) fn new(batch: Arc<Batch>, index: usize, arrival: u64) -> Self {
-        Self { batch, index, arrival }
+        Self { batch, index, arrival, changed: None }
     }
 
     pub(crate) fn event(&self) -> Option<&AcceptedEvent> {
-        self.batch.accepted.get(self.index)
+        self.changed.as_deref().or_else(|| self.batch.accepted.get(self.index))
     }
 
     pub(crate) fn received_at(&self) -> i64 {
@@ -63,6 +68,8 @@ impl Item {
 pub(crate) struct Skip {
     pub(crate) received_at: i64,
     pub(crate) dropped: DroppedEvent,
+    /// What the reason does not say: which transformation dropped it.
+    pub(crate) detail: Option<String>,
 }
 
 impl Skip {
@@ -74,7 +81,7 @@ impl Skip {
             uuid: Some(event.uuid),
             sample: cut(&event.properties, SAMPLE).to_owned(),
         };
-        Self { received_at, dropped }
+        Self { received_at, dropped, detail: None }
     }
 }
 
@@ -99,6 +106,49 @@ pub(crate) struct Spike {
     pub(crate) at: i64,
     /// The distinct id, if it is one.
     pub(crate) of: Option<String>,
+}
+
+impl Part {
+    async fn transform(&mut self, project: ProjectId, partition: u16, transform: &dyn Transform) {
+        let given: Vec<Given> =
+            self.items.iter().filter_map(|item| Given::of(&item.batch, item.index)).collect();
+        // Every item is of a batch that has its event.
+        if given.is_empty() || given.len() != self.items.len() {
+            return;
+        }
+        // A defect there must not stop what is acknowledged.
+        let asked = AssertUnwindSafe(transform.transform(project, partition, given)).catch_unwind();
+        let results = match asked.await {
+            Ok(results) if results.len() == self.items.len() => results,
+            Ok(results) => {
+                let (given, got) = (self.items.len(), results.len());
+                tracing::error!(%project, given, got, "transforming lost events; they pass as sent");
+                return;
+            }
+            Err(panic) => {
+                let panic = panics::message(&*panic);
+                tracing::error!(%project, panic, "transforming panicked; the events pass as sent");
+                return;
+            }
+        };
+        let mut kept = Vec::with_capacity(self.items.len());
+        for (mut item, result) in std::mem::take(&mut self.items).into_iter().zip(results) {
+            match result {
+                Transformed::Unchanged => {}
+                Transformed::Changed(changed) => item.changed = Some(changed.into_event().into()),
+                Transformed::Dropped { config, name } => {
+                    let Some(event) = item.event() else { continue };
+                    let reason = DropReason::DroppedByTransformation;
+                    let detail = Some(format!("dropped by {name} (config {config})"));
+                    let skip = Skip::of(event, item.received_at(), reason);
+                    self.skips.push(Skip { detail, ..skip });
+                    continue;
+                }
+            }
+            kept.push(item);
+        }
+        self.items = kept;
+    }
 }
 
 /// The events of one partition in a stretch of the log.
@@ -196,12 +246,11 @@ impl Stretch {
             return;
         }
         let part = self.parts.entry(project).or_default();
-        part.skips.extend(
-            batch
-                .dropped
-                .iter()
-                .map(|dropped| Skip { received_at: batch.received_at, dropped: dropped.clone() }),
-        );
+        part.skips.extend(batch.dropped.iter().map(|dropped| Skip {
+            received_at: batch.received_at,
+            dropped: dropped.clone(),
+            detail: None,
+        }));
         let at = batch.received_at;
         part.further.extend(batch.dropped_further.iter().map(|(r, n)| (*r, *n, at)));
     }
@@ -223,16 +272,32 @@ impl Stretch {
         }
     }
 
-    /// Which events of the stretch are stored already.
+    /// Has the events of these projects transformed, all projects at the same time.
+    /// Those that are dropped become skips that name who did it. A failure leaves
+    /// the events of its project as they are.
+    pub(crate) async fn transform(
+        &mut self,
+        partition: u16,
+        concerned: &BTreeSet<ProjectId>,
+        transform: &dyn Transform,
+    ) {
+        let parts = self.parts.iter_mut().filter(|(project, _)| concerned.contains(*project));
+        let all = parts.map(|(project, part)| part.transform(*project, partition, transform));
+        futures::future::join_all(all).await;
+    }
+
+    /// Which events of the stretch are stored already, of the projects that are
+    /// `wanted`.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub(crate) async fn stored(
         &self,
         store: &Store,
+        wanted: impl Fn(ProjectId) -> bool,
     ) -> Result<HashMap<ProjectId, HashSet<Uuid>>, Error> {
         let mut stored = HashMap::new();
-        for (project, part) in &self.parts {
+        for (project, part) in self.parts.iter().filter(|(project, _)| wanted(**project)) {
             let uuids: Vec<Uuid> =
                 part.items.iter().filter_map(|i| i.event().map(|e| e.uuid)).collect();
             let found = events::stored_uuids(store, *project, &uuids).await?;

@@ -70,6 +70,7 @@ fn sample(skip: &Skip) -> Sample {
     Sample {
         code: skip.dropped.reason.code().to_owned(),
         received_at: skip.received_at,
+        detail: skip.detail.clone(),
         event: skip.dropped.event.clone(),
         distinct_id: skip.dropped.distinct_id.clone(),
         payload: skip.dropped.sample.clone(),
@@ -80,6 +81,7 @@ fn altered(code: &str, event: &StoredEvent) -> Sample {
     Sample {
         code: code.to_owned(),
         received_at: event.received_at,
+        detail: None,
         event: Some(event.event.clone()),
         distinct_id: Some(event.distinct_id.clone()),
         payload: cut(&event.properties, SAMPLE).to_owned(),
@@ -90,6 +92,7 @@ fn flood(spike: &Spike) -> Sample {
     Sample {
         code: spike.warning.code().to_owned(),
         received_at: spike.at,
+        detail: None,
         event: None,
         distinct_id: spike.of.clone(),
         payload: String::new(),

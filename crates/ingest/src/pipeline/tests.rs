@@ -1,6 +1,7 @@
 //! Stories of persons and groups, through the log into the store.
 
 mod order;
+mod transforming;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::Ingest;
 use crate::batch::Batch;
 use crate::location::Locations;
 use crate::location::tests::places;
-use crate::tests::{POISON, start, start_with, store};
+use crate::tests::{POISON, start, start_transforming, start_with, store};
 use weir_capture::AcceptedEvent;
 
 const NOON: i64 = 1_780_000_000_000_000;

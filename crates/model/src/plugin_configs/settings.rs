@@ -34,6 +34,7 @@ struct Setting<'a> {
     kind: Kind<'a>,
     is_secret: bool,
     is_required: bool,
+    is_for_pages: bool,
     default: Option<&'a Value>,
     required_if: &'a [Value],
     visible_if: &'a [Value],
@@ -68,6 +69,18 @@ impl<'a> Settings<'a> {
     #[must_use]
     pub fn is_secret(&self, key: &str) -> bool {
         self.get(key).is_some_and(|setting| setting.is_secret)
+    }
+
+    /// Whether visited pages may have the value of this setting: the plugin names it,
+    /// as neither secret nor file; and where it marks some with `site`, this one too.
+    #[must_use]
+    pub fn is_for_pages(&self, key: &str) -> bool {
+        let marks = self.0.iter().any(|setting| setting.is_for_pages);
+        self.get(key).is_some_and(|setting| {
+            !setting.is_secret
+                && setting.kind != Kind::Attachment
+                && (setting.is_for_pages || !marks)
+        })
     }
 
     /// Whether this value is never shown. Nothing needs no hiding.
@@ -209,6 +222,7 @@ fn setting<'a>(key: &'a str, item: &'a Map<String, Value>) -> Setting<'a> {
         key,
         is_secret: is("secret"),
         is_required: is("required"),
+        is_for_pages: is("site"),
         default: item
             .get("default")
             .filter(|default| !default.is_null() && !is_empty(default) && kind != Kind::Attachment),
@@ -287,6 +301,24 @@ mod tests {
     ) -> (String, String) {
         let fault = outcome.unwrap_err();
         (fault.attr.unwrap(), fault.code)
+    }
+
+    #[test]
+    fn pages_get_what_is_meant_for_them() {
+        let shown = |schema: Value| {
+            let schema = map(schema);
+            let settings = Settings::of(Some(&schema));
+            ["host", "token", "keys", "own"].map(|key| settings.is_for_pages(key))
+        };
+        assert_eq!(shown(Value::Object(schema())), [true, false, false, false]);
+        let marked = |host: bool, token: bool| {
+            json!({
+                "host": {"type": "string", "site": host}, "own": {"type": "string"},
+                "token": {"type": "string", "secret": true, "site": token},
+            })
+        };
+        assert_eq!(shown(marked(true, true)), [true, false, false, false]);
+        assert_eq!(shown(marked(false, false)), [true, false, false, true]);
     }
 
     #[test]

@@ -14,6 +14,40 @@ pub const FIELD: &str = "url";
 const FORMS: &str = "Enter the address of a repository on github.com or gitlab.com, or of a \
                      package on npmjs.com.";
 
+/// What the address of a plugin of the catalogue begins with.
+const INLINE: &str = "inline:";
+
+/// Where the code of a plugin comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The catalogue: the id of an entry.
+    Inline(String),
+    /// Another host.
+    Elsewhere(Address),
+}
+
+impl Place {
+    /// Reads an address. Whether the catalogue has such an entry is not asked.
+    ///
+    /// # Errors
+    /// As [`Address::read`].
+    pub fn read(text: &str) -> Result<Self, FieldError> {
+        match text.trim().strip_prefix(INLINE) {
+            Some(id) => Ok(Self::Inline(validate::text(FIELD, id, URL_MAX)?)),
+            None => Address::read(text).map(Self::Elsewhere),
+        }
+    }
+
+    /// The address, as it is shown and compared.
+    #[must_use]
+    pub fn url(&self) -> String {
+        match self {
+            Self::Inline(id) => format!("{INLINE}{id}"),
+            Self::Elsewhere(address) => address.url.clone(),
+        }
+    }
+}
+
 /// An address that names a repository or a package. Its token cannot be printed
 /// by accident.
 #[derive(Clone, PartialEq, Eq)]
@@ -123,7 +157,17 @@ fn on_npm<'a>(parts: &[&'a str]) -> Option<Option<&'a str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::Address;
+    use super::{Address, Place};
+
+    #[test]
+    fn the_catalogue_has_addresses_too() {
+        let place = Place::read(" inline:location ").unwrap();
+        assert_eq!(place, Place::Inline("location".to_owned()));
+        assert_eq!(place.url(), "inline:location");
+        assert!(Place::read("inline:").is_err());
+        let place = Place::read("https://github.com/acme/tea/").unwrap();
+        assert_eq!(place.url(), "https://github.com/acme/tea");
+    }
 
     #[test]
     fn what_addresses_name() {

@@ -26,7 +26,7 @@ pub struct CatalogueEntry {
     /// Whether it is to be shown.
     #[serde(rename = "displayOnWebsiteLib")]
     pub display_on_website_lib: bool,
-    /// `data_in`, `data_out` or `ingestion_filtering`.
+    /// `data_in`, `data_out`, `ingestion_filtering` or `frontend`.
     #[serde(rename = "type")]
     pub kind: String,
 }

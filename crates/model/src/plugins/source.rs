@@ -5,10 +5,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{FILE_NAME_MAX, FILES_MAX, MANIFEST, NAME_MAX, SOURCE_MAX, SourceChange, schema};
+use super::{
+    DESCRIPTION_MAX, FILE_NAME_MAX, FILES_MAX, FRONTEND, MANIFEST, NAME_MAX, SITE, SOURCE_MAX,
+    SourceChange, object, schema,
+};
 use crate::errors::FieldError;
 use crate::json::{DEPTH, is_too_deep};
 use crate::validate;
+
+/// The names of code for the server, the preferred one first.
+pub const SERVER: [&str; 2] = ["index.js", "index.ts"];
+/// Files of an archive that are for the tools of its author.
+const TOOLS: [&str; 4] = ["package.json", "package-lock.json", "tsconfig.json", "jsconfig.json"];
+/// Longest range of versions, in characters.
+const VERSION_MAX: usize = 100;
 
 /// Whether a key of a body or of an answer names a file: fields of the record
 /// have no dot.
@@ -52,13 +62,19 @@ pub fn changed(
     Ok(after)
 }
 
-/// What a `plugin.json` says of the record.
+/// What a `plugin.json` says.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Manifest {
     /// The plugin's name.
     pub name: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// The file that its code for the server begins with.
+    pub main: Option<String>,
     /// What can be configured.
     pub config_schema: Option<Map<String, Value>>,
+    /// Jobs that can be started by hand.
+    pub public_jobs: Option<Map<String, Value>>,
 }
 
 /// Reads a `plugin.json`.
@@ -72,13 +88,13 @@ pub fn manifest(text: &str) -> Result<Manifest, String> {
     let read: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let Value::Object(read) = read else { return Err("Expected an object.".to_owned()) };
     let at = |field: &str, fault: FieldError| format!("{field}: {}", fault.detail);
-    let name = match read.get("name") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(name)) => {
-            let name = validate::optional_text("name", name, NAME_MAX);
-            Some(name.map_err(|fault| at("name", fault))?)
+    let text = |field: &str, most: usize| match read.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => {
+            let text = validate::optional_text(field, text, most);
+            text.map(Some).map_err(|fault| at(field, fault))
         }
-        Some(_) => return Err("name: Not a valid string.".to_owned()),
+        Some(_) => Err(format!("{field}: Not a valid string.")),
     };
     let config_schema = match read.get("config") {
         None | Some(Value::Null) => None,
@@ -86,7 +102,73 @@ pub fn manifest(text: &str) -> Result<Manifest, String> {
             Some(schema::read(schema::FIELD, config).map_err(|fault| at("config", fault))?)
         }
     };
-    Ok(Manifest { name, config_schema })
+    let has_config = config_schema.as_ref().is_some_and(|config| !config.is_empty());
+    if has_config && read.get("stateless") == Some(&Value::Bool(true)) {
+        return Err("stateless: A plugin that can be configured has state.".to_owned());
+    }
+    let public_jobs = match read.get("publicJobs") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(jobs)) => {
+            Some(object("publicJobs", jobs.clone()).map_err(|fault| at("publicJobs", fault))?)
+        }
+        Some(_) => return Err("publicJobs: Expected an object.".to_owned()),
+    };
+    // Which version of another service it was made for says nothing here.
+    if text("posthogVersion", VERSION_MAX)?.is_some_and(|range| !range.chars().all(is_of_range)) {
+        return Err("posthogVersion: Not a version, or a range of versions.".to_owned());
+    }
+    Ok(Manifest {
+        name: text("name", NAME_MAX)?,
+        description: text("description", DESCRIPTION_MAX)?,
+        // It may be anything where nothing is unpacked.
+        main: read.get("main").and_then(Value::as_str).map(str::to_owned),
+        config_schema,
+        public_jobs,
+    })
+}
+
+/// What versions and ranges of them are written with.
+fn is_of_range(character: char) -> bool {
+    character.is_ascii_alphanumeric() || " .*<>=~^|-+,".contains(character)
+}
+
+/// The source files of an archive that count, by the names that they have here, and
+/// what the archive says of itself. The code for the server has one name, whatever
+/// it is called there (plugins 6.1).
+///
+/// # Errors
+/// What is wrong with the archive, for people.
+pub fn of_archive(
+    mut files: BTreeMap<String, String>,
+) -> Result<(BTreeMap<String, String>, Manifest), String> {
+    let text = files.get(MANIFEST).ok_or_else(|| format!("The archive has no {MANIFEST}."))?;
+    let read = manifest(text).map_err(|fault| format!("{MANIFEST}: {fault}"))?;
+    if read.name.as_deref().is_none_or(str::is_empty) {
+        return Err(format!("{MANIFEST}: name: This field is required."));
+    }
+    let main = read.main.as_deref().map(|main| main.trim_start_matches("./"));
+    let entry = main.into_iter().chain(SERVER).find(|name| files.contains_key(*name));
+    let entry = entry.map(str::to_owned).and_then(|name| {
+        let is_plain = [".js", ".mjs", ".cjs"].iter().any(|end| name.ends_with(end));
+        Some((if is_plain { SERVER[0] } else { SERVER[1] }, files.remove(&name)?))
+    });
+    let is_page = files.contains_key(FRONTEND) || files.contains_key(SITE);
+    if entry.is_none() && !is_page {
+        let [js, ts] = SERVER;
+        return Err(format!("The archive has no {js}, {ts}, {FRONTEND} or {SITE}."));
+    }
+    files.retain(|name, _| counts(name));
+    if let Some((name, text)) = entry {
+        files.insert(name.to_owned(), text);
+    }
+    Ok((files, read))
+}
+
+/// Whether a file of an archive counts besides the code for the server: pages, and
+/// data beside them.
+fn counts(name: &str) -> bool {
+    let is_data = name.ends_with(".json") && !name.contains('/') && !TOOLS.contains(&name);
+    name == FRONTEND || name == SITE || is_data
 }
 
 /// What is wrong with source files, from the name of a file to a sentence, as far
@@ -101,7 +183,7 @@ pub fn faults(files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Manifest, changed, faults, manifest};
+    use super::{Manifest, changed, faults, manifest, of_archive};
 
     #[test]
     fn manifests() {
@@ -110,7 +192,25 @@ mod tests {
         let read = read.unwrap();
         assert_eq!(read.name.as_deref(), Some("Tea"));
         assert_eq!(read.config_schema.unwrap()["cups"]["order"], 0);
-        for bad in ["", "{", "[]", r#"{"name": 7}"#, r#"{"config": 7}"#] {
+        let whole = r#"{
+            "name": "Tea", "description": "Counts cups.", "stateless": true, "config": [],
+            "publicJobs": {"brew": {}}, "posthogVersion": ">= 1.30.0 || ^2.x", "lib": 7
+        }"#;
+        let read = manifest(whole).unwrap();
+        assert_eq!(read.description.as_deref(), Some("Counts cups."));
+        assert!(read.public_jobs.unwrap().contains_key("brew"));
+        for bad in [
+            "",
+            "{",
+            "[]",
+            r#"{"name": 7}"#,
+            r#"{"config": 7}"#,
+            r#"{"description": 7}"#,
+            r#"{"publicJobs": []}"#,
+            r#"{"posthogVersion": 7}"#,
+            r#"{"posthogVersion": "1;2"}"#,
+            r#"{"stateless": true, "config": [{"key": "cups"}]}"#,
+        ] {
             assert!(manifest(bad).is_err(), "{bad}");
         }
         let deep = |depth| format!(r#"{{"main": {}1{}}}"#, "[".repeat(depth), "]".repeat(depth));
@@ -118,6 +218,37 @@ mod tests {
         assert_eq!(manifest(&deep(64)).unwrap_err(), "More than 64 nested objects and lists.");
         let long = format!(r#"{{"name": "{}"}}"#, "x".repeat(201));
         assert!(manifest(&long).unwrap_err().starts_with("name: "));
+    }
+
+    #[test]
+    fn of_an_archive_what_counts_is_kept() {
+        let archive = |manifest: &str, names: &[&str]| {
+            let named = |name: &&str| ((*name).to_owned(), format!("// {name}"));
+            let mut files: BTreeMap<String, String> = names.iter().map(named).collect();
+            files.insert("plugin.json".to_owned(), manifest.to_owned());
+            of_archive(files).map(|(files, _)| {
+                files.into_iter().map(|(name, text)| format!("{name}: {text}")).collect::<Vec<_>>()
+            })
+        };
+        let tea = r#"{"name": "Tea"}"#;
+        let kept = archive(tea, &["index.ts", "site.ts", "README.md", "package.json", "a/b.json"]);
+        let expected =
+            ["index.ts: // index.ts", &format!("plugin.json: {tea}"), "site.ts: // site.ts"];
+        assert_eq!(kept.unwrap(), expected);
+        let main = r#"{"name": "Tea", "main": "./dist/tea.js"}"#;
+        let kept = archive(main, &["dist/tea.js", "index.ts", "schema.json"]).unwrap();
+        assert_eq!(kept[0], "index.js: // dist/tea.js");
+        assert_eq!(kept[2], "schema.json: // schema.json");
+        assert_eq!(archive(main, &["index.js"]).unwrap()[0], "index.js: // index.js");
+        for (manifest, names, fault) in [
+            ("{", ["index.js"], "plugin.json: EOF"),
+            ("{}", ["index.js"], "plugin.json: name: This field is required."),
+            (tea, ["README.md"], "The archive has no index.js, index.ts, frontend.tsx or site.ts."),
+        ] {
+            let told = archive(manifest, &names).unwrap_err();
+            assert!(told.starts_with(fault), "{told}");
+        }
+        assert!(of_archive(BTreeMap::new()).is_err());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use weir_model::exports::{
 };
 use weir_model::{Patch, Timestamp, validate};
 use weir_query as query;
-use weir_store::exports::{self as rows, BackfillRow, Changed, ExportRow};
+use weir_store::exports::{self as rows, BackfillRow, BackfilledPause, Changed, ExportRow};
 use weir_store::ids;
 
 use super::{Exports, Within, backfill, config, interval, model};
@@ -86,7 +86,7 @@ impl Exports {
                 Ok(Change { row, backfill: None, entries })
             }
             Wish::Unpause { backfill } => {
-                let row = ExportRow { paused: false, ..before.clone() };
+                let mut row = ExportRow { paused: false, ..before.clone() };
                 if !before.paused {
                     return Ok(Change { row, backfill: None, entries: Vec::new() });
                 }
@@ -96,6 +96,10 @@ impl Exports {
                 let backfill = (*backfill && missed < now)
                     .then(|| backfill::row(&row, Some(missed), now, now))
                     .transpose()?;
+                if backfill.is_some() {
+                    // The schedule may not have come to the last boundary yet.
+                    row.backfilled = Some(BackfilledPause { since: paused_at, until: now });
+                }
                 let changes = changes(Some(before), &row, Vec::new())?;
                 let mut entries = vec![told(within, &row, Deed::Updated, changes)];
                 let started = |backfill| started(within, &row, backfill, Changes::none());
@@ -269,6 +273,7 @@ pub(super) fn changes(
     let changes = Changes::none()
         .field("name", &before.map(|row| &row.name), &Some(&after.name))
         .field("destination", &destinations.0, &destinations.1)
+        .field("model", &before.map(|row| &row.model), &Some(&after.model))
         .field("interval", &before.map(|row| &row.interval), &Some(&after.interval))
         .field("paused", &before.map(|row| row.paused), &Some(after.paused))
         .field(

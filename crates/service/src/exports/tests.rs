@@ -180,17 +180,7 @@ fn run(export: &BatchExport, number: i64) -> Run {
 /// `false`: the export is gone.
 async fn create_run(services: &Services, run: &Run) -> bool {
     let (store, export, end) = (store(services), run.batch_export, run.data_interval_end);
-    let row = RunRow {
-        run: run.clone(),
-        after: 0,
-        up_to: 0,
-        by_time: false,
-        backfill: None,
-        attempt: 0,
-        bytes: 0,
-        delivered: None,
-        target: None,
-    };
+    let row = RunRow::new(run.clone());
     let at = |last_end| Schedule { last_end, mark: 0, interval: "hour".to_owned() };
     let (before, after) = (at(run.data_interval_start.unwrap_or(end)), at(end));
     let present = schedule::all(store).await.unwrap().remove(&export);
@@ -327,6 +317,7 @@ async fn trying_a_destination_is_like_entering_it() {
     let trial = services.exports.trial_of_stored((&org).into(), &id, sent(json!({}))).await;
     let trial = trial.unwrap();
     assert_eq!((trial.kind, &trial.config.0["password"]), (kind, &json!("hunter2-canary")));
+    assert_eq!(trial.model, ExportModel::Events);
     assert!(!format!("{trial:?}").contains("canary"));
     let table = sent(json!({"table_name": "t"}));
     let trial = services.exports.trial_of_stored((&org).into(), &id, table).await.unwrap();
@@ -357,9 +348,11 @@ async fn trying_a_destination_is_like_entering_it() {
     let later = OrgCtx { ctx: later, ..org.clone() };
     let outcome = services.exports.trial_of_stored((&later).into(), &id, sent(json!({}))).await;
     assert!(matches!(outcome, Err(Error::SignInAgain)), "{outcome:?}");
-    let outcome = services.exports.trial_of_new((&later).into(), kind, &config(postgres()));
+    let model = ExportModel::Persons;
+    let outcome = services.exports.trial_of_new((&later).into(), kind, &config(postgres()), model);
     assert!(matches!(outcome, Err(Error::SignInAgain)), "{outcome:?}");
-    assert!(services.exports.trial_of_new((&org).into(), kind, &config(postgres())).is_ok());
+    let trial = services.exports.trial_of_new((&org).into(), kind, &config(postgres()), model);
+    assert_eq!(trial.unwrap().model, model);
 }
 
 #[tokio::test(flavor = "multi_thread")]

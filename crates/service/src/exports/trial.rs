@@ -4,10 +4,10 @@
 //! What belongs here: who may, and which settings are tried. What does not:
 //! connecting (`weir-export`, which the server calls with what stands here).
 
-use weir_model::exports::SentConfig;
 use weir_model::exports::destinations::DestinationType;
+use weir_model::exports::{ExportModel, SentConfig};
 
-use super::{Exports, Within, config};
+use super::{Exports, Within, config, model};
 use crate::Result;
 use crate::policy::{self, Action};
 
@@ -27,6 +27,8 @@ pub struct Trial {
     pub kind: &'static DestinationType,
     /// All of its settings, secrets included.
     pub config: SentConfig,
+    /// What is to be exported there.
+    pub model: ExportModel,
 }
 
 impl Exports {
@@ -49,10 +51,11 @@ impl Exports {
         within: Within<'_>,
         kind: &'static DestinationType,
         config: &SentConfig,
+        model: ExportModel,
     ) -> Result<Trial> {
         policy::check(within.org, Action::WriteExports)?;
         policy::recent_if_person(&within.org.ctx)?;
-        Ok(Trial { kind, config: SentConfig(config::complete(kind, config)?) })
+        Ok(Trial { kind, config: SentConfig(config::complete(kind, config)?), model })
     }
 
     /// The destination that an export would have with these settings. Its secrets
@@ -82,6 +85,6 @@ impl Exports {
             // Nothing of the old destination gets to the new one.
             config::complete(kind, &sent)?
         };
-        Ok(Trial { kind, config: SentConfig(whole) })
+        Ok(Trial { kind, config: SentConfig(whole), model: model(&row)? })
     }
 }

@@ -22,6 +22,7 @@ use crate::Result;
 use crate::activity::{self, Changes};
 use crate::ctx::ProjectCtx;
 use crate::organizations::required;
+use crate::plugins::catalogue;
 use crate::sealing::Sealer;
 
 /// A config as it is to be.
@@ -91,9 +92,25 @@ pub(super) async fn drafted(
         let attached: Vec<&str> = row.attachments.iter().map(|one| one.key.as_str()).collect();
         settings.require(&opened.all(), &attached)?;
     }
+    if is_other || (row.enabled && !was_enabled) {
+        built_in(plugin, &opened, row.enabled)?;
+    }
     row.name = text("name", patch.name, NAME_MAX, row.name)?;
     row.description = text("description", patch.description, DESCRIPTION_MAX, row.description)?;
     Ok(Draft { row, opened, added, dropped })
+}
+
+/// What a plugin of the catalogue says of its values. A config that is not enabled
+/// may still lack some.
+fn built_in(plugin: &PluginRow, opened: &Opened, is_enabled: bool) -> Result<(), FieldError> {
+    let Some(entry) = catalogue::of_url(plugin.url.as_deref()) else { return Ok(()) };
+    let values = opened.all();
+    let Err(fault) = entry.check(&values) else { return Ok(()) };
+    let value = values.get(fault.key);
+    if !is_enabled && value.is_none_or(|value| value.is_null() || value == "") {
+        return Ok(());
+    }
+    Err(FieldError::new(&format!("config__{}", fault.key), "invalid_input", fault.message))
 }
 
 /// A text of the config's own; an empty one is none.

@@ -7,6 +7,7 @@ use weir_model::{plugins, validate};
 use weir_store::ids;
 use weir_store::plugin_configs::Changed;
 use weir_store::plugin_configs::jobs::{self as rows, JobRow};
+use weir_store::plugins::PluginRow;
 
 use super::{PluginConfigs, told};
 use crate::Result;
@@ -37,7 +38,7 @@ impl PluginConfigs {
             return self.show(&row).await;
         };
         let plugin = self.plugin(&row).await?;
-        if !plugin.public_jobs.as_ref().is_some_and(|jobs| jobs.contains_key(&kind)) {
+        if !offers(&plugin, &kind) {
             let named: String = kind.chars().take(SHOWN).collect();
             return Err(validate::invalid_choice("job__type", &named).into());
         }
@@ -54,6 +55,7 @@ impl PluginConfigs {
             kind,
             payload: stored(payload, operation)?,
             created_at: now,
+            run_at: None,
         };
         let entry = told(project, &row, &plugin, Deed::JobTriggered, changes);
         let store = &self.core.store;
@@ -68,6 +70,13 @@ impl PluginConfigs {
             }
         }
     }
+}
+
+/// Whether a plugin has this job, as its author or its code says.
+fn offers(plugin: &PluginRow, kind: &str) -> bool {
+    let is_public = plugin.public_jobs.as_ref().is_some_and(|jobs| jobs.contains_key(kind));
+    let found = plugin.capabilities.as_ref().and_then(|all| all.get("jobs")?.as_array());
+    is_public || found.is_some_and(|jobs| jobs.iter().any(|job| job == kind))
 }
 
 /// What a job gets, as it is stored: the payload with what is to be done.

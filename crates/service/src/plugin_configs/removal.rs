@@ -1,12 +1,28 @@
-//! What is told of configs that go with their plugin.
+//! What is told of configs that go with their plugin, or with its organization.
 
 use weir_model::activity::{Deed, Entry, Subject};
-use weir_store::plugin_configs::ConfigRow;
-use weir_store::plugins::PluginRow;
+use weir_store::plugin_configs::{self as rows, ConfigRow};
+use weir_store::plugins::{self as plugin_rows, PluginRow};
 
 use super::name;
 use crate::activity::{self, About, Changes};
 use crate::ctx::OrgCtx;
+use crate::{Core, Result};
+
+/// The entries for the logs of other organizations about configs that go with the
+/// plugins of this one, which is deleted.
+pub(crate) async fn gone_elsewhere(core: &Core, org: &OrgCtx) -> Result<Vec<Entry>> {
+    let own = plugin_rows::own(&core.store, org.organization).await?;
+    let mut entries = Vec::new();
+    for plugin in plugin_rows::rows(&core.store, &own).await? {
+        if plugin.was_global {
+            let mut configs = rows::rows_of_plugin(&core.store, plugin.id).await?;
+            configs.retain(|row| row.organization != org.organization);
+            entries.extend(gone_with(org, &plugin, &configs));
+        }
+    }
+    Ok(entries)
+}
 
 /// The entries about configs that go with their plugin, whose organization
 /// deletes it: each is for the log of the config's own organization. In that of

@@ -1,7 +1,10 @@
 use serde_json::{Map, Value, json};
+use weir_model::pagination::Page;
 use weir_model::plugin_configs::{
-    PluginConfig, PluginConfigInput, PluginConfigPatch, SentAttachment, SentConfig,
+    JOBS_MAX, JobInput, LogLevel, PluginConfig, PluginConfigInput, PluginConfigPatch,
+    SentAttachment, SentConfig,
 };
+use weir_model::plugins::address::Place;
 use weir_model::plugins::{Group, PluginInput, PluginPatch};
 use weir_model::{Patch, PluginConfigId};
 use weir_store::ids;
@@ -11,6 +14,7 @@ use weir_store::sealing::{SealedField, with_other_keys};
 use super::values::{Opened, place_of_attachment};
 use crate::Services;
 use crate::ctx::ProjectCtx;
+use crate::error::Error;
 use crate::sealing::Sealer;
 use crate::test_support::{ada, set_up};
 
@@ -30,7 +34,7 @@ async fn made(services: &Services, project: &ProjectCtx) -> PluginConfig {
         "key": {"type": "attachment", "secret": true},
     });
     let fields = PluginPatch { config_schema: Patch::Set(map(schema)), ..PluginPatch::default() };
-    let input = PluginInput { url: None, fields };
+    let input = PluginInput { fields, ..PluginInput::default() };
     let plugin = services.plugins.create(&project.org, Group::Destinations, input).await.unwrap();
     let attachment = SentAttachment {
         key: "key".to_owned(),
@@ -197,4 +201,105 @@ async fn a_change_of_the_key_finds_what_is_sealed() {
         };
         assert_eq!(found[0].record, expected);
     }
+}
+
+#[tokio::test]
+async fn so_many_jobs_may_wait() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let config = made(&services, &project).await;
+    let (group, plugin) = (Group::Destinations, config.plugin.to_string());
+    let plugins = &services.plugins;
+    let changeable = plugins.changeable(&project.org, group, &plugin, false).await.unwrap();
+    let jobs = Patch::Set(map(json!({"import": {}})));
+    let patch = PluginPatch { public_jobs: jobs, ..PluginPatch::default() };
+    plugins.update(&project.org, changeable, patch).await.unwrap();
+    let id = config.id.to_string();
+    let start = async || {
+        let job = JobInput { kind: "import".to_owned(), ..JobInput::default() };
+        services.plugin_configs.job(&project, &id, Some(job)).await
+    };
+    for _ in 0..JOBS_MAX {
+        start().await.unwrap();
+    }
+    let refused = start().await;
+    assert!(matches!(refused, Err(Error::TooMany { code: "too_many_jobs", .. })));
+}
+
+#[tokio::test]
+async fn what_a_plugin_runs_with_is_in_the_clear() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let config = made(&services, &project).await;
+    let stored = row(&services, &project, config.id).await;
+    let opened = services.plugin_configs.open(&stored).await.unwrap();
+    assert_eq!(Value::Object(opened.values), json!({"token": "hunter2", "host": "h"}));
+    let [attachment] = opened.attachments.as_slice() else { panic!("one is attached") };
+    assert_eq!((attachment.key.as_str(), attachment.name.as_str()), ("key", "key.json"));
+    assert_eq!(attachment.contents, [0, 255, b'{']);
+}
+
+#[tokio::test]
+async fn a_config_that_keeps_failing_is_told_to_administrators() {
+    let services = set_up().await;
+    services.mails.open();
+    let project = project(&services).await;
+    let config = made(&services, &project).await;
+    let id = config.id.to_string();
+    let enable = PluginConfigPatch { enabled: Patch::Set(true), ..PluginConfigPatch::default() };
+    services.plugin_configs.update(&project, &id, enable).await.unwrap();
+    let off = || services.plugin_configs.switch_off(project.project, config.id, "no tea");
+    assert!(off().await.unwrap());
+    let shown = services.plugin_configs.get(&project, &id).await.unwrap();
+    let error = shown.fields.error.unwrap();
+    assert_eq!((shown.fields.enabled, error.message()), (false, "no tea"));
+    // Nobody hears of it twice.
+    assert!(!off().await.unwrap());
+    assert_eq!(services.mails.waiting().await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_second_config_of_location_is_warned_of() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let url = Some(Place::read("inline:location").unwrap());
+    let input = PluginInput { url, ..PluginInput::default() };
+    let plugin = services.plugins.create(&project.org, Group::Destinations, input).await.unwrap();
+    let configs = &services.plugin_configs;
+    let made = async |enabled: bool| {
+        let rest = PluginConfigPatch { enabled: Patch::Set(enabled), ..sent(json!({})) };
+        let input = PluginConfigInput { plugin: plugin.id, order: 1, rest };
+        configs.create(&project, input).await.unwrap().id.to_string()
+    };
+    let logged = async |config: &str| {
+        let page = Page { limit: 10, offset: 0 };
+        configs.logs(&project, config, page).await.unwrap().results
+    };
+    let (first, second) = (made(true).await, made(false).await);
+    assert!(logged(&first).await.is_empty() && logged(&second).await.is_empty());
+    let enable = PluginConfigPatch { enabled: Patch::Set(true), ..PluginConfigPatch::default() };
+    configs.update(&project, &second, enable).await.unwrap();
+    let lines = logged(&second).await;
+    assert_eq!((lines.len(), lines[0].kind), (1, LogLevel::Warn));
+    assert!(lines[0].message.contains(&format!("config {first} ")), "{}", lines[0].message);
+    assert!(logged(&first).await.is_empty());
+    assert_eq!(logged(&made(true).await).await.len(), 1);
+}
+
+#[tokio::test]
+async fn steps_of_the_catalogue_judge_their_values() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let url = Some(Place::read("inline:url-normalisation").unwrap());
+    let input = PluginInput { url, ..PluginInput::default() };
+    let plugin = services.plugins.create(&project.org, Group::Destinations, input).await.unwrap();
+    let config = |pattern: &str| PluginConfigInput {
+        plugin: plugin.id,
+        order: 1,
+        rest: sent(json!({"pattern": pattern})),
+    };
+    let refused = services.plugin_configs.create(&project, config("(")).await;
+    let Err(Error::Invalid(fault)) = refused else { panic!("it was not refused") };
+    assert_eq!(fault.attr.as_deref(), Some("config__pattern"));
+    assert!(services.plugin_configs.create(&project, config("[0-9]+")).await.is_ok());
 }

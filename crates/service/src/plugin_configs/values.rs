@@ -71,7 +71,7 @@ fn json_text(values: &Map<String, Value>) -> Result<String> {
     serde_json::to_string(values).map_err(|error| Error::Internal(error.to_string()))
 }
 
-fn read(text: &str) -> Result<Map<String, Value>> {
+pub(super) fn read(text: &str) -> Result<Map<String, Value>> {
     let broken = |error| Error::Internal(format!("a stored text is not what it was: {error}"));
     serde_json::from_str(text).map_err(broken)
 }

@@ -2,16 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use weir_catalogue::Code;
 use weir_model::activity::Deed;
+use weir_model::errors::FieldError;
 use weir_model::plugins::source::{self as model, Manifest};
 use weir_model::plugins::{Group, MANIFEST, Plugin, SourceChange};
-use weir_store::plugins::{self as rows, PluginRow};
+use weir_store::plugins::build::{self, Build};
+use weir_store::plugins::{self as rows, NewSource, PluginRow};
 
-use super::{Changeable, Plugins, TRIES, busy, changes, told, touched};
+use super::{Changeable, Plugins, TRIES, busy, catalogue, changes, install, told, touched};
 use crate::Result;
 use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
 use crate::policy::{self, Action};
+
+/// What is said of changing a step of the service.
+const BUILT_IN: &str = "This plugin is a part of the service and has no source.";
 
 /// A plugin with its source.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +41,7 @@ impl Plugins {
     pub async fn source(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Source> {
         let Changeable(row) = self.own(org, group, plugin, Action::ReadPlugins).await?;
         let files = rows::files(&self.core.store, row.id).await?;
-        self.whole(row, files).await
+        self.stored(row, files).await
     }
 
     /// The plugin of this id, for changing its source.
@@ -43,24 +49,25 @@ impl Plugins {
     /// # Errors
     /// As [`Self::source`], and [`Error::SignInAgain`](crate::Error::SignInAgain);
     /// [`Error::Forbidden`](crate::Error::Forbidden) also for a plugin that is
-    /// offered to all organizations, and a caller who may offer none.
+    /// offered to all organizations, or was and others use it, and a caller who may
+    /// offer none.
     pub async fn editable(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Changeable> {
         let Changeable(row) = self.own(org, group, plugin, Action::WritePlugins).await?;
         policy::recent_if_person(&org.ctx)?;
-        if row.is_global {
-            self.may_offer(org).await?;
-        }
+        self.may_change(org, &row).await?;
         Ok(Changeable(row))
     }
 
     /// Changes source files; what is not named stays. A new `plugin.json` gives
-    /// the record its name and its `config_schema`; one that cannot be read is
-    /// kept all the same, and the answer says what is wrong with it.
+    /// the record its name, its `config_schema` and its `public_jobs`; what the code
+    /// can do is looked at. What cannot be read or loaded is kept all the same, and
+    /// the answer says what is wrong with it.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) when there would be too much
-    /// source; [`Error::NotFound`](crate::Error::NotFound) when the plugin was
-    /// deleted meanwhile.
+    /// source, or the plugin is a part of the service;
+    /// [`Error::NotFound`](crate::Error::NotFound) when the plugin was deleted
+    /// meanwhile.
     pub async fn update_source(
         &self,
         org: &OrgCtx,
@@ -68,32 +75,42 @@ impl Plugins {
         change: SourceChange,
     ) -> Result<Source> {
         let Changeable(mut before) = editable;
+        if catalogue::of_url(before.url.as_deref())
+            .is_some_and(|entry| matches!(entry.code, Code::Native(_)))
+        {
+            return Err(FieldError::body("invalid_input", BUILT_IN).into());
+        }
         let store = &self.core.store;
         for _ in 0..TRIES {
-            if before.is_global {
-                self.may_offer(org).await?;
-            }
+            self.may_change(org, &before).await?;
             let files = rows::files(store, before.id).await?;
             let after_files = model::changed(&files, &change)?;
             if after_files == files {
-                return self.whole(before, files).await;
+                return self.stored(before, files).await;
             }
-            let after = touched(org, described(&before, &files, &after_files));
+            let mut after = described(&before, &files, &after_files);
+            let build = install::analysed(&self.core, &mut after, &after_files).await;
+            let after = touched(org, after);
             let mut noted = changes(Some(&before), &after);
             for (name, _) in &change {
                 noted = noted_file(noted, name, files.get(name), after_files.get(name));
             }
             let updated = told(org, &after, Deed::Updated, noted);
-            if rows::save(store, before.revision, &after, &change, &[updated]).await? {
-                return self.whole(after, after_files).await;
+            let faults = build.faults.clone();
+            let source = NewSource { change: change.clone(), build: Some(build) };
+            if rows::save(store, before.revision, &after, &source, &[updated]).await? {
+                return Ok(Source { plugin: self.show(after).await?, files: after_files, faults });
             }
             before = self.again(org, before.id).await?;
         }
         Err(busy())
     }
 
-    async fn whole(&self, row: PluginRow, files: BTreeMap<String, String>) -> Result<Source> {
-        let faults = model::faults(&files);
+    /// A plugin with its source as it is stored.
+    async fn stored(&self, row: PluginRow, files: BTreeMap<String, String>) -> Result<Source> {
+        // Nobody has looked at what was written long ago.
+        let found = build::get(&self.core.store, row.id).await?;
+        let faults = found.map_or_else(|| model::faults(&files), |Build { faults, .. }| faults);
         Ok(Source { plugin: self.show(row).await?, files, faults })
     }
 }
@@ -108,16 +125,19 @@ fn described(
     let mut row = before.clone();
     let text = after.get(MANIFEST).filter(|text| files.get(MANIFEST) != Some(*text));
     // What is wrong with it is told by `faults`.
-    if let Some(Ok(Manifest { name, config_schema })) = text.map(|text| model::manifest(text)) {
+    if let Some(Ok(Manifest { name, config_schema, public_jobs, .. })) =
+        text.map(|text| model::manifest(text))
+    {
         row.name = name.or(row.name);
         row.config_schema = config_schema.or(row.config_schema);
+        row.public_jobs = public_jobs.or(row.public_jobs);
     }
     row
 }
 
 /// Notes which text a file had and has, by its hash: texts are long, and the log
 /// is kept for ever.
-fn noted_file(
+pub(super) fn noted_file(
     changes: Changes,
     name: &str,
     before: Option<&String>,

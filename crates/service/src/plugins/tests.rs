@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use weir_model::Patch;
+use weir_model::plugins::SentArchive;
 
 use super::*;
 use crate::ctx::Ctx;
@@ -51,7 +52,7 @@ async fn two_changes_at_once_are_both_kept() {
     let name = PluginPatch { name: Patch::Set("Tea".to_owned()), ..PluginPatch::default() };
     let metrics: Map<String, Value> = json!({"cups": "sum"}).as_object().unwrap().clone();
     let metrics = PluginPatch { metrics: Patch::Set(metrics), ..PluginPatch::default() };
-    let source = vec![("index.js".to_owned(), Some("1".to_owned()))];
+    let source = vec![("index.js".to_owned(), Some("export onEvent".to_owned()))];
     let (named, measured, written) = tokio::join!(
         plugins.update(&org, first, name),
         plugins.update(&org, second, metrics),
@@ -61,7 +62,7 @@ async fn two_changes_at_once_are_both_kept() {
     let whole = plugins.source(&org, GROUP, &id).await.unwrap();
     assert_eq!(whole.plugin.fields.name.as_deref(), Some("Tea"));
     assert_eq!(whole.plugin.fields.metrics.unwrap()["cups"], "sum");
-    assert_eq!(whole.files["index.js"], "1");
+    assert_eq!(whole.files["index.js"], "export onEvent");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,4 +77,109 @@ async fn what_is_gone_is_not_changed() {
     let patch = PluginPatch { tag: Patch::Set("1".to_owned()), ..PluginPatch::default() };
     let refused = plugins.update(&org, second, patch).await;
     assert!(matches!(refused, Err(Error::NotFound(NOT_FOUND))));
+}
+
+fn from(url: &str) -> PluginInput {
+    PluginInput { url: Some(Place::read(url).unwrap()), ..PluginInput::default() }
+}
+
+fn packed(files: &str) -> PluginInput {
+    let archive = Some(SentArchive(files.as_bytes().to_vec()));
+    PluginInput { archive, ..PluginInput::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_is_fetched_looked_at_and_kept() {
+    let services = set_up().await;
+    let org = org(&services).await;
+    let plugins = &services.plugins;
+    let url = "https://github.com/acme/tea?private_token=t0ken";
+    let made = plugins.create(&org, GROUP, from(url)).await.unwrap();
+    let fields = &made.fields;
+    // The name shows that the token came along.
+    assert_eq!(fields.name.as_deref(), Some("t0ken"));
+    assert_eq!((&fields.tag, &fields.latest_tag), (&Some("1".to_owned()), &Some("1".to_owned())));
+    assert_eq!(fields.plugin_type, Some(PluginType::Custom));
+    assert_eq!(fields.capabilities.as_ref().unwrap()["methods"], json!(["onEvent"]));
+    assert!(fields.public_jobs.as_ref().unwrap().contains_key("stir"));
+    let whole = plugins.source(&org, GROUP, &made.id.to_string()).await.unwrap();
+    assert_eq!(whole.files.keys().collect::<Vec<_>>(), ["index.js", "plugin.json"]);
+    let checked = plugins.check_for_updates(&org, GROUP, &made.id.to_string()).await.unwrap();
+    assert_eq!(checked.plugin.fields.latest_tag.as_deref(), Some("2"));
+    assert_eq!(checked.fault, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_fetched_is_told() {
+    let services = set_up().await;
+    let org = org(&services).await;
+    let plugins = &services.plugins;
+    let refused = plugins.create(&org, GROUP, from("https://github.com/acme/gone")).await;
+    let Err(Error::Invalid(fault)) = refused else { panic!("it was not refused") };
+    assert_eq!((fault.attr.as_deref(), fault.detail.as_str()), (Some("url"), "HTTP 404"));
+    let made = plugins.create(&org, GROUP, from("https://github.com/acme/silent")).await.unwrap();
+    let checked = plugins.check_for_updates(&org, GROUP, &made.id.to_string()).await.unwrap();
+    assert_eq!((checked.plugin, checked.fault), (made, Some("timed out".to_owned())));
+    let refused = plugins.create(&org, GROUP, from("inline:nothing")).await;
+    assert!(matches!(refused, Err(Error::Invalid(fault)) if fault.attr.as_deref() == Some("url")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_has_to_say_what_it_is() {
+    let services = set_up().await;
+    let org = org(&services).await;
+    let plugins = &services.plugins;
+    let files = r#"plugin.json={"name": "Tea"};index.js=export onEvent;README.md=x"#;
+    let mut input = packed(files);
+    input.fields.name = Patch::Set("Mint".to_owned());
+    let made = plugins.create(&org, GROUP, input).await.unwrap();
+    assert_eq!(made.fields.name.as_deref(), Some("Mint"));
+    assert_eq!(made.fields.plugin_type, Some(PluginType::Source));
+    for bad in ["index.js=1", r#"plugin.json={"name": "Tea"}"#] {
+        let refused = plugins.create(&org, GROUP, packed(bad)).await;
+        let Err(Error::Invalid(fault)) = refused else { panic!("it was not refused") };
+        assert_eq!(fault.attr.as_deref(), Some("archive"), "{bad}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_stay_and_leave_what_was_found_before() {
+    let services = set_up().await;
+    let org = org(&services).await;
+    let plugins = &services.plugins;
+    let id = installed(&services, &org).await;
+    let write = async |text: &str| {
+        let editable = plugins.editable(&org, GROUP, &id).await.unwrap();
+        let change = vec![("index.js".to_owned(), Some(text.to_owned()))];
+        plugins.update_source(&org, editable, change).await.unwrap()
+    };
+    let methods =
+        |source: &Source| source.plugin.fields.capabilities.as_ref().unwrap()["methods"].clone();
+    let good = write("export onEvent").await;
+    assert_eq!((methods(&good), good.faults.len()), (json!(["onEvent"]), 0));
+    let bad = write("export composeWebhook\nfault").await;
+    assert_eq!(
+        (methods(&bad), &bad.faults["index.js"]),
+        (json!(["onEvent"]), &"2:1: fault".to_owned())
+    );
+    let read = plugins.source(&org, GROUP, &id).await.unwrap();
+    assert_eq!(read.faults, bad.faults);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_decides_where_a_plugin_is_shown() {
+    let services = set_up().await;
+    let org = org(&services).await;
+    let plugins = &services.plugins;
+    let id = installed(&services, &org).await;
+    let write = async |group, text: &str| {
+        let editable = plugins.editable(&org, group, &id).await.unwrap();
+        let change = vec![("index.js".to_owned(), Some(text.to_owned()))];
+        plugins.update_source(&org, editable, change).await.unwrap();
+    };
+    write(GROUP, "export setupPlugin").await;
+    assert!(matches!(plugins.get(&org, GROUP, &id).await, Err(Error::NotFound(_))));
+    // What only changes events is in no group, but can be reached.
+    write(Group::ImportApps, "export processEvent").await;
+    assert!(plugins.get(&org, GROUP, &id).await.is_ok());
 }

@@ -123,13 +123,26 @@ pub struct Head {
     pub to_time: i64,
     /// Number of samples ever written: the next one takes the place after it.
     pub samples: i64,
+    /// Whether there are events whose distinct id belongs to another partition: a
+    /// transformation gave it to them. Heads of before there were transformations do
+    /// not say.
+    #[surreal(default)]
+    pub strays: bool,
 }
 
 impl Head {
     /// The head of a partition without events.
     #[must_use]
     pub fn empty() -> Self {
-        Self { newest: 0, last: 0, count: 0, from_time: i64::MAX, to_time: i64::MIN, samples: 0 }
+        Self {
+            newest: 0,
+            last: 0,
+            count: 0,
+            from_time: i64::MAX,
+            to_time: i64::MIN,
+            samples: 0,
+            strays: false,
+        }
     }
 
     /// Number of the first of the last `count` samples.
@@ -165,6 +178,8 @@ pub struct Sample {
     pub code: String,
     /// When it reached us, microseconds.
     pub received_at: i64,
+    /// What the reason does not say: which transformation dropped it.
+    pub detail: Option<String>,
     /// Name, if it had one.
     pub event: Option<String>,
     /// Whom it was about, if it said.

@@ -4,13 +4,14 @@
 //! What belongs here: how long a stretch is, which blocks are opened in which
 //! order, filters. What does not: other orders (`read`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use surrealdb::types::{RecordId, Value};
 use weir_model::ProjectId;
 use weir_model::events::EventQuery;
 
+use super::apply::Head;
 use super::block::{StoredEvent, Summary};
 use super::read::{
     FETCH, Place, by_uuid, first_of, heads, partition_of, range, read_block, split_id,
@@ -65,7 +66,9 @@ pub async fn page(
         let end = before.micros().saturating_add(i64::from(query.before_uuid.is_some()));
         end.min(newest + 1)
     });
-    let mut reader = Reader { store, project, query, wide: HashMap::new(), blocks: HashMap::new() };
+    let ways = query.distinct_id.as_ref().map(|id| ways(project, id, &heads));
+    let (wide, blocks) = (HashMap::new(), HashMap::new());
+    let mut reader = Reader { store, project, query, ways, wide, blocks };
     let mut found: Vec<StoredEvent> = Vec::new();
     let (mut high, mut width) = (upper, FIRST_WINDOW);
     let mut bytes = 0;
@@ -92,6 +95,14 @@ pub async fn page(
     let more = found.len() > query.limit;
     found.truncate(query.limit);
     Ok((found, more))
+}
+
+/// The partitions that may have events of a distinct id: its own, that of imports,
+/// and those with events that were given another id than they were sent with.
+fn ways(project: ProjectId, distinct_id: &str, heads: &BTreeMap<u16, Head>) -> Vec<u16> {
+    let own = [live_partition(project, distinct_id), historical_partition(project)];
+    let strays = heads.iter().filter(|(_, head)| head.strays).map(|(partition, _)| *partition);
+    own.into_iter().chain(strays).collect()
 }
 
 /// How many events it takes to have more than so many bytes of properties.
@@ -125,6 +136,8 @@ struct Reader<'a> {
     store: &'a Store,
     project: ProjectId,
     query: &'a EventQuery,
+    /// The partitions that are looked into; `None`: all.
+    ways: Option<Vec<u16>>,
     /// Summaries of blocks that reach over long; `None`: the query finds nothing
     /// in it.
     wide: HashMap<Place, Option<Summary>>,
@@ -161,9 +174,7 @@ impl Reader<'_> {
 
     async fn candidates(&mut self, low: i64, high: i64) -> Result<Candidates> {
         let (narrow, mut places) = self.places(low, high).await?;
-        if let Some(distinct_id) = &self.query.distinct_id {
-            let ways =
-                [live_partition(self.project, distinct_id), historical_partition(self.project)];
+        if let Some(ways) = &self.ways {
             places.retain(|(partition, _)| ways.contains(partition));
         }
         let mut blocks = Vec::new();

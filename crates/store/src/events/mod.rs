@@ -74,6 +74,14 @@ pub fn partition(project: ProjectId, distinct_id: &str, historical: bool) -> u16
     }
 }
 
+/// Whether an event of this distinct id in this partition is one that a
+/// transformation gave another id: it stays in the partition of the one that was
+/// sent.
+#[must_use]
+pub fn is_stray(project: ProjectId, partition: u16, distinct_id: &str) -> bool {
+    partition < LIVE_PARTITIONS && partition != live_partition(project, distinct_id)
+}
+
 fn spread(project: ProjectId, distinct_id: &str, over: u16) -> u16 {
     let hash = fingerprint(project, distinct_id);
     u16::try_from(hash % u32::from(over)).unwrap_or(0)

@@ -46,6 +46,24 @@ pub struct RunRow {
     pub target: Option<String>,
 }
 
+impl RunRow {
+    /// A run that was not tried and exports nothing yet.
+    #[must_use]
+    pub fn new(run: Run) -> Self {
+        Self {
+            run,
+            after: 0,
+            up_to: 0,
+            by_time: false,
+            backfill: None,
+            attempt: 0,
+            bytes: 0,
+            delivered: None,
+            target: None,
+        }
+    }
+}
+
 /// How far a run is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {

@@ -34,6 +34,7 @@ async fn export(store: &Store) -> ExportRow {
         created_at: at(0),
         updated_at: at(0),
         last_paused_at: None,
+        backfilled: None,
         start_at: None,
         end_at: None,
         query: None,
@@ -51,30 +52,21 @@ async fn export(store: &Store) -> ExportRow {
 
 fn run(export: &ExportRow, seconds: i64) -> RunRow {
     let created_at = at(seconds);
-    RunRow {
-        run: Run {
-            id: RunId(ids::time_ordered(created_at)),
-            status: Status::Starting,
-            records_completed: None,
-            latest_error: None,
-            data_interval_start: Some(at(seconds - 3600)),
-            data_interval_end: created_at,
-            cursor: None,
-            created_at,
-            finished_at: None,
-            last_updated_at: created_at,
-            records_total_count: None,
-            batch_export: export.id,
-        },
-        after: 3,
-        up_to: 9,
-        by_time: false,
-        backfill: None,
-        attempt: 0,
-        bytes: 0,
-        delivered: None,
-        target: None,
-    }
+    let run = Run {
+        id: RunId(ids::time_ordered(created_at)),
+        status: Status::Starting,
+        records_completed: None,
+        latest_error: None,
+        data_interval_start: Some(at(seconds - 3600)),
+        data_interval_end: created_at,
+        cursor: None,
+        created_at,
+        finished_at: None,
+        last_updated_at: created_at,
+        records_total_count: None,
+        batch_export: export.id,
+    };
+    RunRow { after: 3, up_to: 9, ..RunRow::new(run) }
 }
 
 fn progress(status: Status, completed: u64) -> Progress {

@@ -1,6 +1,8 @@
-//! Jobs of plugins that were started by hand and wait to be run.
+//! Jobs of plugins that wait to be run: started by hand, or by plugins.
 
-use surrealdb::types::SurrealValue;
+use std::collections::HashMap;
+
+use surrealdb::types::{SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::{PluginConfigId, ProjectId, Timestamp};
@@ -9,7 +11,7 @@ use super::{Changed, changed, number};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Result, Store};
+use crate::{Result, Store, lists};
 
 /// A job that is to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,15 +26,42 @@ pub struct JobRow {
     pub payload: String,
     /// When it was asked for.
     pub created_at: Timestamp,
+    /// When it is to be run; none: at once.
+    pub run_at: Option<Timestamp>,
+}
+
+/// A job whose time has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueJob {
+    /// The project of its config.
+    pub project: ProjectId,
+    /// The job.
+    pub job: JobRow,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
 struct StoredJob {
     uuid: Uuid,
     config: i64,
+    project: i64,
     kind: String,
     payload: String,
     created_at: i64,
+    run_at: i64,
+}
+
+impl From<StoredJob> for DueJob {
+    fn from(stored: StoredJob) -> Self {
+        let job = JobRow {
+            id: stored.uuid,
+            config: PluginConfigId(stored.config),
+            kind: stored.kind,
+            payload: stored.payload,
+            created_at: Timestamp::from_micros(stored.created_at),
+            run_at: Some(Timestamp::from_micros(stored.run_at)),
+        };
+        Self { project: ProjectId(stored.project), job }
+    }
 }
 
 // It writes the config's record, so that it collides with its deletion and with
@@ -49,7 +78,9 @@ const ADD: Statement = Statement::write(
              IF $home != [$project] { THROW 'stale' };
              IF count($waiting) >= $most { THROW 'jobs' };
              UPSERT type::record('plugin_job', [$job.config, $job.uuid])
-                 CONTENT $job RETURN NONE;",
+                 CONTENT $job RETURN NONE;
+             UPSERT type::record('plugin_job_due', [$job.run_at, $job.uuid])
+                 CONTENT { config: $job.config } RETURN NONE;",
         write_activities!(),
         "};
          COMMIT;"
@@ -57,7 +88,7 @@ const ADD: Statement = Statement::write(
 );
 
 /// Notes a job of a config of this project that is to be run. At most `most` of a
-/// config may wait.
+/// config may wait. One that a plugin starts has no entry in the activity log.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -71,12 +102,70 @@ pub async fn add(
     let stored = StoredJob {
         uuid: job.id,
         config: job.config.0,
+        project: project.0,
         kind: job.kind.clone(),
         payload: job.payload.clone(),
         created_at: job.created_at.micros(),
+        run_at: job.run_at.unwrap_or(job.created_at).micros(),
     };
     let vars = bind! { project: project.0, job: stored, most: number(most) };
     changed(activity::change(store, ADD, vars, activities).await)
+}
+
+#[derive(Debug, SurrealValue)]
+struct Due {
+    config: i64,
+    job: Uuid,
+}
+
+const DUE: Statement = Statement::read(
+    "plugin jobs due",
+    "SELECT config, record::id(id)[1] AS job FROM plugin_job_due:[0]..=[$now, ..];",
+);
+
+/// Jobs of one config that are looked at together: the others of the instance must
+/// not wait for all of them.
+const OF_CONFIG: usize = 4;
+
+/// Jobs of the instance that are to be run by now, at most `limit` of them and a few
+/// of each config, longest due first.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn due(store: &Store, now: Timestamp, limit: usize) -> Result<Vec<DueJob>> {
+    let found = store.db.run(DUE, bind! { now: now.micros() }).await?.rows::<Due>(0)?;
+    let key = |due: Due| vec![due.config.into_value(), due.job.into_value()];
+    let mut of_configs: HashMap<i64, usize> = HashMap::new();
+    let is_one_of_few = |due: &Due| {
+        let count = of_configs.entry(due.config).or_default();
+        *count += 1;
+        *count <= OF_CONFIG
+    };
+    let few = found.into_iter().filter(is_one_of_few).take(limit);
+    let keys: Vec<Vec<Value>> = few.map(key).collect();
+    let jobs = lists::records::<StoredJob>(store, "plugin_job", keys).await?;
+    Ok(jobs.into_iter().flatten().map(DueJob::from).collect())
+}
+
+const REMOVE: Statement = Statement::read(
+    "plugin jobs remove",
+    "BEGIN;
+     LET $run_at = (SELECT VALUE run_at FROM ONLY type::record('plugin_job', [$config, $job]));
+     IF $run_at != NONE {
+         DELETE type::record('plugin_job_due', [$run_at, $job]) RETURN NONE;
+         DELETE type::record('plugin_job', [$config, $job]) RETURN NONE;
+     };
+     COMMIT;",
+);
+
+/// Removes a job, of whatever project, because it was run. Removing what is gone
+/// does nothing.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn remove(store: &Store, job: &JobRow) -> Result<()> {
+    let vars = bind! { config: job.config.0, job: job.id };
+    store.db.run(REMOVE, vars).await.map(drop)
 }
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ pub struct ConfigRow {
     /// Another one after every change: whoever changes the config says which one
     /// was read.
     pub revision: Uuid,
+    /// What the address of its code for visited pages has in it. Never changes.
+    pub web_token: String,
 }
 
 /// An attachment without its contents.
@@ -129,6 +131,7 @@ pub(super) struct Stored {
     created_at: i64,
     updated_at: i64,
     revision: Uuid,
+    web_token: String,
 }
 
 impl From<&ConfigRow> for Stored {
@@ -150,6 +153,7 @@ impl From<&ConfigRow> for Stored {
             created_at: row.created_at.micros(),
             updated_at: row.updated_at.micros(),
             revision: row.revision,
+            web_token: row.web_token.clone(),
         }
     }
 }
@@ -173,6 +177,7 @@ impl From<Stored> for ConfigRow {
             created_at: Timestamp::from_micros(stored.created_at),
             updated_at: Timestamp::from_micros(stored.updated_at),
             revision: stored.revision,
+            web_token: stored.web_token,
         }
     }
 }

@@ -34,6 +34,7 @@ fn plugin(number: i64, is_global: bool) -> PluginRow {
         id: PluginId(number),
         organization: HOME,
         created_group: Some(Group::Destinations),
+        is_analysed: false,
         plugin_type: None,
         name: None,
         description: None,
@@ -42,6 +43,8 @@ fn plugin(number: i64, is_global: bool) -> PluginRow {
         icon: None,
         config_schema: None,
         tag: None,
+        latest_tag: None,
+        latest_tag_checked_at: None,
         is_global,
         was_global: is_global,
         capabilities: None,
@@ -72,6 +75,15 @@ fn config() -> ConfigRow {
         created_at: NOW,
         updated_at: NOW,
         revision: Uuid::from_u128(5),
+        web_token: "t".to_owned(),
+    }
+}
+
+fn build() -> build::Build {
+    build::Build {
+        frontend: None,
+        site: Some("function inject() {}".to_owned()),
+        faults: [("index.js".to_owned(), "1:2: no".to_owned())].into(),
     }
 }
 
@@ -80,7 +92,7 @@ const COUNTS: Statement = Statement::read(
     "RETURN [
          count((SELECT VALUE id FROM plugin)), count((SELECT VALUE id FROM org_plugin)),
          count((SELECT VALUE id FROM global_plugin)), count((SELECT VALUE id FROM plugin_url)),
-         count((SELECT VALUE id FROM plugin_file)),
+         count((SELECT VALUE id FROM plugin_file)), count((SELECT VALUE id FROM plugin_build)),
      ];",
 );
 
@@ -96,13 +108,67 @@ async fn two() -> Store {
     organizations::create(&store, &organization(), &[]).await.unwrap();
     for (number, is_global) in [(1, false), (2, true)] {
         let before = plugin(number, is_global);
-        assert_eq!(create(&store, &before, &[]).await.unwrap(), Created::Yes);
+        assert_eq!(
+            create(&store, &before, &NewSource::default(), &[]).await.unwrap(),
+            Created::Yes
+        );
         let after = PluginRow { revision: Uuid::from_u128(9), ..before.clone() };
-        let source = vec![("index.js".to_owned(), Some("1".to_owned()))];
+        let source = NewSource {
+            change: vec![("index.js".to_owned(), Some("1".to_owned()))],
+            build: Some(build()),
+        };
         assert!(save(&store, before.revision, &after, &source, &[]).await.unwrap());
     }
-    assert_eq!(counts(&store).await, [2, 2, 1, 2, 2]);
+    assert_eq!(counts(&store).await, [2, 2, 1, 2, 2, 2]);
     store
+}
+
+#[test]
+fn groups_follow_the_code_once_it_was_looked_at() {
+    let groups = |methods: &[&str], is_analysed| {
+        let capabilities = serde_json::json!({"methods": methods, "scheduled_tasks": []});
+        let capabilities = capabilities.as_object().cloned();
+        PluginRow { is_analysed, capabilities, ..plugin(1, false) }.groups()
+    };
+    assert_eq!(groups(&[], false), [Group::Destinations, Group::ImportApps]);
+    assert_eq!(groups(&[], true), [Group::ImportApps]);
+    assert_eq!(groups(&["onEvent"], true), [Group::Destinations]);
+    // It belongs to none of them.
+    assert_eq!(groups(&["processEvent"], true), [Group::Destinations]);
+}
+
+#[tokio::test]
+async fn what_was_made_of_source_reads_back() {
+    let store = two().await;
+    let made = || build::get(&store, PluginId(1));
+    assert_eq!(made().await.unwrap(), Some(build()));
+    assert_eq!(build::get(&store, PluginId(3)).await.unwrap(), None);
+    let with_site = build::with_site(&store, &[PluginId(1), PluginId(3)]).await.unwrap();
+    assert_eq!(with_site, [PluginId(1)].into());
+    // A change of the record alone leaves it.
+    let row = rows(&store, &[PluginId(1)]).await.unwrap().remove(0);
+    let after = PluginRow { revision: Uuid::from_u128(10), ..row.clone() };
+    let mut changes = store.plugin_changes();
+    let none = NewSource::default();
+    assert!(save(&store, row.revision, &after, &none, &[]).await.unwrap());
+    assert_eq!(made().await.unwrap(), Some(build()));
+    assert_eq!(changes.try_recv(), Ok(PluginChange::Plugin(PluginId(1))));
+}
+
+#[tokio::test]
+async fn the_newest_version_is_noted_beside_changes() {
+    let store = two().await;
+    let row = async || rows(&store, &[PluginId(1)]).await.unwrap().remove(0);
+    let before = row().await;
+    for tag in [Some("2"), None] {
+        note_latest(&store, HOME, PluginId(1), tag, NOW).await.unwrap();
+        let latest_tag = Some("2".to_owned());
+        let expected = PluginRow { latest_tag, latest_tag_checked_at: Some(NOW), ..before.clone() };
+        assert_eq!(row().await, expected);
+    }
+    let elsewhere = OrganizationId(Uuid::from_u128(99));
+    note_latest(&store, elsewhere, PluginId(1), Some("3"), NOW).await.unwrap();
+    assert_eq!(row().await.latest_tag.as_deref(), Some("2"));
 }
 
 #[tokio::test]
@@ -112,9 +178,9 @@ async fn a_plugin_that_is_gone_leaves_nothing() {
     assert_eq!(delete(&store, HOME, PluginId(1), &[read], &[]).await.unwrap(), Deleted::Stale);
     let offered = delete(&store, HOME, PluginId(2), &[], &[]).await.unwrap();
     assert_eq!(offered, Deleted::IsGlobal);
-    assert_eq!(counts(&store).await, [2, 2, 1, 2, 2]);
+    assert_eq!(counts(&store).await, [2, 2, 1, 2, 2, 2]);
     assert_eq!(delete(&store, HOME, PluginId(1), &[], &[]).await.unwrap(), Deleted::Yes);
-    assert_eq!(counts(&store).await, [1, 1, 1, 1, 1]);
+    assert_eq!(counts(&store).await, [1, 1, 1, 1, 1, 1]);
     // Once more, as after a lost answer.
     assert_eq!(delete(&store, HOME, PluginId(1), &[], &[]).await.unwrap(), Deleted::Yes);
 }
@@ -122,6 +188,15 @@ async fn a_plugin_that_is_gone_leaves_nothing() {
 #[tokio::test]
 async fn an_organization_that_is_gone_leaves_nothing_either() {
     let store = two().await;
+    let mut changes = store.plugin_changes();
     organizations::delete(&store, HOME, NOW, &[]).await.unwrap();
-    assert_eq!(counts(&store).await, [0, 0, 0, 0, 0]);
+    assert_eq!(counts(&store).await, [0, 0, 0, 0, 0, 0]);
+    // Whoever runs them elsewhere hears of it.
+    for expected in [
+        PluginChange::Project(ProjectId(1)),
+        PluginChange::Plugin(PluginId(1)),
+        PluginChange::Plugin(PluginId(2)),
+    ] {
+        assert_eq!(changes.try_recv(), Ok(expected));
+    }
 }

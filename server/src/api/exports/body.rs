@@ -132,7 +132,8 @@ pub(super) fn required(attr: &str) -> FieldError {
     FieldError::new(attr, "required", "This field is required.")
 }
 
-fn model(fields: &Fields) -> Result<Patch<ExportModel>, FieldError> {
+/// What is exported, if that was sent.
+pub(super) fn model(fields: &Fields) -> Result<Patch<ExportModel>, FieldError> {
     fields.word("model", &ExportModel::WORDS)?.try_map(|word| {
         ExportModel::of(&word).ok_or_else(|| validate::invalid_choice("model", &word))
     })

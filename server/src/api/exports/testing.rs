@@ -12,13 +12,14 @@ use utoipa::ToSchema;
 use weir_export::destination::Failure;
 use weir_export::destinations::{open, steps};
 use weir_model::errors::FieldError;
+use weir_model::exports::ExportModel;
 use weir_model::exports::destinations::{self, DestinationType};
 use weir_model::{Patch, validate};
 use weir_service::exports::{SentDestination, Trial, Within};
 use weir_service::policy::{self, Action};
 
 use super::ID;
-use super::body::{destination, required};
+use super::body::{destination, model, required};
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
@@ -117,10 +118,10 @@ async fn run_new(
     body: &ApiJson<NewTest>,
 ) -> ApiResult<Json<TestStep>> {
     policy::check(within.org(), Action::WriteExports)?;
-    let NewTest { step, destination } = body.checked()?;
+    let NewTest { step, destination, model } = body.checked()?;
     let kind = destination.kind.ok_or_else(|| required("destination__type"))?;
     let config = destination.config.ok_or_else(|| required("destination__config"))?;
-    let trial = app.services.exports.trial_of_new(within, kind, &config)?;
+    let trial = app.services.exports.trial_of_new(within, kind, &config, model)?;
     run(app, trial, step).await
 }
 
@@ -160,7 +161,7 @@ async fn run(app: &App, trial: Trial, step: usize) -> ApiResult<Json<TestStep>> 
 
 async fn done(app: &App, trial: &Trial, step: usize) -> Result<(), Failure> {
     let destination = open(trial.kind.name, &trial.config.0, &app.surroundings())?;
-    match timeout(STEP_TIME, destination.test(step)).await {
+    match timeout(STEP_TIME, destination.test(step, trial.model)).await {
         Ok(outcome) => outcome,
         Err(_elapsed) => {
             let detail = format!("There was no answer within {} seconds.", STEP_TIME.as_secs());
@@ -169,12 +170,13 @@ async fn done(app: &App, trial: &Trial, step: usize) -> Result<(), Failure> {
     }
 }
 
-/// The body of `run_test_step_new/`: of the fields of an export the destination,
-/// and which step.
+/// The body of `run_test_step_new/`: of the fields of an export the destination and
+/// what is exported, and which step.
 #[derive(Debug)]
 pub struct NewTest {
     step: usize,
     destination: SentDestination,
+    model: ExportModel,
 }
 
 impl Input for NewTest {
@@ -183,7 +185,11 @@ impl Input for NewTest {
 
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let destination = destination(fields, true)?.ok_or_else(|| required(DESTINATION))?;
-        Ok(Self { step: step(fields)?, destination })
+        let model = match model(fields)? {
+            Patch::Set(model) => model,
+            Patch::Keep | Patch::Clear => ExportModel::default(),
+        };
+        Ok(Self { step: step(fields)?, destination, model })
     }
 }
 

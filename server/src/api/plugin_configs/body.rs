@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
 use weir_model::json::{DEPTH, is_too_deep};
 use weir_model::plugin_configs::{
-    ANY_MEDIA, DESCRIPTION_MAX, JOB_MAX, JobInput, NAME_MAX, ORDER, PluginConfigInput,
+    ANY_MEDIA, DESCRIPTION_MAX, DryRunInput, JOB_MAX, JobInput, NAME_MAX, ORDER, PluginConfigInput,
     PluginConfigPatch, RearrangeInput, SentAttachment, SentConfig,
 };
 use weir_model::{Patch, PluginConfigId, PluginId, validate};
@@ -135,7 +135,7 @@ impl Input for JobBody {
             json!({
                 "type": ["object", "null"],
                 "properties": {
-                    "type": {"type": "string", "description": "One of the plugin's `public_jobs`."},
+                    "type": {"type": "string", "description": "One of the plugin's jobs."},
                     "payload": {"type": ["object", "null"]},
                     "operation": {"type": ["string", "null"], "description": "`start` unless something else is said."},
                 },
@@ -173,6 +173,33 @@ impl Input for JobBody {
 
 fn text<'a>(attr: &str, value: &'a Value) -> Result<&'a str, FieldError> {
     value.as_str().ok_or_else(|| no_text(attr))
+}
+
+impl Input for DryRunInput {
+    const EXAMPLE: &'static str = r#"{
+        "event": {"event": "$pageview", "distinct_id": "ada", "properties": {"$browser": "Firefox"}}
+    }"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        let schema = || {
+            json!({
+                "type": ["object", "null"],
+                "description": "What is left out is made up.",
+                "properties": {
+                    "event": {"type": ["string", "null"]},
+                    "distinct_id": {"type": ["string", "null"]},
+                    "uuid": {"type": ["string", "null"]},
+                    "timestamp": {"type": ["string", "null"]},
+                    "properties": {"type": ["object", "null"]},
+                },
+            })
+        };
+        match fields.value("event", false, schema) {
+            None | Some(Value::Null) => Ok(Self { event: None }),
+            Some(Value::Object(event)) => Ok(Self { event: Some(event.clone()) }),
+            Some(other) => Err(no_object("event", other)),
+        }
+    }
 }
 
 impl Input for RearrangeInput {

@@ -54,11 +54,17 @@ pub struct PluginCheck {
     pub record: Plugin,
     /// The plugin once more.
     pub plugin: Plugin,
+    /// Why nobody knows whether there is a newer version; null when it is known, and of
+    /// a plugin that has none.
+    pub update_error: Option<String>,
 }
 
 impl Rest for PluginCheck {
     fn rest(self) -> Value {
-        json!({"plugin": self.plugin})
+        match self.update_error {
+            None => json!({"plugin": self.plugin}),
+            Some(fault) => json!({"plugin": self.plugin, "update_error": fault}),
+        }
     }
 }
 

@@ -43,7 +43,10 @@ macro_rules! group {
                 Ok(Json(listing.envelope(paged)))
             }
 
-            /// Install a plugin.
+            /// Install a plugin: from `url`, a repository on github.com or gitlab.com, a
+            /// package on npmjs.com or `inline:` with the name of an entry of the
+            /// catalogue; from a file `archive` of a form, a zip or a packed tar of at
+            /// most 5 MiB; or as an empty one whose source is written here.
             pub async fn $create(
                 auth: Authorized<PluginsWrite, InOrganization>,
                 State(app): State<App>,
@@ -83,7 +86,8 @@ macro_rules! group {
                 super::super::delete(&app, &auth.ctx, GROUP, &path).await
             }
 
-            /// Look for a newer version of a plugin.
+            /// Look for a newer version of a plugin. Where its host does not answer,
+            /// `update_error` says so, and the plugin is as it was.
             pub async fn $check(
                 auth: Authorized<PluginsRead, InOrganization>,
                 State(app): State<App>,

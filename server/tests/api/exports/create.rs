@@ -38,6 +38,11 @@ async fn the_answer_shows_everything_but_secrets() {
             "schema": null,
         })
     );
+    let log = format!("/api/organizations/{}/activity_log/", app.organization());
+    let entry = owner.get(&log).await.json()["results"][0].clone();
+    let changes = entry["detail"]["changes"].as_array().unwrap();
+    let model = changes.iter().find(|change| change["field"] == "model").unwrap();
+    assert_eq!((&model["before"], &model["after"]), (&Value::Null, &json!("events")));
     // Without the slash, below the project, and for every interval.
     let paths = [path(&app), project_path(&app)];
     for path in paths.iter().map(|path| path.trim_end_matches('/')) {

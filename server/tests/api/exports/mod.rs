@@ -142,17 +142,7 @@ async fn ran(app: &TestApp, export: &Value, seconds: i64, status: Status) -> Run
 /// Creates a run as the schedule does, from the beginning of its interval on.
 pub(crate) async fn create_run(store: &Store, run: &Run) {
     let (export, end) = (run.batch_export, run.data_interval_end);
-    let row = RunRow {
-        run: run.clone(),
-        after: 0,
-        up_to: 0,
-        by_time: false,
-        backfill: None,
-        attempt: 0,
-        bytes: 0,
-        delivered: None,
-        target: None,
-    };
+    let row = RunRow::new(run.clone());
     let at = |last_end| Schedule { last_end, mark: 0, interval: "hour".to_owned() };
     let (before, after) = (at(run.data_interval_start.unwrap_or(end)), at(end));
     let present = schedule::all(store).await.unwrap().remove(&export);

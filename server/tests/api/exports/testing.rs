@@ -78,6 +78,16 @@ async fn a_new_destination_is_tried_step_by_step() {
     let skipped = run(&nowhere, json!(0)).await.json();
     assert_eq!((&skipped["name"], &skipped["result"]["status"]), (&Value::Null, &json!("Skipped")));
 
+    let of = |model: &str| json!({"destination": good, "model": model});
+    assert_eq!(owner.post(&path, &of("events")).await.json()["result"]["status"], "Passed");
+    let detail = "\"people\" is not a valid choice.";
+    assert_invalid(
+        &owner.post(&path, &of("people")).await,
+        Some("model"),
+        "invalid_choice",
+        detail,
+    );
+
     let steps = "This test has the steps 0 to 1.";
     assert_invalid(&run(&good, json!(2)).await, Some("step"), "invalid_input", steps);
     let required = "This field is required.";

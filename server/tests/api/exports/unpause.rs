@@ -27,6 +27,10 @@ async fn what_was_missed_is_exported_when_asked_for() {
     assert_eq!(found[0].start_at, Timestamp::parse("2026-05-28T20:00:00Z"));
     assert_eq!(found[0].end_at, Timestamp::from_micros(NOW).plus_seconds(2 * 3600));
     assert_eq!(found[0].progress.unwrap().total_runs, 3);
+    // What ended in the pause has no run besides.
+    let row = weir_store::exports::find(app.store(), id(&export)).await.unwrap().unwrap();
+    let pause = row.backfilled.unwrap();
+    assert_eq!((Some(pause.since), pause.until), (row.last_paused_at, found[0].end_at));
 
     owner.post(&format!("{path}pause/"), &json!({})).await;
     let answer = owner.post(&unpause, &json!({})).await.json();

@@ -38,17 +38,23 @@ async fn the_module_comes_alone_or_with_the_config() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_is_not_made_yet_says_so() {
+async fn a_page_is_a_module_or_says_what_is_wrong() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
-    let plugin = plugin(&app, &owner).await;
+    let source = "export const scene = { title: 'Tea', component: () => <b>Tea</b> }";
+    let plugin = written(&app, &owner, &json!({"frontend.tsx": source})).await;
     let (_, one) = made(&app, &owner, &json!({"plugin": plugin, "order": 1})).await;
+    let path = format!("{one}frontend/");
+    let module = owner.get(&path).await.json()["frontend"].as_str().unwrap().to_owned();
+    assert!(module.contains("getFrontendApp") && module.contains("Tea"), "{module}");
+    assert!(!module.contains("<b>"), "{module}");
+    // It shows a page, so it is among the frontend apps now.
     let source = format!(
-        "/api/organizations/{}/pipeline_destinations/{plugin}/update_source/",
+        "/api/organizations/{}/pipeline_frontend_apps/{plugin}/update_source/",
         app.organization(),
     );
-    let answer = owner.patch(&source, &json!({"frontend.tsx": "export const scene = {}"})).await;
+    let answer = owner.patch(&source, &json!({"frontend.tsx": "export const scene = <b>"})).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
-    let found = owner.get(&format!("{one}frontend/")).await.json();
-    assert!(found["frontend"].as_str().unwrap().contains("\"transpiling\":true"), "{found}");
+    let told = owner.get(&path).await.json()["frontend"].as_str().unwrap().to_owned();
+    assert!(told.contains("\"error\":") && told.contains("\"config_id\":"), "{told}");
 }

@@ -7,12 +7,15 @@ mod create;
 mod delete;
 mod frontend;
 mod get;
+mod health;
 mod job;
 mod list;
 mod logs;
 mod owners;
 mod rearrange;
 mod secrets;
+mod site_app;
+mod trial;
 mod update;
 
 use http::Method;
@@ -66,6 +69,18 @@ async fn plugin(app: &TestApp, caller: &Caller) -> i64 {
         "config_schema": settings(), "public_jobs": {"import": {}},
     });
     plugin_with(&app.organization().to_string(), caller, &plugin).await
+}
+
+/// A new plugin with source files.
+async fn written(app: &TestApp, caller: &Caller, files: &Value) -> i64 {
+    let organization = app.organization().to_string();
+    let plugin = plugin_with(&organization, caller, &json!({"name": "Written"})).await;
+    let path =
+        format!("/api/organizations/{organization}/pipeline_destinations/{plugin}/update_source/");
+    let answer = caller.patch(&path, files).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    assert_eq!(answer.json()["source_errors"], json!({}));
+    plugin
 }
 
 /// A new config; gives its path too.

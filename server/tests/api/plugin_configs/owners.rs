@@ -78,6 +78,21 @@ async fn a_plugin_takes_its_configs_with_it_wherever_they_are() {
     assert_eq!((uses(&app, plugin).await, uses_in(&app, app.organization()).await), (0, 0));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_takes_the_configs_of_its_plugins_with_it() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let (beta, plugin) = offered(&owner).await;
+    let (config, one) = made(&app, &owner, &json!({"plugin": plugin, "order": 1})).await;
+    assert_eq!(owner.delete(&format!("/api/organizations/{beta}/")).await.status, 204);
+    assert_not_found(&owner.get(&one).await);
+    // The log here tells of it.
+    let gone = ("deleted".to_owned(), json!({"name": ["O", null]}));
+    assert_eq!(told(&app, &owner, &config).await.last(), Some(&gone));
+    let chain = verify(app.store(), app.organization()).await.unwrap();
+    assert!(matches!(chain, Verified::Whole { .. }), "{chain:?}");
+}
+
 /// In the other organization the plugin would be visible only because of the
 /// config, and the config's secrets are those of the one that it leaves.
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! GET `…/{group}/{id}/check_for_updates/`.
 
+use super::hosts::NEWEST;
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -9,18 +10,43 @@ async fn the_plugin_as_it_is() {
             json!({"name": "Tea"}),
             json!({"plugin_type": "local"}),
             json!({"plugin_type": "inline"}),
-            // Nothing outside is asked, and nothing is made up.
-            json!({"url": "https://github.com/acme/tea", "tag": "1"}),
         ] {
             let (plugin, path) = place.made(&body).await;
             let check = format!("{path}check_for_updates/");
             let answer = place.owner.get(&check).await;
             assert_eq!(answer.status, 200, "{:?}", answer.body);
-            assert_eq!(rest(&answer.json(), &plugin), json!({"plugin": plugin}));
+            let more = json!({"plugin": plugin, "update_error": null});
+            assert_eq!(rest(&answer.json(), &plugin), more);
             let raw = place.owner.get(&format!("{check}?raw=true")).await.json();
             assert_eq!(raw, json!({"plugin": plugin}));
             assert_eq!(place.owner.get(&path).await.json(), plugin);
         }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_version_is_noted() {
+    each_group(async |place| {
+        let url = json!({"url": "https://github.com/acme/tea"});
+        let (plugin, _) = place.made(&url).await;
+        let path = format!("{}{}/", place.beside(GROUPS[0]), plugin["id"]);
+        let check = format!("{path}check_for_updates/");
+        let answer = place.owner.get(&check).await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+        let answer = answer.json();
+        assert_eq!((&answer["latest_tag"], &answer["tag"]), (&json!(NEWEST), &plugin["tag"]));
+        assert_eq!(answer["plugin"]["latest_tag"], NEWEST);
+        assert_eq!(answer["update_error"], Value::Null);
+        let before = place.owner.get(&path).await.json();
+        assert_eq!(before, answer["plugin"]);
+        // Whoever does not answer changes nothing.
+        place.host.goes_down();
+        let answer = place.owner.get(&check).await.json();
+        assert!(answer["update_error"].is_string(), "{answer}");
+        assert_eq!(answer["plugin"], before);
+        let raw = place.owner.get(&format!("{check}?raw=true")).await.json();
+        assert_eq!(raw, json!({"plugin": before, "update_error": answer["update_error"]}));
     })
     .await;
 }

@@ -1,5 +1,6 @@
 //! POST `…/{group}/`.
 
+use super::hosts::files;
 use super::*;
 use weir_model::PluginId;
 use weir_service::plugins::SAME_URL;
@@ -141,22 +142,25 @@ async fn faults_name_the_first_field() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_names_a_repository_or_a_package() {
     each_group(async |place| {
-        for (url, tag) in [
-            ("https://github.com/acme/tea", Value::Null),
-            ("https://github.com/acme/tea/commit/0a1b2c", json!("0a1b2c")),
-            ("https://github.com/acme/tea/tree/main/folder", json!("main")),
-            ("https://github.com/acme/tea/releases/tag/v1", json!("v1")),
-            ("https://github.com/acme/tea/archive/refs/tags/v2.zip", json!("v2")),
-            ("https://gitlab.com/acme/group/tea", Value::Null),
-            ("https://gitlab.com/acme/tea/-/tree/dev", json!("dev")),
-            ("https://www.npmjs.com/package/@acme/tea/v/1.0.0", json!("1.0.0")),
+        for url in [
+            "https://github.com/acme/tea",
+            "https://github.com/acme/tea/commit/0a1b2c",
+            "https://github.com/acme/tea/releases/tag/v1",
+            "https://github.com/acme/tea/archive/refs/tags/v2.zip",
+            "https://gitlab.com/acme/group/tea",
+            "https://gitlab.com/acme/tea/-/tree/dev",
         ] {
             let (plugin, _) = place.made(&json!({"url": url})).await;
-            assert_eq!((&plugin["url"], &plugin["tag"]), (&json!(url), &tag));
+            assert_eq!((&plugin["url"], &plugin["name"]), (&json!(url), &json!("Tea")));
             assert_eq!(plugin["plugin_type"], "custom");
-            // Nothing is fetched, so nothing is known of it.
-            assert_eq!(plugin["latest_tag"], Value::Null);
-            assert_eq!(plugin["capabilities"], json!({}));
+            assert_eq!(plugin["description"], "Counts cups.");
+            assert_eq!(plugin["config_schema"]["cups"]["default"], "1");
+            assert_eq!(plugin["capabilities"]["methods"], json!(["onEvent"]));
+            assert_eq!(plugin["public_jobs"], json!({"brew": {"payload": {}}}));
+            let source = format!("{}{}/source/?raw=true", place.beside(GROUPS[0]), plugin["id"]);
+            let source = place.owner.get(&source).await.json();
+            let names: Vec<&String> = source.as_object().unwrap().keys().collect();
+            assert_eq!(names, ["index.js", "plugin.json"]);
         }
         let chosen = json!({
             "url": "https://github.com/acme/other/tree/main", "tag": "7",
@@ -170,7 +174,6 @@ async fn an_address_names_a_repository_or_a_package() {
             "https://github.com/acme",
             "https://github.com/acme/tea/issues",
             "file:///etc/passwd",
-            "inline:geoip",
         ] {
             let answer = place.owner.post(&place.path(), &json!({"url": bad})).await;
             let detail = "Enter the address of a repository on github.com or gitlab.com, or of a \
@@ -182,11 +185,65 @@ async fn an_address_names_a_repository_or_a_package() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_an_address_has_must_be_a_plugin() {
+    each_group(async |place| {
+        let url = json!({"url": "https://github.com/acme/tea"});
+        let manifest = |text: &str| files(&[("plugin.json", text), ("index.js", "")]);
+        for (files, detail) in [
+            (files(&[("index.js", "")]), "The archive has no plugin.json."),
+            (manifest("{}"), "plugin.json: name: This field is required."),
+            (
+                manifest(r#"{"name": "Tea", "stateless": true, "config": [{"key": "cups"}]}"#),
+                "plugin.json: stateless: A plugin that can be configured has state.",
+            ),
+            (
+                manifest(r#"{"name": "Tea", "posthogVersion": "{}"}"#),
+                "plugin.json: posthogVersion: Not a version, or a range of versions.",
+            ),
+        ] {
+            place.host.has(files);
+            let answer = place.owner.post(&place.path(), &url).await;
+            assert_invalid(&answer, Some("url"), "invalid_input", detail);
+        }
+        place.host.goes_down();
+        let answer = place.owner.post(&place.path(), &url).await;
+        let (status, _, code, _, attr) = answer.error();
+        assert_eq!((status, code.as_str(), attr.as_deref()), (400, "invalid_input", Some("url")));
+        assert_eq!(place.owner.get(&place.path()).await.json()["count"], 0);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_catalogue_is_installed_by_its_addresses() {
+    each_group(async |place| {
+        let catalogue = place.owner.get(&format!("{}repository/?raw=true", place.path())).await;
+        for entry in catalogue.json().as_array().unwrap() {
+            let (plugin, path) = place.made(&json!({"url": entry["url"]})).await;
+            for same in ["name", "url", "description"] {
+                assert_eq!(plugin[same], entry[same]);
+            }
+            assert_eq!(plugin["plugin_type"], "inline");
+            assert_eq!(plugin["organization_id"], json!(place.app.organization()));
+            // Steps of the service are reached where they were made, others by what they do.
+            if plugin["capabilities"]["methods"] == json!(["processEvent"]) {
+                assert_eq!(place.owner.get(&path).await.status, 200, "{plugin}");
+            }
+        }
+        let answer = place.owner.post(&place.path(), &json!({"url": "inline:nothing"})).await;
+        let detail = "The catalogue has no plugin \"nothing\".";
+        assert_invalid(&answer, Some("url"), "invalid_input", detail);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_address_is_installed_once() {
     each_group(async |place| {
         let url = |url: &str| json!({"url": url});
         let first = url("https://github.com/acme/tea");
-        let (_, path) = place.made(&first).await;
+        let (plugin, _) = place.made(&first).await;
+        let path = format!("{}{}/", place.beside(GROUPS[0]), plugin["id"]);
         for again in ["https://github.com/acme/tea", "https://github.com/acme/tea/?private_token=t"]
         {
             // In the other groups too: it is the same plugin.
@@ -215,7 +272,8 @@ async fn of_two_with_the_same_address_at_once_one_is_made() {
         let (made, refused) = if one.status == 201 { (one, other) } else { (other, one) };
         assert_eq!(made.status, 201, "{:?}", made.body);
         assert_invalid(&refused, None, "invalid_input", SAME_URL);
-        assert_eq!(place.owner.get(&path).await.json()["count"], 1);
+        let listed = place.owner.get(&place.beside(GROUPS[0])).await.json();
+        assert_eq!(listed["count"], 1);
     })
     .await;
 }
@@ -231,7 +289,8 @@ async fn a_token_is_kept_sealed_and_shown_nowhere() {
         let sealed = rows[0].private_token.as_deref().unwrap();
         assert!(sealed.starts_with("w1.") && !sealed.contains("canary"), "{sealed}");
         let log = format!("/api/organizations/{}/activity_log/", place.app.organization());
-        for path in [path, place.path(), format!("{}activity/", place.path()), log] {
+        let path = path.replace(place.group, GROUPS[0]);
+        for path in [path, place.beside(GROUPS[0]), format!("{}activity/", place.path()), log] {
             let text = place.owner.get(&path).await.json().to_string();
             assert!(!text.contains("canary"), "{text}");
         }

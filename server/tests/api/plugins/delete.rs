@@ -8,7 +8,7 @@ use weir_store::plugins;
 async fn it_is_gone_with_its_source_and_its_configs() {
     each_group(async |place| {
         let (plugin, path) = place.made(&json!({"name": "Tea"})).await;
-        place.owner.patch(&format!("{path}update_source/"), &json!({"index.js": "1"})).await;
+        place.owner.patch(&format!("{path}update_source/"), &json!({"tea.txt": "1"})).await;
         let project = json!(place.app.project());
         let config = configured(&place.owner, &project, &plugin, true).await;
         let answer = place.owner.delete(&path).await;

@@ -3,15 +3,19 @@
 //! the same operations, so every test runs for each of them.
 
 mod activity;
+mod archive;
 mod check_for_updates;
 mod create;
 mod delete;
 mod exports_unsubscribe_configs;
 mod get;
 mod groups;
+mod hosts;
 mod list;
 mod permissions;
+mod published;
 mod repository;
+mod running;
 mod source;
 mod unused;
 mod update;
@@ -20,7 +24,11 @@ mod upgrade;
 
 use serde_json::{Value, json};
 use weir_model::plugins::PluginsAccess;
+use weir_server::config::Config;
+use weir_server::serve::Options;
 use weir_testkit::{Answer, Caller, TestApp};
+
+use hosts::Host;
 
 const GROUPS: [&str; 3] =
     ["pipeline_destinations", "pipeline_frontend_apps", "pipeline_import_apps"];
@@ -31,15 +39,29 @@ struct Place {
     /// A key of the owner, who is staff of the instance.
     owner: Caller,
     group: &'static str,
+    /// Where the code of plugins comes from.
+    host: Host,
 }
 
 /// Runs a test in each of the groups.
 async fn each_group(test: impl AsyncFn(&Place)) {
     for group in GROUPS {
-        let app = TestApp::with_owner().await;
-        let owner = app.owner().key(&["*"]).await;
-        test(&Place { app, owner, group }).await;
+        test(&place(group).await).await;
     }
+}
+
+/// A group of a new instance.
+async fn place(group: &'static str) -> Place {
+    let host = Host::start().await;
+    let settings = |config: &mut Config| config.egress_allow = "127.0.0.1".parse().unwrap();
+    let options = |options: &mut Options| {
+        let origins = &mut options.plugins.origins;
+        origins.github = host.url();
+        origins.gitlab = host.url();
+    };
+    let app = TestApp::with_settings_and_options(settings, options).await.set_up().await;
+    let owner = app.owner().key(&["*"]).await;
+    Place { app, owner, group, host }
 }
 
 impl Place {

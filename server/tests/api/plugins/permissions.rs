@@ -124,18 +124,46 @@ async fn what_is_offered_is_changed_by_staff_only() {
         for body in [json!({"name": "x"}), json!({"name": []}), json!({"is_global": false})] {
             assert_forbidden(&member.patch(&one, &body).await, OFFERING);
         }
-        assert_forbidden(&member.patch(&update, &json!({"index.js": "1"})).await, OFFERING);
+        assert_forbidden(&member.patch(&update, &json!({"tea.txt": "1"})).await, OFFERING);
         assert_forbidden(&member.delete(&one).await, OFFERING);
         assert_eq!(place.owner.get(&one).await.json(), plugin);
         assert_eq!(member.get(&format!("{one}source/?raw=true")).await.json(), json!({}));
         // Staff may, and then so may everybody there.
-        let source = place.owner.patch(&update, &json!({"index.js": "1"})).await;
+        let source = place.owner.patch(&update, &json!({"tea.txt": "1"})).await;
         assert_eq!(source.status, 200, "{:?}", source.body);
         let local = place.owner.patch(&one, &json!({"is_global": false})).await;
         assert_eq!(local.status, 200, "{:?}", local.body);
         assert_eq!(member.patch(&one, &json!({"name": "x"})).await.status, 200);
-        assert_eq!(member.patch(&update, &json!({"index.js": "2"})).await.status, 200);
+        assert_eq!(member.patch(&update, &json!({"tea.txt": "2"})).await.status, 200);
         assert_eq!(member.delete(&one).await.status, 204);
+    })
+    .await;
+}
+
+/// It runs on their events, with their secrets.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_still_use_is_changed_by_staff_only() {
+    each_group(async |place| {
+        let (plugin, one) = place.made(&json!({"name": "Tea", "is_global": true})).await;
+        let elsewhere = place.elsewhere().await;
+        let configs =
+            format!("/api/projects/{}/pipeline_transformation_configs/", elsewhere.project);
+        let body = json!({"plugin": plugin["id"], "order": 1});
+        let config = elsewhere.caller.post(&configs, &body).await;
+        assert_eq!(config.status, 201, "{:?}", config.body);
+        let local = place.owner.patch(&one, &json!({"is_global": false})).await;
+        assert_eq!(local.status, 200, "{:?}", local.body);
+
+        let update = format!("{one}update_source/");
+        let member = place.app.member("grace", Level::Owner).await.key(&["*"]).await;
+        assert_forbidden(&member.patch(&one, &json!({"name": "x"})).await, OFFERING);
+        assert_forbidden(&member.patch(&update, &json!({"tea.txt": "1"})).await, OFFERING);
+        assert_forbidden(&member.delete(&one).await, OFFERING);
+        assert_eq!(place.owner.patch(&update, &json!({"tea.txt": "1"})).await.status, 200);
+
+        let theirs = format!("{configs}{}/", config.json()["id"]);
+        assert_eq!(elsewhere.caller.delete(&theirs).await.status, 204);
+        assert_eq!(member.patch(&update, &json!({"tea.txt": "2"})).await.status, 200);
     })
     .await;
 }

@@ -3,19 +3,31 @@
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_catalogue_is_empty() {
+async fn the_catalogue_is_listed() {
     each_group(async |place| {
         let path = format!("{}repository/", place.path());
         let answer = place.owner.get(&path).await;
         assert_eq!(answer.status, 200, "{:?}", answer.body);
-        assert_eq!(rest(&answer.json(), &nothing()), json!({"results": []}));
+        let answer = rest(&answer.json(), &nothing());
+        let results = answer["results"].as_array().unwrap();
+        assert!(results.len() >= 12, "{results:?}");
+        for entry in results {
+            assert!(entry["url"].as_str().unwrap().starts_with("inline:"), "{entry}");
+            assert_eq!(
+                (&entry["verified"], &entry["maintainer"]),
+                (&json!(true), &json!("official"))
+            );
+            for text in ["name", "description", "type"] {
+                assert!(entry[text].as_str().is_some_and(|text| !text.is_empty()), "{entry}");
+            }
+        }
         // The record is that of the newest plugin.
         place.made(&json!({"name": "Old"})).await;
         let (newest, _) = place.made(&json!({"name": "New"})).await;
-        let answer = place.owner.get(&path).await.json();
-        assert_eq!(rest(&answer, &newest), json!({"results": []}));
+        let with_record = place.owner.get(&path).await.json();
+        assert_eq!(rest(&with_record, &newest), answer);
         let raw = place.owner.get(&format!("{path}?raw=true")).await.json();
-        assert_eq!(raw, json!([]));
+        assert_eq!(raw, answer["results"]);
     })
     .await;
 }

@@ -5,8 +5,7 @@ use super::*;
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_left_out_keeps() {
     each_group(async |place| {
-        let url = "https://github.com/acme/tea";
-        let body = json!({"name": "Tea", "url": url, "metrics": {"cups": "sum"}, "tag": "1"});
+        let body = json!({"name": "Tea", "metrics": {"cups": "sum"}, "tag": "1"});
         let (before, path) = place.made(&body).await;
         assert_eq!(place.owner.patch(&path, &json!({})).await.json(), before);
         // The address is the plugin's for good.

@@ -12,22 +12,22 @@ async fn what_is_not_named_stays() {
             assert_eq!(answer.status, 200, "{:?}", answer.body);
             answer.json()
         };
-        let answer = send(json!({"index.js": "1", "site.ts": "2"})).await;
-        let expected = json!({"index.js": "1", "site.ts": "2", "source_errors": {}});
+        let answer = send(json!({"a.txt": "1", "b.txt": "2"})).await;
+        let expected = json!({"a.txt": "1", "b.txt": "2", "source_errors": {}});
         assert_eq!(rest(&answer, &plugin), expected);
-        let answer = send(json!({"index.js": "3", "site.ts": null, "none.js": null})).await;
-        assert_eq!(rest(&answer, &plugin), json!({"index.js": "3", "source_errors": {}}));
+        let answer = send(json!({"a.txt": "3", "b.txt": null, "none.js": null})).await;
+        assert_eq!(rest(&answer, &plugin), json!({"a.txt": "3", "source_errors": {}}));
         // A whole answer may be sent back; what has no dot is no file.
         let mut whole = place.owner.get(&format!("{path}source/")).await.json();
         whole["name"] = json!("ignored");
-        assert_eq!(rest(&send(whole).await, &plugin)["index.js"], "3");
+        assert_eq!(rest(&send(whole).await, &plugin)["a.txt"], "3");
         let raw = place.owner.patch(&format!("{update}?raw=true"), &json!({"a.b": ""})).await;
-        assert_eq!(raw.json(), json!({"index.js": "3", "a.b": ""}));
+        assert_eq!(raw.json(), json!({"a.txt": "3", "a.b": ""}));
         // Forms have texts too.
         let form = place.owner.call(http::Method::PATCH, &update);
         let form = form.header("content-type", "application/x-www-form-urlencoded");
-        let answer = form.body("index.js=4%0A").send().await;
-        assert_eq!(answer.json()["index.js"], "4\n", "{:?}", answer.body);
+        let answer = form.body("a.txt=4%0A").send().await;
+        assert_eq!(answer.json()["a.txt"], "4\n", "{:?}", answer.body);
     })
     .await;
 }
@@ -82,6 +82,55 @@ async fn a_bad_manifest_is_kept_with_what_is_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn code_is_looked_at_and_decides_the_group() {
+    let place = &place("pipeline_import_apps").await;
+    let (_, path) = place.made(&json!({"name": "Tea"})).await;
+    let source = "export function onEvent() {}\nexport function runEveryHour() {}\n\
+                  export const jobs = { brew() {} }\nexport const metrics = { cups: 'sum' }";
+    let (path, change) = (format!("{path}update_source/"), json!({"index.js": source}));
+    let answer = place.owner.patch(&path, &change).await.json();
+    assert_eq!(answer["source_errors"], json!({}), "{answer}");
+    assert_eq!(
+        answer["capabilities"],
+        json!({
+            "methods": ["onEvent"], "scheduled_tasks": ["runEveryHour"], "jobs": ["brew"],
+        })
+    );
+    assert_eq!(answer["metrics"], json!({"cups": "sum"}));
+    let there = |group: &str| format!("{}{}/", place.beside(group), answer["id"]);
+    for (group, status) in GROUPS.into_iter().zip([200, 404, 200]) {
+        assert_eq!(place.owner.get(&there(group)).await.status, status, "{group}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fault_has_its_file_line_and_column() {
+    let place = &place("pipeline_destinations").await;
+    let (_, path) = place.made(&json!({"name": "Tea"})).await;
+    let update = format!("{path}update_source/");
+    let good = json!({"index.ts": "export function onEvent(event: object) {}"});
+    let good = place.owner.patch(&update, &good).await.json();
+    assert_eq!(good["source_errors"], json!({}), "{good}");
+    for (file, text, part) in [
+        ("index.ts", "const a = 1\nconst b = = 2\n", "2:"),
+        ("site.ts", "export function inject( {\n", ":"),
+        ("frontend.tsx", "export const scene = <div>\n", ":"),
+    ] {
+        let answer = place.owner.patch(&update, &json!({ file: text })).await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+        let answer = answer.json();
+        let fault = answer["source_errors"][file].as_str().unwrap();
+        assert!(fault.contains(part), "{fault}");
+        // What was found before stays.
+        assert_eq!(answer["capabilities"], good["capabilities"]);
+        let read = place.owner.get(&format!("{path}source/")).await.json();
+        assert_eq!(read["source_errors"][file], fault);
+        place.owner.patch(&update, &json!({ file: null })).await;
+        place.owner.patch(&update, &json!({"index.ts": good["index.ts"]})).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_have_limits() {
     each_group(async |place| {
         let (_, path) = place.made(&json!({"name": "Tea"})).await;
@@ -114,15 +163,15 @@ async fn the_log_tells_which_text_it_was() {
     each_group(async |place| {
         let (_, path) = place.made(&json!({"name": "Tea"})).await;
         let update = format!("{path}update_source/");
-        place.owner.patch(&update, &json!({"index.js": "let canary"})).await;
+        place.owner.patch(&update, &json!({"a.txt": "let canary"})).await;
         // What changes nothing is not told.
-        place.owner.patch(&update, &json!({"index.js": "let canary"})).await;
+        place.owner.patch(&update, &json!({"a.txt": "let canary"})).await;
         let organization = place.app.organization();
         let log = format!("/api/organizations/{organization}/activity_log/?scope=Plugin");
         let log = place.owner.get(&log).await.json();
         assert_eq!(log["count"], 2, "{log}");
         let change = &log["results"][0]["detail"]["changes"];
-        assert_eq!(change[0]["field"], "index.js");
+        assert_eq!(change[0]["field"], "a.txt");
         assert_eq!(change[0]["before"], Value::Null);
         let hash = change[0]["after"].as_str().unwrap();
         assert_eq!((hash.len(), &hash[..7]), (71, "sha256:"));

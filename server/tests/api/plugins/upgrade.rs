@@ -1,17 +1,65 @@
 //! POST `…/{group}/{id}/upgrade/`.
 
+use super::hosts::{files, tea};
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_plugin_as_it_is() {
+async fn what_is_edited_here_stays_as_it_is() {
     each_group(async |place| {
-        for body in [json!({"name": "Tea"}), json!({"url": "https://github.com/acme/tea"})] {
-            let (plugin, path) = place.made(&body).await;
-            // Fields of the record are ignored.
-            let answer = place.owner.post(&format!("{path}upgrade/"), &json!({"name": "x"})).await;
-            assert_eq!((answer.status, answer.json()), (200, plugin.clone()));
-            assert_eq!(place.owner.get(&path).await.json(), plugin);
-        }
+        let (plugin, path) = place.made(&json!({"name": "Tea"})).await;
+        // Fields of the record are ignored.
+        let answer = place.owner.post(&format!("{path}upgrade/"), &json!({"name": "x"})).await;
+        assert_eq!((answer.status, answer.json()), (200, plugin.clone()));
+        assert_eq!(place.owner.get(&path).await.json(), plugin);
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn newer_code_takes_the_place_of_what_is_there() {
+    let place = place(GROUPS[0]).await;
+    let (_, path) = place.made(&json!({"url": "https://github.com/acme/tea"})).await;
+    let upgrade = format!("{path}upgrade/");
+    let mut newer = files(&[
+        ("plugin.json", r#"{"name": "Green tea", "main": "green.ts"}"#),
+        ("green.ts", "export function composeWebhook(event: object) { return null }"),
+        ("schema.json", "{}"),
+    ]);
+    place.host.has(newer.clone());
+    let answer = place.owner.post(&upgrade, &json!({})).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    let answer = answer.json();
+    assert_eq!(answer["name"], "Green tea");
+    assert_eq!(answer["capabilities"]["methods"], json!(["composeWebhook"]));
+    // What the newer code does not say stays.
+    assert_eq!(answer["config_schema"]["cups"]["default"], "1");
+    let text = newer.remove("green.ts").unwrap();
+    newer.insert("index.ts".to_owned(), text);
+    let source = place.owner.get(&format!("{path}source/?raw=true")).await.json();
+    assert_eq!(source, json!(newer));
+
+    let log = format!("{}activity/?raw=true", place.path());
+    let newest = place.owner.get(&log).await.json()["results"][0].clone();
+    assert_eq!(newest["activity"], "updated");
+    let changes = newest["detail"]["changes"].as_array().unwrap();
+    let fields: Vec<&str> = changes.iter().filter_map(|change| change["field"].as_str()).collect();
+    for field in ["name", "capabilities", "index.js", "index.ts"] {
+        assert!(fields.contains(&field), "{field}: {fields:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_plugin_changes_nothing() {
+    let place = place(GROUPS[0]).await;
+    let (plugin, path) = place.made(&json!({"url": "https://github.com/acme/tea"})).await;
+    let upgrade = format!("{path}upgrade/");
+    let mut broken = tea();
+    broken.remove("plugin.json");
+    place.host.has(broken);
+    let answer = place.owner.post(&upgrade, &json!({})).await;
+    let detail = "The archive has no plugin.json.";
+    assert_invalid(&answer, Some("url"), "invalid_input", detail);
+    place.host.goes_down();
+    assert_eq!(place.owner.post(&upgrade, &json!({})).await.status, 400);
+    assert_eq!(place.owner.get(&path).await.json(), plugin);
 }

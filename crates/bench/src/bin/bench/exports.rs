@@ -30,6 +30,8 @@ use crate::sustained::{BATCH, PEOPLE, freshness};
 const LONGEST: Duration = Duration::from_secs(1_800);
 /// Everything happened within so many hours.
 const HOURS: i64 = 20;
+/// Events that are sent before they are waited for.
+const PART: u64 = 1_000_000;
 /// Pause between two looks whether it is through.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Times that events are sent with and without an export beside them.
@@ -168,19 +170,23 @@ fn files(path: &str, format: &str, compression: &str) -> Value {
 }
 
 /// Sends so many events, and waits until they are readable; how many there are then.
+/// A part at a time: the log of all of them would be larger than what comes of it.
 async fn fill(service: &Service, events: u64) -> Result<u64> {
     crate::say(&format!("storing {events} events to export"));
-    let template = Template::batch(&service.instance.project_api_key, Shape::Server, 1_000);
     let source = Arc::new(Source::new(4_000, People::Known(PEOPLE)));
-    let load = Load {
-        most: events,
-        ..Load::closed(service.address(), 1, LONGEST, Work::Fresh(template, source))
-    };
-    let outcome = send(load).await?;
-    ensure!(outcome.events == events, "{} of {events} events were taken", outcome.events);
-    wait_readable(service).await?;
+    let mut taken = 0;
+    while taken < events {
+        let template = Template::batch(&service.instance.project_api_key, Shape::Server, 1_000);
+        let most = events.min(taken + PART);
+        let work = Work::Fresh(template, Arc::clone(&source));
+        // The source counts on.
+        let load = Load { most, ..Load::closed(service.address(), 1, LONGEST, work) };
+        taken += send(load).await?.events;
+        ensure!(taken == most, "{taken} of {most} events were taken");
+        wait_readable(service).await?;
+    }
     // The last ones, by which that was seen, are events too.
-    Ok(outcome.events + service.source.taken())
+    Ok(taken + service.source.taken())
 }
 
 /// A run as far as it is looked at.

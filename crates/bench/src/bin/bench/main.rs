@@ -10,6 +10,7 @@ mod library;
 mod lists;
 mod management;
 mod peaks;
+mod plugins;
 mod report;
 mod rounds;
 mod service;
@@ -69,6 +70,9 @@ struct Run {
     /// Only the batch exports of so many events, printed
     #[arg(long, value_name = "N", conflicts_with_all = ["write", "lists"])]
     exports: Option<u64>,
+    /// Only plugins: a few minutes, printed
+    #[arg(long, conflicts_with_all = ["write", "lists", "exports"])]
+    plugins: bool,
     /// File to write the report to
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
@@ -104,6 +108,11 @@ fn main() -> Result<()> {
         let effort = exports::Effort { events, ..exports::Effort::new(cli.run.quick) };
         let measuring = exports::run(&binary, directory.path(), effort);
         let text = report::exports(&runtime.block_on(until_told(measuring))?);
+        return Ok(std::io::stdout().write_all(text.as_bytes())?);
+    }
+    if cli.run.plugins {
+        let measuring = plugins::run(&binary, directory.path(), cli.run.quick);
+        let text = report::plugins(&runtime.block_on(until_told(measuring))?);
         return Ok(std::io::stdout().write_all(text.as_bytes())?);
     }
     let measuring = measure(&cli.run, &binary, directory.path());
@@ -161,6 +170,7 @@ async fn measure(run: &Run, binary: &Path, directory: &Path) -> Result<Figures> 
     let lists = lists::run(binary, &directory.join("lists"), lists::Effort::new(quick)).await?;
     let exports =
         exports::run(binary, &directory.join("exports"), exports::Effort::new(quick)).await?;
+    let plugins = plugins::run(binary, &directory.join("plugins"), quick).await?;
     let client = process::cpu("self")?;
     Ok(Figures {
         machine: Machine::look(directory),
@@ -181,6 +191,7 @@ async fn measure(run: &Run, binary: &Path, directory: &Path) -> Result<Figures> 
         calls,
         lists,
         exports,
+        plugins,
         client,
         library: None,
     })

@@ -11,6 +11,7 @@ use crate::library::Library;
 use crate::lists::{List, Lists};
 use crate::management::{Call, GET};
 use crate::peaks::{Burst, HotId};
+use crate::plugins::{self, Plugins};
 use crate::rounds::{BATCH, MANY, ONE, Rounds, Side};
 use crate::sustained::{Freshness, KNOWN, Kind};
 use crate::table::{Table, grouped, megabytes, short, yes};
@@ -18,6 +19,10 @@ use crate::volume::{Starts, Volume};
 
 /// Bytes of memory that an export is to stay below.
 const EXPORTING: f64 = 300e6;
+/// Events per second that one simple transformation is to let through on two cores.
+const TRANSFORMED: f64 = 30_000.0;
+/// Share of its events that a neighbour with a harmful plugin may cost a project.
+const NEIGHBOUR: f64 = 0.2;
 /// Events per second that are to be stored, once their distinct ids are known.
 const STORED: f64 = 20_000.0;
 
@@ -45,6 +50,7 @@ pub(crate) struct Figures {
     pub(crate) calls: Vec<Call>,
     pub(crate) lists: Lists,
     pub(crate) exports: Exports,
+    pub(crate) plugins: Plugins,
     /// Processor time of the load generator in all.
     pub(crate) client: Duration,
     pub(crate) library: Option<Library>,
@@ -64,6 +70,7 @@ pub(crate) fn markdown(figures: &Figures) -> String {
         calls(&figures.calls),
         lists(&figures.lists),
         exports(&figures.exports),
+        plugins(&figures.plugins),
         library(figures.library.as_ref()),
     ] {
         text.push_str(&part);
@@ -180,6 +187,20 @@ fn aims(figures: &Figures) -> String {
             yes(export.rate >= aim),
         ]);
     }
+    let [_, two] = figures.plugins.sandbox;
+    table.row(&[
+        "one transformation in JavaScript, the sandbox alone, two children".to_owned(),
+        format!("≥ {} events/s", grouped(TRANSFORMED)),
+        format!("{} events/s", grouped(two)),
+        yes(two >= TRANSFORMED),
+    ]);
+    let cost = figures.plugins.neighbours.cost();
+    table.row(&[
+        "what a plugin that loops costs another project".to_owned(),
+        format!("< {:.0} %", NEIGHBOUR * 100.0),
+        format!("{:.0} %", cost * 100.0),
+        yes(cost < NEIGHBOUR),
+    ]);
     table.end()
 }
 
@@ -440,6 +461,52 @@ pub(crate) fn exports(figures: &Exports) -> String {
         beside.row(&[name.to_owned(), grouped(*acknowledged), short(*p50), short(*p95)]);
     }
     table.end() + &beside.end()
+}
+
+/// Plugins.
+pub(crate) fn plugins(figures: &Plugins) -> String {
+    let [one, two] = figures.sandbox;
+    let mut table = Table::new(
+        &format!(
+            "## Plugins\n\nOne simple transformation in JavaScript, in the sandbox alone, in requests of 200 events: {} events/s through one child, {} through two.\n\nThe service with transformations: server events of 5,000 distinct ids in batches of 100 as fast as they are acknowledged, and then single events beside a steady load of 3,000 events/s. Processor time of service and children in ms per 1,000 events; memory is that of the largest child (PSS).\n\n",
+            grouped(one),
+            grouped(two),
+        ),
+        &[
+            "transformations",
+            "acknowledged/s",
+            "stored/s",
+            "CPU",
+            "readable after, p50, ms",
+            "p99, ms",
+            "children",
+            "memory, MB",
+        ],
+    );
+    for plugins::Kind { name, acknowledged, stored, cpu, p50, p99, children, memory } in
+        &figures.kinds
+    {
+        table.row(&[
+            (*name).to_owned(),
+            grouped(*acknowledged),
+            grouped(*stored),
+            short(*cpu),
+            short(*p50),
+            short(*p99),
+            children.to_string(),
+            format!("{:.0}", megabytes(*memory)),
+        ]);
+    }
+    let neighbours = &figures.neighbours;
+    let mut text = table.end();
+    let _ = writeln!(
+        text,
+        "A project with one transformation stores {} events/s beside another one that sends 500 events/s, and {} when that one's plugin loops without end for every tenth event: {:.0} % less.\n",
+        grouped(neighbours.peaceful),
+        grouped(neighbours.hostile),
+        neighbours.cost() * 100.0,
+    );
+    text
 }
 
 fn library(library: Option<&Library>) -> String {

@@ -55,6 +55,7 @@ pub(crate) struct Freshness {
     pub(crate) rate: f64,
     pub(crate) p50: f64,
     pub(crate) p95: f64,
+    pub(crate) p99: f64,
     pub(crate) probes: usize,
 }
 
@@ -112,6 +113,7 @@ pub(crate) async fn freshness(
         rate: outcome.rate(),
         p50: probes.percentile(0.5),
         p95: probes.percentile(0.95),
+        p99: probes.percentile(0.99),
         probes: probes.count(),
     })
 }

@@ -10,6 +10,8 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 use tokio::time::sleep;
+use weir_bench::api::Api;
+use weir_bench::plugins::{Transformation, enable};
 use weir_bench::process::Process;
 use weir_bench::random::Random;
 use weir_bench::until_told;
@@ -18,7 +20,7 @@ use weir_bench::weir::{Instance, Weir};
 use crate::compare::Checks;
 use crate::ledger::Ledger;
 use crate::sending::{Clients, Impatient, Shared, lock};
-use crate::{Check, say};
+use crate::{Check, say, stories};
 
 /// For a start; a longer one is a failure of its own.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -27,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const PROMISED: Duration = Duration::from_secs(5);
 /// How long the service works before it is killed.
 const WORKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1_800));
+/// Until a transformation that was enabled works; a second is promised.
+const ENABLED: Duration = Duration::from_secs(3);
 /// All events are compared after so many cycles.
 const COMPARE_EVERY: u32 = 5;
 
@@ -75,6 +79,7 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
         checks: Checks::new(),
     };
     let mut process = patient.start().await?;
+    transform(&patient.weir, &patient.instance).await?;
     let mut early = 0;
     for cycle in 1..=cycles {
         let before = lock(&patient.ledger).acknowledged().count();
@@ -126,6 +131,17 @@ async fn kill_cycles(binary: &Path, directory: &Path, load: Load) -> Result<Vec<
     }
     patient.stop_and_look_again(process).await?;
     Ok(patient.sum_up(cycles, early))
+}
+
+/// Has every event go through a script and through a step of the catalogue; what
+/// they add is looked for in each.
+async fn transform(weir: &Weir, instance: &Instance) -> Result<()> {
+    let mut api = Api::open(weir.address, instance).await?;
+    let transformations =
+        [Transformation::Script(stories::SCRIPT), Transformation::Native(stories::NATIVE, "{}")];
+    enable(&mut api, instance, instance.project_id, &transformations).await?;
+    sleep(ENABLED).await;
+    Ok(())
 }
 
 impl Patient {

@@ -13,6 +13,16 @@ const GROUP_TYPES: [&str; 3] = ["company", "team", "site"];
 /// Distinct id, group type and group key of what is counted up.
 pub(crate) const COUNTER: (&str, &str, &str) = ("counter", "counter", "all");
 
+/// Transformations that all events go through: one in JavaScript, one of the
+/// catalogue.
+pub(crate) const SCRIPT: &str = "export function processEvent(event) {
+    event.properties.scripted = true
+    return event
+}";
+pub(crate) const NATIVE: &str = "timestamp-parts";
+/// What the second one adds.
+const PARTS: [&str; 6] = ["year", "month", "day", "day_of_the_week", "hour", "minute"];
+
 /// Properties of an event, a person or a group.
 pub(crate) type Properties = Map<String, Value>;
 
@@ -175,6 +185,14 @@ pub(crate) fn processed(mut properties: Properties, types: &[String]) -> Propert
         }
     }
     properties
+}
+
+/// Takes away what the transformations added; whether both have.
+pub(crate) fn untransformed(properties: &mut Properties) -> bool {
+    let is_scripted = properties.remove("scripted") == Some(Value::Bool(true));
+    // All of them: none may be left.
+    let parts = PARTS.iter().filter(|name| properties.remove(**name).is_some()).count();
+    is_scripted && parts == PARTS.len()
 }
 
 fn told(event: &'static str, distinct_id: &str, properties: Value) -> Told {

@@ -8,21 +8,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
 use tokio::time::Instant;
-use weir_egress::{Method, header};
+use weir_egress::{Method, RequestBuilder, header};
 
 use super::Config;
 use crate::destination::Failure;
 use crate::destinations::warehouse::rest::{Answer, Pause, Service};
 use crate::destinations::warehouse::rsa::{Key, KeyFault};
+use crate::destinations::warehouse::token::Token;
 use crate::destinations::{Surroundings, clock};
 
 const SCOPE: &str = "https://www.googleapis.com/auth/bigquery";
 /// How long a signed claim is valid, in seconds.
 const CLAIM: i64 = 3600;
-/// A token is not used in its last minutes.
-const RESERVE: Duration = Duration::from_secs(300);
 /// How long the upload of one file may take.
 const UPLOAD: Duration = Duration::from_secs(600);
 /// How long a job may take.
@@ -37,7 +35,7 @@ pub(super) struct Api {
     base: String,
     config: Config,
     key: Key,
-    token: Mutex<Option<(String, Instant)>>,
+    token: Token,
 }
 
 /// How a job ended.
@@ -57,18 +55,17 @@ impl Api {
             base: surroundings.hosts.bigquery.clone(),
             config: config.clone(),
             key,
-            token: Mutex::new(None),
+            token: Token::default(),
         })
     }
 
     /// A token that is valid for a while.
     pub(super) async fn token(&self) -> Result<String, Failure> {
-        let mut kept = self.token.lock().await;
-        if let Some((token, until)) = kept.as_ref()
-            && Instant::now() < *until
-        {
-            return Ok(token.clone());
-        }
+        let refused = "Google does not accept the key of the service account.";
+        self.token.get(&self.service, || self.token_request(), refused).await
+    }
+
+    fn token_request(&self) -> Result<RequestBuilder, Failure> {
         let now = clock::now().timestamp();
         let claims = json!({
             "iss": self.config.client_email,
@@ -80,24 +77,7 @@ impl Api {
         let claim = self.key.token(Some(&self.config.private_key_id), &claims).map_err(invalid)?;
         let form =
             [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", &claim)];
-        let request = self.service.request(Method::POST, &self.config.token_uri)?.form(&form);
-        let answer = self.service.send(request).await?;
-        match answer.status {
-            200..=299 => {}
-            400 | 401 => {
-                return Err(Failure::last(
-                    "AuthenticationFailed",
-                    "Google does not accept the key of the service account.",
-                ));
-            }
-            _ => return Err(self.service.refused(&answer)),
-        }
-        let token = answer.body.get("access_token").and_then(Value::as_str);
-        let token = token.ok_or_else(unexpected)?.to_owned();
-        let seconds = answer.body.get("expires_in").and_then(Value::as_u64).unwrap_or_default();
-        let valid = Duration::from_secs(seconds.min(86_400)).saturating_sub(RESERVE);
-        *kept = Some((token.clone(), Instant::now() + valid));
-        Ok(token)
+        Ok(self.service.request(Method::POST, &self.config.token_uri)?.form(&form))
     }
 
     /// A call; `path` stands below the project. Gives every answer.
@@ -123,7 +103,7 @@ impl Api {
         let answer = self.call(Method::GET, &path, None).await?;
         let dataset = self.good(answer)?;
         let location = dataset.get("location").and_then(Value::as_str);
-        location.map(str::to_owned).ok_or_else(unexpected)
+        location.map(str::to_owned).ok_or_else(|| self.service.unexpected())
     }
 
     /// A table of the dataset; none: there is none.
@@ -222,7 +202,7 @@ impl Api {
         match self.job(job, location).await? {
             Some(Ended::Done) => Ok(()),
             Some(Ended::Failed(failure)) => Err(failure),
-            None => Err(unexpected()),
+            None => Err(self.service.unexpected()),
         }
     }
 
@@ -265,9 +245,6 @@ impl Api {
 
     /// The body of an answer that says yes.
     fn good(&self, answer: Answer) -> Result<Value, Failure> {
-        if (200..=299).contains(&answer.status) {
-            return Ok(answer.body);
-        }
         let reason = answer.body.pointer("/error/errors/0/reason").and_then(Value::as_str);
         // Being too fast is told like being forbidden.
         if answer.status == 403 && reason.is_some_and(is_passing) {
@@ -276,16 +253,12 @@ impl Api {
                 ..Failure::retryable("Throttled", "BigQuery asks to be called less often.")
             });
         }
-        Err(self.service.refused(&answer))
+        self.service.good(answer)
     }
 }
 
 fn invalid(fault: KeyFault) -> Failure {
     Failure::last("InvalidPrivateKey", fault.to_string())
-}
-
-fn unexpected() -> Failure {
-    Failure::retryable("UnexpectedAnswer", "An answer of BigQuery is not known.")
 }
 
 fn encoded(part: &str) -> String {

@@ -10,8 +10,6 @@
 
 mod api;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -20,14 +18,14 @@ use weir_model::RunId;
 use weir_model::exports::ExportModel;
 
 use crate::columns::{Columns, Source};
-use crate::destination::{Altered, Destination, Failure, Job, Writer};
-use crate::destinations::warehouse::beside::Beside;
+use crate::destination::{Destination, Failure, Job, Writer};
 use crate::destinations::warehouse::files::Files;
 use crate::destinations::warehouse::shape::{Json, Shape};
+use crate::destinations::warehouse::staged::{Stage, StagedWriter};
 use crate::destinations::{Surroundings, clock};
 use crate::encode::Format;
 use crate::persons;
-use crate::rows::{Batch, Column, Kind};
+use crate::rows::{Column, Kind};
 use api::{Api, Ended};
 
 /// The steps of its test.
@@ -138,13 +136,7 @@ impl Destination for BigQuery {
         // What the table says counts, also where it was made otherwise.
         let shape = Shape::new(columns, |name| {
             kind_there(name).map(|kind| if kind == "JSON" { Json::Value } else { Json::Text })
-        });
-        if shape.columns.is_empty() {
-            return Err(Failure::last(
-                "WrongColumns",
-                "The table has none of the columns that the export has.",
-            ));
-        }
+        })?;
         let fields: Vec<Value> = shape
             .columns
             .iter()
@@ -175,25 +167,22 @@ impl Destination for BigQuery {
             }
             ExportModel::Persons => persons::merge(&to, &from, &shape.columns, quoted),
         };
-        Ok(Box::new(BigQueryWriter {
-            files: Files::new(Format::JsonLines, shape)?,
-            api: Arc::new(api),
-            loads: Beside::default(),
+        let stage = BigQueryStage {
+            api,
             location,
             aside,
             statement,
             statement_job,
             file_jobs: format!("{}_{}", named_run(job.run), clock::unused_id().simple()),
-            count: 0,
-            is_in,
-        }))
+        };
+        Ok(Box::new(StagedWriter::new(stage, Files::new(Format::JsonLines, shape)?, is_in)))
     }
 
     fn steps(&self) -> &'static [&'static str] {
         STEPS
     }
 
-    async fn test(&self, step: usize) -> Result<(), Failure> {
+    async fn test(&self, step: usize, _: ExportModel) -> Result<(), Failure> {
         let api = self.api()?;
         let id = format!("weir_test_{}", clock::unused_id().simple());
         match step {
@@ -266,52 +255,27 @@ fn created(columns: &[Column], use_json_type: bool) -> Value {
     table
 }
 
-struct BigQueryWriter {
-    api: Arc<Api>,
-    files: Files,
-    loads: Beside,
+/// The table beside the table.
+struct BigQueryStage {
+    api: Api,
     location: String,
     aside: String,
+    /// What brings the rows in, and the id of the job that does it.
     statement: String,
     statement_job: String,
+    /// The beginning of the ids of jobs that load files.
     file_jobs: String,
-    count: u32,
-    /// An earlier try of this run brought everything in and could not say so.
-    is_in: bool,
-}
-
-impl BigQueryWriter {
-    async fn load(&mut self, file: Bytes) -> Result<(), Failure> {
-        let job = format!("{}_{}", self.file_jobs, self.count);
-        self.count += 1;
-        let (api, location) = (Arc::clone(&self.api), self.location.clone());
-        let table = self.aside.clone();
-        self.loads.begin(async move { api.load(&job, &location, &table, file).await }).await
-    }
 }
 
 #[async_trait]
-impl Writer for BigQueryWriter {
-    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
-        if self.is_in {
-            return Ok(());
-        }
-        if let Some(file) = self.files.add(batch.rows).await? {
-            self.load(file).await?;
-        }
-        Ok(())
+impl Stage for BigQueryStage {
+    async fn upload(&self, number: u32, file: Bytes) -> Result<(), Failure> {
+        let job = format!("{}_{number}", self.file_jobs);
+        self.api.load(&job, &self.location, &self.aside, file).await
     }
 
-    fn altered(&mut self) -> Vec<Altered> {
-        self.files.altered()
-    }
-
-    async fn finish(&mut self) -> Result<(), Failure> {
-        if let Some(file) = self.files.rest().await? {
-            self.load(file).await?;
-        }
-        self.loads.all().await?;
-        if self.count > 0 {
+    async fn bring_in(&self, files: u32) -> Result<(), Failure> {
+        if files > 0 {
             self.api.query(&self.statement_job, &self.location, &self.statement).await?;
         }
         // Everything is in; what is left beside goes away by itself in a day.
@@ -319,8 +283,7 @@ impl Writer for BigQueryWriter {
         Ok(())
     }
 
-    async fn abort(&mut self) {
-        self.loads.end().await;
+    async fn clear(&self, _files: u32) {
         let _ = self.api.remove(&self.aside).await;
     }
 }

@@ -8,19 +8,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 use weir_egress::{Method, RequestBuilder};
 
 use super::Config;
 use crate::destination::Failure;
 use crate::destinations::Surroundings;
-use crate::destinations::warehouse::rest::{Answer, Pause, Service};
+use crate::destinations::warehouse::rest::{Pause, Service};
+use crate::destinations::warehouse::token::Token;
 
 /// What a statement names is not there: a class of failure.
 pub(super) const NOT_FOUND: &str = "NotFound";
-/// A token is not used in its last minutes.
-const RESERVE: Duration = Duration::from_secs(300);
 /// How long the upload of one file may take.
 const UPLOAD: Duration = Duration::from_secs(600);
 /// How long a statement may take, with the start of its warehouse.
@@ -31,7 +29,7 @@ pub(super) struct Api {
     service: Service,
     base: String,
     config: Config,
-    token: Mutex<Option<(String, Instant)>>,
+    token: Token,
 }
 
 impl Api {
@@ -40,40 +38,22 @@ impl Api {
             service: Service { name: "Databricks", egress: surroundings.egress.clone() },
             base: surroundings.hosts.databricks.replace("{host}", &config.server_hostname),
             config: config.clone(),
-            token: Mutex::new(None),
+            token: Token::default(),
         }
     }
 
     /// A token that is valid for a while.
     pub(super) async fn token(&self) -> Result<String, Failure> {
-        let mut kept = self.token.lock().await;
-        if let Some((token, until)) = kept.as_ref()
-            && Instant::now() < *until
-        {
-            return Ok(token.clone());
-        }
-        let request = self
-            .service
-            .request(Method::POST, &format!("{}/oidc/v1/token", self.base))?
+        let refused = "Databricks does not accept the client id and the client secret.";
+        self.token.get(&self.service, || self.token_request(), refused).await
+    }
+
+    fn token_request(&self) -> Result<RequestBuilder, Failure> {
+        let url = format!("{}/oidc/v1/token", self.base);
+        let request = self.service.request(Method::POST, &url)?;
+        Ok(request
             .basic_auth(&self.config.client_id, Some(&self.config.client_secret))
-            .form(&[("grant_type", "client_credentials"), ("scope", "all-apis")]);
-        let answer = self.service.send(request).await?;
-        match answer.status {
-            200..=299 => {}
-            400 | 401 => {
-                return Err(Failure::last(
-                    "AuthenticationFailed",
-                    "Databricks does not accept the client id and the client secret.",
-                ));
-            }
-            _ => return Err(self.service.refused(&answer)),
-        }
-        let token = answer.body.get("access_token").and_then(Value::as_str);
-        let token = token.ok_or_else(unexpected)?.to_owned();
-        let seconds = answer.body.get("expires_in").and_then(Value::as_u64).unwrap_or_default();
-        let valid = Duration::from_secs(seconds.min(86_400)).saturating_sub(RESERVE);
-        *kept = Some((token.clone(), Instant::now() + valid));
-        Ok(token)
+            .form(&[("grant_type", "client_credentials"), ("scope", "all-apis")]))
     }
 
     async fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {
@@ -94,7 +74,7 @@ impl Api {
             "format": "JSON_ARRAY",
         });
         let answer = self.service.send_json(request, &what).await?;
-        let mut body = self.good(answer)?;
+        let mut body = self.service.good(answer)?;
         let begun = Instant::now();
         let mut pause = Pause::short();
         loop {
@@ -108,11 +88,11 @@ impl Api {
                         "Somebody at Databricks stopped the statement.",
                     ));
                 }
-                _ => return Err(unexpected()),
+                _ => return Err(self.service.unexpected()),
             }
             let id = body.get("statement_id").and_then(Value::as_str);
             let fits = |id: &&str| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-            let id = id.filter(fits).ok_or_else(unexpected)?.to_owned();
+            let id = id.filter(fits).ok_or_else(|| self.service.unexpected())?.to_owned();
             if begun.elapsed() > STATEMENT {
                 let path = format!("/api/2.0/sql/statements/{id}/cancel");
                 let request = self.request(Method::POST, &path).await?;
@@ -125,7 +105,7 @@ impl Api {
             pause.wait().await;
             let path = format!("/api/2.0/sql/statements/{id}");
             let answer = self.service.send(self.request(Method::GET, &path).await?).await?;
-            body = self.good(answer)?;
+            body = self.service.good(answer)?;
         }
     }
 
@@ -134,7 +114,7 @@ impl Api {
         let path = format!("/api/2.0/fs/files{path}?overwrite=true");
         let request = self.request(Method::PUT, &path).await?.timeout(UPLOAD);
         let request = request.header("content-type", "application/octet-stream");
-        self.good(self.service.send(request.body(file)).await?).map(drop)
+        self.service.good(self.service.send(request.body(file)).await?).map(drop)
     }
 
     /// Whether a file of a volume is there.
@@ -144,19 +124,8 @@ impl Api {
         if answer.status == 404 {
             return Ok(false);
         }
-        self.good(answer).map(|_| true)
+        self.service.good(answer).map(|_| true)
     }
-
-    fn good(&self, answer: Answer) -> Result<Value, Failure> {
-        if (200..=299).contains(&answer.status) {
-            return Ok(answer.body);
-        }
-        Err(self.service.refused(&answer))
-    }
-}
-
-fn unexpected() -> Failure {
-    Failure::retryable("UnexpectedAnswer", "An answer of Databricks is not known.")
 }
 
 /// Names and types of the columns of an answer.

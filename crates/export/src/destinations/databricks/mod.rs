@@ -11,8 +11,6 @@
 
 mod api;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -20,14 +18,14 @@ use serde_json::{Map, Value};
 use weir_model::exports::ExportModel;
 
 use crate::columns::{Columns, Source};
-use crate::destination::{Altered, Destination, Failure, Job, Writer};
-use crate::destinations::warehouse::beside::Beside;
+use crate::destination::{Destination, Failure, Job, Writer};
 use crate::destinations::warehouse::files::Files;
 use crate::destinations::warehouse::shape::{Json, Shape};
+use crate::destinations::warehouse::staged::{Stage, StagedWriter};
 use crate::destinations::{Surroundings, clock};
 use crate::encode::Format;
 use crate::persons;
-use crate::rows::{Batch, Column, Kind};
+use crate::rows::{Column, Kind};
 use api::Api;
 
 /// The steps of its test.
@@ -214,13 +212,7 @@ impl Destination for Databricks {
         let is_there = |name: &str| there.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
         // A `MERGE` adds no columns.
         let evolves = config.use_automatic_schema_evolution && job.model == ExportModel::Events;
-        let shape = Shape::new(columns, |name| (evolves || is_there(name)).then_some(Json::Text));
-        if shape.columns.is_empty() {
-            return Err(Failure::last(
-                "WrongColumns",
-                "The table has none of the columns that the export has.",
-            ));
-        }
+        let shape = Shape::new(columns, |name| (evolves || is_there(name)).then_some(Json::Text))?;
         if job.model == ExportModel::Persons {
             persons::check_table(is_there)?;
         }
@@ -236,23 +228,21 @@ impl Destination for Databricks {
         }
         let files = Files::new(Format::Parquet, shape)?;
         let selected = self.selected(columns, files.columns(), &there);
-        Ok(Box::new(DatabricksWriter {
+        let stage = DatabricksStage {
             statement: self.brought(job.model, files.columns(), &selected, &directory),
-            api: Arc::new(api),
-            files,
-            uploads: Beside::default(),
+            api,
             volume,
             directory,
-            count: 0,
             is_staged,
-        }))
+        };
+        Ok(Box::new(StagedWriter::new(stage, files, is_staged)))
     }
 
     fn steps(&self) -> &'static [&'static str] {
         STEPS
     }
 
-    async fn test(&self, step: usize) -> Result<(), Failure> {
+    async fn test(&self, step: usize, _: ExportModel) -> Result<(), Failure> {
         let api = self.api();
         let config = &self.config;
         match step {
@@ -274,53 +264,28 @@ impl Destination for Databricks {
     }
 }
 
-struct DatabricksWriter {
-    api: Arc<Api>,
-    files: Files,
-    uploads: Beside,
+/// The volume of the run.
+struct DatabricksStage {
+    api: Api,
     volume: String,
     directory: String,
     /// What brings the files in.
     statement: String,
-    count: u32,
     /// An earlier try of this run wrote all files, and perhaps copied them.
     is_staged: bool,
 }
 
-impl DatabricksWriter {
-    async fn upload(&mut self, file: Bytes) -> Result<(), Failure> {
-        let path = format!("{}/{:05}.parquet", self.directory, self.count);
-        self.count += 1;
-        let api = Arc::clone(&self.api);
-        self.uploads.begin(async move { api.upload(&path, file).await }).await
-    }
-}
-
 #[async_trait]
-impl Writer for DatabricksWriter {
-    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
-        if self.is_staged {
-            return Ok(());
-        }
-        if let Some(file) = self.files.add(batch.rows).await? {
-            self.upload(file).await?;
-        }
-        Ok(())
+impl Stage for DatabricksStage {
+    async fn upload(&self, number: u32, file: Bytes) -> Result<(), Failure> {
+        self.api.upload(&format!("{}/{number:05}.parquet", self.directory), file).await
     }
 
-    fn altered(&mut self) -> Vec<Altered> {
-        self.files.altered()
-    }
-
-    async fn finish(&mut self) -> Result<(), Failure> {
-        if let Some(file) = self.files.rest().await? {
-            self.upload(file).await?;
-        }
-        self.uploads.all().await?;
-        if self.count > 0 {
+    async fn bring_in(&self, files: u32) -> Result<(), Failure> {
+        if files > 0 {
             self.api.upload(&format!("{}/{MARK}", self.directory), Bytes::new()).await?;
         }
-        if self.count > 0 || self.is_staged {
+        if files > 0 || self.is_staged {
             self.api.run(&self.statement).await?;
         }
         // Everything is in. A volume that stays holds nothing that is needed.
@@ -328,8 +293,7 @@ impl Writer for DatabricksWriter {
         Ok(())
     }
 
-    async fn abort(&mut self) {
-        self.uploads.end().await;
+    async fn clear(&self, _files: u32) {
         // With the mark the files are what a further try goes on with.
         let mark = format!("{}/{MARK}", self.directory);
         if self.api.has(&mark).await.is_ok_and(|is_there| !is_there) {

@@ -14,6 +14,7 @@ use object_store::{
 };
 use tokio::task::JoinSet;
 use weir_egress::FaultClass;
+use weir_model::exports::ExportModel;
 
 use super::connector::Answered;
 use super::{Files, Parts, Place, STEPS, columns};
@@ -198,7 +199,7 @@ impl Destination for Files<Store> {
         STEPS
     }
 
-    async fn test(&self, step: usize) -> Result<(), Failure> {
+    async fn test(&self, step: usize, _: ExportModel) -> Result<(), Failure> {
         match step {
             0 => self.place.reach(&self.probe()?).await,
             1 => self.test_writing().await,

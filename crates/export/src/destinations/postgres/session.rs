@@ -85,6 +85,25 @@ impl Session {
         self.run_within(MERGE, sql).await
     }
 
+    /// The same for a statement whose faults the server's words tell apart and its
+    /// codes do not. `meaning` is given the SQLSTATE and the words, which go no further.
+    pub(crate) async fn merge_explained(
+        &mut self,
+        sql: &str,
+        meaning: fn(&str, &str) -> Option<Failure>,
+    ) -> Result<(), Failure> {
+        let ran = within(MERGE, self.client.batch_execute(sql)).await?;
+        let Err(error) = ran else { return Ok(()) };
+        let told = error.as_db_error().and_then(|told| {
+            let words = format!("{} {}", told.message(), told.detail().unwrap_or_default());
+            meaning(told.code().code(), &words)
+        });
+        match told {
+            Some(failure) => Err(failure),
+            None => Err(self.failure(error).await),
+        }
+    }
+
     async fn run_within(&mut self, limit: Duration, sql: &str) -> Result<(), Failure> {
         match within(limit, self.client.batch_execute(sql)).await? {
             Ok(()) => Ok(()),

@@ -3,8 +3,11 @@
 //! What belongs here: looking. What does not: making a table, which types differ
 //! for (`postgres.rs`, `redshift.rs`).
 
+use weir_model::exports::ExportModel;
+
 use crate::columns::Columns;
 use crate::destination::Failure;
+use crate::persons;
 
 use super::session::Session;
 
@@ -67,8 +70,26 @@ impl Table {
         format!("{}.{}", name(&self.schema), name(&self.name))
     }
 
+    /// The columns of an export that the table has, which is made if it is missing.
+    ///
+    /// `spelled` says how the database spells a name.
+    pub(crate) async fn matched_or_made(
+        &self,
+        session: &mut Session,
+        create: &str,
+        model: ExportModel,
+        columns: &Columns,
+        spelled: fn(&str) -> String,
+    ) -> Result<Vec<Matched>, Failure> {
+        let found = self.columns_or_make(session, create).await?;
+        if model == ExportModel::Persons {
+            persons::check_table(|name| found.iter().any(|column| column.name == name))?;
+        }
+        matched(columns, &found, spelled)
+    }
+
     /// The columns of the table, which is made if it is missing.
-    pub(crate) async fn columns_or_make(
+    async fn columns_or_make(
         &self,
         session: &mut Session,
         create: &str,
@@ -99,7 +120,7 @@ impl Table {
     }
 
     /// The columns of the table; none: there is no such table.
-    pub(crate) async fn columns(&self, session: &mut Session) -> Result<Vec<Found>, Failure> {
+    async fn columns(&self, session: &mut Session) -> Result<Vec<Found>, Failure> {
         let sql = format!(
             "SELECT a.attname, t.typname, a.atttypmod, \
              pg_catalog.format_type(a.atttypid, a.atttypmod) \
@@ -197,9 +218,7 @@ pub(crate) fn explained(failure: Failure, columns: &[Matched]) -> Failure {
 
 /// The columns of an export that a table has: those that it does not know are
 /// left out (batch-exports 2.2).
-///
-/// `spelled` says how the database spells a name.
-pub(crate) fn matched(
+fn matched(
     columns: &Columns,
     found: &[Found],
     spelled: fn(&str) -> String,

@@ -6,7 +6,8 @@
 //!
 //! The one statement is the run: before it the table holds nothing of it, after
 //! it everything. Files of a run are in a directory that carries the run's id, so
-//! that the history of loads tells whether it has been in already.
+//! that the history of loads tells whether it has been in already. While that
+//! statement of an earlier try is at work, which may be without us, a run waits.
 //!
 //! Persons are copied into a table beside the table, and one `MERGE` brings them in
 //! from there. It may be done again: it takes only what is newer.
@@ -14,8 +15,6 @@
 mod session;
 mod sign;
 mod stage;
-
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -25,14 +24,14 @@ use uuid::fmt::Simple;
 use weir_model::exports::ExportModel;
 
 use crate::columns::{Columns, Source};
-use crate::destination::{Altered, Destination, Failure, Job, Writer};
-use crate::destinations::warehouse::beside::Beside;
+use crate::destination::{Destination, Failure, Job, Writer};
 use crate::destinations::warehouse::files::Files;
 use crate::destinations::warehouse::shape::{Json, Shape};
+use crate::destinations::warehouse::staged::{Stage, StagedWriter};
 use crate::destinations::{Surroundings, clock};
 use crate::encode::Format;
 use crate::persons;
-use crate::rows::{Batch, Column, Kind};
+use crate::rows::{Column, Kind};
 use session::Session;
 
 /// The steps of its test.
@@ -145,22 +144,14 @@ impl Snowflake {
         let aside = self.config.named(&name);
         session.run(&format!("DROP TABLE IF EXISTS {aside}")).await?;
         session.run(&created(&aside, columns)).await?;
-        let stage = self.config.stage(&name, &clock::unused_id().simple().to_string());
-        let kept: Vec<Column> = files.columns().to_vec();
+        let directory = self.config.stage(&name, &clock::unused_id().simple().to_string());
+        let kept = files.columns();
         let statements = vec![
-            copied(&aside, columns, &kept, &stage),
-            persons::merge(&self.config.table(), &aside, &kept, quoted),
+            copied(&aside, columns, kept, &directory),
+            persons::merge(&self.config.table(), &aside, kept, quoted),
         ];
-        Ok(Box::new(SnowflakeWriter {
-            session: Arc::new(session),
-            files,
-            uploads: Beside::default(),
-            stage,
-            statements,
-            aside: Some(aside),
-            count: 0,
-            is_in: false,
-        }))
+        let stage = SnowflakeStage { session, directory, statements, aside: Some(aside) };
+        Ok(Box::new(StagedWriter::new(stage, files, false)))
     }
 }
 
@@ -198,13 +189,7 @@ impl Destination for Snowflake {
         };
         let there = names(&table);
         let is_there = |name: &str| there.iter().any(|other| other == name);
-        let shape = Shape::new(columns, |name| is_there(name).then_some(Json::Text));
-        if shape.columns.is_empty() {
-            return Err(Failure::last(
-                "WrongColumns",
-                "The table has none of the columns that the export has.",
-            ));
-        }
+        let shape = Shape::new(columns, |name| is_there(name).then_some(Json::Text))?;
         let files = Files::new(Format::Parquet, shape)?;
         let run = job.run.to_string();
         if job.model == ExportModel::Persons {
@@ -212,6 +197,14 @@ impl Destination for Snowflake {
             return self.begin_persons(session, files, columns, job.run.0.simple()).await;
         }
         let table = &self.config.table_name;
+        // First this: a statement that ends in between is in the history of loads.
+        if is_loading(&session, &self.config, &run).await {
+            session.close().await;
+            return Err(Failure::retryable(
+                "StillLoading",
+                "Snowflake is still at work on an earlier try of this run.",
+            ));
+        }
         let is_in = session.run(&loaded(&self.config, &run)).await?;
         let is_in = is_in.get("total").and_then(Value::as_u64).is_some_and(|rows| rows > 0);
         if !is_in {
@@ -219,24 +212,17 @@ impl Destination for Snowflake {
             // each try has a directory of its own.
             let _ = session.run(&format!("REMOVE {}/", self.config.stage(table, &run))).await;
         }
-        let stage = self.config.stage(table, &format!("{run}/{}", clock::unused_id().simple()));
-        Ok(Box::new(SnowflakeWriter {
-            statements: vec![copied(&self.config.table(), columns, files.columns(), &stage)],
-            session: Arc::new(session),
-            files,
-            uploads: Beside::default(),
-            stage,
-            aside: None,
-            count: 0,
-            is_in,
-        }))
+        let directory = self.config.stage(table, &format!("{run}/{}", clock::unused_id().simple()));
+        let statements = vec![copied(&self.config.table(), columns, files.columns(), &directory)];
+        let stage = SnowflakeStage { session, directory, statements, aside: None };
+        Ok(Box::new(StagedWriter::new(stage, files, is_in)))
     }
 
     fn steps(&self) -> &'static [&'static str] {
         STEPS
     }
 
-    async fn test(&self, step: usize) -> Result<(), Failure> {
+    async fn test(&self, step: usize, _: ExportModel) -> Result<(), Failure> {
         let session = self.session().await?;
         let config = &self.config;
         let statements = match step {
@@ -292,6 +278,27 @@ fn created(table: &str, columns: &[Column]) -> String {
     format!("CREATE TABLE IF NOT EXISTS {table} ({})", columns.join(", "))
 }
 
+/// Whether Snowflake brings files of a run in at this moment: for a try whose
+/// process ended, for statements go on for some minutes. Where it does not say, the
+/// history of loads alone decides.
+async fn is_loading(session: &Session, config: &Config, run: &str) -> bool {
+    let found = session.run(&loading(config, run)).await;
+    found.is_ok_and(|data| data.get("total").and_then(Value::as_u64).is_some_and(|rows| rows > 0))
+}
+
+/// The statement that asks which statements bring in files of a run. The kind of one
+/// that is at work need not be known there yet, so its text tells.
+fn loading(config: &Config, run: &str) -> String {
+    format!(
+        "SELECT QUERY_ID FROM TABLE({}.INFORMATION_SCHEMA.QUERY_HISTORY_BY_USER(\
+         RESULT_LIMIT => 10000)) WHERE STARTSWITH(QUERY_TEXT, 'COPY') \
+         AND CONTAINS(QUERY_TEXT, {}) AND UPPER(EXECUTION_STATUS) \
+         IN ('RUNNING', 'QUEUED', 'BLOCKED', 'RESUMING_WAREHOUSE') LIMIT 1",
+        quoted(&config.database),
+        text(&format!("weir/{run}/")),
+    )
+}
+
 /// The statement that asks whether files of a run have been loaded.
 fn loaded(config: &Config, run: &str) -> String {
     format!(
@@ -332,34 +339,17 @@ fn names(data: &Value) -> Vec<String> {
     columns.into_iter().flatten().filter_map(name).collect()
 }
 
-struct SnowflakeWriter {
-    session: Arc<Session>,
-    files: Files,
-    uploads: Beside,
-    stage: String,
+/// A directory in a table's stage.
+struct SnowflakeStage {
+    session: Session,
+    directory: String,
     /// What brings the files in.
     statements: Vec<String>,
     /// The table beside the table, if there is one.
     aside: Option<String>,
-    count: u32,
-    /// An earlier try of this run brought everything in and could not say so.
-    is_in: bool,
 }
 
-impl SnowflakeWriter {
-    async fn upload(&mut self, file: Bytes) -> Result<(), Failure> {
-        let name = format!("{:05}.parquet", self.count);
-        self.count += 1;
-        let session = Arc::clone(&self.session);
-        let put =
-            format!("PUT 'file://{name}' {} AUTO_COMPRESS = FALSE OVERWRITE = TRUE", self.stage);
-        let work = async move {
-            let place = session.run(&put).await?;
-            stage::upload(&session.service, &place, &name, file).await
-        };
-        self.uploads.begin(work).await
-    }
-
+impl SnowflakeStage {
     /// Removes the table beside the table. One that stays holds nothing that is
     /// needed.
     async fn drop_aside(&self) {
@@ -370,27 +360,19 @@ impl SnowflakeWriter {
 }
 
 #[async_trait]
-impl Writer for SnowflakeWriter {
-    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
-        if self.is_in {
-            return Ok(());
-        }
-        if let Some(file) = self.files.add(batch.rows).await? {
-            self.upload(file).await?;
-        }
-        Ok(())
+impl Stage for SnowflakeStage {
+    async fn upload(&self, number: u32, file: Bytes) -> Result<(), Failure> {
+        let name = format!("{number:05}.parquet");
+        let put = format!(
+            "PUT 'file://{name}' {} AUTO_COMPRESS = FALSE OVERWRITE = TRUE",
+            self.directory
+        );
+        let place = self.session.run(&put).await?;
+        stage::upload(&self.session.service, &place, &name, file).await
     }
 
-    fn altered(&mut self) -> Vec<Altered> {
-        self.files.altered()
-    }
-
-    async fn finish(&mut self) -> Result<(), Failure> {
-        if let Some(file) = self.files.rest().await? {
-            self.upload(file).await?;
-        }
-        self.uploads.all().await?;
-        if self.count > 0 {
+    async fn bring_in(&self, files: u32) -> Result<(), Failure> {
+        if files > 0 {
             for statement in &self.statements {
                 self.session.run(statement).await?;
             }
@@ -400,10 +382,9 @@ impl Writer for SnowflakeWriter {
         Ok(())
     }
 
-    async fn abort(&mut self) {
-        self.uploads.end().await;
-        if self.count > 0 {
-            let _ = self.session.run(&format!("REMOVE {}/", self.stage)).await;
+    async fn clear(&self, files: u32) {
+        if files > 0 {
+            let _ = self.session.run(&format!("REMOVE {}/", self.directory)).await;
         }
         self.drop_aside().await;
         self.session.close().await;

@@ -12,11 +12,11 @@ const MOST: usize = 2;
 
 /// Uploads on their way. Dropped, all of them end.
 #[derive(Default)]
-pub(in crate::destinations) struct Beside(JoinSet<Result<(), Failure>>);
+pub(super) struct Beside(JoinSet<Result<(), Failure>>);
 
 impl Beside {
     /// Begins a work, after waiting while too many are on their way.
-    pub(in crate::destinations) async fn begin(
+    pub(super) async fn begin(
         &mut self,
         work: impl Future<Output = Result<(), Failure>> + Send + 'static,
     ) -> Result<(), Failure> {
@@ -28,7 +28,7 @@ impl Beside {
     }
 
     /// Waits for all of them.
-    pub(in crate::destinations) async fn all(&mut self) -> Result<(), Failure> {
+    pub(super) async fn all(&mut self) -> Result<(), Failure> {
         while !self.0.is_empty() {
             self.next().await?;
         }
@@ -36,7 +36,7 @@ impl Beside {
     }
 
     /// Ends all of them, and waits until they have.
-    pub(in crate::destinations) async fn end(&mut self) {
+    pub(super) async fn end(&mut self) {
         self.0.shutdown().await;
     }
 

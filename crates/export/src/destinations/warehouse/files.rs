@@ -1,7 +1,7 @@
 //! Rows as the files that wait to be loaded.
 //!
 //! What belongs here: when a file is full. What does not: its format (`encode`),
-//! which values fit (`shape`).
+//! which values fit (`shape`, or another [`Fitting`]).
 
 use bytes::Bytes;
 
@@ -14,22 +14,48 @@ use crate::rows::{Cell, Column};
 /// enough for the few that are in memory at a time.
 const FULL: u64 = 24 << 20;
 
-/// The file that is being written.
-pub(in crate::destinations) struct Files {
-    /// Away while it works, and for good once that failed.
-    work: Option<Work>,
+/// What makes rows fit before they are written.
+pub(in crate::destinations) trait Fitting: Send + 'static {
+    /// The columns of the files.
+    fn columns(&self) -> &[Column];
+
+    /// A row as it is written: a cell for each of the columns.
+    fn row(&mut self, row: Vec<Cell>) -> Vec<Cell>;
+
+    /// The rows that were altered since the last call.
+    fn altered(&mut self) -> Vec<Altered>;
 }
 
-struct Work {
+impl Fitting for Shape {
+    fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    fn row(&mut self, row: Vec<Cell>) -> Vec<Cell> {
+        Self::row(self, row)
+    }
+
+    fn altered(&mut self) -> Vec<Altered> {
+        Self::altered(self)
+    }
+}
+
+/// The file that is being written.
+pub(in crate::destinations) struct Files<S = Shape> {
+    /// Away while it works, and for good once that failed.
+    work: Option<Work<S>>,
+}
+
+struct Work<S> {
     kind: FileKind,
-    shape: Shape,
+    shape: S,
     file: Option<Encoder>,
     full: u64,
 }
 
-impl Files {
+impl<S: Fitting> Files<S> {
     /// The first file, of this format.
-    pub(in crate::destinations) fn new(format: Format, shape: Shape) -> Result<Self, Failure> {
+    pub(in crate::destinations) fn new(format: Format, shape: S) -> Result<Self, Failure> {
         let codec = match format {
             Format::JsonLines => Codec::Gzip,
             Format::Parquet => Codec::Zstd,
@@ -40,7 +66,7 @@ impl Files {
 
     /// The columns of the files.
     pub(in crate::destinations) fn columns(&self) -> &[Column] {
-        self.work.as_ref().map_or(&[], |work| &work.shape.columns)
+        self.work.as_ref().map_or(&[], |work| work.shape.columns())
     }
 
     /// Adds rows; gives the file if it is full with them.
@@ -64,7 +90,7 @@ impl Files {
     /// Works on a thread that may be kept busy.
     async fn apart(
         &mut self,
-        what: impl FnOnce(&mut Work) -> Result<Option<Bytes>, Failure> + Send + 'static,
+        what: impl FnOnce(&mut Work<S>) -> Result<Option<Bytes>, Failure> + Send + 'static,
     ) -> Result<Option<Bytes>, Failure> {
         let mut work = self.work.take().ok_or_else(interrupted)?;
         let working = tokio::task::spawn_blocking(move || {
@@ -81,7 +107,7 @@ fn interrupted() -> Failure {
     Failure::retryable("Interrupted", "The writing of a file was interrupted.")
 }
 
-impl Work {
+impl<S: Fitting> Work<S> {
     fn add(&mut self, rows: Vec<Vec<Cell>>) -> Result<Option<Bytes>, Failure> {
         if rows.is_empty() {
             return Ok(None);
@@ -89,7 +115,7 @@ impl Work {
         let rows: Vec<Vec<Cell>> = rows.into_iter().map(|row| self.shape.row(row)).collect();
         let mut file = match self.file.take() {
             Some(file) => file,
-            None => Encoder::new(self.kind, &self.shape.columns)?,
+            None => Encoder::new(self.kind, self.shape.columns())?,
         };
         file.write(&rows)?;
         let is_full = file.size() >= self.full;
@@ -113,7 +139,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_file_is_given_away_and_the_next_begins() {
         let column = Column { name: "a".to_owned(), kind: Kind::Integer };
-        let shape = Shape::new(&[column], |_| Some(Json::Text));
+        let shape = Shape::new(&[column], |_| Some(Json::Text)).unwrap();
         let mut files = Files::new(Format::Parquet, shape).unwrap();
         assert_eq!(files.rest().await.unwrap(), None);
         assert_eq!(files.add(Vec::new()).await.unwrap(), None);

@@ -1,5 +1,5 @@
 //! What the destinations share that are warehouses behind an HTTP interface:
-//! BigQuery, Databricks and Snowflake.
+//! BigQuery, Databricks and Snowflake. Files and uploads serve Redshift too.
 //!
 //! ```text
 //! rows -> shape -> parts (files) -> uploads, a few at a time -> one statement
@@ -11,9 +11,11 @@
 //! Invariant: files wait beside the table, and one statement at the end brings
 //! all of them in: a run that is cut short leaves nothing in the table.
 
-pub(super) mod beside;
+mod beside;
 pub(super) mod files;
 mod repeats;
 pub(super) mod rest;
 pub(super) mod rsa;
 pub(super) mod shape;
+pub(super) mod staged;
+pub(super) mod token;

@@ -69,6 +69,20 @@ impl Service {
         self.send(request.body(body.to_string())).await
     }
 
+    /// The body of an answer that says yes.
+    pub(in crate::destinations) fn good(&self, answer: Answer) -> Result<Value, Failure> {
+        if (200..=299).contains(&answer.status) {
+            return Ok(answer.body);
+        }
+        Err(self.refused(&answer))
+    }
+
+    /// That an answer lacks what it should have.
+    pub(in crate::destinations) fn unexpected(&self) -> Failure {
+        let message = format!("An answer of {} is not known.", self.name);
+        Failure::retryable("UnexpectedAnswer", message)
+    }
+
     /// What an answer means that says no more than its status.
     pub(in crate::destinations) fn refused(&self, answer: &Answer) -> Failure {
         let (name, status) = (self.name, answer.status);

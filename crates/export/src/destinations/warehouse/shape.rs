@@ -8,7 +8,7 @@ use chrono::{DateTime, Datelike as _, SecondsFormat};
 use uuid::Uuid;
 
 use super::repeats::without_repeats;
-use crate::destination::Altered;
+use crate::destination::{Altered, Failure};
 use crate::rows::{Cell, Column, Kind};
 
 /// Notes that wait to be taken at most; one export of nothing but bad events
@@ -44,11 +44,12 @@ pub(in crate::destinations) struct Shape {
 
 impl Shape {
     /// The columns of `all` that `sent` says something about: whether their JSON
-    /// stays JSON or becomes text. Times and ids become text.
+    /// stays JSON or becomes text. Times and ids become text. Fails if there is no
+    /// such column.
     pub(in crate::destinations) fn new(
         all: &[Column],
         sent: impl Fn(&str) -> Option<Json>,
-    ) -> Self {
+    ) -> Result<Self, Failure> {
         let (mut columns, mut positions) = (Vec::new(), Vec::new());
         for (at, column) in all.iter().enumerate() {
             let Some(json) = sent(&column.name) else { continue };
@@ -60,8 +61,14 @@ impl Shape {
             columns.push(Column { name: column.name.clone(), kind });
             positions.push(at);
         }
+        if columns.is_empty() {
+            return Err(Failure::last(
+                "WrongColumns",
+                "The table has none of the columns that the export has.",
+            ));
+        }
         let uuid = all.iter().position(|column| column.name == "uuid");
-        Self { columns, positions, uuid, notes: Vec::new() }
+        Ok(Self { columns, positions, uuid, notes: Vec::new() })
     }
 
     /// A row as it is sent.
@@ -218,7 +225,7 @@ mod tests {
             column("timestamp", Kind::Timestamp),
             column("properties", Kind::Json),
         ];
-        let mut shape = Shape::new(&all, |name| (name != "left").then_some(Json::Text));
+        let mut shape = Shape::new(&all, |name| (name != "left").then_some(Json::Text)).unwrap();
         assert_eq!(
             shape.columns,
             [
@@ -246,6 +253,13 @@ mod tests {
     }
 
     #[test]
+    fn a_table_without_any_of_the_columns_is_refused() {
+        let all = [column("uuid", Kind::Uuid)];
+        let failure = Shape::new(&all, |_| None).map(|_| ()).unwrap_err();
+        assert_eq!((failure.class, failure.is_retryable), ("WrongColumns", false));
+    }
+
+    #[test]
     fn what_does_not_fit_is_altered_and_noted_with_its_event() {
         let all = [
             column("uuid", Kind::Uuid),
@@ -253,7 +267,7 @@ mod tests {
             column("timestamp", Kind::Timestamp),
             column("n", Kind::Float),
         ];
-        let mut shape = Shape::new(&all, |_| Some(Json::Value));
+        let mut shape = Shape::new(&all, |_| Some(Json::Value)).unwrap();
         let id = Uuid::from_u128(7);
         let row = vec![
             Cell::Uuid(id),

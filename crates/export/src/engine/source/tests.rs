@@ -46,7 +46,7 @@ fn source(
         }
         finder.await
     });
-    Source { coming, taking: None, finder: Some(finder) }
+    Source { coming, taking: None, finder: Some(finder), left_out: LeftOut::default() }
 }
 
 #[tokio::test]

@@ -103,6 +103,17 @@ async fn a_backfill_without_a_start_begins_with_the_first_event() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_does_not_wait_for_a_clock_that_was_set_back() {
+    let mut fixture = paused().await;
+    fixture.host.set_ahead(24 * HOUR);
+    let id = start(&fixture, backfill(&fixture, Some(MIDNIGHT), MIDNIGHT + HOUR)).await;
+    fixture.host.set_ahead(-24 * HOUR);
+    fixture.start();
+    let done = ended(&fixture, id).await;
+    assert_eq!((done.status, done.total_records_count), (Status::Completed, Some(10)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_backfill_over_many_intervals_has_longer_runs() {
     let mut fixture = paused().await;
     fixture.start();

@@ -31,6 +31,40 @@ async fn begun(events: u64) -> Fixture {
     fixture
 }
 
+/// The moment has passed, and the destination failed in this way; gives the run.
+async fn failing(events: u64, fault: Failure) -> (Fixture, Run) {
+    let fixture = begun(events).await;
+    fixture.world(|world| world.fault = Some(fault));
+    fixture.host.advance(FIRST);
+    let has_failed = |runs: &[Run]| runs.first().is_some_and(|run| run.latest_error.is_some());
+    let mut runs = fixture.until_runs(has_failed).await;
+    let run = runs.remove(0);
+    (fixture, run)
+}
+
+/// The moment has passed, and the destination does not answer.
+async fn hanging(events: u64) -> Fixture {
+    let fixture = begun(events).await;
+    fixture.world(|world| world.hangs = true);
+    fixture.host.advance(FIRST);
+    fixture.until_world(|world| world.begun == 1).await;
+    fixture
+}
+
+/// The moment has passed, and the engine was stopped when a destination that
+/// remembers what it has had 2,000 of 6,000 events.
+async fn stopped_in_between() -> Fixture {
+    let mut fixture = begun(6_000).await;
+    fixture.world(|world| {
+        world.goes_on = true;
+        world.hangs_after = Some(2_000);
+    });
+    fixture.host.advance(FIRST);
+    fixture.until_world(|world| world.there.values().any(|rows| rows.len() >= 2_000)).await;
+    fixture.stop().await;
+    fixture
+}
+
 /// Two minutes pass, and the next try gets a moment to begin; whether it did.
 async fn next_try(fixture: &Fixture) -> bool {
     let before = fixture.world(|world| world.begun);
@@ -46,13 +80,9 @@ async fn next_try(fixture: &Fixture) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_destination_that_is_down_for_an_hour_gets_everything_once() {
-    let fixture = begun(300).await;
-    fixture.world(|world| world.fault = Some(refused()));
-    fixture.host.advance(FIRST);
-    let runs =
-        fixture.until_runs(|runs| runs.first().is_some_and(|run| run.latest_error.is_some())).await;
+    let (fixture, run) = failing(300, refused()).await;
     let text = "ConnectionRefused: The destination takes no connections.";
-    assert_eq!((runs[0].status, runs[0].latest_error.as_deref()), (Status::Running, Some(text)));
+    assert_eq!((run.status, run.latest_error.as_deref()), (Status::Running, Some(text)));
     let mut seconds = 0;
     while seconds < 60 * MINUTE || fixture.world(|world| world.begun) < 10 {
         next_try(&fixture).await;
@@ -80,10 +110,7 @@ async fn a_destination_that_is_down_for_an_hour_gets_everything_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_destination_that_stays_down_is_given_up() {
-    let fixture = begun(3).await;
-    fixture.world(|world| world.fault = Some(refused()));
-    fixture.host.advance(FIRST);
-    fixture.until_runs(|runs| runs.first().is_some_and(|run| run.latest_error.is_some())).await;
+    let (fixture, _) = failing(3, refused()).await;
     fixture.host.advance(7 * 60 * MINUTE);
     let runs = fixture.until_runs(status(Status::FailedRetryable)).await;
     assert!(runs[0].finished_at.is_some());
@@ -92,21 +119,15 @@ async fn a_destination_that_stays_down_is_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_answer_is_not_a_try_that_takes_too_long() {
-    let fixture = begun(3).await;
     let late = Failure::retryable("TimedOut", "The destination did not answer in time.");
-    fixture.world(|world| world.fault = Some(late));
-    fixture.host.advance(FIRST);
-    fixture.until_runs(|runs| runs.first().is_some_and(|run| run.latest_error.is_some())).await;
+    let (fixture, _) = failing(3, late).await;
     fixture.host.advance(7 * 60 * MINUTE);
     fixture.until_runs(status(Status::FailedRetryable)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_is_set_ahead_ends_no_try() {
-    let fixture = begun(300).await;
-    fixture.world(|world| world.hangs = true);
-    fixture.host.advance(FIRST);
-    fixture.until_world(|world| world.begun == 1).await;
+    let fixture = hanging(300).await;
     fixture.host.set_ahead(24 * 60 * MINUTE);
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(fixture.runs().await[0].status, Status::Running);
@@ -115,12 +136,8 @@ async fn a_clock_that_is_set_ahead_ends_no_try() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_run_selects_is_counted_anew_when_it_changes() {
-    let fixture = begun(300).await;
-    fixture.world(|world| world.fault = Some(refused()));
-    fixture.host.advance(FIRST);
-    let runs =
-        fixture.until_runs(|runs| runs.first().is_some_and(|run| run.latest_error.is_some())).await;
-    assert_eq!(runs[0].records_total_count, Some(300));
+    let (fixture, run) = failing(300, refused()).await;
+    assert_eq!(run.records_total_count, Some(300));
     fixture.change(|row| row.config = r#"{"include_events":["event 1"]}"#.to_owned()).await;
     fixture.world(|world| world.fault = None);
     while fixture.runs().await[0].status.is_active() {
@@ -132,11 +149,8 @@ async fn what_a_run_selects_is_counted_anew_when_it_changes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_ends_early_at_every_try_is_given_up() {
-    let mut fixture = begun(3).await;
-    fixture.world(|world| world.hangs = true);
-    fixture.host.advance(FIRST);
+    let mut fixture = hanging(3).await;
     let found = fixture.until_runs(status(Status::Running)).await;
-    fixture.until_world(|world| world.begun == 1).await;
     fixture.kill();
     let often = Progress {
         status: Status::Running,
@@ -187,11 +201,8 @@ async fn a_fault_that_stays_ends_the_run_and_ten_of_them_pause_the_export() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_run_stops_within_a_second_and_stays_cancelled() {
-    let fixture = begun(300).await;
-    fixture.world(|world| world.hangs = true);
-    fixture.host.advance(FIRST);
+    let fixture = hanging(300).await;
     let runs = fixture.until_runs(status(Status::Running)).await;
-    fixture.until_world(|world| world.begun == 1).await;
     let now = fixture.host.now();
     let (store, export) = (&fixture.store, fixture.export);
     assert!(runs::request_cancel(store, export, runs[0].id, now, &[]).await.unwrap());
@@ -207,10 +218,7 @@ async fn a_cancelled_run_stops_within_a_second_and_stays_cancelled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_try_that_takes_too_long_is_given_up() {
-    let fixture = begun(300).await;
-    fixture.world(|world| world.hangs = true);
-    fixture.host.advance(FIRST);
-    fixture.until_world(|world| world.begun == 1).await;
+    let fixture = hanging(300).await;
     fixture.host.advance(21 * MINUTE);
     fixture.until_world(|world| world.aborted == 1).await;
     let runs = fixture.until_runs(|runs| runs[0].latest_error.is_some()).await;
@@ -245,14 +253,7 @@ async fn a_killed_run_begins_anew_where_nothing_is_there_before_the_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_run_goes_on_where_the_destination_remembers() {
-    let mut fixture = begun(6_000).await;
-    fixture.world(|world| {
-        world.goes_on = true;
-        world.hangs_after = Some(2_000);
-    });
-    fixture.host.advance(FIRST);
-    fixture.until_world(|world| world.there.values().any(|rows| rows.len() >= 2_000)).await;
-    fixture.stop().await;
+    let mut fixture = stopped_in_between().await;
     let runs = fixture.runs().await;
     let delivered = usize::try_from(runs[0].records_completed.unwrap()).unwrap();
     assert_eq!((runs[0].status, delivered), (Status::Running, fixture.there(FIRST).len()));
@@ -301,16 +302,49 @@ async fn an_event_that_is_left_out_is_told_and_not_counted() {
     assert!(lines.iter().any(|line| line.message == left_out), "{lines:#?}");
 }
 
+/// Takes everybody but `user 3`, of whom it is not worked out.
+fn query_without_an_end() -> String {
+    let (few, many) = ("a".repeat(1_000), "b".repeat(1_000));
+    let among = vec!["'x'"; 100].join(", ");
+    format!(
+        "SELECT uuid FROM events WHERE distinct_id != 'user 3' \
+         OR replaceAll('{few}', 'a', '{many}') IN ({among})"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_whose_condition_takes_too_long_are_told() {
+    let fixture = begun(100).await;
+    fixture.change(|row| row.query = Some(query_without_an_end())).await;
+    fixture.host.advance(FIRST);
+    let runs = fixture.until_runs(status(Status::Completed)).await;
+    let counts = (runs[0].records_total_count, runs[0].records_completed);
+    assert_eq!((counts, &runs[0].latest_error), ((Some(86), Some(86)), &None));
+    assert_eq!(fixture.there(FIRST), (1..=100).filter(|n| n % 7 != 3).collect::<Vec<u64>>());
+    let told = "14 events were left out, because the condition of the query takes too long to be \
+                worked out for them. One of them is 00000000-0000-0000-0000-000000000003.";
+    let lines = fixture.lines(runs[0].id).await;
+    let warned: Vec<&str> = lines
+        .iter()
+        .filter(|line| line.level == LogLevel::Warning)
+        .map(|line| line.message.as_str())
+        .collect();
+    assert_eq!(warned, [told]);
+
+    // Also where nothing is left.
+    let fixture = begun(100).await;
+    let nobody = query_without_an_end().replace("distinct_id != 'user 3'", "team_id = 0");
+    fixture.change(|row| row.query = Some(nobody)).await;
+    fixture.host.advance(FIRST);
+    let runs = fixture.until_runs(status(Status::Completed)).await;
+    assert_eq!(runs[0].records_completed, Some(0));
+    let lines = fixture.lines(runs[0].id).await;
+    assert!(lines.iter().any(|line| line.message.starts_with("100 events were left out,")));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_run_begins_anew_where_its_export_goes_elsewhere() {
-    let mut fixture = begun(6_000).await;
-    fixture.world(|world| {
-        world.goes_on = true;
-        world.hangs_after = Some(2_000);
-    });
-    fixture.host.advance(FIRST);
-    fixture.until_world(|world| world.there.values().any(|rows| rows.len() >= 2_000)).await;
-    fixture.stop().await;
+    let mut fixture = stopped_in_between().await;
     let before = fixture.there(FIRST).len();
     fixture.change(|row| row.config = r#"{"url":"https://elsewhere.example"}"#.to_owned()).await;
     fixture.world(|world| world.hangs_after = None);
@@ -322,10 +356,7 @@ async fn a_stopped_run_begins_anew_where_its_export_goes_elsewhere() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_of_an_export_that_is_deleted_stops() {
-    let fixture = begun(300).await;
-    fixture.world(|world| world.hangs = true);
-    fixture.host.advance(FIRST);
-    fixture.until_world(|world| world.begun == 1).await;
+    let fixture = hanging(300).await;
     let row = fixture.row().await;
     weir_store::exports::delete(&fixture.store, row.organization, row.id, &[]).await.unwrap();
     fixture.until_world(|world| world.aborted == 1).await;

@@ -1,6 +1,7 @@
 //! Which events come with which interval.
 
 use weir_model::exports::Status;
+use weir_store::exports::BackfilledPause;
 
 use super::support::{BEGIN, Fixture};
 use crate::destination::Failure;
@@ -131,6 +132,32 @@ async fn a_pause_over_boundaries_leaves_out_what_came_in_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_interval_that_a_backfill_makes_up_for_has_no_run() {
+    let mut fixture = Fixture::new("hour").await;
+    fixture.start();
+    fixture.arrive(5).await;
+    fixture.host.advance(FIRST);
+    fixture.until_runs(ended(1)).await;
+    fixture.host.advance(10 * MINUTE);
+    let since = fixture.host.now();
+    fixture.change(|row| (row.paused, row.last_paused_at) = (true, Some(since))).await;
+    fixture.arrive(3).await;
+    // Two seconds behind the boundary, and the schedule has not come there.
+    fixture.world(|world| world.lags = true);
+    fixture.host.advance(50 * MINUTE + 2);
+    let pause = BackfilledPause { since, until: fixture.host.now() };
+    fixture.change(|row| (row.paused, row.backfilled) = (false, Some(pause))).await;
+    fixture.arrive(2).await;
+    fixture.world(|world| world.lags = false);
+    passed(&fixture, FIRST + HOUR).await;
+    assert_eq!(fixture.runs().await.len(), 1);
+    fixture.host.advance(HOUR);
+    let runs = fixture.until_runs(ended(2)).await;
+    assert_eq!(runs[1].data_interval_end.to_string(), "2026-08-21T17:00:00Z");
+    assert_eq!(fixture.there(FIRST + 2 * HOUR), [9, 10]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn intervals_that_wait_for_room_when_a_pause_begins_are_made_up_for() {
     const STEP: i64 = 5 * MINUTE;
     let mut fixture = Fixture::new("every 5 minutes").await;
@@ -179,6 +206,86 @@ async fn a_clock_that_jumps_back_doubles_nothing() {
     fixture.until_runs(ended(2)).await;
     assert_eq!(fixture.there(10 * MINUTE), (6..=10).collect::<Vec<_>>());
     assert_eq!(fixture.host.now().micros() / 1_000_000, BEGIN + 10 * MINUTE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_jumps_ahead_has_each_interval_once() {
+    let mut fixture = Fixture::new("hour").await;
+    fixture.start();
+    fixture.arrive(5).await;
+    passed(&fixture, FIRST - HOUR).await;
+    // 20:20
+    fixture.host.set_ahead(6 * HOUR);
+    fixture.arrive(3).await;
+    let runs = fixture.until_runs(ended(6)).await;
+    let ends: Vec<i64> = runs.iter().map(|run| run.data_interval_end.micros()).collect();
+    let expected = (0..6).map(|n| (BEGIN + FIRST + n * HOUR) * 1_000_000);
+    assert_eq!(ends, expected.collect::<Vec<_>>());
+    assert_eq!(fixture.there(FIRST), (1..=5).collect::<Vec<_>>());
+    fixture.host.advance(FIRST);
+    fixture.until_runs(ended(7)).await;
+    assert_eq!(fixture.there(FIRST + 6 * HOUR), [6, 7, 8]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_jumps_ahead_and_back_leaves_nothing_out() {
+    let mut fixture = Fixture::new("hour").await;
+    fixture.start();
+    fixture.arrive(5).await;
+    passed(&fixture, FIRST - HOUR).await;
+    // 20:20: six intervals end early.
+    fixture.host.set_ahead(6 * HOUR);
+    fixture.arrive(3).await;
+    fixture.until_runs(ended(6)).await;
+    // 14:20 again: what comes now is for the next interval, which ends at 21:00.
+    fixture.host.set_ahead(-6 * HOUR);
+    fixture.arrive(4).await;
+    fixture.host.advance(FIRST);
+    fixture.arrive(2).await;
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    assert_eq!(fixture.runs().await.len(), 6);
+    fixture.host.advance(6 * HOUR);
+    fixture.until_runs(ended(7)).await;
+    assert_eq!(fixture.there(FIRST), (1..=5).collect::<Vec<_>>());
+    assert_eq!(fixture.there(FIRST + 6 * HOUR), (6..=14).collect::<Vec<_>>());
+
+    // The same where the boundary is missed, and times decide.
+    let ahead = 2 * HOUR + 10 * MINUTE;
+    fixture.host.set_ahead(ahead);
+    fixture.arrive(1).await;
+    fixture.until_runs(ended(9)).await;
+    fixture.host.set_ahead(-ahead);
+    fixture.arrive(2).await;
+    fixture.stop().await;
+    fixture.host.advance(3 * HOUR + 10 * MINUTE);
+    fixture.arrive(1).await;
+    fixture.start();
+    fixture.until_runs(ended(10)).await;
+    assert_eq!(fixture.there(FIRST + 9 * HOUR), [15, 16, 17]);
+    fixture.host.advance(HOUR);
+    fixture.until_runs(ended(11)).await;
+    assert_eq!(fixture.there(FIRST + 10 * HOUR), [18]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_jump_that_nobody_saw_leaves_nothing_out() {
+    let mut fixture = Fixture::new("hour").await;
+    fixture.start();
+    fixture.arrive(5).await;
+    passed(&fixture, FIRST - HOUR).await;
+    fixture.stop().await;
+    fixture.host.set_ahead(6 * HOUR);
+    fixture.arrive(3).await;
+    fixture.host.set_ahead(-6 * HOUR);
+    fixture.arrive(2).await;
+    fixture.host.advance(FIRST + 10 * MINUTE);
+    fixture.start();
+    fixture.until_runs(ended(1)).await;
+    // Received at 20:20, says the clock: the interval ends before them.
+    assert_eq!(fixture.there(FIRST), (1..=5).collect::<Vec<_>>());
+    fixture.host.advance(50 * MINUTE);
+    fixture.until_runs(ended(2)).await;
+    assert_eq!(fixture.there(FIRST + HOUR), (6..=10).collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -164,7 +164,7 @@ impl Destination for Noting {
         &[]
     }
 
-    async fn test(&self, _step: usize) -> Result<(), Failure> {
+    async fn test(&self, _step: usize, _model: ExportModel) -> Result<(), Failure> {
         Ok(())
     }
 }
@@ -297,6 +297,7 @@ impl Fixture {
             created_at: now,
             updated_at: now,
             last_paused_at: None,
+            backfilled: None,
             start_at: None,
             end_at: None,
             query: None,
@@ -426,6 +427,7 @@ impl Fixture {
             from_time: before.from_time.min(summary.from_time),
             to_time: before.to_time.max(summary.to_time),
             samples: 0,
+            strays: false,
         };
         let write = ProjectWrite {
             blocks: vec![NewBlock { first, data, summary, added_times: times }],

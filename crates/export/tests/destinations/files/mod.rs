@@ -2,9 +2,12 @@
 //! readers.
 
 mod azure_blob;
+mod bucket;
 mod google_cloud_storage;
 mod local_directory;
 mod read;
 mod s3;
 mod server;
 mod support;
+
+pub(crate) use bucket::Bucket;

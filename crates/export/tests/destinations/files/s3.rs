@@ -1,88 +1,20 @@
+//! S3, as moto plays it, and servers that answer as a test wants.
+
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use weir_egress::{Egress, Resolve, Rules};
 use weir_export::destinations::Surroundings;
-use weir_testkit::servers::{Moto, free_address, python};
+use weir_testkit::servers::free_address;
 
+use super::bucket::Bucket;
 use super::read::{assert_odd, events, lines};
 use super::server::Server;
 use super::support::{
     KINDS, STEM, destination, export, job, many, odd, opened, surroundings, test, with, write,
 };
-
-/// moto, seen with the client of Amazon.
-struct Bucket {
-    moto: Moto,
-    directory: TempDir,
-}
-
-const PRELUDE: &str = "
-import json, os, sys, boto3
-given = json.load(sys.stdin)
-s3 = boto3.client('s3', endpoint_url=given['url'], region_name='eu-west-1',
-                  aws_access_key_id='a', aws_secret_access_key='b')
-";
-
-impl Bucket {
-    async fn start() -> Self {
-        let bucket = Self { moto: Moto::start().await, directory: TempDir::new().unwrap() };
-        bucket
-            .boto(
-                "s3.create_bucket(Bucket='events', CreateBucketConfiguration={
-                    'LocationConstraint': 'eu-west-1'})
-print('{}')",
-                json!({}),
-            )
-            .await;
-        bucket
-    }
-
-    async fn boto(&self, script: &str, given: Value) -> Value {
-        let given = with(given, json!({"url": self.moto.url()}));
-        python(&format!("{PRELUDE}{script}"), &given).await
-    }
-
-    fn config(&self, others: Value) -> Value {
-        let config = json!({
-            "bucket_name": "events", "region": "eu-west-1", "prefix": "out",
-            "aws_access_key_id": "AKIDEXAMPLE", "aws_secret_access_key": "secret",
-            "endpoint_url": self.moto.url(), "file_format": "JSONLines", "compression": null,
-            "encryption": null, "kms_key_id": null, "max_file_size_mb": null,
-            "use_virtual_style_addressing": false, "include_events": null,
-        });
-        with(config, others)
-    }
-
-    async fn keys(&self) -> Vec<String> {
-        let keys = self
-            .boto(
-                "print(json.dumps([o['Key'] for o in
-                    s3.list_objects_v2(Bucket='events').get('Contents', [])]))",
-                json!({}),
-            )
-            .await;
-        keys.as_array().unwrap().iter().map(|key| key.as_str().unwrap().to_owned()).collect()
-    }
-
-    /// How many uploads are neither complete nor taken back.
-    async fn uploads(&self) -> Value {
-        let script = "print(len(s3.list_multipart_uploads(Bucket='events').get('Uploads', [])))";
-        self.boto(script, json!({})).await
-    }
-
-    async fn fetch(&self, key: &str) -> PathBuf {
-        let path = self.directory.path().join(Path::new(key).file_name().unwrap());
-        let given = json!({"key": key, "path": path.to_str().unwrap()});
-        self.boto("s3.download_file('events', given['key'], given['path'])\nprint('{}')", given)
-            .await;
-        path
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_of_every_kind_hold_every_value() {

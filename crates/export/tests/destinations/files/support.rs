@@ -130,7 +130,9 @@ pub(crate) async fn write(
 ) -> Result<(), Failure> {
     let columns = destination.columns();
     for records in records.chunks(500) {
-        let row = |record: &Record| columns.row_if_taken(ProjectId(3), TIME, record).unwrap().cells;
+        let row = |record: &Record| {
+            columns.row_if_taken(ProjectId(3), TIME, record).unwrap().unwrap().cells
+        };
         let rows = records.iter().map(row).collect();
         let arrivals = Some(records.iter().map(|record| record.event.arrival).collect());
         writer.write(Batch { rows, arrivals }).await?;
@@ -158,7 +160,9 @@ pub(crate) async fn export(
 pub(crate) async fn test(destination: &dyn Destination) -> Vec<Result<(), &'static str>> {
     let mut outcomes = Vec::new();
     for step in 0..destination.steps().len() {
-        outcomes.push(destination.test(step).await.map_err(|failure| failure.class));
+        outcomes.push(
+            destination.test(step, ExportModel::Events).await.map_err(|failure| failure.class),
+        );
     }
     outcomes
 }

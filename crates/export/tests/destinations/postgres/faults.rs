@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use weir_export::destination::Destination;
+use weir_model::exports::ExportModel;
 use weir_testkit::servers::{Postgres, free_address};
 
 use super::{at, client, failing, job, opened, records, rows, run, write};
@@ -92,7 +93,13 @@ async fn a_test_tells_the_step_and_leaves_nothing() {
         let destination = at("Postgres", &server, more);
         let mut classes = Vec::new();
         for step in 0..destination.steps().len() {
-            classes.push(destination.test(step).await.err().map(|failure| failure.class));
+            classes.push(
+                destination
+                    .test(step, ExportModel::Events)
+                    .await
+                    .err()
+                    .map(|failure| failure.class),
+            );
         }
         classes
     };

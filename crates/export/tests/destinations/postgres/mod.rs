@@ -100,7 +100,8 @@ pub(crate) async fn write(
     records: &[Record],
 ) -> Result<(), Failure> {
     for records in records.chunks(TOGETHER) {
-        let made = |record: &Record| Some(columns.row_if_taken(PROJECT, TIME, record)?.cells);
+        let made =
+            |record: &Record| Some(columns.row_if_taken(PROJECT, TIME, record).unwrap()?.cells);
         let rows = records.iter().filter_map(made).collect();
         let arrivals = Some(records.iter().map(|record| record.event.arrival).collect());
         writer.write(Batch { rows, arrivals }).await?;

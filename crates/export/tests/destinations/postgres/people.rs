@@ -93,6 +93,25 @@ async fn persons_replace_what_is_older() {
 }
 
 #[tokio::test]
+async fn a_test_tries_the_columns_of_its_model() {
+    let server = Postgres::start().await;
+    let client = client(&server).await;
+    client.batch_execute("CREATE TABLE events (uuid text, event text)").await.unwrap();
+    for kind in ["Postgres", "Redshift"] {
+        let tested = async |table: &str, model| {
+            let destination = at(kind, &server, json!({"table_name": table}));
+            destination.test(3, model).await.err().map(|failure| failure.class)
+        };
+        assert_eq!(tested("events", ExportModel::Events).await, None, "{kind}");
+        let refused = Some("NoPersonsTable");
+        assert_eq!(tested("events", ExportModel::Persons).await, refused, "{kind}");
+        assert_eq!(tested("persons", ExportModel::Persons).await, None, "{kind}");
+    }
+    let tables = "SELECT count(*) FROM pg_class WHERE relname IN ('persons', 'weir_rows')";
+    assert_eq!(rows(&client, tables).await, ["0"]);
+}
+
+#[tokio::test]
 async fn a_table_that_cannot_tell_persons_apart_gets_none() {
     let server = Postgres::start().await;
     let client = client(&server).await;

@@ -137,7 +137,7 @@ async fn a_run_that_is_done_twice_has_each_event_once() {
     // The ids of another project are its own.
     let columns = destination.columns();
     let mut writer = destination.begin(job(&columns)).await.unwrap();
-    let row = columns.row_if_taken(ProjectId(4), TIME, &record(1, "{}")).unwrap().cells;
+    let row = columns.row_if_taken(ProjectId(4), TIME, &record(1, "{}")).unwrap().unwrap().cells;
     writer.write(Batch { rows: vec![row], arrivals: Some(vec![1]) }).await.unwrap();
     writer.finish().await.unwrap();
     assert_eq!(rows(&client, counted).await, ["2002|2001|2001"]);

@@ -31,6 +31,7 @@ fn job(id: u128, kind: &str) -> JobRow {
         kind: kind.to_owned(),
         payload: format!("{{\"{kind}\":1}}"),
         created_at: Timestamp::from_micros(8),
+        run_at: None,
     }
 }
 
@@ -76,4 +77,33 @@ async fn they_go_with_their_config_in_the_state_that_was_read() {
         assert!(delete(&store, PROJECT, CONFIG, REVISION, &[]).await.unwrap());
         assert!(waiting(&store).await.is_empty());
     }
+}
+
+#[tokio::test]
+async fn they_are_due_at_their_time_until_they_were_run() {
+    let store = store().await;
+    let later = JobRow { run_at: Some(Timestamp::from_micros(100)), ..job(1, "later") };
+    let sooner = JobRow { run_at: Some(Timestamp::from_micros(50)), ..job(2, "sooner") };
+    for job in [&later, &sooner, &job(3, "now")] {
+        add(&store, PROJECT, job, 10, &[]).await.unwrap();
+    }
+    let due = async |micros, limit| -> Vec<String> {
+        let due = due(&store, Timestamp::from_micros(micros), limit).await.unwrap();
+        assert!(due.iter().all(|due| due.project == PROJECT));
+        due.into_iter().map(|due| due.job.kind).collect()
+    };
+    assert!(due(7, 10).await.is_empty());
+    assert_eq!(due(8, 10).await, ["now"]);
+    assert_eq!(due(100, 10).await, ["now", "sooner", "later"]);
+    assert_eq!(due(100, 1).await, ["now"]);
+    for _ in 0..2 {
+        remove(&store, &sooner).await.unwrap();
+    }
+    assert_eq!(due(100, 10).await, ["now", "later"]);
+    for id in 4..10 {
+        add(&store, PROJECT, &job(id, "more"), 10, &[]).await.unwrap();
+    }
+    assert_eq!(due(100, 10).await, ["now", "more", "more", "more"], "others come in between");
+    assert!(delete(&store, PROJECT, CONFIG, REVISION, &[]).await.unwrap());
+    assert!(due(100, 10).await.is_empty());
 }

@@ -47,7 +47,12 @@ async fn the_process_of_another_test() {
         ..Settings::default()
     }
     .over(Settings::default());
-    let export_hosts = Hosts { bigquery: host.clone(), databricks: host.clone(), snowflake: host };
+    let export_hosts = Hosts {
+        bigquery: host.clone(),
+        databricks: host.clone(),
+        snowflake: host,
+        ..Hosts::default()
+    };
     let options = Options { export_hosts, ..Options::default() };
     let server = Server::start(config, options).await.unwrap();
     let mut out = std::io::stdout();

@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
-use weir_testkit::servers::{Asked, Fakesnow, Gate, Hold, Said, Stub, python};
+use weir_testkit::servers::{Asked, Fakesnow, Gate, Hold, Said, StandIn, python};
 
 use super::{Instance, texts};
 
@@ -139,13 +138,9 @@ fn ids(file: &[u8]) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_in_bigquery_holds_each_event_once() {
-    let google = Arc::new(Mutex::new(Google::default()));
-    let answering = Arc::clone(&google);
-    let answer = move |asked: &Asked| {
-        Some(answering.lock().unwrap_or_else(PoisonError::into_inner).answer(asked))
-    };
-    let stub = Stub::start(answer).await;
-    let gate = Gate::start(stub.address()).await;
+    let answer = |google: &mut Google, asked: &Asked| Some(google.answer(asked));
+    let google = StandIn::start(Google::default(), answer).await;
+    let gate = Gate::start(google.address()).await;
     let config = json!({
         "project_id": "acme", "dataset_id": "web", "table_id": "events", "private_key": KEY,
         "private_key_id": "key-1", "token_uri": format!("{}/token", gate.url()),
@@ -155,7 +150,7 @@ async fn a_table_in_bigquery_holds_each_event_once() {
     let holds =
         [Hold::Bytes(3 << 20), Hold::Request(b"INSERT INTO "), Hold::Answer(b"INSERT INTO ")];
     instance.export_and_kill(&gate, &holds, "BigQuery", &config).await;
-    let google = google.lock().unwrap_or_else(PoisonError::into_inner);
+    let google = google.lock();
     // What was beside the table is gone.
     let tables: Vec<&String> = google.tables.keys().collect();
     assert_eq!(tables, ["events"]);
@@ -229,13 +224,9 @@ impl Lake {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_in_databricks_holds_each_event_once() {
-    let lake = Arc::new(Mutex::new(Lake::default()));
-    let answering = Arc::clone(&lake);
-    let answer = move |asked: &Asked| {
-        Some(answering.lock().unwrap_or_else(PoisonError::into_inner).answer(asked))
-    };
-    let stub = Stub::start(answer).await;
-    let gate = Gate::start(stub.address()).await;
+    let answer = |lake: &mut Lake, asked: &Asked| Some(lake.answer(asked));
+    let lake = StandIn::start(Lake::default(), answer).await;
+    let gate = Gate::start(lake.address()).await;
     let config = json!({
         "server_hostname": "dbc-1.cloud.databricks.com", "http_path": "/sql/1.0/warehouses/1a2b",
         "client_id": "client", "client_secret": "secret", "catalog": "main", "schema": "web",
@@ -245,10 +236,7 @@ async fn a_table_in_databricks_holds_each_event_once() {
     instance.export_and_kill(&gate, &COPIED, "Databricks", &config).await;
 
     let folder = tempfile::tempdir().unwrap();
-    let files: Vec<Vec<u8>> = {
-        let lake = lake.lock().unwrap_or_else(PoisonError::into_inner);
-        lake.loaded.values().cloned().collect()
-    };
+    let files: Vec<Vec<u8>> = lake.lock().loaded.values().cloned().collect();
     for (number, file) in files.iter().enumerate() {
         std::fs::write(folder.path().join(format!("{number}.parquet")), file).unwrap();
     }

@@ -1,12 +1,16 @@
 //! Redshift's SQL, as far as PostgreSQL takes it: there is no server to run at
 //! home.
 
+mod copy;
+mod reader;
+
 use serde_json::json;
 use weir_export::rows::Record;
+use weir_model::exports::ExportModel;
 use weir_testkit::servers::Postgres;
 
 use crate::postgres::{
-    at, client, job, opened, record, records, rows, run, told, two_runs_of_persons, types, write,
+    at, client, job, record, records, rows, run, told, two_runs_of_persons, types, write,
 };
 
 /// What Redshift has and PostgreSQL does not, and the meaning of a backslash.
@@ -79,7 +83,7 @@ async fn redshift_gets_its_rows_as_statements() {
     drop(writer);
     assert_eq!(rows(&client, "SELECT count(*) FROM events").await, ["5000"]);
     for step in 0..destination.steps().len() {
-        assert_eq!(destination.test(step).await, Ok(()));
+        assert_eq!(destination.test(step, ExportModel::Events).await, Ok(()));
     }
 }
 
@@ -91,13 +95,4 @@ async fn redshift_replaces_persons_that_are_older() {
     let config = json!({"properties_data_type": "super", "table_name": "persons"});
     let destination = at("Redshift", &server, config);
     two_runs_of_persons(destination.as_ref(), &client, "persons").await;
-}
-
-#[tokio::test]
-async fn redshift_says_what_it_does_not_do() {
-    let config = json!({
-        "host": "127.0.0.1", "database": "d", "user": "u", "password": "p", "mode": "COPY",
-    });
-    let failure = opened("Redshift", config.as_object().unwrap(), &[]).err().expect("a failure");
-    assert_eq!((failure.class, failure.is_retryable), ("Unsupported", false));
 }

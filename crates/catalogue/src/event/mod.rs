@@ -1,0 +1,132 @@
+//! An event as steps of the catalogue see it.
+//!
+//! What belongs here: reading and changing an event without touching what a step
+//! does not look at. What does not: what the steps do.
+
+mod object;
+mod read;
+mod texts;
+
+use std::borrow::Cow;
+
+pub use object::{NotAnObject, Object};
+pub(crate) use texts::{json_of, text_of};
+use weir_model::time::Timestamp;
+
+/// What becomes of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Flow {
+    /// It goes on, changed or not.
+    Keep,
+    /// It ends here.
+    Drop,
+}
+
+/// One event on its way through steps.
+///
+/// Values are JSON text that is parsed when a step looks at it, so what no step
+/// changes leaves as it came, to the last digit.
+#[derive(Debug, Clone)]
+pub struct StepEvent<'a> {
+    name: Cow<'a, str>,
+    distinct_id: Cow<'a, str>,
+    ip: Option<Cow<'a, str>>,
+    timestamp: Timestamp,
+    properties: Object<'a>,
+    is_changed: bool,
+}
+
+impl<'a> StepEvent<'a> {
+    /// An event. `properties` is the text of a JSON object, with `$set` and
+    /// `$set_once` in it; `ip` the address beside the properties, if there is one.
+    ///
+    /// # Errors
+    /// When `properties` is no object.
+    pub fn new(
+        name: impl Into<Cow<'a, str>>,
+        distinct_id: impl Into<Cow<'a, str>>,
+        ip: Option<&'a str>,
+        timestamp: Timestamp,
+        properties: &'a str,
+    ) -> Result<Self, NotAnObject> {
+        Ok(Self {
+            name: name.into(),
+            distinct_id: distinct_id.into(),
+            ip: ip.map(Cow::Borrowed),
+            timestamp,
+            properties: Object::read(Cow::Borrowed(properties))?,
+            is_changed: false,
+        })
+    }
+
+    /// The name of the event.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whom it is about.
+    #[must_use]
+    pub fn distinct_id(&self) -> &str {
+        &self.distinct_id
+    }
+
+    /// The address beside the properties; see also [`StepEvent::address`].
+    #[must_use]
+    pub fn ip(&self) -> Option<&str> {
+        self.ip.as_deref()
+    }
+
+    /// When it happened.
+    #[must_use]
+    pub fn timestamp(&self) -> Timestamp {
+        self.timestamp
+    }
+
+    /// Its properties.
+    #[must_use]
+    pub fn properties(&self) -> &Object<'a> {
+        &self.properties
+    }
+
+    /// Its properties, to change them or to look into nested ones.
+    pub fn properties_mut(&mut self) -> &mut Object<'a> {
+        &mut self.properties
+    }
+
+    /// Where it was sent from: `$ip`, else the address beside the properties.
+    #[must_use]
+    pub fn address(&self) -> Option<Cow<'_, str>> {
+        self.properties.text("$ip").or_else(|| self.ip.as_deref().map(Cow::Borrowed))
+    }
+
+    /// Sets whom it is about.
+    pub fn set_distinct_id(&mut self, distinct_id: String) {
+        if self.distinct_id != distinct_id {
+            self.distinct_id = Cow::Owned(distinct_id);
+            self.is_changed = true;
+        }
+    }
+
+    /// Sets or removes the address beside the properties.
+    pub fn set_ip(&mut self, ip: Option<String>) {
+        if self.ip.as_deref() != ip.as_deref() {
+            self.ip = ip.map(Cow::Owned);
+            self.is_changed = true;
+        }
+    }
+
+    /// Whether anything is other than it was at first. If not, what it was read
+    /// from can be passed on.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.is_changed || self.properties.is_changed()
+    }
+
+    /// The JSON text of the properties: the one that came, where nothing changed.
+    #[must_use]
+    pub fn properties_text(&self) -> Cow<'_, str> {
+        self.properties.to_text()
+    }
+}

@@ -1,0 +1,396 @@
+//! A JSON object whose values stay text until somebody looks at them.
+//!
+//! Values that nobody changes are written as they came: numbers keep all their
+//! digits, texts their escapes, members their order. Of members with the same
+//! name the last one counts.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use weir_model::json::push_string;
+
+use super::read::members_of;
+use super::texts::{self, json_of, text_of};
+
+/// The text is no JSON object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a JSON object")]
+pub struct NotAnObject;
+
+/// Dots of a path at which the next name may begin, in each object: an event and a
+/// path that are made for it would take long otherwise.
+const DOTS_MAX: usize = 16;
+
+/// A value: its text and, once somebody looked into it, the object that it is.
+/// From then on the text is out of date.
+#[derive(Debug, Clone)]
+struct Node<'a> {
+    text: Cow<'a, str>,
+    open: Option<Box<Object<'a>>>,
+}
+
+impl<'a> Node<'a> {
+    const fn new(text: Cow<'a, str>) -> Self {
+        Self { text, open: None }
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        match &self.open {
+            Some(object) => object.to_text(),
+            None => Cow::Borrowed(&self.text),
+        }
+    }
+
+    fn is_changed(&self) -> bool {
+        self.open.as_ref().is_some_and(|object| object.is_changed())
+    }
+
+    fn open(&mut self) -> Option<&mut Object<'a>> {
+        if self.open.is_none() && self.text.starts_with('{') {
+            self.open = Object::read(self.text.clone()).ok().map(Box::new);
+        }
+        self.open.as_deref_mut()
+    }
+
+    fn open_or_new(&mut self) -> &mut Object<'a> {
+        self.open();
+        self.open.get_or_insert_with(|| Box::new(Object::new()))
+    }
+}
+
+/// A JSON object.
+#[derive(Debug, Clone)]
+pub struct Object<'a> {
+    /// What it was read from.
+    source: Cow<'a, str>,
+    members: Vec<(Cow<'a, str>, Node<'a>)>,
+    is_changed: bool,
+}
+
+impl<'a> Object<'a> {
+    /// Reads the text of an object, and nothing of its values.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn read(source: Cow<'a, str>) -> Result<Self, NotAnObject> {
+        let members = match &source {
+            Cow::Borrowed(text) => members_of(text)?
+                .into_iter()
+                .map(|(key, value)| (key, Node::new(Cow::Borrowed(value))))
+                .collect(),
+            Cow::Owned(text) => members_of(text)?
+                .into_iter()
+                .map(|(key, value)| {
+                    (Cow::Owned(key.into_owned()), Node::new(Cow::Owned(value.to_owned())))
+                })
+                .collect(),
+        };
+        Ok(Self { source, members, is_changed: false })
+    }
+
+    /// Whether a member, or what is in one, is other than it was at first.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.is_changed || self.members.iter().any(|(_, node)| node.is_changed())
+    }
+
+    /// Its JSON text: the one that came, where nothing changed.
+    #[must_use]
+    pub fn to_text(&self) -> Cow<'_, str> {
+        if !self.is_changed() {
+            return Cow::Borrowed(&self.source);
+        }
+        let mut out = String::with_capacity(self.source.len() + 64);
+        self.write(&mut out);
+        Cow::Owned(out)
+    }
+
+    fn write(&self, out: &mut String) {
+        if !self.is_changed() {
+            out.push_str(&self.source);
+            return;
+        }
+        out.push('{');
+        for (index, (key, node)) in self.members.iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            push_string(out, key);
+            out.push(':');
+            match &node.open {
+                None => out.push_str(&node.text),
+                Some(object) => object.write(out),
+            }
+        }
+        out.push('}');
+    }
+
+    /// The names of its members, in their order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().map(|(key, _)| key.as_ref())
+    }
+
+    /// How many members it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    fn find(&self, key: &str) -> Option<usize> {
+        self.members.iter().rposition(|(name, _)| name == key)
+    }
+
+    /// Whether it has this member, also with `null`.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// The JSON text of a member.
+    #[must_use]
+    pub fn raw(&self, key: &str) -> Option<Cow<'_, str>> {
+        self.node(key).map(Node::text)
+    }
+
+    fn node(&self, key: &str) -> Option<&Node<'a>> {
+        self.members.get(self.find(key)?).map(|(_, node)| node)
+    }
+
+    /// A member that is a text.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<Cow<'_, str>> {
+        text_of(&self.node(key)?.text)
+    }
+
+    /// The value of a member. Numbers come as near as a double does.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<Value> {
+        serde_json::from_str(&self.raw(key)?).ok()
+    }
+
+    /// A member that is an object, for looking into it.
+    pub fn child(&mut self, key: &str) -> Option<&mut Object<'a>> {
+        let index = self.find(key)?;
+        self.members.get_mut(index)?.1.open()
+    }
+
+    /// Where the dots are at which a path goes from one object into the next.
+    fn dots(&mut self, path: &str) -> Option<Vec<usize>> {
+        if self.has(path) {
+            return Some(Vec::new());
+        }
+        for (dot, _) in path.match_indices('.').take(DOTS_MAX) {
+            let (head, rest) = (path.get(..dot)?, path.get(dot + 1..)?);
+            if let Some(mut inner) = self.child(head).and_then(|child| child.dots(rest)) {
+                inner.insert(0, dot);
+                return Some(inner);
+            }
+        }
+        None
+    }
+
+    /// The object that has the member at the end of a dotted path, and the name
+    /// of that member. Names that have dots themselves are found too; the longest
+    /// is tried first at the beginning, then the shortest.
+    pub fn at<'p>(&mut self, path: &'p str) -> Option<(&mut Object<'a>, &'p str)> {
+        let dots = self.dots(path)?;
+        let (mut object, mut rest) = (self, path);
+        for dot in dots {
+            object = object.child(rest.get(..dot)?)?;
+            rest = rest.get(dot + 1..)?;
+        }
+        Some((object, rest))
+    }
+
+    /// Sets a member to a JSON text, which the caller answers for.
+    pub fn set_raw(&mut self, key: &str, json: impl Into<Cow<'a, str>>) {
+        let json = json.into();
+        let Some(index) = self.find(key) else {
+            self.is_changed = true;
+            self.members.push((Cow::Owned(key.to_owned()), Node::new(json)));
+            return;
+        };
+        if self.members.get(index).is_some_and(|(_, node)| node.text() == json) {
+            return;
+        }
+        self.is_changed = true;
+        if let Some((_, node)) = self.members.get_mut(index) {
+            *node = Node::new(json);
+        }
+        // Earlier ones of the same name would keep what was replaced.
+        let mut at = 0;
+        self.members.retain(|(name, _)| {
+            at += 1;
+            at > index || name != key
+        });
+    }
+
+    /// Adds a member that is not there yet, without looking for it.
+    pub(crate) fn append(&mut self, key: String, json: Cow<'a, str>) {
+        self.is_changed = true;
+        self.members.push((Cow::Owned(key), Node::new(json)));
+    }
+
+    /// Sets a member to a text.
+    pub fn set_text(&mut self, key: &str, text: &str) {
+        // The same text may have been sent with other escapes.
+        if self.text(key).as_deref() != Some(text) {
+            self.set_raw(key, json_of(text));
+        }
+    }
+
+    /// A member that is an object, made where there is none.
+    pub fn child_or_new(&mut self, key: &str) -> &mut Object<'a> {
+        let index = self.find(key).unwrap_or_else(|| {
+            self.members.push((Cow::Owned(key.to_owned()), Node::new(Cow::Borrowed("{}"))));
+            self.is_changed = true;
+            self.members.len() - 1
+        });
+        self.members[index].1.open_or_new()
+    }
+
+    fn new() -> Self {
+        Self { source: Cow::Borrowed("{}"), members: Vec::new(), is_changed: true }
+    }
+
+    /// Removes a member; tells whether it was there.
+    pub fn remove(&mut self, key: &str) -> bool {
+        let before = self.members.len();
+        self.members.retain(|(name, _)| name != key);
+        let removed = self.members.len() < before;
+        self.is_changed |= removed;
+        removed
+    }
+
+    /// Keeps the members for which `keep` says so; it gets name and JSON text.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &str) -> bool) {
+        let before = self.members.len();
+        self.members.retain(|(name, node)| keep(name, &node.text()));
+        self.is_changed |= self.members.len() < before;
+    }
+
+    /// Lets `change` look at every text among its members, and give another one.
+    pub fn change_texts(&mut self, mut change: impl FnMut(&str, &str) -> Option<String>) {
+        for (name, node) in &mut self.members {
+            let Some(text) = text_of(&node.text) else { continue };
+            if let Some(other) = change(name, &text).filter(|other| *other != text) {
+                *node = Node::new(Cow::Owned(json_of(&other)));
+                self.is_changed = true;
+            }
+        }
+    }
+
+    /// The same with every text in it, however deep and also in lists; names of
+    /// members are none.
+    pub fn change_all_texts(&mut self, mut change: impl FnMut(&str) -> Option<String>) {
+        self.change_within(&mut change);
+    }
+
+    fn change_within(&mut self, change: &mut dyn FnMut(&str) -> Option<String>) {
+        for (_, node) in &mut self.members {
+            if let Some(object) = &mut node.open {
+                object.change_within(change);
+            } else if let Some(json) = texts::replace(&node.text, change) {
+                *node = Node::new(Cow::Owned(json));
+                self.is_changed = true;
+            }
+        }
+    }
+
+    /// Goes through its members that are objects.
+    pub fn children(&mut self, mut each: impl FnMut(&str, &mut Object<'a>)) {
+        for (name, node) in &mut self.members {
+            if let Some(child) = node.open() {
+                each(name, child);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::Object;
+
+    const TEXT: &str = r#"{ "n": 12345678901234567890, "a.b": 1, "a": {"b": 2, "c": {"d\u0065": [1.50]}}, "t": "\u00e9", "x": null }"#;
+
+    fn object(text: &str) -> Object<'_> {
+        Object::read(Cow::Borrowed(text)).unwrap()
+    }
+
+    #[test]
+    fn what_is_only_looked_at_stays_to_the_byte() {
+        let mut object = object(TEXT);
+        assert_eq!(object.text("t").as_deref(), Some("é"));
+        assert!(object.child("a").unwrap().child("c").unwrap().has("de"));
+        assert!(object.at("a.c.de").is_some());
+        assert!(object.child("n").is_none());
+        object.set_text("t", "é");
+        object.set_raw("x", "null");
+        assert!(!object.remove("missing"));
+        object.change_texts(|_, text| Some(text.to_owned()));
+        assert!(!object.is_changed());
+        assert_eq!(object.to_text(), TEXT);
+    }
+
+    #[test]
+    fn a_change_leaves_the_rest_as_it_came() {
+        let mut object = object(TEXT);
+        object.at("a.c.de").unwrap().0.set_text("de", "\"ü\n");
+        object.remove("x");
+        assert!(object.is_changed());
+        assert_eq!(
+            object.to_text(),
+            r#"{"n":12345678901234567890,"a.b":1,"a":{"b":2,"c":{"de":"\"ü\n"}},"t":"\u00e9"}"#
+        );
+    }
+
+    #[test]
+    fn names_with_dots_are_found_before_paths() {
+        let mut first = object(TEXT);
+        let (holder, key) = first.at("a.b").unwrap();
+        assert_eq!((holder.raw(key).unwrap().as_ref(), key), ("1", "a.b"));
+        let mut second = object(r#"{"a.b": {"c.d": 1}}"#);
+        assert_eq!(second.at("a.b.c.d").unwrap().1, "c.d");
+        assert!(second.at("a.b.c").is_none());
+        assert!(second.at("").is_none());
+        assert!(second.at("....").is_none());
+        let deep = format!("{}1{}", r#"{"a":"#.repeat(60), "}".repeat(60));
+        assert!(object(&deep).at(&["a"; 60].join(".")).is_some());
+    }
+
+    #[test]
+    fn of_the_same_name_the_last_counts() {
+        let text = r#"{"a":"secret","b":1,"a":"other"}"#;
+        let mut twice = object(text);
+        assert_eq!(twice.text("a").as_deref(), Some("other"));
+        twice.set_text("a", "hidden");
+        assert_eq!(twice.to_text(), r#"{"b":1,"a":"hidden"}"#);
+        let mut gone = object(text);
+        gone.remove("a");
+        assert_eq!(gone.to_text(), r#"{"b":1}"#);
+    }
+
+    #[test]
+    fn objects_are_made_where_there_are_none() {
+        let mut made = object(r#"{"$set": 7}"#);
+        made.child_or_new("$set").set_raw("a", "1");
+        made.child_or_new("$set_once").set_raw("b", "2");
+        made.child_or_new("$set").set_raw("c", "3");
+        assert_eq!(made.to_text(), r#"{"$set":{"a":1,"c":3},"$set_once":{"b":2}}"#);
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for text in ["", "[]", "null", "\"{}\"", "{", "{\"a\":}", "{\"a\":1} x"] {
+            assert!(Object::read(Cow::Borrowed(text)).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The plugins that Weir ships: what they are called, what can be configured, and
+//! what they do (plugins 7).
+//!
+//! What belongs here: the list, steps in Rust for events on their way to the
+//! store, and JavaScript for what delivers events, needs storage or runs on the
+//! pages of visitors. What does not: which project has which of them, and how
+//! JavaScript is run.
+//!
+//! A step never fails an event: what it cannot read it leaves as it is.
+
+mod bots;
+mod conditions;
+mod config;
+mod entry;
+mod event;
+mod locate;
+mod schema;
+mod sources;
+mod steps;
+mod urls;
+mod user_agents;
+
+#[cfg(test)]
+mod pages;
+#[cfg(test)]
+mod testing;
+
+pub use config::{Config, ConfigError};
+pub use entry::{Code, Direction, Entry, Item, ItemKind, MAINTAINER, Means, SourceFile, Step, URL};
+pub use event::{Flow, NotAnObject, Object, StepEvent};
+pub use locate::{Locate, Precision};
+
+/// Everything that Weir ships, in the order in which it is listed.
+#[must_use]
+pub fn catalogue() -> &'static [&'static Entry] {
+    ALL
+}
+
+/// The entry with this id.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Entry> {
+    ALL.iter().copied().find(|entry| entry.id == id)
+}
+
+/// The entry that the address of a plugin names, as in `inline:location`.
+#[must_use]
+pub fn find_url(url: &str) -> Option<&'static Entry> {
+    find(url.strip_prefix(URL)?)
+}
+
+const ALL: &[&Entry] = &[
+    &steps::location::ENTRY,
+    &steps::bot_filter::ENTRY,
+    &steps::hash_properties::ENTRY,
+    &steps::redaction::ENTRY,
+    &steps::url_normalisation::ENTRY,
+    &steps::url_masking::ENTRY,
+    &steps::ip_anonymisation::ENTRY,
+    &steps::property_filter::ENTRY,
+    &steps::drop_events::ENTRY,
+    &steps::event_filter::ENTRY,
+    &steps::filter_out::ENTRY,
+    &steps::remove_null_properties::ENTRY,
+    &steps::downsampling::ENTRY,
+    &steps::property_flattener::ENTRY,
+    &steps::user_agent::ENTRY,
+    &steps::timestamp_parts::ENTRY,
+    &steps::currency::ENTRY,
+    &steps::schema_enforcer::ENTRY,
+    &sources::url_parameters::ENTRY,
+    &sources::semver_flattener::ENTRY,
+    &sources::taxonomy::ENTRY,
+    &sources::first_time_events::ENTRY,
+    &sources::webhook::ENTRY,
+    &sources::slack_message::ENTRY,
+    &sources::notification_bar::ENTRY,
+];

@@ -1,0 +1,52 @@
+//! Where an address is: what the step `location` asks its host.
+
+use std::net::IpAddr;
+
+/// A database of places.
+pub trait Locate: Send + Sync {
+    /// What is known of the place of an address: names as in `city_name`, without
+    /// `$geoip_`, each with the JSON text of its value.
+    fn locate(&self, address: IpAddr) -> Vec<(&'static str, String)>;
+}
+
+/// How exact a place may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precision {
+    /// All that is known.
+    Exact,
+    /// The city, without the position and the postal code.
+    City,
+    /// The country and its parts.
+    Region,
+    /// The country.
+    Country,
+}
+
+impl Precision {
+    /// Their words in configs.
+    pub(crate) const WORDS: &'static [&'static str] = &["exact", "city", "region", "country"];
+
+    /// The precision of this word.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        [Self::Exact, Self::City, Self::Region, Self::Country]
+            .into_iter()
+            .zip(Self::WORDS)
+            .find_map(|(precision, text)| (*text == word).then_some(precision))
+    }
+
+    /// Whether it shows this part of a place. What is not known to be coarse is
+    /// exact.
+    pub(crate) fn shows(self, part: &str) -> bool {
+        let is_country = part.starts_with("country_") || part.starts_with("continent_");
+        match self {
+            Self::Exact => true,
+            Self::City => {
+                is_country
+                    || part.starts_with("subdivision_")
+                    || matches!(part, "city_name" | "time_zone")
+            }
+            Self::Region => is_country || part.starts_with("subdivision_") || part == "time_zone",
+            Self::Country => is_country,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Makes flat properties of nested ones.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::OF_PERSON;
+use crate::config::{Config, ConfigError};
+use crate::entry::{Code, Direction, Entry, Item, Means, Native, Step};
+use crate::event::{Flow, Object, StepEvent};
+
+/// Objects in objects that are taken apart.
+const DEPTH: usize = 32;
+/// Most members of what comes out (SECURITY-NOTES 7).
+const KEYS_MAX: usize = 10_000;
+/// Most bytes of all names that come out: a name has those above it in it.
+const NAMES_MAX: usize = 256 << 10;
+
+pub(crate) const ENTRY: Entry = Entry {
+    id: "property-flattener",
+    name: "Property flattener",
+    description: "Turns nested properties into flat ones, so that they can be chosen in filters.",
+    icon: Some("alter"),
+    direction: Direction::Filtering,
+    items: &[
+        Item::text("separator", "Separator", "What stands between the names.").or("__").required(),
+        Item::yes_no(
+            "keepNested",
+            "Keep nested ones too",
+            "No",
+            "Whether what was taken apart also stays as it was.",
+        ),
+    ],
+    code: Code::Native(Native(make)),
+};
+
+fn make(config: &Config<'_>, _: &Means) -> Result<Box<dyn Step>, ConfigError> {
+    let separator = config.needed("separator")?;
+    if separator.chars().count() > 8 {
+        return Err(ConfigError::new("separator", "At most 8 characters are possible."));
+    }
+    Ok(Box::new(Flattener { separator, keeps: config.yes("keepNested")? }))
+}
+
+struct Flattener {
+    separator: String,
+    keeps: bool,
+}
+
+impl Step for Flattener {
+    fn apply(&self, event: &mut StepEvent<'_>) -> Flow {
+        let properties = event.properties_mut();
+        self.flatten(properties);
+        for name in OF_PERSON {
+            if let Some(person) = properties.child(name) {
+                self.flatten(person);
+            }
+        }
+        Flow::Keep
+    }
+}
+
+/// A flat member: name and JSON text.
+type Flat = (String, String);
+
+impl Flattener {
+    fn flatten(&self, object: &mut Object<'_>) {
+        let mut flat = Vec::new();
+        let mut names = Vec::new();
+        let mut room = NAMES_MAX;
+        object.children(|name, child| {
+            // Ours have meanings of their own.
+            if !name.starts_with('$') && !child.is_empty() {
+                names.push(name.to_owned());
+                self.collect(name, child, &mut flat, &mut room, DEPTH);
+            }
+        });
+        if flat.is_empty() || room == 0 || object.len() + flat.len() > KEYS_MAX {
+            return;
+        }
+        if !self.keeps {
+            let names: HashSet<String> = names.into_iter().collect();
+            object.retain(|name, json| !(json.starts_with('{') && names.contains(name)));
+        }
+        // What was sent flat wins.
+        let mut taken: HashSet<String> = object.keys().map(str::to_owned).collect();
+        for (name, json) in flat {
+            if taken.insert(name.clone()) {
+                object.append(name, Cow::Owned(json));
+            }
+        }
+    }
+
+    /// `room` is 0 afterwards if there was too little of it.
+    fn collect(
+        &self,
+        prefix: &str,
+        object: &mut Object<'_>,
+        flat: &mut Vec<Flat>,
+        room: &mut usize,
+        depth: usize,
+    ) {
+        let names: Vec<String> = object.keys().map(str::to_owned).collect();
+        for name in names {
+            let flat_name = format!("{prefix}{}{name}", self.separator);
+            *room = room.saturating_sub(flat_name.len());
+            if *room == 0 {
+                return;
+            }
+            match object.child(&name) {
+                Some(child) if depth > 0 && !child.is_empty() => {
+                    self.collect(&flat_name, child, flat, room, depth - 1);
+                }
+                _ => {
+                    if let Some(json) = object.raw(&name) {
+                        flat.push((flat_name, json.into_owned()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::testing::{after, assert_same, fault};
+
+    #[test]
+    fn nested_properties_become_flat() {
+        let sent = r#"{"a":{"b":1.50,"c":{"ü":12345678901234567890,"e":null}},"f":[{"g":1}],"$set":{"h":{"i":"j"}},"k":{}}"#;
+        assert_eq!(
+            after("property-flattener", &json!({}), sent).unwrap(),
+            r#"{"f":[{"g":1}],"$set":{"h__i":"j"},"k":{},"a__b":1.50,"a__c__ü":12345678901234567890,"a__c__e":null}"#
+        );
+        let config = json!({"separator": ".", "keepNested": "Yes"});
+        assert_eq!(
+            after("property-flattener", &config, r#"{"a":{"b":{"c":[]}}}"#).unwrap(),
+            r#"{"a":{"b":{"c":[]}},"a.b.c":[]}"#
+        );
+    }
+
+    #[test]
+    fn what_was_sent_flat_wins() {
+        let sent = r#"{"a__b":"sent","a":{"b":"nested","c":1}}"#;
+        assert_eq!(
+            after("property-flattener", &json!({}), sent).unwrap(),
+            r#"{"a__b":"sent","a__c":1}"#
+        );
+    }
+
+    #[test]
+    fn what_is_flat_or_ours_stays() {
+        assert_same(
+            "property-flattener",
+            &json!({}),
+            &[
+                "{}",
+                r#"{ "a": 1, "b": [{"c": {}}], "d": null }"#,
+                r#"{"$groups": {"a": {"b": 1}}, "e": {}}"#,
+            ],
+        );
+    }
+
+    #[test]
+    fn what_would_grow_too_large_stays() {
+        let many: Vec<String> = (0..10_001).map(|number| format!(r#""{number}":1"#)).collect();
+        let long = "x".repeat(200_000);
+        assert_same(
+            "property-flattener",
+            &json!({}),
+            &[
+                &format!(r#"{{"a":{{{}}}}}"#, many.join(",")),
+                &format!(r#"{{"{long}":{{"a":1,"b":2}}}}"#),
+            ],
+        );
+    }
+
+    #[test]
+    fn faults() {
+        assert_eq!(fault("property-flattener", &json!({"separator": ""})).0, "separator");
+        assert_eq!(fault("property-flattener", &json!({"separator": "123456789"})).0, "separator");
+    }
+}

@@ -1,0 +1,161 @@
+//! Hosts and addresses of the web as members write them.
+//!
+//! What belongs here: reading, as text alone. What does not: which addresses may be
+//! dialled (`rules`), what a name stands for (`gate`).
+//!
+//! The fuzz targets have this file too (`fuzz/`), so it knows nothing of the others.
+
+use std::net::IpAddr;
+
+use url::Url;
+
+/// Why a request was not even made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is no address.
+    #[error("this is no address")]
+    Malformed,
+    /// It begins with something else.
+    #[error("an address begins with http:// or https://")]
+    Scheme,
+    /// It holds a user or a password.
+    #[error("an address holds no user and no password")]
+    UserInfo,
+    /// It must not be dialled.
+    #[error("forbidden address")]
+    Address,
+}
+
+/// A host as members write it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// An address in any spelling: decimal, octal, hexadecimal, short.
+    Address(IpAddr),
+    /// A name.
+    Name(String),
+}
+
+impl Host {
+    /// Reads a host alone; none: the text is no host.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        // IPv6 stands without brackets where no port follows.
+        if let Ok(address) = text.parse() {
+            return Some(Self::Address(address));
+        }
+        url::Host::parse(text).ok().map(Self::from)
+    }
+}
+
+impl From<url::Host<String>> for Host {
+    fn from(host: url::Host<String>) -> Self {
+        match host {
+            url::Host::Ipv4(address) => Self::Address(address.into()),
+            url::Host::Ipv6(address) => Self::Address(address.into()),
+            url::Host::Domain(name) => Self::Name(name),
+        }
+    }
+}
+
+/// Reads an address of the web: what is asked for, its host and its port.
+///
+/// # Errors
+/// [`Refused`], but for [`Refused::Address`]: nothing is judged here.
+pub(crate) fn read_url(text: &str) -> Result<(Url, Host, u16), Refused> {
+    let url = Url::parse(text).map_err(|_| Refused::Malformed)?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Refused::Scheme);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Refused::UserInfo);
+    }
+    let host = url.host().ok_or(Refused::Malformed)?.to_owned();
+    let port = url.port_or_known_default().ok_or(Refused::Malformed)?;
+    Ok((url, host.into(), port))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+
+    use super::Host;
+
+    fn host(text: &str) -> Option<Host> {
+        Host::read(text)
+    }
+
+    #[test]
+    fn addresses_are_read_in_every_spelling() {
+        for text in [
+            "127.0.0.1",
+            "127.1",
+            "127.0.1",
+            "2130706433",
+            "0x7f000001",
+            "0x7F.1",
+            "0177.0.0.1",
+            "017700000001",
+            "0x7f.0x0.0x0.0x1",
+            "127.0.0.1.",
+            "%31%32%37.0.0.1",
+            "①②⑦.⓪.⓪.①",
+            "127。0。0。1",
+        ] {
+            assert_eq!(host(text), Some(Host::Address(Ipv4Addr::LOCALHOST.into())), "{text}");
+        }
+        for text in ["::1", "[::1]", "0:0:0:0:0:0:0:1", "[0::0:1]"] {
+            assert_eq!(host(text), Some(Host::Address("::1".parse().unwrap())), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_is_not_found() {
+        for text in [
+            "",
+            " ",
+            "a b",
+            "host:5432",
+            "user@host",
+            "/var/run/postgresql",
+            "a/b",
+            "a\\b",
+            "a?b",
+            "a#b",
+            "a%00b",
+            "fe80::1%eth0",
+            "[::1",
+            "1.2.3.4.5",
+            "256.0.0.1",
+            "0x100000000",
+        ] {
+            assert_eq!(host(text), None, "{text}");
+        }
+        assert_eq!(host("DB.Example"), Some(Host::Name("db.example".to_owned())));
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_the_address_that_they_stand_for(bits in any::<u32>()) {
+            let address = Ipv4Addr::from_bits(bits);
+            let [a, b, c, d] = address.octets();
+            let low = bits & 0x00ff_ffff;
+            let expected = Some(Host::Address(address.into()));
+            for text in [
+                format!("{address}"),
+                format!("{bits}"),
+                format!("{bits:#x}"),
+                format!("0{bits:o}"),
+                format!("{a}.{low}"),
+                format!("{a:#x}.0{b:o}.{c}.{d:#X}"),
+            ] {
+                prop_assert_eq!(host(&text), expected.clone(), "{}", text);
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(text in any::<String>()) {
+            let _ = host(&text);
+        }
+    }
+}

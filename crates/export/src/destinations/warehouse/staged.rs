@@ -1,0 +1,83 @@
+//! The writer of a run: its files wait beside the table, and are brought in at the
+//! end.
+//!
+//! What belongs here: what comes after what. What does not: where files wait, and
+//! what brings them in (`Stage`).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::beside::Beside;
+use super::files::{Files, Fitting};
+use super::shape::Shape;
+use crate::destination::{Altered, Failure, Writer};
+use crate::rows::Batch;
+
+/// Where the files of a run wait.
+#[async_trait]
+pub(in crate::destinations) trait Stage: Send + Sync + 'static {
+    /// Takes a file; `number` counts those of this try from 0.
+    async fn upload(&self, number: u32, file: Bytes) -> Result<(), Failure>;
+
+    /// Brings all files into the table, and removes what is beside it then. This
+    /// try has uploaded so many.
+    async fn bring_in(&self, files: u32) -> Result<(), Failure>;
+
+    /// Removes what is half there. This try has begun to upload so many.
+    async fn clear(&self, files: u32);
+}
+
+/// A run that is under way.
+pub(in crate::destinations) struct StagedWriter<S, F = Shape> {
+    stage: Arc<S>,
+    files: Files<F>,
+    uploads: Beside,
+    count: u32,
+    has_all: bool,
+}
+
+impl<S: Stage, F: Fitting> StagedWriter<S, F> {
+    /// Begins with the first file. `has_all`: an earlier try of this run uploaded
+    /// everything, so that rows are not needed again.
+    pub(in crate::destinations) fn new(stage: S, files: Files<F>, has_all: bool) -> Self {
+        Self { stage: Arc::new(stage), files, uploads: Beside::default(), count: 0, has_all }
+    }
+
+    async fn upload(&mut self, file: Bytes) -> Result<(), Failure> {
+        let (stage, number) = (Arc::clone(&self.stage), self.count);
+        self.count += 1;
+        self.uploads.begin(async move { stage.upload(number, file).await }).await
+    }
+}
+
+#[async_trait]
+impl<S: Stage, F: Fitting> Writer for StagedWriter<S, F> {
+    async fn write(&mut self, batch: Batch) -> Result<(), Failure> {
+        if self.has_all {
+            return Ok(());
+        }
+        if let Some(file) = self.files.add(batch.rows).await? {
+            self.upload(file).await?;
+        }
+        Ok(())
+    }
+
+    fn altered(&mut self) -> Vec<Altered> {
+        self.files.altered()
+    }
+
+    async fn finish(&mut self) -> Result<(), Failure> {
+        if let Some(file) = self.files.rest().await? {
+            self.upload(file).await?;
+        }
+        self.uploads.all().await?;
+        self.stage.bring_in(self.count).await
+    }
+
+    async fn abort(&mut self) {
+        self.uploads.end().await;
+        self.stage.clear(self.count).await;
+    }
+}

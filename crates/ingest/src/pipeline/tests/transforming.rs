@@ -1,0 +1,119 @@
+//! Events on their way through transformations.
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use weir_model::PluginConfigId;
+use weir_model::events::EventQuery;
+
+use super::*;
+use crate::transform::{Changed, Given, Transform, Transformed};
+
+const CONCERNED: ProjectId = ProjectId(1);
+const OTHER: ProjectId = ProjectId(2);
+
+/// Does with each event what its name says.
+#[derive(Default)]
+struct Steps {
+    /// The events that it was asked about.
+    seen: Mutex<Vec<Uuid>>,
+}
+
+#[async_trait]
+impl Transform for Steps {
+    fn concerns(&self, project: ProjectId) -> bool {
+        project == CONCERNED
+    }
+
+    async fn transform(
+        &self,
+        _project: ProjectId,
+        _partition: u16,
+        given: Vec<Given>,
+    ) -> Vec<Transformed> {
+        let of = |given: &Given| {
+            let event = given.event().unwrap();
+            self.seen.lock().push(event.uuid);
+            assert_ne!(event.event, "panic", "a defect");
+            let dropped = || Transformed::Dropped {
+                config: PluginConfigId(12),
+                name: "Bot filter".to_owned(),
+            };
+            let text = json!({"event": "changed", "distinct_id": "bob", "properties": {"b": 1}});
+            match event.event.as_str() {
+                "drop" => Some(dropped()),
+                "change" => Some(Transformed::Changed(Box::new(
+                    Changed::read(given, &text.to_string()).unwrap(),
+                ))),
+                "lose" => None,
+                _ => Some(Transformed::Unchanged),
+            }
+        };
+        given.iter().filter_map(of).collect()
+    }
+}
+
+async fn names(store: &Store, project: ProjectId) -> Vec<(String, String)> {
+    let query = EventQuery { limit: 100, ..EventQuery::default() };
+    let (events, _) = events::page(store, project, &query).await.unwrap();
+    let mut names: Vec<_> = events.into_iter().map(|e| (e.event, e.distinct_id)).collect();
+    names.sort();
+    names
+}
+
+fn named(names: &[&str]) -> Vec<AcceptedEvent> {
+    (0..).zip(names).map(|(at, name)| event(name, "ada", at, &json!({"a": 1}))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_stored_as_transformations_leave_them() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start_transforming(place.path(), &store, Arc::new(Steps::default())).await;
+    for project in [CONCERNED, OTHER] {
+        append(&ingest, project, named(&["keep", "drop", "change"])).await;
+    }
+    ingest.applied().await;
+    let pair = |name: &str, id: &str| (name.to_owned(), id.to_owned());
+    assert_eq!(names(&store, CONCERNED).await, [pair("changed", "bob"), pair("keep", "ada")]);
+    let all = [pair("change", "ada"), pair("drop", "ada"), pair("keep", "ada")];
+    assert_eq!(names(&store, OTHER).await, all, "other projects are left alone");
+
+    assert!(person(&store, CONCERNED, "bob").await.is_some());
+    let query = EventQuery { distinct_id: Some("bob".to_owned()), limit: 9, ..Default::default() };
+    let (of_bob, _) = events::page(&store, CONCERNED, &query).await.unwrap();
+    assert_eq!(of_bob.len(), 1, "it is found by the id that it was given");
+
+    assert_eq!(codes(&store, CONCERNED).await, [("dropped_by_transformation".to_owned(), 1)]);
+    let samples = warnings::samples(&store, CONCERNED).await.unwrap();
+    assert_eq!(samples[0].detail.as_deref(), Some("dropped by Bot filter (config 12)"));
+    assert_eq!(samples[0].event.as_deref(), Some("drop"));
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_transformation_loses_no_event() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start_transforming(place.path(), &store, Arc::new(Steps::default())).await;
+    for failure in ["panic", "lose"] {
+        append(&ingest, CONCERNED, named(&[failure, "change"])).await;
+        ingest.applied().await;
+    }
+    let stored: Vec<_> = names(&store, CONCERNED).await.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(stored, ["change", "change", "lose", "panic"]);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repeats_are_not_transformed() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let steps = Arc::new(Steps::default());
+    let transform: Arc<dyn Transform> = Arc::clone(&steps) as Arc<dyn Transform>;
+    let ingest = start_transforming(place.path(), &store, transform).await;
+    let sent = named(&["keep", "change"]);
+    for _ in 0..3 {
+        append(&ingest, CONCERNED, sent.clone()).await;
+        ingest.applied().await;
+    }
+    assert_eq!(steps.seen.lock().len(), 2);
+    assert_eq!(codes(&store, CONCERNED).await, [("duplicate_uuid".to_owned(), 4)]);
+    ingest.close(Duration::from_secs(10)).await;
+}

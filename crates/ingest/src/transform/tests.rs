@@ -1,0 +1,90 @@
+//! What a transformation may change, and what stays.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::*;
+
+const NOON: i64 = 1_780_000_000_000_000;
+
+fn given(properties: &Value) -> Given {
+    let event = AcceptedEvent {
+        uuid: Uuid::from_u128(7),
+        event: "seen".to_owned(),
+        distinct_id: "ada".to_owned(),
+        timestamp: NOON - 123_457,
+        properties: properties.to_string(),
+        elements_chain: "a.link".to_owned(),
+        warnings: vec![Warning::EventNameCut],
+    };
+    Given::single(event, NOON)
+}
+
+fn read(text: &Value) -> Result<AcceptedEvent, Invalid> {
+    Changed::read(&given(&json!({"a": 1})), &text.to_string()).map(Changed::into_event)
+}
+
+#[test]
+fn name_person_time_and_properties_may_change() {
+    let changed = read(&json!({
+        "event": "other", "distinct_id": "bob", "timestamp": "2026-05-28T20:26:40.000001Z",
+        "properties": {"b": 2}, "$set": {"c": 3},
+    }))
+    .unwrap();
+    assert_eq!((changed.event.as_str(), changed.distinct_id.as_str()), ("other", "bob"));
+    assert_eq!(changed.timestamp, NOON + 1);
+    let properties: Value = serde_json::from_str(&changed.properties).unwrap();
+    assert_eq!(properties, json!({"b": 2, "$set": {"c": 3}}));
+}
+
+#[test]
+fn uuid_warnings_and_elements_stay() {
+    let changed = read(&json!({
+        "event": "seen", "distinct_id": "ada", "uuid": "no uuid", "offset": 100_000,
+        "properties": {},
+    }))
+    .unwrap();
+    assert_eq!(changed.uuid, Uuid::from_u128(7));
+    assert_eq!(changed.timestamp, NOON - 123_457, "without a time, the one it had");
+    assert_eq!(changed.elements_chain, "a.link");
+    assert_eq!(changed.warnings, [Warning::EventNameCut]);
+}
+
+#[test]
+fn long_names_are_cut_as_those_that_are_sent() {
+    let long = "x".repeat(300);
+    let changed = read(&json!({"event": long, "distinct_id": long, "properties": {}})).unwrap();
+    assert_eq!((changed.event.len(), changed.distinct_id.len()), (200, 200));
+}
+
+#[test]
+fn what_capture_refuses_is_no_event() {
+    let deep = (0..70).fold(json!(1), |inner, _| json!([inner]));
+    for (text, reason) in [
+        (json!({"distinct_id": "a", "properties": {}}), DropReason::MissingEventName),
+        (json!({"event": "", "distinct_id": "a"}), DropReason::MissingEventName),
+        (json!({"event": 5, "distinct_id": "a"}), DropReason::EventNameNotText),
+        (json!({"event": "a", "distinct_id": " "}), DropReason::MissingDistinctId),
+        (json!({"event": "a", "distinct_id": "a", "properties": 1}), DropReason::InvalidProperties),
+        (json!({"event": "$snapshot", "distinct_id": "a"}), DropReason::NotAnEvent),
+        (json!({"event": "a", "distinct_id": "a", "properties": {"d": deep}}), DropReason::TooDeep),
+    ] {
+        assert_eq!(read(&text), Err(Invalid::Refused(reason)), "{text}");
+    }
+    assert_eq!(read(&json!([1])), Err(Invalid::NotAnObject));
+    let too_late = json!({"event": "a", "distinct_id": "a", "timestamp": "2090-01-01T00:00:00Z"});
+    assert_eq!(read(&too_late), Err(Invalid::Time(Warning::FutureTimestamp)));
+    let unreadable = json!({"event": "a", "distinct_id": "a", "timestamp": "noon"});
+    assert_eq!(read(&unreadable), Err(Invalid::Time(Warning::InvalidTimestamp)));
+}
+
+#[test]
+fn persons_that_were_switched_off_stay_off() {
+    let given = given(&json!({"$process_person_profile": false}));
+    let text = json!({"event": "a", "distinct_id": "a", "properties": {"b": 1}}).to_string();
+    let changed = Changed::read(&given, &text).unwrap().into_event();
+    assert!(changed.properties.contains(r#""$process_person_profile":false"#));
+    let identify = json!({"event": "$identify", "distinct_id": "a", "properties": {}}).to_string();
+    let refused = Changed::read(&given, &identify);
+    assert_eq!(refused, Err(Invalid::Refused(DropReason::ProfileSwitchedOff)));
+}

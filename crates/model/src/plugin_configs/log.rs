@@ -1,0 +1,106 @@
+//! The log of a config as the API shows it (plugins 5, "logs").
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::ids::{PluginConfigId, PluginId, ProjectId};
+use crate::time::Timestamp;
+
+/// A line that a plugin, or the service about it, wrote into the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct PluginLogEntry {
+    /// Id.
+    pub id: Uuid,
+    /// The project.
+    pub team_id: ProjectId,
+    /// The plugin.
+    pub plugin_id: PluginId,
+    /// The config.
+    pub plugin_config_id: PluginConfigId,
+    /// When it was written.
+    pub timestamp: Timestamp,
+    /// Who wrote it: `SYSTEM`, `PLUGIN` or `CONSOLE`.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub source: LogSource,
+    /// `DEBUG`, `LOG`, `INFO`, `WARN` or `ERROR`.
+    #[serde(rename = "type")]
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub kind: LogLevel,
+    /// The text.
+    pub message: String,
+    /// The process that wrote it.
+    pub instance_id: Uuid,
+}
+
+macro_rules! words {
+    ($(#[$of:meta])* $name:ident, $($(#[$doc:meta])* $variant:ident => $text:literal),+ $(,)?) => {
+        $(#[$of])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "UPPERCASE")]
+        pub enum $name {
+            $($(#[$doc])* $variant),+
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word on the wire.
+            #[must_use]
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+
+            /// What this word says.
+            #[must_use]
+            pub fn of(text: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.text() == text)
+            }
+        }
+    };
+}
+
+words! {
+    /// Who wrote a line.
+    LogSource,
+    /// The service.
+    System => "SYSTEM",
+    /// The service for a plugin, about what the plugin did.
+    Plugin => "PLUGIN",
+    /// The plugin, through its console.
+    Console => "CONSOLE",
+}
+
+words! {
+    /// How grave a line is.
+    LogLevel,
+    /// For those who look closely.
+    Debug => "DEBUG",
+    /// What was written without saying how grave it is.
+    Log => "LOG",
+    /// What happened.
+    Info => "INFO",
+    /// Something is not as it should be.
+    Warn => "WARN",
+    /// Something failed.
+    Error => "ERROR",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LogLevel, LogSource};
+
+    #[test]
+    fn words_read_back() {
+        for level in LogLevel::ALL {
+            assert_eq!(serde_json::to_value(level).unwrap(), level.text());
+            assert_eq!(LogLevel::of(level.text()), Some(*level));
+        }
+        for source in LogSource::ALL {
+            assert_eq!(serde_json::to_value(source).unwrap(), source.text());
+            assert_eq!(LogSource::of(source.text()), Some(*source));
+        }
+        assert_eq!(LogLevel::of("FATAL"), None);
+    }
+}

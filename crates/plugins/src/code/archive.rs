@@ -1,0 +1,196 @@
+//! Archives of plugins: zip, and tar compressed with gzip.
+//!
+//! What belongs here: reading them in bounded time and memory. What does not: where
+//! they come from, which of the files count.
+//!
+//! Nothing is written to a disk. Names are used to choose files, and still those
+//! that lead out of the archive refuse it: who makes such a one means no good.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Cursor, Read};
+
+use weir_model::plugins::{FILE_NAME_MAX, SOURCE_MAX};
+
+/// Bytes of an archive.
+pub(crate) const PACKED_MAX: usize = 5 << 20;
+/// Entries of an archive.
+const ENTRIES_MAX: usize = 10_000;
+/// Bytes that unpacking reads, whatever it is.
+const UNPACKED_MAX: u64 = 100 << 20;
+/// Bytes of the files that may be of use.
+const KEPT_MAX: usize = 16 << 20;
+/// What the names of sources end with.
+const EXTENSIONS: [&str; 6] = ["json", "js", "ts", "tsx", "mjs", "cjs"];
+
+/// Why an archive is of no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ArchiveFault {
+    #[error("This is neither a zip archive nor a tar archive compressed with gzip.")]
+    Unknown,
+    #[error("The archive is damaged.")]
+    Damaged,
+    #[error("The archive is larger than 5 MiB.")]
+    TooLarge,
+    #[error("The archive holds too much.")]
+    TooMuch,
+    #[error("The archive holds a file with an impossible name.")]
+    Path,
+}
+
+/// The texts of an archive that may be sources, below `folder` if one is named. The
+/// one folder that everything is in is left out, and so is what is larger than a
+/// source may be.
+pub(crate) fn unpack(
+    archive: &[u8],
+    folder: Option<&str>,
+) -> Result<BTreeMap<String, String>, ArchiveFault> {
+    if archive.len() > PACKED_MAX {
+        return Err(ArchiveFault::TooLarge);
+    }
+    let mut found = Found::default();
+    match archive {
+        [b'P', b'K', ..] => zip(archive, &mut found)?,
+        [0x1f, 0x8b, ..] => tar(archive, &mut found)?,
+        _ => return Err(ArchiveFault::Unknown),
+    }
+    Ok(found.below(folder))
+}
+
+/// What an archive holds, as far as it may be of use.
+#[derive(Debug, Default)]
+struct Found {
+    /// By path, split at `/`.
+    files: BTreeMap<Vec<String>, Vec<u8>>,
+    /// The first folders of everything; none for what is in no folder.
+    tops: BTreeSet<Option<String>>,
+    kept: usize,
+}
+
+impl Found {
+    /// Notes a file; gives its path if its content may be of use.
+    fn note(&mut self, name: &str, size: u64) -> Result<Option<Vec<String>>, ArchiveFault> {
+        let path = path(name)?;
+        let (Some(first), Some(last)) = (path.first(), path.last()) else {
+            return Err(ArchiveFault::Path);
+        };
+        self.tops.insert((path.len() > 1).then(|| first.clone()));
+        let is_of_use = last.len() <= FILE_NAME_MAX
+            && last.rsplit_once('.').is_some_and(|(_, end)| EXTENSIONS.contains(&end));
+        Ok((is_of_use && size <= SOURCE_MAX as u64).then_some(path))
+    }
+
+    fn keep(&mut self, path: Vec<String>, content: Vec<u8>) -> Result<(), ArchiveFault> {
+        self.kept += content.len();
+        if self.kept > KEPT_MAX {
+            return Err(ArchiveFault::TooMuch);
+        }
+        self.files.insert(path, content);
+        Ok(())
+    }
+
+    /// The texts below the folder that everything is in, and below `folder` there.
+    fn below(self, folder: Option<&str>) -> BTreeMap<String, String> {
+        let mut base: Vec<String> = match Vec::from_iter(&self.tops)[..] {
+            [Some(top)] => vec![top.clone()],
+            _ => Vec::new(),
+        };
+        base.extend(folder.into_iter().flat_map(|folder| folder.split('/')).map(str::to_owned));
+        let mut texts = BTreeMap::new();
+        for (path, content) in self.files {
+            let Some(rest) = path.strip_prefix(base.as_slice()).filter(|rest| !rest.is_empty())
+            else {
+                continue;
+            };
+            // What is no text is no source.
+            let Ok(text) = String::from_utf8(content) else { continue };
+            // Some editors put a mark of the encoding there.
+            let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+            texts.insert(rest.join("/"), text);
+        }
+        texts
+    }
+}
+
+/// The parts of a name.
+fn path(name: &str) -> Result<Vec<String>, ArchiveFault> {
+    if name.starts_with('/') || name.contains(['\\', '\0']) {
+        return Err(ArchiveFault::Path);
+    }
+    let parts: Vec<String> =
+        name.split('/').filter(|part| !matches!(*part, "" | ".")).map(str::to_owned).collect();
+    if parts.is_empty() || parts.iter().any(|part| part == "..") {
+        return Err(ArchiveFault::Path);
+    }
+    Ok(parts)
+}
+
+fn zip(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
+    let mut archive =
+        zip::ZipArchive::new(Cursor::new(archive)).map_err(|_| ArchiveFault::Damaged)?;
+    if archive.len() > ENTRIES_MAX {
+        return Err(ArchiveFault::TooMuch);
+    }
+    let mut read = 0;
+    for index in 0..archive.len() {
+        let mut file = archive.by_index(index).map_err(|_| ArchiveFault::Damaged)?;
+        if !file.is_file() || file.is_symlink() {
+            path_of_folder(file.name())?;
+            continue;
+        }
+        let name = file.name().to_owned();
+        let Some(path) = found.note(&name, file.size())? else { continue };
+        // What the header says of the size may be a lie.
+        let content = bounded(&mut file, &mut read)?;
+        found.keep(path, content)?;
+    }
+    Ok(())
+}
+
+/// Folders and links are left out, but their names are looked at.
+fn path_of_folder(name: &str) -> Result<(), ArchiveFault> {
+    match path(name) {
+        Err(_) if name.trim_matches(['/', '.']).is_empty() && !name.contains("..") => Ok(()),
+        read => read.map(drop),
+    }
+}
+
+fn tar(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
+    #[expect(clippy::disallowed_methods, reason = "what it gives is cut")]
+    let unpacked = flate2::read::MultiGzDecoder::new(archive).take(UNPACKED_MAX);
+    let mut archive = tar::Archive::new(unpacked);
+    let entries = archive.entries().map_err(|_| ArchiveFault::Damaged)?;
+    let mut read = 0;
+    for (number, entry) in entries.enumerate() {
+        if number >= ENTRIES_MAX {
+            return Err(ArchiveFault::TooMuch);
+        }
+        let mut entry = entry.map_err(|_| ArchiveFault::Damaged)?;
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        if !entry.header().entry_type().is_file() {
+            // Git writes a header for everything, which has a name of its own.
+            if entry.header().entry_type().is_dir() {
+                path_of_folder(&name)?;
+            }
+            continue;
+        }
+        let Some(path) = found.note(&name, entry.size())? else { continue };
+        let content = bounded(&mut entry, &mut read)?;
+        found.keep(path, content)?;
+    }
+    Ok(())
+}
+
+/// The content of a file, and how much was read of all of them.
+fn bounded(file: &mut impl Read, read: &mut u64) -> Result<Vec<u8>, ArchiveFault> {
+    let mut content = Vec::new();
+    let most = SOURCE_MAX as u64 + 1;
+    file.take(most).read_to_end(&mut content).map_err(|_| ArchiveFault::Damaged)?;
+    *read += content.len() as u64;
+    if content.len() as u64 >= most || *read > UNPACKED_MAX {
+        return Err(ArchiveFault::TooMuch);
+    }
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests;

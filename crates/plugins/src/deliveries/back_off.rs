@@ -1,0 +1,55 @@
+//! How long and how often what failed is tried again.
+
+use std::time::Duration;
+
+use weir_model::Timestamp;
+
+/// Pauses double from here,
+const FIRST: Duration = Duration::from_secs(1);
+/// to here.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Tries of what may pass.
+const TRIES: u32 = 10;
+/// Tries of what the script or the destination says will not.
+const TRIES_LASTING: u32 = 3;
+/// Seconds after which nothing is tried again.
+const PATIENCE: i64 = 3_600;
+
+/// The pause after so many tries in vain.
+pub(super) fn pause(tries: u32) -> Duration {
+    let doubled = 1_u32.checked_shl(tries.saturating_sub(1)).unwrap_or(u32::MAX);
+    FIRST.checked_mul(doubled).map_or(LONGEST, |pause| pause.min(LONGEST))
+}
+
+/// Whether enough was tried.
+pub(super) fn is_enough(tries: u32, since: Timestamp, now: Timestamp, is_lasting: bool) -> bool {
+    let most = if is_lasting { TRIES_LASTING } else { TRIES };
+    tries >= most || now >= since.plus_seconds(PATIENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use weir_model::Timestamp;
+
+    use super::{is_enough, pause};
+
+    #[test]
+    fn pauses_grow_to_a_minute() {
+        let pauses = [1, 2, 3, 7, 10, 40].map(|tries| pause(tries).as_secs());
+        assert_eq!(pauses, [1, 2, 4, 60, 60, 60]);
+        assert_eq!(pause(0), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn what_will_not_pass_is_tried_less() {
+        let since = Timestamp::from_micros(0);
+        let enough = |tries, seconds, is_lasting| {
+            is_enough(tries, since, since.plus_seconds(seconds), is_lasting)
+        };
+        assert!(!enough(9, 0, false) && enough(10, 0, false));
+        assert!(!enough(2, 0, true) && enough(3, 0, true));
+        assert!(enough(1, 3_600, false));
+    }
+}

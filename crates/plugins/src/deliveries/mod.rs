@@ -1,0 +1,221 @@
+//! Destinations that are plugins: stored events are given to them in order of
+//! arrival (ADR 9), as batch exports read them (ADR 8).
+//!
+//! ```text
+//! follower: newest arrivals, then until all of it is applied -> marks
+//! every second: configs with something up to their mark -> a turn each
+//! turn: read -> call -> send -> position, for a few seconds at most
+//! ```
+//!
+//! What belongs here: whose turn it is. What does not: a turn ([`turn`]).
+//!
+//! Invariant: ingestion never waits for a destination, and one destination not for
+//! another one that is slow, as long as there are places.
+
+mod back_off;
+mod send;
+mod turn;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{Id, JoinSet};
+use weir_model::{PluginConfigId, ProjectId};
+use weir_store::events;
+use weir_store::plugin_runtime::cursors::{self, Cursor};
+
+use crate::Shared;
+use crate::registry::Active;
+use turn::Progress;
+
+/// Turns at the same time.
+const PLACES: usize = 4;
+/// Turns of one project at the same time.
+const OF_PROJECT: usize = 3;
+/// A position that says: from now on. A config gets it when it is disabled, so that
+/// enabling it does not deliver what happened in between.
+const ANEW: u64 = i64::MAX as u64;
+
+/// Up to which arrival everything of a project can be read.
+pub(crate) type Marks = HashMap<ProjectId, u64>;
+
+/// How far a config is, between its turns.
+struct Lane {
+    project: ProjectId,
+    /// None: a turn has it.
+    progress: Option<Progress>,
+    /// Not before this time.
+    next: Duration,
+    /// The number of its last turn.
+    served: u64,
+}
+
+/// Whose turn it is.
+struct Deliveries {
+    shared: Arc<Shared>,
+    lanes: HashMap<PluginConfigId, Lane>,
+    of_projects: HashMap<ProjectId, u64>,
+    turns: JoinSet<(PluginConfigId, Progress)>,
+    /// Whose the running turns are.
+    running: HashMap<Id, PluginConfigId>,
+    count: u64,
+}
+
+impl Shared {
+    /// Delivers until the service stops.
+    pub(crate) async fn deliver(self: Arc<Self>) {
+        let marks = watch::Sender::new(Marks::default());
+        let mut deliveries = Deliveries {
+            shared: Arc::clone(&self),
+            lanes: HashMap::new(),
+            of_projects: HashMap::new(),
+            turns: JoinSet::new(),
+            running: HashMap::new(),
+            count: 0,
+        };
+        let seen = marks.subscribe();
+        tokio::select! {
+            () = deliveries.run(seen) => {}
+            () = self.follow_arrivals(&marks) => {}
+        }
+        // Turns end by themselves when the service stops.
+        while deliveries.turns.join_next().await.is_some() {}
+    }
+
+    /// Keeps the marks of all projects that have something to be delivered.
+    async fn follow_arrivals(&self, marks: &watch::Sender<Marks>) {
+        loop {
+            let mut newest = Marks::new();
+            for active in self.registry.all().iter().filter(|active| active.does.delivers()) {
+                let project = active.project();
+                if newest.contains_key(&project) {
+                    continue;
+                }
+                match events::heads(&self.store, project).await {
+                    Ok(heads) => {
+                        let last = heads.values().filter_map(|head| u64::try_from(head.last).ok());
+                        newest.insert(project, last.max().unwrap_or(0));
+                    }
+                    Err(error) => {
+                        tracing::error!(%project, %error, "arrivals could not be looked at");
+                    }
+                }
+            }
+            if !newest.is_empty() {
+                // What arrived before them can be read then, too.
+                self.host.applied().await;
+                marks.send_replace(newest);
+            }
+            tokio::time::sleep(self.settings.tick).await;
+        }
+    }
+}
+
+impl Deliveries {
+    async fn run(&mut self, marks: watch::Receiver<Marks>) {
+        let mut tick = tokio::time::interval(self.shared.settings.tick);
+        loop {
+            tokio::select! {
+                _ = tick.tick() => self.look().await,
+                Some(ended) = self.turns.join_next_with_id() => match ended {
+                    Ok((id, (config, progress))) => self.ended(id, config, progress),
+                    Err(error) => {
+                        tracing::error!(%error, "a delivery ended early");
+                        if let Some(config) = self.running.get(&error.id()).copied() {
+                            // How far it was is read from the store again.
+                            self.ended(error.id(), config, Progress::default());
+                        }
+                    }
+                },
+                () = self.shared.stopped() => return,
+            }
+            self.begin(&marks.borrow());
+        }
+    }
+
+    /// Takes note of what was enabled and disabled.
+    async fn look(&mut self) {
+        for active in self.shared.registry.all() {
+            if active.does.delivers() {
+                self.lanes.entry(active.id()).or_insert_with(|| Lane {
+                    project: active.project(),
+                    progress: Some(Progress::default()),
+                    next: Duration::ZERO,
+                    served: 0,
+                });
+            }
+        }
+        let is_enabled = |config: &PluginConfigId| self.shared.registry.config(*config).is_some();
+        let gone: Vec<(PluginConfigId, ProjectId)> = self
+            .lanes
+            .iter()
+            .filter(|(config, lane)| lane.progress.is_some() && !is_enabled(config))
+            .map(|(config, lane)| (*config, lane.project))
+            .collect();
+        for (config, project) in gone {
+            let cursor = Cursor { config, after: ANEW, tries: 0, failed_since: None };
+            match cursors::save_cursor(&self.shared.store, project, &cursor).await {
+                Ok(_) => drop(self.lanes.remove(&config)),
+                Err(error) => tracing::error!(%config, %error, "a position was not given up yet"),
+            }
+        }
+    }
+
+    fn ended(&mut self, turn: Id, config: PluginConfigId, progress: Progress) {
+        self.running.remove(&turn);
+        if let Some(lane) = self.lanes.get_mut(&config) {
+            lane.next = progress.next;
+            lane.progress = Some(progress);
+        }
+    }
+
+    /// Gives turns: to the project, and of its configs to the one, that has waited
+    /// longest.
+    fn begin(&mut self, marks: &Marks) {
+        let now = self.shared.host.uptime();
+        while self.turns.len() < PLACES {
+            let waits = |(config, lane): &(&PluginConfigId, &Lane)| {
+                let mark = marks.get(&lane.project).copied()?;
+                let progress = lane.progress.as_ref()?;
+                let active = self.shared.registry.config(**config)?;
+                let is_due = lane.next <= now && progress.has_work(mark);
+                let is_due = is_due && self.turns_of(lane.project) < OF_PROJECT;
+                (is_due && active.does.delivers()).then_some((active, mark))
+            };
+            let order = |lane: &Lane| {
+                (self.of_projects.get(&lane.project).copied().unwrap_or(0), lane.served)
+            };
+            let next = self
+                .lanes
+                .iter()
+                .filter_map(|entry| waits(&entry).map(|found| (order(entry.1), found)))
+                .min_by_key(|(order, _)| *order);
+            let Some((_, (active, mark))) = next else { return };
+            self.give(active, mark);
+        }
+    }
+
+    fn turns_of(&self, project: ProjectId) -> usize {
+        let of = |config: &&PluginConfigId| {
+            self.lanes.get(config).is_some_and(|lane| lane.project == project)
+        };
+        self.running.values().filter(of).count()
+    }
+
+    fn give(&mut self, active: Arc<Active>, mark: u64) {
+        self.count += 1;
+        self.of_projects.insert(active.project(), self.count);
+        let config = active.id();
+        let Some(lane) = self.lanes.get_mut(&config) else { return };
+        let Some(mut progress) = lane.progress.take() else { return };
+        lane.served = self.count;
+        let shared = Arc::clone(&self.shared);
+        let turn = self.turns.spawn(async move {
+            turn::take(&shared, &active, &mut progress, mark).await;
+            (config, progress)
+        });
+        self.running.insert(turn.id(), config);
+    }
+}

@@ -1,0 +1,187 @@
+//! Giving events to a script, and sending what it wants sent.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use serde_json::value::RawValue;
+use weir_egress::FaultClass;
+use weir_model::persons::PersonRef;
+use weir_model::{PersonId, PluginConfigId, ProjectId};
+use weir_sandbox::{Delivered, Delivery, ErrorKind, ScriptError, Webhook};
+use weir_store::events::StoredEvent;
+use weir_store::persons;
+
+use super::turn::Failed;
+use crate::Shared;
+use crate::host_calls::{MADE_BY, Sent, send as send_request};
+use crate::registry::{Active, Loaded};
+use crate::shape;
+
+/// Requests of a batch at the same time.
+const TOGETHER: usize = 10;
+/// With calls that take no longer, more events are given at once.
+const QUICK: Duration = Duration::from_millis(500);
+/// Persons whose properties have more bytes are left out.
+const PERSON: usize = 64 << 10;
+
+/// Whether this config has made the event itself.
+pub(super) fn is_made_by(event: &StoredEvent, config: PluginConfigId) -> bool {
+    event.properties.contains(MADE_BY)
+        && shape::member(&event.properties, MADE_BY) == Some(config.to_string().as_str())
+}
+
+/// The event as the script sees it, for people to look at.
+pub(super) fn sample(shared: &Shared, event: &StoredEvent, project: ProjectId) -> String {
+    shape::for_delivery(event, project, None, &shared.site_url)
+}
+
+/// Delivers events; gives for each why it failed, if it did. There may be fewer answers
+/// than events: the others were not given to the script, because it took long and its
+/// turn is over.
+pub(super) async fn send(
+    shared: &Shared,
+    active: &Active,
+    events: &[StoredEvent],
+    one_by_one: bool,
+    until: Duration,
+) -> weir_store::Result<Vec<Option<Failed>>> {
+    let mut failed: Vec<Option<Failed>> = vec![None; events.len()];
+    let Some(loaded) = active.script() else { return Ok(failed) };
+    let people = people(shared, active.project(), events).await?;
+    let texts: Vec<Box<RawValue>> = events
+        .iter()
+        .filter_map(|event| {
+            let id = persons::first_id(active.project(), &event.distinct_id);
+            let person = people.get(&id).map(|person| &**person);
+            let person = person.filter(|person| person.properties.len() <= PERSON);
+            shape::raw(shape::for_delivery(event, active.project(), person, &shared.site_url))
+        })
+        .collect();
+    // What is stored was read by capture: every event has its text.
+    if texts.len() != events.len() {
+        tracing::error!(config = %active.id(), "a stored event cannot be read");
+        return Ok(failed);
+    }
+    let ways = [
+        (active.does.on_event, Delivery::OnEvent),
+        (active.does.compose_webhook, Delivery::ComposeWebhook),
+        (active.does.export_events, Delivery::ExportEvents),
+    ];
+    // A lane is shared: what is slow gets it for one event at a time.
+    let mut size = if active.does.export_events && !one_by_one { texts.len() } else { 1 };
+    let mut reached = 0;
+    while reached < texts.len() {
+        let is_over = shared.is_stopped() || shared.host.uptime() >= until;
+        if is_over && reached > 0 {
+            failed.truncate(reached);
+            break;
+        }
+        let mut took = Duration::ZERO;
+        let end = texts.len().min(reached + size);
+        for (_, way) in ways.into_iter().filter(|(does, _)| *does) {
+            // A batch fails as a whole: the event that is to blame is found alone.
+            let is_alone = one_by_one && way == Delivery::ExportEvents;
+            let at_once = if is_alone { 1 } else { end - reached };
+            let parts =
+                texts[reached..end].chunks(at_once).zip(failed[reached..end].chunks_mut(at_once));
+            for (texts, failed) in parts {
+                took += call(shared, active, loaded, way, texts, failed).await;
+            }
+        }
+        size = if took < QUICK { size * 2 } else { 1 };
+        reached = end;
+    }
+    Ok(failed)
+}
+
+/// Calls one function of the script, and sends what it wants sent; gives how long the
+/// lane was needed.
+async fn call(
+    shared: &Shared,
+    active: &Active,
+    loaded: &Loaded,
+    way: Delivery,
+    texts: &[Box<RawValue>],
+    failed: &mut [Option<Failed>],
+) -> Duration {
+    let lane = shared.lane_of(active.id());
+    let began = Instant::now();
+    let answers = shared.work.deliver(lane, &loaded.worker, way, texts, shared).await;
+    let took = began.elapsed();
+    let answers = match answers {
+        Ok(answers) if answers.len() == texts.len() => answers,
+        Ok(_) => {
+            fail_all(failed, "The sandbox lost events.");
+            return took;
+        }
+        Err(fault) => {
+            fail_all(failed, &fault.to_string());
+            return took;
+        }
+    };
+    let mut webhooks: Vec<(usize, Webhook)> = Vec::new();
+    for (index, (answer, failed)) in answers.into_iter().zip(failed.iter_mut()).enumerate() {
+        match answer {
+            Delivered::Done | Delivered::Webhook(None) => {}
+            Delivered::Webhook(Some(webhook)) => webhooks.push((index, webhook)),
+            Delivered::Failed(error) => *failed = Some(of_script(loaded, &error)),
+        }
+    }
+    let sent = futures::stream::iter(webhooks)
+        .map(|(index, webhook)| async move { (index, post(shared, webhook).await) })
+        .buffer_unordered(TOGETHER)
+        .collect::<Vec<_>>()
+        .await;
+    for (index, result) in sent {
+        if let (Err(fault), Some(failed)) = (result, failed.get_mut(index)) {
+            *failed = Some(fault);
+        }
+    }
+    took
+}
+
+fn fail_all(failed: &mut [Option<Failed>], message: &str) {
+    failed.fill(Some(Failed { message: message.to_owned(), is_lasting: false }));
+}
+
+/// An error that the script did not ask to be tried again, and that time does not
+/// mend, is a fault of the script.
+fn of_script(loaded: &Loaded, error: &ScriptError) -> Failed {
+    let may_pass = error.retry
+        || matches!(error.kind, ErrorKind::TimedOut | ErrorKind::Crashed | ErrorKind::Setup);
+    Failed { message: loaded.told(error), is_lasting: !may_pass }
+}
+
+async fn post(shared: &Shared, webhook: Webhook) -> Result<(), Failed> {
+    let Webhook { url, method, headers, body } = webhook;
+    let failed = |class: FaultClass| Failed {
+        message: format!("The destination did not take the event: {class}."),
+        is_lasting: matches!(class, FaultClass::Status(status) if is_lasting(status)),
+    };
+    match send_request(&shared.egress, &url, &method, &headers, body).await {
+        Ok(response) if response.status().is_success() => Ok(()),
+        Ok(response) => Err(failed(FaultClass::Status(response.status().as_u16()))),
+        Err(Sent::Fault(class)) => Err(failed(class)),
+        Err(Sent::Impossible(message)) => Err(Failed {
+            message: format!("The request cannot be sent: {message}."),
+            is_lasting: true,
+        }),
+    }
+}
+
+/// Whether an answer says that the same request will not be taken later.
+const fn is_lasting(status: u16) -> bool {
+    matches!(status, 300..=499) && !matches!(status, 408 | 425 | 429)
+}
+
+/// Who the events are about.
+async fn people(
+    shared: &Shared,
+    project: ProjectId,
+    events: &[StoredEvent],
+) -> weir_store::Result<HashMap<PersonId, Arc<PersonRef>>> {
+    let ids = events.iter().map(|event| persons::first_id(project, &event.distinct_id));
+    persons::resolve(&shared.store, project, ids).await
+}

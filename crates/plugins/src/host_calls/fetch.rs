@@ -1,0 +1,97 @@
+//! Requests over HTTP for scripts.
+//!
+//! What belongs here: what a script may set of a request, and what it learns of the
+//! answer. What does not: where requests may go (`weir-egress`).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use weir_egress::{Egress, Fault, FaultClass, Method, Response};
+
+/// For a request up to the end of its answer.
+const WITHIN: Duration = Duration::from_secs(10);
+/// Bytes of an answer, and of what is sent.
+const BODY_MAX: usize = 1 << 20;
+/// Headers that say how a request is carried: that is not the script's to say.
+const CARRYING: [&str; 9] = [
+    "connection",
+    "content-length",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Why a request was not answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Sent {
+    /// It cannot be sent as it is.
+    #[error("{0}")]
+    Impossible(String),
+    /// It did not come through.
+    #[error("{0}")]
+    Fault(FaultClass),
+}
+
+impl From<Fault> for Sent {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault.class)
+    }
+}
+
+/// Sends a request.
+pub(crate) async fn send(
+    egress: &Egress,
+    url: &str,
+    method: &str,
+    headers: &BTreeMap<String, String>,
+    body: Option<String>,
+) -> Result<Response, Sent> {
+    let impossible = |message: &str| Sent::Impossible(message.to_owned());
+    let method = Method::from_bytes(method.as_bytes());
+    let method = method.map_err(|_| impossible("this is no method of HTTP"))?;
+    let request = egress.request(method, url);
+    let mut request =
+        request.map_err(|refused| Sent::Impossible(refused.to_string()))?.timeout(WITHIN);
+    for (name, value) in headers {
+        if !CARRYING.contains(&name.to_ascii_lowercase().as_str()) {
+            request = request.header(name, value);
+        }
+    }
+    if let Some(body) = body {
+        if body.len() > BODY_MAX {
+            return Err(impossible("a request has at most 1 MiB"));
+        }
+        request = request.body(body);
+    }
+    let sent = request.send().await;
+    sent.map_err(|error| match error.is_builder() {
+        true => impossible("this is no header of HTTP"),
+        false => Fault::from(error).into(),
+    })
+}
+
+/// The same for `fetch`: gives the answer as an object.
+pub(crate) async fn fetch(
+    egress: &Egress,
+    url: &str,
+    method: &str,
+    headers: &BTreeMap<String, String>,
+    body: Option<String>,
+) -> Result<Value, String> {
+    let response =
+        send(egress, url, method, headers, body).await.map_err(|fault| fault.to_string())?;
+    let status = response.status().as_u16();
+    let mut seen = Map::new();
+    for (name, value) in response.headers() {
+        if let Ok(value) = value.to_str() {
+            seen.insert(name.as_str().to_owned(), value.into());
+        }
+    }
+    let body = Egress::read(response, BODY_MAX).await.map_err(|fault| fault.to_string())?;
+    Ok(json!({ "status": status, "headers": seen, "body": String::from_utf8_lossy(&body) }))
+}

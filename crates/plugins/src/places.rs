@@ -1,0 +1,25 @@
+//! Where addresses are, for steps of the catalogue.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use weir_catalogue::{Locate, Means};
+use weir_ingest::location::Locations;
+
+/// What properties of places begin with.
+const PREFIX: &str = "$geoip_";
+
+struct Places(Arc<Locations>);
+
+impl Locate for Places {
+    fn locate(&self, address: IpAddr) -> Vec<(&'static str, String)> {
+        let found = self.0.properties(address).into_iter();
+        found.filter_map(|(name, value)| Some((name.strip_prefix(PREFIX)?, value))).collect()
+    }
+}
+
+/// What steps need, with these places.
+pub(crate) fn means(locations: Option<&Arc<Locations>>) -> Means {
+    let places = locations.map(|locations| Places(Arc::clone(locations)));
+    Means { locate: places.map(|places| Arc::new(places) as Arc<dyn Locate>) }
+}

@@ -1,0 +1,204 @@
+//! From a config and the files of its plugin to what is run.
+//!
+//! What belongs here: opening settings, finding the code, what it does. What does
+//! not: when this is done.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+use weir_catalogue::{Means, Step};
+use weir_model::PluginId;
+use weir_model::plugins::Group;
+use weir_sandbox::{Grants, Meta, Program, ProgramKey};
+use weir_store::plugin_configs::ConfigRow;
+use weir_store::plugin_runtime::registry::Enabled;
+use weir_store::plugins::PluginRow;
+use weir_transpile::Script;
+
+use super::{Active, Code, Does, Loaded, State, tasks};
+use crate::Shared;
+use crate::allowance::Allowance;
+use crate::host::OpenedConfig;
+use crate::shape;
+
+/// The names of the server's code.
+const ENTRIES: [&str; 2] = ["index.js", "index.ts"];
+
+/// What a step of transformations may ask for: nothing that waits for others, and no
+/// event, which would come to the same step again.
+const OF_STEPS: Grants =
+    Grants { fetch: false, storage: true, cache: true, capture: false, jobs: true, geoip: true };
+/// What is run in the background may ask for everything.
+const OF_WORKERS: Grants =
+    Grants { fetch: true, storage: true, cache: true, capture: true, jobs: true, geoip: true };
+
+/// Numbers for what is sent to children: another one for every change.
+static VERSION: AtomicU64 = AtomicU64::new(1);
+
+/// Sources that were turned into what runs, by plugin and revision.
+#[derive(Default)]
+pub(crate) struct Sources(HashMap<PluginId, (Uuid, Transpiled)>);
+
+pub(crate) type Transpiled = Result<Arc<Script>, String>;
+
+impl Sources {
+    /// Forgets those of plugins that are not used.
+    pub(super) fn keep(&mut self, used: &HashSet<PluginId>) {
+        self.0.retain(|plugin, _| used.contains(plugin));
+    }
+
+    async fn of(&mut self, plugin: &PluginRow, files: &BTreeMap<String, String>) -> Transpiled {
+        if let Some((revision, transpiled)) = self.0.get(&plugin.id)
+            && *revision == plugin.revision
+        {
+            return transpiled.clone();
+        }
+        let transpiled = transpile(files).await;
+        self.0.insert(plugin.id, (plugin.revision, transpiled.clone()));
+        transpiled
+    }
+}
+
+/// The server's code among files: its name and its text.
+pub(crate) fn entry(files: &BTreeMap<String, String>) -> Option<(&str, &str)> {
+    let named = |name: &&str| files.get(*name).is_some_and(|text| !text.trim().is_empty());
+    let name = ENTRIES.into_iter().find(named)?;
+    files.get(name).map(|text| (name, text.as_str()))
+}
+
+/// Turns the server's code among files into what runs.
+pub(crate) async fn transpile(files: &BTreeMap<String, String>) -> Transpiled {
+    let Some((name, text)) = entry(files) else {
+        return Err("The plugin has no index.ts or index.js.".to_owned());
+    };
+    let (name, text) = (name.to_owned(), text.to_owned());
+    let made = tokio::task::spawn_blocking(move || weir_transpile::server(&name, &text)).await;
+    match made {
+        Ok(Ok(script)) => Ok(Arc::new(script)),
+        Ok(Err(fault)) => Err(fault.to_string()),
+        Err(error) => {
+            tracing::error!(%error, "reading the source of a plugin failed");
+            Err("The source cannot be read.".to_owned())
+        }
+    }
+}
+
+impl Shared {
+    /// Makes a config ready, with what is left of its allowance if it was enabled
+    /// before. What is wrong with it is told at once.
+    pub(super) async fn prepare(
+        &self,
+        sources: &mut Sources,
+        enabled: Enabled,
+        allowance: Option<Allowance>,
+    ) -> Active {
+        let Enabled { config: row, plugin, files } = enabled;
+        let name = row.name.clone().filter(|name| !name.is_empty());
+        let name = name.or_else(|| plugin.name.clone()).unwrap_or_else(|| "a plugin".to_owned());
+        let code = match self.code(sources, &row, &plugin, &files).await {
+            Ok(code) => code,
+            Err(fault) => {
+                let now = self.host.now();
+                self.report.fault(row.project, row.id, &fault, None, now);
+                Code::Broken
+            }
+        };
+        let does = match code {
+            Code::Native(_) => Does { transforms: true, ..Does::default() },
+            // What cannot be run does nothing, and events pass.
+            Code::Script(_) => does(&plugin),
+            Code::Broken | Code::Unopened => Does::default(),
+        };
+        let allowance = allowance.unwrap_or_else(|| Allowance::new(self.host.uptime()));
+        let state = Mutex::new(State { allowance, failed_in_a_row: 0, is_off: false });
+        Active { row, name, code, does, revision: plugin.revision, state }
+    }
+
+    async fn code(
+        &self,
+        sources: &mut Sources,
+        row: &ConfigRow,
+        plugin: &PluginRow,
+        files: &BTreeMap<String, String>,
+    ) -> Result<Code, String> {
+        let opened = match self.host.open(row, plugin).await {
+            Ok(opened) => opened,
+            Err(fault) => {
+                self.report.fault(row.project, row.id, &fault, None, self.host.now());
+                return Ok(Code::Unopened);
+            }
+        };
+        if let Some(step) = self.native(plugin, &opened.config)? {
+            return Ok(Code::Native(step));
+        }
+        // It only has code for pages, which browsers run, or nobody has written any.
+        if entry(files).is_none() {
+            return Ok(Code::Broken);
+        }
+        let script = sources.of(plugin, files).await?;
+        let name = entry(files).map_or("index.ts", |(name, _)| name);
+        let step = step_program(row, plugin, &script, name, opened)?;
+        let worker = Program { grants: OF_WORKERS, ..step.clone() };
+        Ok(Code::Script(Box::new(Loaded {
+            step: Arc::new(step),
+            worker: Arc::new(worker),
+            script,
+        })))
+    }
+
+    /// The step in Rust that a plugin of the catalogue is, if it is one.
+    pub(crate) fn native(
+        &self,
+        plugin: &PluginRow,
+        config: &Map<String, Value>,
+    ) -> Result<Option<Box<dyn Step>>, String> {
+        let Some(entry) = plugin.url.as_deref().and_then(weir_catalogue::find_url) else {
+            return Ok(None);
+        };
+        let means: &Means = &self.means;
+        entry.step(config, means).map_err(|fault| fault.to_string())
+    }
+}
+
+/// What a child gets to run a config as a step. Another one every time.
+pub(crate) fn step_program(
+    row: &ConfigRow,
+    plugin: &PluginRow,
+    script: &Script,
+    name: &str,
+    opened: OpenedConfig,
+) -> Result<Program, String> {
+    let OpenedConfig { config, attachments } = opened;
+    let config = shape::raw(Value::Object(config).to_string());
+    let config = config.ok_or_else(|| "The settings cannot be read.".to_owned())?;
+    let title = plugin.name.clone().unwrap_or_else(|| "plugin".to_owned());
+    Ok(Program {
+        key: ProgramKey { config: row.id.0, version: VERSION.fetch_add(1, Ordering::Relaxed) },
+        source: Arc::from(script.code.as_str()),
+        name: name.to_owned(),
+        meta: Meta { config, attachments, plugin: title },
+        grants: OF_STEPS,
+    })
+}
+
+/// What a plugin does, by what its code was found to do.
+fn does(plugin: &PluginRow) -> Does {
+    let names = |key: &str| -> Vec<&str> {
+        let list = plugin.capabilities.as_ref().and_then(|found| found.get(key)?.as_array());
+        list.into_iter().flatten().filter_map(Value::as_str).collect()
+    };
+    let methods = names("methods");
+    let has = |name: &str| methods.contains(&name);
+    Does {
+        transforms: has("processEvent") || has("processEventBatch"),
+        on_event: has("onEvent"),
+        compose_webhook: has("composeWebhook"),
+        export_events: has("exportEvents"),
+        tasks: tasks(&names("scheduled_tasks")),
+        imports: Group::ImportApps.holds(plugin.capabilities.as_ref()),
+    }
+}

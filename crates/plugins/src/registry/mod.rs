@@ -1,0 +1,334 @@
+//! What is enabled in which project, ready to be run.
+//!
+//! What belongs here: keeping it fresh, and telling what is broken. What does not:
+//! running it.
+//!
+//! What did not change stays the same value, with what it knows of itself (failures
+//! in a row, allowance), while others beside it change.
+
+pub(crate) mod load;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{self, Receiver};
+use uuid::Uuid;
+use weir_catalogue::Step;
+use weir_model::plugin_configs::{LogLevel, LogSource};
+use weir_model::{PluginConfigId, PluginId, ProjectId};
+use weir_sandbox::{Program, ScriptError, Task};
+use weir_store::Result;
+use weir_store::plugin_configs::ConfigRow;
+use weir_store::plugin_runtime::{PluginChange, registry};
+use weir_transpile::Script;
+
+use crate::allowance::Allowance;
+use crate::schedule;
+use crate::{Shared, WORKERS};
+use load::Sources;
+
+/// Everything is looked at again in this time, whatever was told.
+const LOOK: Duration = Duration::from_secs(60);
+/// Until what changed is read again if that failed; doubles each time.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// What a config runs.
+pub(crate) enum Code {
+    /// A step in Rust.
+    Native(Box<dyn Step>),
+    /// A script.
+    Script(Box<Loaded>),
+    /// It cannot be run.
+    Broken,
+    /// Its settings could not be opened, which may pass.
+    Unopened,
+}
+
+/// A script, ready to be sent to a child.
+pub(crate) struct Loaded {
+    /// As a step of transformations: nothing that waits for others is granted.
+    pub(crate) step: Arc<Program>,
+    /// For everything that is done in the background.
+    pub(crate) worker: Arc<Program>,
+    /// Leads from lines of what runs to lines of the source.
+    pub(crate) script: Arc<Script>,
+}
+
+impl Loaded {
+    /// An error of the script for its author: what, and where in the source.
+    pub(crate) fn told(&self, error: &ScriptError) -> String {
+        told(error, &self.script)
+    }
+}
+
+/// An error for its author: where in the source, and what, in the form in which
+/// faults of sources are told.
+pub(crate) fn told(error: &ScriptError, script: &Script) -> String {
+    let Some(file) = &error.file else { return error.to_string() };
+    let line = error.line.map(|line| script.source_line(line));
+    match (line, error.column) {
+        (Some(line), Some(column)) => format!("{file}:{line}:{column}: {error}"),
+        (Some(line), None) => format!("{file}:{line}: {error}"),
+        (None, _) => format!("{file}: {error}"),
+    }
+}
+
+/// What a config does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Does {
+    /// It changes events before they are stored.
+    pub(crate) transforms: bool,
+    pub(crate) on_event: bool,
+    pub(crate) compose_webhook: bool,
+    pub(crate) export_events: bool,
+    pub(crate) tasks: Vec<Task>,
+    /// What it captures belongs to the past.
+    pub(crate) imports: bool,
+}
+
+impl Does {
+    /// Whether stored events are given to it.
+    pub(crate) fn delivers(&self) -> bool {
+        self.on_event || self.compose_webhook || self.export_events
+    }
+}
+
+/// An enabled config.
+pub(crate) struct Active {
+    pub(crate) row: ConfigRow,
+    /// What people call it.
+    pub(crate) name: String,
+    pub(crate) code: Code,
+    pub(crate) does: Does,
+    /// The revision of its plugin.
+    revision: Uuid,
+    pub(crate) state: Mutex<State>,
+}
+
+/// What an enabled config knows of itself.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) allowance: Allowance,
+    pub(crate) failed_in_a_row: u32,
+    /// It is about to be disabled.
+    pub(crate) is_off: bool,
+}
+
+impl Active {
+    pub(crate) fn id(&self) -> PluginConfigId {
+        self.row.id
+    }
+
+    pub(crate) fn project(&self) -> ProjectId {
+        self.row.project
+    }
+
+    pub(crate) fn script(&self) -> Option<&Loaded> {
+        match &self.code {
+            Code::Script(loaded) => Some(loaded),
+            Code::Native(_) | Code::Broken | Code::Unopened => None,
+        }
+    }
+
+    /// Whether this is what would be made of a config and its plugin now.
+    fn is_of(&self, enabled: &registry::Enabled) -> bool {
+        self.row.revision == enabled.config.revision
+            && self.revision == enabled.plugin.revision
+            && !matches!(self.code, Code::Unopened)
+    }
+}
+
+/// The enabled configs of a project, in order.
+pub(crate) type OfProject = Arc<Vec<Arc<Active>>>;
+
+/// What is enabled.
+#[derive(Default)]
+pub(crate) struct Registry {
+    projects: ArcSwap<HashMap<ProjectId, OfProject>>,
+    configs: ArcSwap<HashMap<PluginConfigId, Arc<Active>>>,
+    /// One change after another.
+    changing: tokio::sync::Mutex<Sources>,
+}
+
+impl Registry {
+    /// Whether events of a project are changed before they are stored.
+    pub(crate) fn transforms(&self, project: ProjectId) -> bool {
+        let projects = self.projects.load();
+        projects.get(&project).is_some_and(|all| all.iter().any(|active| active.does.transforms))
+    }
+
+    /// What changes events of a project before they are stored, in order.
+    pub(crate) fn steps(&self, project: ProjectId) -> Vec<Arc<Active>> {
+        let projects = self.projects.load();
+        let all = projects.get(&project).map(|all| all.iter()).into_iter().flatten();
+        all.filter(|active| active.does.transforms).cloned().collect()
+    }
+
+    /// A config, if it is enabled.
+    pub(crate) fn config(&self, config: PluginConfigId) -> Option<Arc<Active>> {
+        self.configs.load().get(&config).cloned()
+    }
+
+    /// All that is enabled, by project and in order.
+    pub(crate) fn all(&self) -> Vec<Arc<Active>> {
+        let projects = self.projects.load();
+        let mut ids: Vec<&ProjectId> = projects.keys().collect();
+        ids.sort_unstable();
+        let of = |id: &&ProjectId| projects.get(*id).map(|all| all.to_vec()).unwrap_or_default();
+        ids.iter().flat_map(of).collect()
+    }
+
+    fn with_plugin(&self, plugin: PluginId) -> HashSet<ProjectId> {
+        let projects = self.projects.load();
+        let uses = |all: &OfProject| all.iter().any(|active| active.row.plugin == plugin);
+        projects.iter().filter(|(_, all)| uses(all)).map(|(project, _)| *project).collect()
+    }
+
+    fn put(&self, read: HashMap<ProjectId, OfProject>) {
+        let mut projects = HashMap::clone(&self.projects.load());
+        projects.extend(read);
+        projects.retain(|_, all| !all.is_empty());
+        let configs = projects.values().flat_map(|all| all.iter());
+        let configs = configs.map(|active| (active.id(), Arc::clone(active))).collect();
+        self.configs.store(Arc::new(configs));
+        self.projects.store(Arc::new(projects));
+    }
+}
+
+impl Shared {
+    /// Reads what is enabled in all projects.
+    pub(crate) async fn load_all(self: &Arc<Self>) -> Result<()> {
+        let mut projects: HashSet<ProjectId> =
+            registry::enabled_projects(&self.store).await?.into_iter().collect();
+        projects.extend(self.registry.projects.load().keys());
+        self.load(projects).await
+    }
+
+    async fn load(self: &Arc<Self>, projects: HashSet<ProjectId>) -> Result<()> {
+        let mut sources = self.registry.changing.lock().await;
+        let before = self.registry.all();
+        let mut read = HashMap::new();
+        let mut failed = None;
+        for project in projects {
+            let all_enabled = match registry::enabled_of(&self.store, project).await {
+                Ok(all_enabled) => all_enabled,
+                // The others must not wait for it, and it stays as it was.
+                Err(error) => {
+                    tracing::error!(%project, %error, "what a project has enabled cannot be read");
+                    failed = Some(error);
+                    continue;
+                }
+            };
+            let mut all = Vec::new();
+            for enabled in all_enabled {
+                all.push(match self.registry.config(enabled.config.id) {
+                    Some(same) if same.is_of(&enabled) => same,
+                    // Changing a config does not fill its allowance.
+                    present => {
+                        let allowance = present.map(|old| old.state.lock().allowance.clone());
+                        Arc::new(self.prepare(&mut sources, enabled, allowance).await)
+                    }
+                });
+            }
+            read.insert(project, Arc::new(all));
+        }
+        self.registry.put(read);
+        let now = self.registry.all();
+        sources.keep(&now.iter().map(|active| active.row.plugin).collect());
+        let stays = |active: &Arc<Active>| now.iter().any(|other| Arc::ptr_eq(active, other));
+        let gone: Vec<Arc<Active>> = before.into_iter().filter(|active| !stays(active)).collect();
+        if gone.iter().any(|active| active.script().is_some()) {
+            // Children may be busy, and what is new must not wait for them.
+            let shared = Arc::clone(self);
+            drop(tokio::spawn(async move { shared.unload(gone).await }));
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Has children forget what is not run any more.
+    async fn unload(&self, gone: Vec<Arc<Active>>) {
+        for active in gone {
+            let Some(loaded) = active.script() else { continue };
+            let pools = [(&self.steps, &loaded.step), (&self.work, &loaded.worker)];
+            for (pool, program) in pools {
+                for lane in 0..self.settings.step_children.max(WORKERS) {
+                    match pool.teardown(lane, program, self).await {
+                        Ok(Ok(())) => {}
+                        Ok(Err(error)) => {
+                            let (id, now) = (active.id(), self.host.now());
+                            let message = format!("teardownPlugin: {}", loaded.told(&error));
+                            let (source, level) = (LogSource::Plugin, LogLevel::Error);
+                            self.report.line(id, source, level, &message, now);
+                        }
+                        // A child that cannot be reached holds nothing.
+                        Err(fault) => tracing::debug!(%fault, "a plugin was not unloaded"),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Keeps it fresh, until the process ends.
+    pub(crate) async fn follow_changes(self: &Arc<Self>, mut changes: Receiver<PluginChange>) {
+        let mut look = tokio::time::interval(LOOK);
+        // The first one is at once, and all has just been read.
+        look.tick().await;
+        let mut pause = AGAIN;
+        loop {
+            let read = tokio::select! {
+                _ = look.tick() => self.load_all().await,
+                changed = changes.recv() => match changed {
+                    Ok(change) => self.load(self.touched(change, &mut changes)).await,
+                    Err(RecvError::Lagged(_)) => self.load_all().await,
+                    Err(RecvError::Closed) => return,
+                },
+            };
+            match read {
+                Ok(()) => pause = AGAIN,
+                Err(error) => {
+                    tracing::error!(%error, "what is enabled of plugins could not be read");
+                    // What was to be read is not known any more. Changes go on meanwhile.
+                    look.reset_after(pause);
+                    pause = (pause * 2).min(LOOK);
+                }
+            }
+        }
+    }
+
+    /// The projects that changes are about: this one, and what came meanwhile.
+    fn touched(
+        &self,
+        change: PluginChange,
+        changes: &mut Receiver<PluginChange>,
+    ) -> HashSet<ProjectId> {
+        let mut next = Some(change);
+        let mut projects = HashSet::new();
+        while let Some(change) = next {
+            match change {
+                PluginChange::Project(project) => {
+                    projects.insert(project);
+                }
+                PluginChange::Plugin(plugin) => projects.extend(self.registry.with_plugin(plugin)),
+            }
+            next = match changes.try_recv() {
+                Ok(change) => Some(change),
+                // What was missed is told by the next call, or there is nothing.
+                Err(broadcast::error::TryRecvError::Lagged(_)) => {
+                    projects.extend(self.registry.projects.load().keys());
+                    None
+                }
+                Err(_) => None,
+            };
+        }
+        projects
+    }
+}
+
+/// The tasks among these names.
+fn tasks(names: &[&str]) -> Vec<Task> {
+    schedule::TASKS.into_iter().filter(|task| names.contains(&task.export())).collect()
+}

@@ -1,0 +1,181 @@
+//! Events as JSON text, in the forms that scripts see (plugins 6.3) and in the one
+//! that what they give back is read from.
+
+use chrono::SecondsFormat;
+use serde_json::value::RawValue;
+use weir_capture::{AcceptedEvent, json};
+use weir_model::persons::PersonRef;
+use weir_model::{ProjectId, Timestamp};
+use weir_store::events::StoredEvent;
+
+/// An event for `processEvent`.
+pub(crate) fn for_transformation(
+    event: &AcceptedEvent,
+    project: ProjectId,
+    received_at: i64,
+    site_url: &str,
+) -> String {
+    let mut object = Writer::new(event.properties.len());
+    object.text("uuid", &event.uuid.to_string());
+    object.text("event", &event.event);
+    object.text("distinct_id", &event.distinct_id);
+    object.raw("team_id", &project.to_string());
+    object.raw("ip", member(&event.properties, "$ip").unwrap_or("null"));
+    object.text("site_url", site_url);
+    object.text("now", &time(received_at));
+    object.text("timestamp", &time(event.timestamp));
+    object.raw("properties", &event.properties);
+    object.end()
+}
+
+/// What a step in Rust has made of an event.
+pub(crate) fn rebuilt(event: &str, distinct_id: &str, timestamp: i64, properties: &str) -> String {
+    let mut object = Writer::new(properties.len());
+    object.text("event", event);
+    object.text("distinct_id", distinct_id);
+    object.text("timestamp", &time(timestamp));
+    object.raw("properties", properties);
+    object.end()
+}
+
+/// A stored event for `onEvent`, `composeWebhook` and `exportEvents`.
+pub(crate) fn for_delivery(
+    event: &StoredEvent,
+    project: ProjectId,
+    person: Option<&PersonRef>,
+    site_url: &str,
+) -> String {
+    let mut object = Writer::new(event.properties.len());
+    object.text("uuid", &event.uuid.to_string());
+    object.text("event", &event.event);
+    object.text("distinct_id", &event.distinct_id);
+    object.raw("team_id", &project.to_string());
+    object.raw("ip", member(&event.properties, "$ip").unwrap_or("null"));
+    object.text("timestamp", &time(event.timestamp));
+    for name in ["$set", "$set_once"] {
+        if let Some(value) = member(&event.properties, name) {
+            object.raw(name, value);
+        }
+    }
+    if event.elements_chain.is_empty() {
+        object.raw("properties", &event.properties);
+    } else {
+        let mut chain = String::with_capacity(event.elements_chain.len() + 2);
+        json::push_string(&mut chain, &event.elements_chain);
+        let properties = json::with_member(&event.properties, "$elements_chain", &chain);
+        object.raw("properties", &properties);
+    }
+    if let Some(person) = person {
+        let mut inner = Writer::new(person.properties.len());
+        inner.text("uuid", &person.id.to_string());
+        inner.raw("properties", &person.properties);
+        let site = site_url.trim_end_matches('/');
+        inner.text("posthog_url", &format!("{site}/project/{project}/persons/{}", person.id));
+        object.raw("person", &inner.end());
+    }
+    object.end()
+}
+
+/// An event as people are shown it.
+pub(crate) fn for_people(event: &AcceptedEvent) -> String {
+    let mut object = Writer::new(event.properties.len());
+    object.text("uuid", &event.uuid.to_string());
+    object.text("event", &event.event);
+    object.text("distinct_id", &event.distinct_id);
+    object.text("timestamp", &Timestamp::from_micros(event.timestamp).to_string());
+    object.raw("properties", &event.properties);
+    object.end()
+}
+
+/// A text of JSON in the form that crosses the border.
+pub(crate) fn raw(text: String) -> Option<Box<RawValue>> {
+    RawValue::from_string(text).ok()
+}
+
+/// A time as ISO text that is read back exactly.
+pub(crate) fn time(micros: i64) -> String {
+    Timestamp::from_micros(micros).to_chrono().to_rfc3339_opts(SecondsFormat::AutoSi, true)
+}
+
+/// The JSON text of a member.
+pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let mut found = None;
+    let mut cursor = json::Cursor::new(object, json::Limits::NONE);
+    let walked = cursor.object(|key, cursor| {
+        let value = cursor.value()?;
+        if key.text() == name {
+            found = Some(value);
+        }
+        Ok(())
+    });
+    walked.ok().and(found)
+}
+
+/// Writes an object. Values are JSON text.
+struct Writer(String);
+
+impl Writer {
+    fn new(size: usize) -> Self {
+        let mut text = String::with_capacity(size + 512);
+        text.push('{');
+        Self(text)
+    }
+
+    fn name(&mut self, name: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        json::push_string(&mut self.0, name);
+        self.0.push(':');
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        self.name(name);
+        json::push_string(&mut self.0, value);
+    }
+
+    fn raw(&mut self, name: &str, value: &str) {
+        self.name(name);
+        self.0.push_str(value);
+    }
+
+    fn end(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use uuid::Uuid;
+    use weir_capture::AcceptedEvent;
+    use weir_model::ProjectId;
+
+    use super::{for_transformation, time};
+
+    #[test]
+    fn a_script_sees_the_event_as_it_is() {
+        let event = AcceptedEvent {
+            uuid: Uuid::from_u128(7),
+            event: "a \"name\"".to_owned(),
+            distinct_id: "ada".to_owned(),
+            timestamp: 1_780_000_000_000_001,
+            properties: r#"{"$ip":"203.0.113.7","n":12345678901234567890}"#.to_owned(),
+            elements_chain: String::new(),
+            warnings: Vec::new(),
+        };
+        let text = for_transformation(&event, ProjectId(3), 0, "https://weir.example");
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["event"], "a \"name\"");
+        assert_eq!((&read["team_id"], &read["ip"]), (&json!(3), &json!("203.0.113.7")));
+        assert_eq!(read["now"], "1970-01-01T00:00:00Z");
+        assert!(text.contains(&event.properties), "the properties are as they came");
+    }
+
+    #[test]
+    fn times_keep_their_microseconds() {
+        assert_eq!(time(1_780_000_000_000_001), "2026-05-28T20:26:40.000001Z");
+        assert_eq!(time(1_780_000_000_120_000), "2026-05-28T20:26:40.120Z");
+    }
+}

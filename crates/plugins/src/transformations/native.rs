@@ -1,0 +1,148 @@
+//! Steps in Rust.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use weir_catalogue::{Flow, Step, StepEvent};
+use weir_model::{PluginConfigId, Timestamp};
+
+use super::passing::Passing;
+use super::{Ruling, Verdict, panicked};
+use crate::shape;
+
+/// What a step made of an event.
+enum Made {
+    Same,
+    Other(String),
+    Nothing,
+}
+
+/// Has a step work on events, one after another.
+pub(crate) fn run(
+    step: &dyn Step,
+    config: PluginConfigId,
+    name: &str,
+    events: &mut [Passing],
+) -> Vec<Ruling> {
+    events.iter_mut().map(|event| run_on(step, config, name, event)).collect()
+}
+
+fn run_on(step: &dyn Step, config: PluginConfigId, name: &str, passing: &mut Passing) -> Ruling {
+    let absent = Ruling { verdict: Verdict::Absent, took: Duration::ZERO, sample: None };
+    let Some(event) = passing.event() else { return absent };
+    let began = Instant::now();
+    let made = catch_unwind(AssertUnwindSafe(|| {
+        let time = Timestamp::from_micros(event.timestamp);
+        let (title, id) = (event.event.as_str(), event.distinct_id.as_str());
+        // Capture has read the properties: they are an object.
+        let Ok(mut seen) = StepEvent::new(title, id, None, time, &event.properties) else {
+            return Made::Same;
+        };
+        match step.apply(&mut seen) {
+            Flow::Drop => Made::Nothing,
+            Flow::Keep if !seen.is_changed() => Made::Same,
+            Flow::Keep => Made::Other(shape::rebuilt(
+                seen.name(),
+                seen.distinct_id(),
+                event.timestamp,
+                &seen.properties_text(),
+            )),
+        }
+    }));
+    let took = began.elapsed();
+    let failed = |message: String, event: Option<&weir_capture::AcceptedEvent>| Ruling {
+        verdict: Verdict::Failed(message),
+        took,
+        sample: event.map(|event| {
+            shape::rebuilt(&event.event, &event.distinct_id, event.timestamp, &event.properties)
+        }),
+    };
+    let verdict = match made {
+        Ok(Made::Same) => Verdict::Succeeded,
+        Ok(Made::Nothing) => {
+            passing.drop_by(config, name);
+            Verdict::Dropped
+        }
+        Ok(Made::Other(text)) => match passing.change(&text) {
+            Ok(()) => Verdict::Succeeded,
+            Err(invalid) => return failed(invalid.to_string(), passing.event()),
+        },
+        Err(panic) => return failed(panicked(&*panic), passing.event()),
+    };
+    Ruling { verdict, took, sample: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+    use weir_capture::AcceptedEvent;
+    use weir_ingest::transform::{Given, Transformed};
+
+    use super::*;
+
+    /// Does with each event what its name says.
+    struct Named;
+
+    impl Step for Named {
+        fn apply(&self, event: &mut StepEvent<'_>) -> Flow {
+            match event.name() {
+                "drop" => return Flow::Drop,
+                "change" => event.set_distinct_id("bob".to_owned()),
+                "spoil" => event.set_distinct_id(" ".to_owned()),
+                "panic" => panic!("a defect"),
+                _ => {}
+            }
+            Flow::Keep
+        }
+    }
+
+    fn passing(name: &str) -> Passing {
+        let event = AcceptedEvent {
+            uuid: Uuid::from_u128(1),
+            event: name.to_owned(),
+            distinct_id: "ada".to_owned(),
+            timestamp: 1_780_000_000_000_001,
+            properties: r#"{"n":12345678901234567890}"#.to_owned(),
+            elements_chain: String::new(),
+            warnings: Vec::new(),
+        };
+        Passing::new(Given::single(event, 1_780_000_000_000_002))
+    }
+
+    #[test]
+    fn each_event_has_its_verdict() {
+        let names = ["keep", "change", "drop", "spoil", "panic"];
+        let mut events: Vec<Passing> = names.into_iter().map(passing).collect();
+        let rulings = run(&Named, PluginConfigId(12), "Named", &mut events);
+        let verdicts: Vec<&Verdict> = rulings.iter().map(|ruling| &ruling.verdict).collect();
+        assert!(matches!(
+            verdicts[..],
+            [
+                Verdict::Succeeded,
+                Verdict::Succeeded,
+                Verdict::Dropped,
+                Verdict::Failed(_),
+                Verdict::Failed(_)
+            ]
+        ));
+        assert!(rulings[3].sample.as_ref().is_some_and(|sample| sample.contains("spoil")));
+        let ended: Vec<Transformed> = events.into_iter().map(Passing::end).collect();
+        let Transformed::Changed(changed) = &ended[1] else { panic!("{:?}", ended[1]) };
+        assert_eq!(changed.event().distinct_id, "bob");
+        assert_eq!(changed.event().timestamp, 1_780_000_000_000_001);
+        assert_eq!(changed.event().properties, r#"{"n":12345678901234567890}"#);
+        let dropped = Transformed::Dropped { config: PluginConfigId(12), name: "Named".to_owned() };
+        assert_eq!(ended[2], dropped);
+        for untouched in [0, 3, 4] {
+            assert_eq!(ended[untouched], Transformed::Unchanged, "as it was before the step");
+        }
+    }
+
+    #[test]
+    fn what_was_dropped_comes_to_no_other_step() {
+        let mut events = vec![passing("drop")];
+        drop(run(&Named, PluginConfigId(1), "One", &mut events));
+        let rulings = run(&Named, PluginConfigId(2), "Other", &mut events);
+        assert_eq!(rulings[0].verdict, Verdict::Absent);
+    }
+}

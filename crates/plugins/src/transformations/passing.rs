@@ -1,0 +1,49 @@
+//! An event on its way through steps.
+
+use weir_capture::AcceptedEvent;
+use weir_ingest::transform::{Changed, Given, Invalid, Transformed};
+use weir_model::PluginConfigId;
+
+/// An event, and what the steps so far have made of it.
+#[derive(Debug)]
+pub(crate) struct Passing {
+    given: Given,
+    now: Transformed,
+}
+
+impl Passing {
+    /// As it was sent.
+    pub(crate) fn new(given: Given) -> Self {
+        Self { given, now: Transformed::Unchanged }
+    }
+
+    /// The event as it is now; none: it was dropped.
+    pub(crate) fn event(&self) -> Option<&AcceptedEvent> {
+        match &self.now {
+            Transformed::Unchanged => self.given.event(),
+            Transformed::Changed(changed) => Some(changed.event()),
+            Transformed::Dropped { .. } => None,
+        }
+    }
+
+    /// When it was received, microseconds.
+    pub(crate) fn received_at(&self) -> i64 {
+        self.given.received_at()
+    }
+
+    /// Takes over what a step has made of it.
+    pub(crate) fn change(&mut self, text: &str) -> Result<(), Invalid> {
+        self.now = Transformed::Changed(Box::new(Changed::read(&self.given, text)?));
+        Ok(())
+    }
+
+    /// A step has dropped it.
+    pub(crate) fn drop_by(&mut self, config: PluginConfigId, name: &str) {
+        self.now = Transformed::Dropped { config, name: name.to_owned() };
+    }
+
+    /// What became of it.
+    pub(crate) fn end(self) -> Transformed {
+        self.now
+    }
+}

@@ -1,0 +1,175 @@
+//! Numbers with more digits than JavaScript keeps. Where a script has left one alone,
+//! its own digits come back (ADR 9).
+//!
+//! "Left alone" means: at the same place there is still the value that it rounds to.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+
+/// Any number with at most so many significant digits survives as it is.
+const SAFE_DIGITS: usize = 15;
+
+/// `made` with the digits of `original`; `None` where nothing has to be put back.
+pub(crate) fn restore(original: &str, made: &str) -> Option<String> {
+    if !has_long_digits(original.as_bytes()) {
+        return None;
+    }
+    let mut long: HashMap<u64, &str> = HashMap::new();
+    each_number(original, |place, at| {
+        let text = &original[at];
+        if has_long_digits(text.as_bytes()) {
+            long.insert(place, text);
+        }
+    });
+    let mut restored = String::new();
+    let mut from = 0;
+    each_number(made, |place, at| {
+        let now = &made[at.clone()];
+        if let Some(text) = long.get(&place)
+            && *text != now
+            && rounded(text) == rounded(now)
+        {
+            restored.push_str(&made[from..at.start]);
+            restored.push_str(text);
+            from = at.end;
+        }
+    });
+    if from == 0 {
+        return None;
+    }
+    restored.push_str(&made[from..]);
+    Some(restored)
+}
+
+/// Whether digits stand in a row, with at most a point between them, that are too
+/// many. Digits in texts count too: this is only a first look.
+fn has_long_digits(text: &[u8]) -> bool {
+    let mut row = 0;
+    text.iter().any(|byte| {
+        match byte {
+            b'0'..=b'9' => row += 1,
+            b'.' => {}
+            _ => row = 0,
+        }
+        row > SAFE_DIGITS
+    })
+}
+
+fn rounded(text: &str) -> Option<u64> {
+    text.parse::<f64>().ok().map(f64::to_bits)
+}
+
+/// Calls for each number of valid JSON, with a mark of its place and where it stands.
+fn each_number(text: &str, mut found: impl FnMut(u64, Range<usize>)) {
+    let bytes = text.as_bytes();
+    // For each open bracket: the mark of its place, and what comes next in it.
+    let mut open: Vec<(u64, Next)> = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'{' => open.push((place(&open), Next::Key)),
+            b'[' => open.push((place(&open), Next::Element(0))),
+            b'}' | b']' => {
+                open.pop();
+            }
+            b',' => match open.last_mut() {
+                Some((_, Next::Element(index))) => *index += 1,
+                Some((_, next)) => *next = Next::Key,
+                None => {}
+            },
+            b'"' => {
+                let end = string_end(bytes, at);
+                if let Some((_, next @ Next::Key)) = open.last_mut() {
+                    *next = Next::Value(marked(&bytes[at..end]));
+                }
+                at = end;
+                continue;
+            }
+            b'-' | b'0'..=b'9' => {
+                let rest = &bytes[at..];
+                let length =
+                    rest.iter().position(|byte| !is_of_number(*byte)).unwrap_or(rest.len());
+                found(place(&open), at..at + length);
+                at += length;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+enum Next {
+    Key,
+    Value(u64),
+    Element(usize),
+}
+
+fn place(open: &[(u64, Next)]) -> u64 {
+    open.last().map_or(0, |(above, next)| match next {
+        Next::Key => *above,
+        Next::Value(key) => marked(&(above, key)),
+        Next::Element(index) => marked(&(above, index)),
+    })
+}
+
+fn marked<T: Hash + ?Sized>(value: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn is_of_number(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')
+}
+
+fn string_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::restore;
+
+    #[test]
+    fn digits_come_back_where_the_value_was_left_alone() {
+        let original =
+            r#"{"a":12345678901234567890,"b":[1,0.12345678901234567890],"c":9007199254740993}"#;
+        let made =
+            r#"{"c":9007199254740992,"b":[1,0.12345678901234568],"a":12345678901234567000,"n":1}"#;
+        assert_eq!(
+            restore(original, made).as_deref(),
+            Some(
+                r#"{"c":9007199254740993,"b":[1,0.12345678901234567890],"a":12345678901234567890,"n":1}"#
+            )
+        );
+    }
+
+    #[test]
+    fn what_a_script_wrote_stays() {
+        let original = r#"{"a":12345678901234567890,"b":"12345678901234567890"}"#;
+        for made in [
+            r#"{"a":12345678901234570000,"b":1}"#,
+            r#"{"b":12345678901234567000}"#,
+            r#"{"x":{"a":12345678901234567000}}"#,
+            r#"{"a":"12345678901234567000"}"#,
+            r#"{"a":[12345678901234567000]}"#,
+        ] {
+            assert_eq!(restore(original, made), None, "{made}");
+        }
+    }
+
+    #[test]
+    fn short_numbers_are_not_looked_at() {
+        assert_eq!(restore(r#"{"a":1.50}"#, r#"{"a":1.5}"#), None);
+    }
+}

@@ -1,0 +1,256 @@
+//! A child process: starting it, its pipes, and what it holds.
+
+use std::collections::{BTreeMap, HashMap};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::{Buf as _, BytesMut};
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use super::{Limits, PoolSettings};
+use crate::error::Fault;
+use crate::program::{Program, ProgramKey};
+use crate::wire::{
+    self, Confinement, Forget, HEAD, Load, MAX_TO_PARENT, ScriptLimits, to_child, to_parent,
+};
+
+/// How long a child may take until it says that it is ready.
+const READY: Duration = Duration::from_secs(10);
+/// How long it may take to end when its input has ended.
+pub(super) const LEAVE: Duration = Duration::from_secs(1);
+
+/// What a child sent that it must not send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Nonsense;
+
+/// A child. Dropping it kills it.
+#[derive(Debug)]
+pub(super) struct Child {
+    process: tokio::process::Child,
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    pub(super) incoming: BytesMut,
+    pub(super) confinement: Confinement,
+    held: HashMap<ProgramKey, Held>,
+    next: u32,
+    turn: u64,
+    _counted: Counted,
+}
+
+/// Counts a child as long as there is one.
+#[derive(Debug)]
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn one_more(alive: &Arc<AtomicUsize>) -> Self {
+        alive.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(alive))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug)]
+struct Held {
+    slot: u32,
+    used: u64,
+}
+
+impl Child {
+    /// Starts a child, and waits until it is ready. It counts as `alive` until it ends.
+    pub(super) async fn start(
+        settings: &PoolSettings,
+        alive: &Arc<AtomicUsize>,
+    ) -> Result<Self, Fault> {
+        let mut process = Command::new(&settings.program)
+            .args(&settings.arguments)
+            .env_clear()
+            // For the allocator only; the child removes it. One thread needs one arena
+            // and no helper.
+            .env("MALLOC_CONF", "narenas:1,background_thread:false")
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(Fault::Spawn)?;
+        let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(Fault::NotReady);
+        };
+        let mut child = Self {
+            process,
+            stdin,
+            stdout,
+            incoming: BytesMut::with_capacity(64 << 10),
+            confinement: Confinement {
+                seccomp: false,
+                landlock: String::new(),
+                address_space: None,
+                missing: Vec::new(),
+            },
+            held: HashMap::new(),
+            next: 1,
+            turn: 0,
+            _counted: Counted::one_more(alive),
+        };
+        let ready = timeout(READY, child.greet(&settings.limits)).await;
+        ready.unwrap_or(Err(Fault::NotReady)).map(|()| child)
+    }
+
+    async fn greet(&mut self, limits: &Limits) -> Result<(), Fault> {
+        let hello = loop {
+            match self.frame() {
+                Ok(Some((to_parent::HELLO, body))) => break body,
+                Ok(None) => {}
+                Ok(Some(_)) | Err(Nonsense) => return Err(Fault::NotReady),
+            }
+            let read = self.stdout.read_buf(&mut self.incoming).await.map_err(Fault::Spawn)?;
+            if read == 0 {
+                return Err(Fault::NotReady);
+            }
+        };
+        self.confinement = read_frame(&hello).map_err(|Nonsense| Fault::NotReady)?;
+        if !self.confinement.seccomp {
+            return Err(Fault::Unconfined(self.confinement.missing.join("; ")));
+        }
+        // All children of a service are alike, and some are replaced again and again.
+        static TOLD: AtomicBool = AtomicBool::new(false);
+        let missing = &self.confinement.missing;
+        for missing in missing.iter().filter(|_| !TOLD.load(Ordering::Relaxed)) {
+            tracing::warn!(missing, "the process for plugins is less confined than it should be");
+        }
+        TOLD.fetch_or(!missing.is_empty(), Ordering::Relaxed);
+        let mut frame = Vec::new();
+        wire::put(&mut frame, to_child::LIMITS, &script_limits(limits))?;
+        self.stdin.write_all(&frame).await.map_err(Fault::Spawn)
+    }
+
+    /// The next frame that has come completely.
+    pub(super) fn frame(&mut self) -> Result<Option<(u8, BytesMut)>, Nonsense> {
+        let Some(head) = self.incoming.get(..HEAD) else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        let kind = head[4];
+        if length > MAX_TO_PARENT {
+            return Err(Nonsense);
+        }
+        if self.incoming.len() < HEAD + length {
+            self.incoming.reserve(HEAD + length - self.incoming.len());
+            return Ok(None);
+        }
+        self.incoming.advance(HEAD);
+        Ok(Some((kind, self.incoming.split_to(length))))
+    }
+
+    /// A request begins: what is asked for from now on stays until it ends.
+    pub(super) fn turn(&mut self) {
+        self.turn += 1;
+    }
+
+    /// The number of a program in this child. Frames that give it to the child, and
+    /// take others from it, are appended to `out`.
+    pub(super) fn slot(
+        &mut self,
+        program: &Arc<Program>,
+        limits: &Limits,
+        out: &mut Vec<u8>,
+    ) -> Result<u32, Fault> {
+        if let Some(held) = self.held.get_mut(&program.key) {
+            held.used = self.turn;
+            return Ok(held.slot);
+        }
+        if self.held.len() >= limits.programs {
+            let unused = self.held.iter().filter(|(_, held)| held.used < self.turn);
+            let oldest = unused.min_by_key(|(_, held)| held.used).map(|(key, _)| *key);
+            if let Some(held) = oldest.and_then(|key| self.held.remove(&key)) {
+                wire::put(out, to_child::DROP, &Forget { slots: vec![held.slot] })?;
+            }
+        }
+        let slot = self.next;
+        self.next = self.next.wrapping_add(1);
+        // A source that is too long is refused by the child, whatever its rest is.
+        let most = limits.source.saturating_add(4).min(program.source.len());
+        let end = (0..=most).rev().find(|at| program.source.is_char_boundary(*at)).unwrap_or(0);
+        let source = &program.source[..end];
+        let load = Load {
+            slot,
+            name: program.name.as_str().into(),
+            source: source.into(),
+            config: &program.meta.config,
+            attachments: std::borrow::Cow::Borrowed(&program.meta.attachments),
+            plugin: program.meta.plugin.as_str().into(),
+        };
+        wire::put(out, to_child::LOAD, &load)?;
+        self.held.insert(program.key, Held { slot, used: self.turn });
+        Ok(slot)
+    }
+
+    /// Whether the child has this program.
+    pub(super) fn holds(&self, key: ProgramKey) -> bool {
+        self.held.contains_key(&key)
+    }
+
+    /// The child lets a program go by itself.
+    pub(super) fn forgotten(&mut self, key: ProgramKey) {
+        self.held.remove(&key);
+    }
+
+    /// The number of the process, while it runs.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
+    /// What it has had of the processor, where the system tells.
+    pub(super) fn processor_time(&self) -> Option<Duration> {
+        let told = std::fs::read_to_string(format!("/proc/{}/schedstat", self.id()?)).ok()?;
+        let used = told.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos);
+        // A kernel that does not count says 0.
+        used.filter(|used| !used.is_zero())
+    }
+
+    /// Ends the child: kindly, then not.
+    pub(super) async fn end(self) {
+        let Self { mut process, stdin, stdout, .. } = self;
+        drop((stdin, stdout));
+        if timeout(LEAVE, process.wait()).await.is_err()
+            && let Err(error) = process.kill().await
+        {
+            tracing::warn!(%error, "a process for plugins cannot be ended");
+        }
+    }
+}
+
+/// Reads the content of a frame.
+pub(super) fn read_frame<T: DeserializeOwned>(body: &[u8]) -> Result<T, Nonsense> {
+    serde_json::from_slice(body).map_err(|_| Nonsense)
+}
+
+pub(super) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn script_limits(limits: &Limits) -> ScriptLimits {
+    ScriptLimits {
+        memory: limits.memory,
+        stack: limits.stack,
+        result: limits.result,
+        source: limits.source,
+        load_us: micros(limits.load),
+        transform_us: micros(limits.transform),
+        deliver_us: micros(limits.deliver),
+    }
+}
+
+/// Programs by their number, for the calls of a request.
+pub(super) type BySlot<'a> = BTreeMap<u32, &'a Program>;

@@ -1,0 +1,366 @@
+//! One request to one child: what goes there, what comes back, what it asks for in
+//! between, and when it has taken too long.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::{Instant, sleep_until};
+
+use super::child::{BySlot, Child, read_frame};
+use crate::error::ErrorKind;
+use crate::host::{Host, HostCall};
+use crate::program::Program;
+use crate::wire::{self, Call, CallAnswer, Item, Mark, Probe, Results, to_child, to_parent};
+use crate::worker::report::HOLD;
+
+/// Calls of one request that may wait at the same time; the child allows fewer.
+const MOST_CALLS: usize = 256;
+/// Calls without an answer in one request; the child allows fewer.
+const MOST_TOLD: usize = 20_000;
+/// Bytes of answers of one request; the child sends less.
+const MOST_ANSWERED: usize = 64 << 20;
+/// How much longer a child is waited for that was not given the processor.
+const STARVED: Duration = Duration::from_secs(10);
+/// Between two looks at what it was given.
+const LOOK: Duration = Duration::from_millis(50);
+/// The longest answer to a call.
+const LONGEST_ANSWER: usize = 8 << 20;
+
+/// How long a child may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// For one call into a script, by its own clock.
+    pub(super) script: Duration,
+    /// For loading one.
+    pub(super) load: Duration,
+    /// For one call into a script, with waiting for the host.
+    pub(super) wall: Duration,
+    /// On top of each.
+    pub(super) grace: Duration,
+}
+
+/// Why a request was not worked off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// The child did not answer in time.
+    TooLate,
+    /// It ended, or sent what no child sends.
+    Ended,
+}
+
+/// What came back from a request, complete or not.
+#[derive(Debug)]
+pub(super) struct Reply {
+    /// Answers, in order.
+    pub(super) items: Vec<Item>,
+    /// What the child began last.
+    pub(super) mark: Option<Mark>,
+    /// Whether it sent anything at all.
+    pub(super) heard: bool,
+    /// How long it had been silent in the end.
+    pub(super) silent: Duration,
+    pub(super) probe: Option<Probe>,
+    /// Why it is not complete.
+    pub(super) broken: Option<Broken>,
+}
+
+/// Sends frames to a child, and serves it until it is done. It may answer for so many
+/// `events`: one that says more is not believed.
+pub(super) async fn exchange(
+    child: &mut Child,
+    mut out: Vec<u8>,
+    by_slot: &BySlot<'_>,
+    host: &dyn Host,
+    patience: Patience,
+    events: usize,
+) -> Reply {
+    let mut reply = Reply {
+        items: Vec::new(),
+        mark: None,
+        heard: false,
+        silent: Duration::ZERO,
+        probe: None,
+        broken: None,
+    };
+    let mut calls = FuturesUnordered::new();
+    let mut pending = BTreeSet::new();
+    let mut waits = Waits::new(patience);
+    waits.processor = child.processor_time();
+    let mut heard = false;
+    // For each step of an event it says what it begins, and twice if it loads it.
+    let most_frames = events.max(1) * (by_slot.len() + 1) * 4;
+    let (mut frames, mut bytes) = (0, 0);
+    let mut told = 0;
+    let mut written = 0;
+    // Whether a request of the script at hand came to nothing for now.
+    let mut unreached = false;
+    loop {
+        loop {
+            let (kind, body) = match child.frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(_) => return reply.broken(Broken::Ended, &waits),
+            };
+            reply.heard = true;
+            let length = body.len();
+            match kind {
+                to_parent::RESULTS => match read_frame::<Results>(&body) {
+                    Ok(mut results) => {
+                        if unreached {
+                            results.items.iter_mut().for_each(try_again);
+                        }
+                        reply.items.extend(results.items);
+                    }
+                    Err(_) => return reply.broken(Broken::Ended, &waits),
+                },
+                to_parent::MARK => {
+                    reply.mark = read_frame(&body).ok();
+                    unreached = false;
+                }
+                to_parent::PROBE => reply.probe = read_frame(&body).ok(),
+                to_parent::DONE => return reply,
+                to_parent::CALL => {
+                    let Ok(Call { id, slot, call }) = read_frame::<Call>(&body) else {
+                        return reply.broken(Broken::Ended, &waits);
+                    };
+                    let Some(program) = by_slot.get(&slot).copied() else {
+                        return reply.broken(Broken::Ended, &waits);
+                    };
+                    if id == 0 {
+                        told += 1;
+                        if told <= MOST_TOLD {
+                            tell(host, program, call).await;
+                        }
+                    } else if calls.len() < MOST_CALLS {
+                        calls.push(async move {
+                            let fetches = matches!(call, HostCall::Fetch { .. });
+                            let answer = answer(host, program, call).await;
+                            (id, fetches && may_pass(&answer), answer)
+                        });
+                        pending.insert(id);
+                        waits.called = true;
+                    } else {
+                        return reply.broken(Broken::Ended, &waits);
+                    }
+                    continue;
+                }
+                to_parent::LOADING | to_parent::LOADED => {}
+                _ => return reply.broken(Broken::Ended, &waits),
+            }
+            frames += 1;
+            bytes += length;
+            if frames > most_frames || bytes > MOST_ANSWERED || reply.items.len() > events {
+                return reply.broken(Broken::Ended, &waits);
+            }
+            waits.heard(kind == to_parent::LOADING);
+            heard = true;
+        }
+        if std::mem::take(&mut heard) {
+            waits.processor = child.processor_time();
+        }
+        let (at, last_chance) = waits.next(!calls.is_empty());
+        tokio::select! {
+            read = child.stdout.read_buf(&mut child.incoming) => {
+                if !matches!(read, Ok(1..)) {
+                    return reply.broken(Broken::Ended, &waits);
+                }
+            }
+            sent = child.stdin.write(&out[written..]), if written < out.len() => match sent {
+                Ok(sent) => {
+                    written += sent;
+                    if written == out.len() {
+                        out.clear();
+                        written = 0;
+                    }
+                }
+                // What it wrote before it ended is read first.
+                Err(_) => {
+                    out.clear();
+                    written = 0;
+                }
+            },
+            Some((id, may_pass, answer)) = calls.next(), if !calls.is_empty() => {
+                pending.remove(&id);
+                unreached |= may_pass;
+                put_answer(&mut out, id, answer);
+            }
+            () = sleep_until(at) => {
+                if last_chance && waits.is_starved(child.processor_time()) {
+                    continue;
+                }
+                if last_chance {
+                    return reply.broken(Broken::TooLate, &waits);
+                }
+                waits.expired = true;
+                calls = FuturesUnordered::new();
+                if let Some(id) = std::mem::take(&mut pending).first() {
+                    put(&mut out, to_child::EXPIRED, &CallAnswer { id: *id, ok: None, error: None });
+                }
+            }
+        }
+    }
+}
+
+impl Reply {
+    fn broken(mut self, why: Broken, waits: &Waits) -> Self {
+        self.broken = Some(why);
+        self.silent = waits.last.elapsed();
+        self
+    }
+}
+
+/// When patience ends, by what was last heard.
+struct Waits {
+    patience: Patience,
+    last: Instant,
+    loading: bool,
+    /// Whether the script has asked for something since.
+    called: bool,
+    /// Whether the child was told not to wait any longer.
+    expired: bool,
+    /// What it had had of the processor then.
+    processor: Option<Duration>,
+    /// Until when it is waited for because it was not given the processor.
+    starved: Option<Instant>,
+}
+
+impl Waits {
+    fn new(patience: Patience) -> Self {
+        // The child may have to read much before it begins.
+        Self {
+            patience,
+            last: Instant::now(),
+            loading: true,
+            called: false,
+            expired: false,
+            processor: None,
+            starved: None,
+        }
+    }
+
+    fn heard(&mut self, loading: bool) {
+        self.last = Instant::now();
+        self.loading = loading;
+        self.called = false;
+        self.expired = false;
+        self.starved = None;
+    }
+
+    /// What a script may use up before the child says something.
+    fn own(&self) -> Duration {
+        let Patience { script, load, .. } = self.patience;
+        // Loading is two calls: the source itself, and `setupPlugin`.
+        if self.loading { load * 2 + script } else { script }
+    }
+
+    /// Whether a child that should have answered has not had the time for it, and
+    /// can have it yet. On a busy machine a script is not late for that.
+    fn is_starved(&mut self, processor: Option<Duration>) -> bool {
+        let (Some(before), Some(now)) = (self.processor, processor) else { return false };
+        let missing = (self.own() + HOLD).saturating_sub(now.saturating_sub(before));
+        let (end, _) = self.end(false);
+        let may_wait = !missing.is_zero() && Instant::now() < end + STARVED.min(self.own() * 10);
+        self.starved = may_wait.then(|| Instant::now() + missing.max(LOOK));
+        may_wait
+    }
+
+    /// When something has to happen, and whether that is the end.
+    fn next(&self, waiting: bool) -> (Instant, bool) {
+        let (at, is_end) = self.end(waiting);
+        (self.starved.filter(|_| is_end).unwrap_or(at), is_end)
+    }
+
+    fn end(&self, waiting: bool) -> (Instant, bool) {
+        let Patience { wall, grace, .. } = self.patience;
+        let own = self.own() + HOLD + grace;
+        if !self.called {
+            (self.last + own, true)
+        } else if waiting && !self.expired {
+            (self.last + wall, false)
+        } else {
+            (self.last + wall.max(own) + own, true)
+        }
+    }
+}
+
+/// Whether a request that was answered so may be answered otherwise later.
+fn may_pass(answer: &Result<Value, String>) -> bool {
+    match answer {
+        Ok(answer) => {
+            matches!(answer.get("status").and_then(Value::as_u64), Some(408 | 425 | 429 | 500..))
+        }
+        Err(_) => true,
+    }
+}
+
+/// What a script throws after such a request is taken for its consequence.
+fn try_again(item: &mut Item) {
+    for failure in &mut item.failures {
+        failure.error.retry |= failure.error.kind == ErrorKind::Threw;
+    }
+}
+
+async fn tell(host: &dyn Host, program: &Program, call: HostCall) {
+    if matches!(call, HostCall::Log { .. } | HostCall::Metric { .. })
+        && let Err(error) = host.call(program, call).await
+    {
+        tracing::warn!(config = program.key.config, error, "a line of a plugin was not kept");
+    }
+}
+
+async fn answer(host: &dyn Host, program: &Program, call: HostCall) -> Result<Value, String> {
+    granted(program, &call)?;
+    host.call(program, call).await
+}
+
+/// Whether a program may ask for this. Decided here: what the child says does not
+/// count.
+fn granted(program: &Program, call: &HostCall) -> Result<(), String> {
+    let grants = program.grants;
+    let (granted, what) = match call {
+        HostCall::StorageGet { .. }
+        | HostCall::StorageSet { .. }
+        | HostCall::StorageDel { .. }
+        | HostCall::CursorInit { .. }
+        | HostCall::CursorIncrement { .. } => (grants.storage, "storage"),
+        HostCall::CacheGet { .. }
+        | HostCall::CacheSet { .. }
+        | HostCall::CacheIncr { .. }
+        | HostCall::CacheExpire { .. }
+        | HostCall::CacheLpush { .. }
+        | HostCall::CacheLrange { .. }
+        | HostCall::CacheLlen { .. }
+        | HostCall::CacheLpop { .. }
+        | HostCall::CacheLrem { .. } => (grants.cache, "cache"),
+        HostCall::Fetch { .. } => (grants.fetch, "fetch"),
+        HostCall::Capture { .. } => (grants.capture, "posthog.capture"),
+        HostCall::JobEnqueue { .. } => (grants.jobs, "jobs"),
+        HostCall::Geoip { .. } => (grants.geoip, "geoip"),
+        HostCall::Metric { .. } | HostCall::Log { .. } => (true, ""),
+    };
+    if granted { Ok(()) } else { Err(format!("{what} is not available here")) }
+}
+
+fn put_answer(out: &mut Vec<u8>, id: u32, answer: Result<Value, String>) {
+    let written = answer.and_then(|value| to_raw_value(&value).map_err(|error| error.to_string()));
+    let (ok, error) = match written {
+        Ok(value) if value.get().len() > LONGEST_ANSWER => {
+            (None, Some("the answer is too long".to_owned()))
+        }
+        Ok(value) => (Some(value), None),
+        Err(error) => (None, Some(error)),
+    };
+    let frame = CallAnswer { id, ok: ok.as_deref(), error };
+    put(out, to_child::ANSWER, &frame);
+}
+
+fn put(out: &mut Vec<u8>, kind: u8, frame: &CallAnswer<'_>) {
+    if let Err(error) = wire::put(out, kind, frame) {
+        tracing::warn!(%error, "an answer for a plugin cannot be written");
+    }
+}

@@ -1,0 +1,166 @@
+//! Everything but transformations: destinations, tasks, jobs, analysis.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use super::child::{Child, micros};
+use super::exchange::{Patience, Reply, exchange};
+use super::lane::Turn;
+use super::transform::killed;
+use super::{Limits, PoolSettings};
+use crate::answer::Delivered;
+use crate::error::{Fault, ScriptError};
+use crate::host::Host;
+use crate::program::{Delivery, Program};
+use crate::wire::{self, Deliver, Item, Run, What, to_child};
+
+/// How often children may end in a row without having begun anything.
+const MOST_IDLE_ENDS: u32 = 3;
+
+pub(super) fn patience(limits: &Limits, script: Duration) -> Patience {
+    Patience { script, load: limits.load, wall: limits.wall, grace: limits.grace }
+}
+
+/// Gives events to a destination. What a child ends under is a failure of the event
+/// that it was at: it is not tried again here, for something may have been sent.
+pub(super) async fn deliver(
+    mut turn: Turn<'_>,
+    settings: &PoolSettings,
+    program: &Arc<Program>,
+    how: Delivery,
+    events: &[Box<RawValue>],
+    host: &dyn Host,
+) -> Result<Vec<Delivered>, Fault> {
+    let limits = &settings.limits;
+    let mut done = Vec::with_capacity(events.len());
+    let mut idle_ends = 0;
+    while done.len() < events.len() {
+        let mut child = turn.take().await?;
+        let mut out = Vec::new();
+        let slot = child.slot(program, limits, &mut out)?;
+        let rest = &events[done.len()..];
+        let request = Deliver { slot, how, events: rest.iter().map(|event| &**event).collect() };
+        wire::put(&mut out, to_child::DELIVER, &request)?;
+        let by_slot = BTreeMap::from([(slot, &**program)]);
+        let reply =
+            exchange(&mut child, out, &by_slot, host, patience(limits, limits.deliver), rest.len())
+                .await;
+        idle_ends = ended_idle(&reply, idle_ends)?;
+        let heard = reply.heard;
+        let at = done.len();
+        let answers = reply.items.into_iter().map(|item| delivered(item, how));
+        match how {
+            Delivery::ExportEvents => {
+                if let Some(answer) = answers.into_iter().next() {
+                    done.resize(events.len(), answer);
+                }
+            }
+            Delivery::OnEvent | Delivery::ComposeWebhook => done.extend(answers.take(rest.len())),
+        }
+        match reply.broken {
+            None if done.len() == events.len() => turn.put(child),
+            // It says that it is done and is not.
+            None if done.len() == at => return Err(Fault::KeepsEnding),
+            None => {}
+            Some(broken) if heard && done.len() < events.len() => {
+                let failed = Delivered::Failed(killed(broken));
+                let more =
+                    if how == Delivery::ExportEvents { events.len() } else { done.len() + 1 };
+                done.resize(more, failed);
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(done)
+}
+
+fn delivered(item: Item, how: Delivery) -> Delivered {
+    match item.failures.into_iter().next() {
+        Some(failure) => Delivered::Failed(failure.error),
+        None if how == Delivery::ComposeWebhook => Delivered::Webhook(item.webhook),
+        None => Delivered::Done,
+    }
+}
+
+fn ended_idle(reply: &Reply, before: u32) -> Result<u32, Fault> {
+    if reply.broken.is_none() || reply.heard {
+        return Ok(0);
+    }
+    if before >= MOST_IDLE_ENDS { Err(Fault::KeepsEnding) } else { Ok(before + 1) }
+}
+
+/// One call of a program.
+pub(super) struct One<'a> {
+    pub(super) what: What,
+    pub(super) name: &'a str,
+    pub(super) payload: Option<&'a RawValue>,
+    /// The child need not have it afterwards.
+    pub(super) forget: bool,
+}
+
+/// Calls one function. A child that ends under it is not tried again.
+pub(super) async fn run(
+    mut turn: Turn<'_>,
+    settings: &PoolSettings,
+    program: &Arc<Program>,
+    one: One<'_>,
+    host: &dyn Host,
+) -> Result<Result<Item, ScriptError>, Fault> {
+    let limits = &settings.limits;
+    let mut idle_ends = 0;
+    loop {
+        let mut child = turn.take().await?;
+        let reply = call(&mut child, limits, program, &one, host).await?;
+        idle_ends = ended_idle(&reply, idle_ends)?;
+        match (reply.broken, reply.items.into_iter().next()) {
+            (None, Some(item)) => {
+                turn.put(child);
+                return Ok(match item.failures.into_iter().next() {
+                    Some(failure) => Err(failure.error),
+                    None => Ok(Item { failures: Vec::new(), ..item }),
+                });
+            }
+            (Some(broken), _) if reply.heard => return Ok(Err(killed(broken))),
+            (Some(_), _) => {}
+            (None, None) => return Err(Fault::KeepsEnding),
+        }
+    }
+}
+
+async fn call(
+    child: &mut Child,
+    limits: &Limits,
+    program: &Arc<Program>,
+    one: &One<'_>,
+    host: &dyn Host,
+) -> Result<Reply, Fault> {
+    let mut out = Vec::new();
+    let slot = child.slot(program, limits, &mut out)?;
+    let forget = one.forget;
+    // A program that may not wait for others shares its lane with those whose events
+    // wait for it.
+    let patience = match one.what {
+        What::Teardown if !program.grants.fetch => {
+            let patience = patience(limits, limits.transform);
+            Patience { wall: limits.transform_wall, ..patience }
+        }
+        _ => patience(limits, limits.task),
+    };
+    let request = Run {
+        slot,
+        what: one.what,
+        name: one.name.into(),
+        payload: one.payload,
+        limit_us: micros(patience.script),
+        forget,
+    };
+    wire::put(&mut out, to_child::RUN, &request)?;
+    if forget {
+        child.forgotten(program.key);
+    }
+    let by_slot = BTreeMap::from([(slot, &**program)]);
+    Ok(exchange(child, out, &by_slot, host, patience, 1).await)
+}

@@ -1,0 +1,226 @@
+//! Events through steps, whatever happens to the child meanwhile.
+//!
+//! A child that ends takes the events with it that it had not answered. They are sent
+//! again, carefully: the new child says what it is about to run, so the step that
+//! ends it is known and left out for that event.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use super::exchange::{Broken, Patience, Reply, exchange};
+use super::lane::Turn;
+use super::{Limits, PoolSettings};
+use crate::answer::{Failure, Outcome, Transformed};
+use crate::error::{ErrorKind, Fault, ScriptError};
+use crate::host::Host;
+use crate::json::event_shape;
+use crate::numbers;
+use crate::program::Step;
+use crate::wire::{self, Item, Mark, Transform, WireStep, to_child};
+
+/// What a step may take for an event without using up its allowance.
+const FREE: Duration = Duration::from_millis(5);
+/// What a child that has to be replaced costs, besides the time until it is missed.
+const REPLACING: Duration = Duration::from_millis(100);
+/// Bytes of events that go to a child at once.
+const PORTION: usize = 16 << 20;
+/// How often children may end in a row without having begun anything.
+const MOST_IDLE_ENDS: u32 = 3;
+
+pub(super) async fn transform(
+    mut turn: Turn<'_>,
+    settings: &PoolSettings,
+    steps: &[Step],
+    events: &[Box<RawValue>],
+    host: &dyn Host,
+) -> Result<Vec<Transformed>, Fault> {
+    let limits = &settings.limits;
+    let mut work = Work::new(steps, limits);
+    let mut idle_ends = 0;
+    while work.done.len() < events.len() {
+        let mut child = turn.take().await?;
+        let mut out = Vec::new();
+        let mut by_slot = BTreeMap::new();
+        let mut wire_steps = Vec::with_capacity(steps.len());
+        for (step, allowance) in steps.iter().zip(&work.allowances) {
+            let slot = child.slot(&step.program, limits, &mut out)?;
+            by_slot.insert(slot, &*step.program);
+            let allowance_us = u64::try_from(allowance.as_micros()).unwrap_or(u64::MAX);
+            wire_steps.push(WireStep { slot, allowance_us });
+        }
+        let rest = portion(&events[work.done.len()..]);
+        let request = Transform {
+            steps: wire_steps,
+            careful: work.careful,
+            skip: work.skip.clone(),
+            events: rest.iter().map(|event| &**event).collect(),
+        };
+        wire::put(&mut out, to_child::TRANSFORM, &request)?;
+        let patience = Patience {
+            script: limits.transform,
+            load: limits.load,
+            wall: limits.transform_wall,
+            grace: limits.grace,
+        };
+        let reply = exchange(&mut child, out, &by_slot, host, patience, rest.len()).await;
+        let complete = reply.broken.is_none() && reply.items.len() >= rest.len();
+        if complete {
+            turn.put(child);
+        } else if !reply.heard {
+            idle_ends += 1;
+            if idle_ends > MOST_IDLE_ENDS {
+                return Err(Fault::KeepsEnding);
+            }
+        } else {
+            idle_ends = 0;
+        }
+        work.take(reply, rest);
+    }
+    Ok(work.done)
+}
+
+/// As many events as fit into a frame, and one at least.
+fn portion(events: &[Box<RawValue>]) -> &[Box<RawValue>] {
+    let mut bytes = 0;
+    let fit = events.iter().take_while(|event| {
+        bytes += event.get().len();
+        bytes <= PORTION
+    });
+    let fit = fit.count().max(1).min(events.len());
+    &events[..fit]
+}
+
+/// How far a request has come.
+struct Work<'a> {
+    limits: &'a Limits,
+    steps: usize,
+    done: Vec<Transformed>,
+    allowances: Vec<Duration>,
+    careful: bool,
+    /// Steps that are left out for the next event, and why.
+    skip: Vec<usize>,
+    failures: Vec<Failure>,
+    /// What steps that are left out have cost.
+    costs: Vec<(usize, Duration)>,
+    /// What children cost that ended, until it is known whose doing it was.
+    unpaid: Duration,
+    /// What a child ended under, by itself. Once can be chance.
+    suspect: Option<(usize, usize)>,
+}
+
+impl<'a> Work<'a> {
+    fn new(steps: &[Step], limits: &'a Limits) -> Self {
+        Self {
+            limits,
+            steps: steps.len(),
+            done: Vec::new(),
+            allowances: steps.iter().map(|step| step.allowance).collect(),
+            careful: false,
+            skip: Vec::new(),
+            failures: Vec::new(),
+            costs: Vec::new(),
+            unpaid: Duration::ZERO,
+            suspect: None,
+        }
+    }
+
+    fn take(&mut self, reply: Reply, rest: &[Box<RawValue>]) {
+        let asked = rest.len();
+        let before = self.done.len();
+        let answered = reply.items.len().min(asked);
+        for (item, original) in reply.items.into_iter().zip(rest) {
+            for (left, micros) in self.allowances.iter_mut().zip(&item.micros) {
+                let took = Duration::from_micros(u64::from(*micros));
+                *left = left.saturating_sub(took.saturating_sub(FREE));
+            }
+            let made = self.made(item, original);
+            self.done.push(made);
+        }
+        let Some(broken) = reply.broken else {
+            // A child that says it is done and is not: again, carefully.
+            self.careful |= answered < asked;
+            return;
+        };
+        self.unpaid += reply.silent + REPLACING;
+        let Mark { event, step } = match reply.mark {
+            Some(mark) if self.careful && mark.event == answered && mark.step < self.steps => mark,
+            _ => {
+                self.careful |= reply.heard;
+                return;
+            }
+        };
+        let here = (before + event, step);
+        if broken == Broken::Ended && self.suspect != Some(here) {
+            self.suspect = Some(here);
+            return;
+        }
+        let cost = std::mem::take(&mut self.unpaid);
+        self.allowances[step] = self.allowances[step].saturating_sub(cost);
+        self.costs.push((step, cost));
+        self.skip.push(step);
+        self.failures.push(Failure { step, error: killed(broken) });
+    }
+
+    fn made(&mut self, item: Item, original: &RawValue) -> Transformed {
+        self.skip.clear();
+        let mut failures: Vec<Failure> = std::mem::take(&mut self.failures);
+        failures.extend(
+            item.failures
+                .into_iter()
+                .map(|failure| Failure { step: failure.step, error: failure.error }),
+        );
+        failures.retain(|failure| failure.step < self.steps);
+        let outcome = match (item.dropped, item.kept) {
+            (Some(step), _) if step < self.steps => Outcome::Dropped { step },
+            (_, Some(kept)) => match checked(&kept, self.limits) {
+                Ok(()) => with_digits(kept, original),
+                Err(error) => {
+                    failures.push(Failure { step: 0, error });
+                    Outcome::Unchanged
+                }
+            },
+            _ => Outcome::Unchanged,
+        };
+        failures.sort_by_key(|failure| failure.step);
+        let mut micros = item.micros;
+        micros.resize(self.steps, 0);
+        for (step, cost) in std::mem::take(&mut self.costs) {
+            let cost = u32::try_from(cost.as_micros()).unwrap_or(u32::MAX);
+            micros[step] = micros[step].saturating_add(cost);
+        }
+        Transformed { outcome, failures, micros, passed_over: item.passed_over }
+    }
+}
+
+/// The child has looked at this already. It is not believed.
+fn checked(kept: &RawValue, limits: &Limits) -> Result<(), ScriptError> {
+    let bad = |why| ScriptError::plain(ErrorKind::BadResult, why);
+    if kept.get().len() > limits.result {
+        return Err(bad("what was returned is larger than a result may be"));
+    }
+    event_shape(kept.get()).map_err(bad)
+}
+
+/// Puts digits back that the engine could not keep.
+fn with_digits(kept: Box<RawValue>, original: &RawValue) -> Outcome {
+    match numbers::restore(original.get(), kept.get()) {
+        Some(text) if text == original.get() => Outcome::Unchanged,
+        Some(text) => Outcome::Kept(RawValue::from_string(text).unwrap_or(kept)),
+        None => Outcome::Kept(kept),
+    }
+}
+
+/// What a script did that a child was killed for, or ended under.
+pub(super) fn killed(broken: Broken) -> ScriptError {
+    match broken {
+        Broken::TooLate => ScriptError::plain(
+            ErrorKind::TimedOut,
+            "the script runs longer than it may, and could not be stopped but with its process",
+        ),
+        Broken::Ended => {
+            ScriptError::plain(ErrorKind::Crashed, "the process ended while the script ran")
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! What crosses the border: frames of `length (4 bytes, little endian), kind (1
+//! byte), JSON`. Both halves of it, so that they cannot differ.
+//!
+//! The text of an event stands in a frame as it is: neither side builds a tree of it.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::answer::{Capabilities, Webhook};
+use crate::error::ScriptError;
+use crate::host::HostCall;
+use crate::program::{Attachment, Delivery};
+
+/// The bytes before the JSON.
+pub(crate) const HEAD: usize = 5;
+/// The largest frame that a child takes.
+pub(crate) const MAX_TO_CHILD: usize = 64 << 20;
+/// The largest frame that a parent takes.
+pub(crate) const MAX_TO_PARENT: usize = 8 << 20;
+
+/// Kinds of frames to the child.
+pub(crate) mod to_child {
+    /// [`super::ScriptLimits`], once.
+    pub(crate) const LIMITS: u8 = b'l';
+    /// [`super::Load`].
+    pub(crate) const LOAD: u8 = b'L';
+    /// [`super::Transform`].
+    pub(crate) const TRANSFORM: u8 = b'T';
+    /// [`super::Deliver`].
+    pub(crate) const DELIVER: u8 = b'D';
+    /// [`super::Run`].
+    pub(crate) const RUN: u8 = b'R';
+    /// [`super::Forget`].
+    pub(crate) const DROP: u8 = b'X';
+    /// [`super::CallAnswer`].
+    pub(crate) const ANSWER: u8 = b'A';
+    /// Time to wait for this call is over: a [`super::CallAnswer`] with its id.
+    pub(crate) const EXPIRED: u8 = b'E';
+    /// [`super::Probe`] is wanted. No content.
+    pub(crate) const PROBE: u8 = b'S';
+}
+
+/// Kinds of frames to the parent.
+pub(crate) mod to_parent {
+    /// [`super::Confinement`], once.
+    pub(crate) const HELLO: u8 = b'H';
+    /// [`super::Results`].
+    pub(crate) const RESULTS: u8 = b'R';
+    /// [`super::Mark`].
+    pub(crate) const MARK: u8 = b'M';
+    /// [`super::Loading`].
+    pub(crate) const LOADING: u8 = b'P';
+    /// It is loaded. No content.
+    pub(crate) const LOADED: u8 = b'O';
+    /// [`super::Call`].
+    pub(crate) const CALL: u8 = b'C';
+    /// [`super::Done`].
+    pub(crate) const DONE: u8 = b'D';
+    /// [`super::Probe`].
+    pub(crate) const PROBE: u8 = b'S';
+}
+
+/// What holds the child, as it says itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    /// Whether the kernel took the list of system calls.
+    pub seccomp: bool,
+    /// `full`, `partial` or `none`: whether the kernel took the rule of no files.
+    pub landlock: String,
+    /// The bytes of address space that it may have, where that is limited.
+    pub address_space: Option<u64>,
+    /// What could not be set up, in words.
+    pub missing: Vec<String>,
+}
+
+/// What the system says when the child tries what it must not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// What was tried, and the error number; `None` where it succeeded.
+    pub tried: BTreeMap<String, Option<i32>>,
+    /// Open descriptors besides the standard three.
+    pub descriptors: Vec<i32>,
+    /// Variables of the environment.
+    pub environment: usize,
+}
+
+/// Limits of scripts, as the parent wants them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ScriptLimits {
+    pub(crate) memory: usize,
+    pub(crate) stack: usize,
+    pub(crate) result: usize,
+    pub(crate) source: usize,
+    pub(crate) load_us: u64,
+    pub(crate) transform_us: u64,
+    pub(crate) deliver_us: u64,
+}
+
+/// A program gets a number in a child.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Load<'a> {
+    pub(crate) slot: u32,
+    #[serde(borrow)]
+    pub(crate) name: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) source: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) config: &'a RawValue,
+    pub(crate) attachments: std::borrow::Cow<'a, BTreeMap<String, Attachment>>,
+    #[serde(borrow)]
+    pub(crate) plugin: std::borrow::Cow<'a, str>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct WireStep {
+    pub(crate) slot: u32,
+    pub(crate) allowance_us: u64,
+}
+
+/// Events go through steps.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Transform<'a> {
+    pub(crate) steps: Vec<WireStep>,
+    /// Say before each step what is about to run, and answer each event at once.
+    pub(crate) careful: bool,
+    /// Steps that are left out for the first event.
+    pub(crate) skip: Vec<usize>,
+    #[serde(borrow)]
+    pub(crate) events: Vec<&'a RawValue>,
+}
+
+/// Events go to a destination.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Deliver<'a> {
+    pub(crate) slot: u32,
+    pub(crate) how: Delivery,
+    #[serde(borrow)]
+    pub(crate) events: Vec<&'a RawValue>,
+}
+
+/// What is called, or that it is only looked at.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum What {
+    Task,
+    Job,
+    Teardown,
+    Inspect,
+}
+
+/// One function is called, or looked at.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Run<'a> {
+    pub(crate) slot: u32,
+    pub(crate) what: What,
+    #[serde(borrow)]
+    pub(crate) name: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) payload: Option<&'a RawValue>,
+    /// What it may use up.
+    pub(crate) limit_us: u64,
+    /// Let the program go afterwards.
+    pub(crate) forget: bool,
+}
+
+/// Programs that are needed no more.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Forget {
+    pub(crate) slots: Vec<u32>,
+}
+
+/// The answer to a call: either of the two.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CallAnswer<'a> {
+    pub(crate) id: u32,
+    #[serde(borrow, skip_serializing_if = "Option::is_none", default)]
+    pub(crate) ok: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) error: Option<String>,
+}
+
+/// A stretch of answers, in the order of the events. For [`Run`] it is one.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Results {
+    pub(crate) items: Vec<Item>,
+}
+
+/// What became of one event. The child writes it by hand (`worker/report.rs`).
+#[derive(Debug, Deserialize)]
+pub(crate) struct Item {
+    /// It is this now.
+    #[serde(default)]
+    pub(crate) kept: Option<Box<RawValue>>,
+    /// This step dropped it.
+    #[serde(default)]
+    pub(crate) dropped: Option<usize>,
+    #[serde(default)]
+    pub(crate) failures: Vec<WireFailure>,
+    #[serde(default)]
+    pub(crate) micros: Vec<u32>,
+    #[serde(default)]
+    pub(crate) passed_over: Vec<usize>,
+    /// What a destination wants sent.
+    #[serde(default)]
+    pub(crate) webhook: Option<Webhook>,
+    /// What was found.
+    #[serde(default)]
+    pub(crate) capabilities: Option<Capabilities>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WireFailure {
+    pub(crate) step: usize,
+    pub(crate) error: ScriptError,
+}
+
+/// What the child is about to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    pub(crate) event: usize,
+    pub(crate) step: usize,
+}
+
+/// The child is about to load a program, which takes longer than an event.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Loading {
+    pub(crate) slot: u32,
+}
+
+/// A script wants something. Id 0: no answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Call {
+    pub(crate) id: u32,
+    pub(crate) slot: u32,
+    pub(crate) call: HostCall,
+}
+
+/// A request has been worked off.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Done {
+    /// Bytes that the runtimes of the child hold.
+    pub(crate) memory: u64,
+}
+
+/// Appends a frame.
+pub(crate) fn put<T: Serialize>(
+    out: &mut Vec<u8>,
+    kind: u8,
+    content: &T,
+) -> serde_json::Result<()> {
+    let at = begin(out, kind);
+    let written = serde_json::to_writer(&mut *out, content);
+    if written.is_err() {
+        out.truncate(at);
+    }
+    written.map(|()| end(out, at))
+}
+
+/// Appends the head of a frame whose JSON the caller writes; [`end`] completes it.
+pub(crate) fn begin(out: &mut Vec<u8>, kind: u8) -> usize {
+    let at = out.len();
+    out.extend_from_slice(&[0, 0, 0, 0, kind]);
+    at
+}
+
+/// Completes the frame that began at `at`.
+pub(crate) fn end(out: &mut [u8], at: usize) {
+    // A frame is at most MAX_TO_CHILD long, or the other side refuses it.
+    let length = u32::try_from(out.len() - at - HEAD).unwrap_or(u32::MAX);
+    out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Appends a frame without content.
+pub(crate) fn put_empty(out: &mut Vec<u8>, kind: u8) {
+    begin(out, kind);
+}
+
+/// Reads a frame into `into`, and gives its kind; `None` at the end of the pipe.
+pub(crate) fn read(from: &mut impl Read, into: &mut Vec<u8>) -> io::Result<Option<u8>> {
+    let mut head = [0; HEAD];
+    if from.read(&mut head[..1])? == 0 {
+        return Ok(None);
+    }
+    from.read_exact(&mut head[1..])?;
+    let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+    if length > MAX_TO_CHILD {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the frame is too long"));
+    }
+    into.clear();
+    into.resize(length, 0);
+    from.read_exact(into)?;
+    Ok(Some(head[4]))
+}

@@ -1,0 +1,212 @@
+//! Takes from the process what a script could harm others with. Done once, before
+//! the first byte from a pipe is read.
+//!
+//! The only module with `unsafe`: descriptors that nobody owns and variables of the
+//! environment cannot be got rid of otherwise.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus,
+    Scope,
+};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
+
+use crate::wire::Confinement;
+
+/// Address space of the child. The program itself is mapped with 150 MB, one runtime
+/// may have 64 MiB, those that are kept 192 MiB, and frames come on top. An allocator
+/// that keeps freed ranges (jemalloc) reserves about as much again as it uses.
+const ADDRESS_SPACE: u64 = 1 << 30;
+/// Descriptors, the two pipes and their copies among them.
+const DESCRIPTORS: u64 = 16;
+
+/// Confines this process for good, and says what could not be done. Order matters:
+/// what a later step forbids must be over.
+pub(super) fn confine() -> Confinement {
+    let mut missing = Vec::new();
+    let mut note = |what: &str, outcome: Result<(), String>| {
+        if let Err(error) = outcome {
+            missing.push(format!("{what}: {error}"));
+        }
+    };
+    clear_environment();
+    note("descriptors", close_descriptors().map_err(|error| error.to_string()));
+    for (resource, limit) in [
+        (Resource::As, ADDRESS_SPACE),
+        (Resource::Nofile, DESCRIPTORS),
+        (Resource::Nproc, 0),
+        (Resource::Fsize, 0),
+        (Resource::Core, 0),
+    ] {
+        let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
+        note("limits", setrlimit(resource, limit).map_err(|error| error.to_string()));
+    }
+    let landlock = match forbid_files() {
+        Ok(RulesetStatus::FullyEnforced) => "full",
+        Ok(RulesetStatus::PartiallyEnforced) => "partial",
+        Ok(RulesetStatus::NotEnforced) => {
+            note("landlock", Err("the kernel has none".to_owned()));
+            "none"
+        }
+        Err(error) => {
+            note("landlock", Err(error.to_string()));
+            "none"
+        }
+    };
+    let filtered = forbid_calls();
+    let seccomp = filtered.is_ok();
+    note("seccomp", filtered);
+    Confinement {
+        seccomp,
+        landlock: landlock.to_owned(),
+        address_space: rustix::process::getrlimit(Resource::As).current,
+        missing,
+    }
+}
+
+#[expect(unsafe_code, reason = "one thread that is ours exists, and it reads no variable")]
+fn clear_environment() {
+    let names: Vec<_> = std::env::vars_os().map(|(name, _)| name).collect();
+    for name in names {
+        // SAFETY: nothing else of this process uses the environment at the same time.
+        unsafe { std::env::remove_var(name) };
+    }
+}
+
+#[expect(unsafe_code, reason = "the standard library cannot close what it does not own")]
+fn close_descriptors() -> io::Result<()> {
+    // SAFETY: the child has opened nothing yet, so nobody owns what is closed.
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
+    if closed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// No path and no port, with everything that the kernel knows to forbid.
+fn forbid_files() -> Result<RulesetStatus, landlock::RulesetError> {
+    let abi = ABI::V6;
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(abi))?
+        .handle_access(AccessNet::from_all(abi))?
+        .scope(Scope::from_all(abi))?
+        .create()?
+        .restrict_self()?;
+    Ok(status.ruleset)
+}
+
+/// What the child needs to compute, to have memory and to use its pipes. Everything
+/// else fails with `EPERM`: no socket, no open, no exec, no process.
+fn forbid_calls() -> Result<(), String> {
+    let open = [
+        libc::SYS_read,
+        libc::SYS_readv,
+        libc::SYS_write,
+        libc::SYS_writev,
+        libc::SYS_close,
+        libc::SYS_brk,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_madvise,
+        libc::SYS_futex,
+        libc::SYS_clock_gettime,
+        libc::SYS_clock_getres,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_nanosleep,
+        libc::SYS_gettimeofday,
+        libc::SYS_getrandom,
+        libc::SYS_getpid,
+        libc::SYS_gettid,
+        libc::SYS_getrusage,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_restart_syscall,
+        libc::SYS_sched_yield,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_getcpu,
+        libc::SYS_set_robust_list,
+        libc::SYS_rseq,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+    ];
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        open.into_iter().map(|call| (call, Vec::new())).collect();
+    let error = |error: seccompiler::BackendError| error.to_string();
+    // Memory is never made executable.
+    let no_exec = || -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+        let execute = u64::from(libc::PROT_EXEC.unsigned_abs());
+        Ok(vec![SeccompRule::new(vec![SeccompCondition::new(
+            2,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::MaskedEq(execute),
+            0,
+        )?])?])
+    };
+    rules.insert(libc::SYS_mmap, no_exec().map_err(error)?);
+    rules.insert(libc::SYS_mprotect, no_exec().map_err(error)?);
+    // Its own limits of time are lowered with every request; those of others are not
+    // its business.
+    let own_limits = || -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+        Ok(vec![SeccompRule::new(vec![SeccompCondition::new(
+            0,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Eq,
+            0,
+        )?])?])
+    };
+    rules.insert(libc::SYS_prlimit64, own_limits().map_err(error)?);
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Errno(libc::EPERM.unsigned_abs()),
+        SeccompAction::Allow,
+        std::env::consts::ARCH.try_into().map_err(error)?,
+    )
+    .map_err(error)?;
+    let program: BpfProgram = filter.try_into().map_err(error)?;
+    // All threads: an allocator may have one of its own.
+    seccompiler::apply_filter_all_threads(&program).map_err(|error| error.to_string())
+}
+
+/// Gives the process this much more time on a processor, so that it ends by itself
+/// when nobody is there to kill it.
+pub(super) fn allow_seconds(more: u64) {
+    let used = cpu_seconds();
+    let limit = Rlimit { current: Some(used.saturating_add(more)), maximum: None };
+    // A kernel that refuses leaves the parent's timer, which is the real limit.
+    let _ = setrlimit(Resource::Cpu, limit);
+}
+
+fn cpu_seconds() -> u64 {
+    used(libc::CLOCK_PROCESS_CPUTIME_ID).as_secs()
+}
+
+/// What this thread has had of the processor.
+pub(super) fn processor_time() -> Duration {
+    used(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+#[expect(unsafe_code, reason = "no crate in the tree reads these clocks")]
+fn used(clock: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the answer.
+    let read = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+    if read == 0 { Duration::new(seconds, nanos) } else { Duration::ZERO }
+}
+
+/// Closes a descriptor by its number, owned or not; tells whether it was open. For
+/// the probe.
+#[expect(unsafe_code, reason = "the probe asks about descriptors that nobody owns")]
+pub(super) fn was_open(descriptor: i32) -> bool {
+    // SAFETY: the probe names only descriptors that nothing of this process uses.
+    let closed = unsafe { libc::close(descriptor) };
+    closed == 0
+}

@@ -1,0 +1,279 @@
+//! One script in an engine of its own: loading it, calling it, waiting for promises.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use rquickjs::promise::PromiseState;
+use rquickjs::{Context, Ctx, Function, Object, Persistent, Promise, Runtime, Value};
+
+use super::border::{Arrival, Border};
+use super::clock::Clock;
+use super::source::{self, Script};
+use super::trouble::{Trouble, trouble};
+use crate::error::ErrorKind;
+use crate::wire::ScriptLimits;
+
+/// What all scripts of a child share.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) border: Rc<Border>,
+    pub(super) clock: Clock,
+    pub(super) limits: Rc<ScriptLimits>,
+}
+
+/// After how many calls the memory of an engine is looked at: that walks through all
+/// that it holds.
+const LOOK_EVERY: u32 = 256;
+/// A call that took longer may have taken much memory.
+const LOOK_AFTER: Duration = Duration::from_millis(2);
+
+/// An engine with a script in it. Fields are dropped in this order: what is held of
+/// the engine goes before the engine.
+pub(super) struct Engine {
+    program: Persistent<Object<'static>>,
+    answer: Persistent<Function<'static>>,
+    context: Context,
+    runtime: Runtime,
+    shared: Shared,
+    file: String,
+    calls: u32,
+    /// How many calls there had been when its memory was last looked at.
+    looked_at: u32,
+    memory: u64,
+}
+
+impl Engine {
+    /// Makes an engine and loads the script: everything but `setupPlugin`.
+    pub(super) fn load(shared: &Shared, script: &Script) -> Result<Self, Trouble> {
+        let limits = &shared.limits;
+        if script.source.len() > limits.source {
+            return Err(Trouble::plain(ErrorKind::Load, "the source is too large"));
+        }
+        let no_engine = |_| Trouble::plain(ErrorKind::OutOfMemory, "no engine can be started");
+        let runtime = Runtime::new().map_err(no_engine)?;
+        runtime.set_memory_limit(limits.memory);
+        runtime.set_max_stack_size(limits.stack);
+        let clock = shared.clock.clone();
+        runtime.set_interrupt_handler(Some(Box::new(move || clock.over())));
+        source::set_modules(&runtime);
+        let context = Context::full(&runtime).map_err(no_engine)?;
+        shared.clock.start(Duration::from_micros(limits.load_us));
+        let opened = context.with(|ctx| {
+            let engine = Waiting { ctx: &ctx, shared, file: &script.name, answer: None };
+            source::open(&engine, script)
+        });
+        let (program, answer) = opened.map_err(|trouble| as_kind(trouble, ErrorKind::Load))?;
+        let file = script.name.clone();
+        let shared = shared.clone();
+        let mut engine = Self {
+            program,
+            answer,
+            context,
+            runtime,
+            shared,
+            file,
+            calls: 0,
+            looked_at: 0,
+            memory: 0,
+        };
+        engine.look()?;
+        Ok(engine)
+    }
+
+    /// Runs `setupPlugin`, where there is one.
+    pub(super) fn setup(&mut self) -> Result<(), Trouble> {
+        let limit = Duration::from_micros(self.shared.limits.load_us);
+        let outcome = self.run(limit, |engine, program| {
+            if engine.ok(program.get::<_, bool>("hasSetup"))? {
+                engine.call(program, "setup", ())?;
+            }
+            Ok(())
+        });
+        outcome.map_err(|trouble| as_kind(trouble, ErrorKind::Setup))
+    }
+
+    /// Calls into the script within a limit, and lets everything come to an end that
+    /// it has begun.
+    pub(super) fn run<T>(
+        &mut self,
+        limit: Duration,
+        work: impl for<'js> FnOnce(&Waiting<'_, 'js>, &Object<'js>) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let started = std::time::Instant::now();
+        self.shared.clock.start(limit);
+        let (shared, file) = (&self.shared, &self.file);
+        let outcome = self.context.with(|ctx| {
+            let foreign = |_| Trouble::plain(ErrorKind::Threw, "the engine is another one");
+            let program = self.program.clone().restore(&ctx).map_err(foreign)?;
+            let answer = self.answer.clone().restore(&ctx).map_err(foreign)?;
+            let engine = Waiting { ctx: &ctx, shared, file, answer: Some(answer) };
+            let outcome = work(&engine, &program);
+            if matches!(outcome, Err(Trouble::Gone(_))) {
+                return outcome;
+            }
+            // Also after a failure: what was begun must not run in the time of the
+            // next event.
+            let drained = engine.drain();
+            outcome.and_then(|outcome| drained.map(|()| outcome))
+        });
+        self.calls = self.calls.wrapping_add(1);
+        if self.calls.is_multiple_of(LOOK_EVERY) || started.elapsed() > LOOK_AFTER {
+            self.look()?;
+        }
+        outcome
+    }
+
+    /// Whether a script that failed may be called again: not if a limit was met, for
+    /// then anything may be half done.
+    pub(super) fn usable_after(&self, error: &crate::error::ScriptError) -> bool {
+        !self.shared.clock.met()
+            && !self.shared.border.waiting()
+            && !matches!(
+                error.kind,
+                ErrorKind::TimedOut | ErrorKind::OutOfMemory | ErrorKind::Unsettled
+            )
+    }
+
+    /// Bytes that it held when it was last looked at.
+    pub(super) fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// Measures what it holds if it was called since it was last measured; whether
+    /// that is no more than it may.
+    pub(super) fn is_within_memory(&mut self) -> bool {
+        self.looked_at == self.calls || self.look().is_ok()
+    }
+
+    /// Measures what it holds. A script can catch that there is no more memory, and
+    /// go on; so being near the limit is a failure of its own.
+    fn look(&mut self) -> Result<(), Trouble> {
+        self.looked_at = self.calls;
+        self.memory = u64::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0);
+        let most = self.shared.limits.memory as u64;
+        if self.memory > most / 10 * 9 {
+            return Err(Trouble::plain(ErrorKind::OutOfMemory, "the script uses too much memory"));
+        }
+        Ok(())
+    }
+}
+
+/// Whatever goes wrong in a phase is told as a failure of that phase.
+fn as_kind(trouble: Trouble, kind: ErrorKind) -> Trouble {
+    match trouble {
+        Trouble::Script(mut error) => {
+            error.kind = kind;
+            Trouble::Script(error)
+        }
+        gone @ Trouble::Gone(_) => gone,
+    }
+}
+
+/// An engine while it is called.
+pub(super) struct Waiting<'a, 'js> {
+    pub(super) ctx: &'a Ctx<'js>,
+    pub(super) shared: &'a Shared,
+    pub(super) file: &'a str,
+    pub(super) answer: Option<Function<'js>>,
+}
+
+impl<'js> Waiting<'_, 'js> {
+    /// A result of the engine, or what was thrown.
+    pub(super) fn ok<T>(&self, result: rquickjs::Result<T>) -> Result<T, Trouble> {
+        result.map_err(|error| trouble(self.ctx, &self.shared.clock, self.file, &error))
+    }
+
+    /// Calls a function of the program, and waits for its promise.
+    pub(super) fn call<A>(
+        &self,
+        on: &Object<'js>,
+        name: &str,
+        args: A,
+    ) -> Result<Value<'js>, Trouble>
+    where
+        A: rquickjs::function::IntoArgs<'js>,
+    {
+        let function: Function<'js> = self.ok(on.get(name))?;
+        let value = self.ok(function.call::<_, Value<'js>>(args))?;
+        self.settle(value)
+    }
+
+    /// The value of a promise; any other value is its own.
+    pub(super) fn settle(&self, value: Value<'js>) -> Result<Value<'js>, Trouble> {
+        let Some(promise) = value.as_promise() else {
+            return self.in_time(value);
+        };
+        loop {
+            if self.shared.clock.over() {
+                return Err(self.too_late());
+            }
+            match promise.state() {
+                PromiseState::Pending => {}
+                PromiseState::Resolved | PromiseState::Rejected => {
+                    let result = promise.result::<Value<'js>>();
+                    let result = result.unwrap_or(Err(rquickjs::Error::Unknown));
+                    return self.ok(result).and_then(|value| self.in_time(value));
+                }
+            }
+            if !self.ctx.execute_pending_job() && !self.receive(promise)? {
+                let message = "the promise that was returned can never be settled";
+                return Err(Trouble::plain(ErrorKind::Unsettled, message));
+            }
+        }
+    }
+
+    /// Runs what the script has begun and nobody waits for.
+    fn drain(&self) -> Result<(), Trouble> {
+        loop {
+            if self.shared.clock.over() {
+                return Err(self.too_late());
+            }
+            if self.ctx.execute_pending_job() {
+                continue;
+            }
+            if !self.shared.border.waiting() {
+                return Ok(());
+            }
+            self.arrive()?;
+        }
+    }
+
+    fn receive(&self, promise: &Promise<'js>) -> Result<bool, Trouble> {
+        if promise.state() != PromiseState::Pending {
+            return Ok(true);
+        }
+        if !self.shared.border.waiting() {
+            return Ok(false);
+        }
+        self.arrive().map(|()| true)
+    }
+
+    fn arrive(&self) -> Result<(), Trouble> {
+        let arrival = self.shared.clock.stopped(|| self.shared.border.arrival())?;
+        match (arrival, &self.answer) {
+            (Arrival::Expired, _) => {
+                self.shared.clock.end();
+                Err(Trouble::plain(ErrorKind::TimedOut, "the script waits longer than it may"))
+            }
+            (Arrival::Answer { id, answer }, Some(function)) => {
+                let (ok, text) = match answer {
+                    Ok(text) => (true, text),
+                    Err(text) => (false, text),
+                };
+                self.ok(function.call::<_, ()>((id, ok, text)))
+            }
+            (Arrival::Answer { .. }, None) => Ok(()),
+        }
+    }
+
+    /// An interrupt cannot be caught, but what a script did just before the limit can
+    /// hide it.
+    fn in_time(&self, value: Value<'js>) -> Result<Value<'js>, Trouble> {
+        if self.shared.clock.met() { Err(self.too_late()) } else { Ok(value) }
+    }
+
+    fn too_late(&self) -> Trouble {
+        self.shared.clock.end();
+        Trouble::plain(ErrorKind::TimedOut, "the script runs longer than it may")
+    }
+}

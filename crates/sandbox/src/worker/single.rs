@@ -1,0 +1,123 @@
+//! Everything but transformations: destinations, tasks, jobs, analysis.
+
+use std::time::Duration;
+
+use super::report::{Made, Report};
+use super::runtime::Shared;
+use super::slots::Slots;
+use super::transform::read;
+use super::trouble::Trouble;
+use crate::error::ErrorKind;
+use crate::program::Delivery;
+use crate::wire::{Deliver, Mark, Run, What, to_parent};
+
+use rquickjs::convert::IteratorJs as _;
+use rquickjs::{Array, Object, Value};
+
+/// Gives events to a destination: an answer for each, or one for all.
+pub(super) fn deliver(
+    shared: &Shared,
+    slots: &mut Slots,
+    request: &Deliver<'_>,
+) -> std::io::Result<()> {
+    let mut report = Report::new(&shared.border);
+    let limit = Duration::from_micros(shared.limits.deliver_us);
+    let batches: Vec<&[&serde_json::value::RawValue]> = match request.how {
+        Delivery::ExportEvents => vec![&request.events],
+        Delivery::OnEvent | Delivery::ComposeWebhook => request.events.chunks(1).collect(),
+    };
+    for (index, events) in batches.into_iter().enumerate() {
+        report.send(to_parent::MARK, &Mark { event: index, step: 0 })?;
+        let outcome = slots
+            .ready(shared, request.slot, true, || Ok(()))
+            .and_then(|()| one(slots, request, limit, events));
+        let made = match outcome {
+            Ok(made) => made,
+            Err(trouble) => Made::failed(trouble.script()?),
+        };
+        report.push(&made)?;
+        report.flush()?;
+    }
+    Ok(())
+}
+
+fn one(
+    slots: &mut Slots,
+    request: &Deliver<'_>,
+    limit: Duration,
+    events: &[&serde_json::value::RawValue],
+) -> Result<Made, Trouble> {
+    let how = request.how;
+    slots.run(request.slot, limit, |engine, program| {
+        let parsed = events.iter().map(|event| engine.ok(engine.ctx.json_parse(event.get())));
+        let parsed = parsed.collect::<Result<Vec<Value<'_>>, _>>()?;
+        let mut made = Made::default();
+        match (how, parsed.into_iter()) {
+            (Delivery::ExportEvents, parsed) => {
+                let all: Array<'_> = engine.ok(parsed.collect_js(engine.ctx))?;
+                engine.call(program, "exportEvents", (all,))?;
+            }
+            (Delivery::OnEvent, mut parsed) => {
+                engine.call(program, "onEvent", (parsed.next(),))?;
+            }
+            (Delivery::ComposeWebhook, mut parsed) => {
+                let wanted = engine.call(program, "composeWebhook", (parsed.next(),))?;
+                let wanted = engine.call(program, "webhook", (wanted,))?;
+                if let Some(wanted) = wanted.as_object() {
+                    made.webhook = Some(read(engine, wanted.clone())?);
+                } else if !wanted.is_null() {
+                    let message = "composeWebhook returns null or an object with a text `url`";
+                    return Err(Trouble::plain(ErrorKind::BadResult, message));
+                }
+            }
+        }
+        Ok(made)
+    })
+}
+
+/// Calls one function, or says what there is.
+pub(super) fn run(shared: &Shared, slots: &mut Slots, request: &Run<'_>) -> std::io::Result<()> {
+    let mut report = Report::new(&shared.border);
+    if matches!(request.what, What::Teardown) && !slots.loaded(request.slot) {
+        slots.forget(&[request.slot]);
+        report.push(&Made::default())?;
+        return report.flush();
+    }
+    let inspect = matches!(request.what, What::Inspect);
+    let limit = Duration::from_micros(request.limit_us);
+    let outcome = slots.ready(shared, request.slot, !inspect, || Ok(())).and_then(|()| {
+        slots.run(request.slot, limit, |engine, program| {
+            let mut made = Made::default();
+            match request.what {
+                What::Task => {
+                    engine.call(program, "task", (&*request.name,))?;
+                }
+                What::Job => {
+                    let payload = request.payload.map_or("null", |payload| payload.get());
+                    let payload = engine.ok(engine.ctx.json_parse(payload))?;
+                    engine.call(program, "job", (&*request.name, payload))?;
+                }
+                What::Teardown => {
+                    if engine.ok(program.get::<_, bool>("hasTeardown"))? {
+                        engine.call(program, "teardown", ())?;
+                    }
+                }
+                What::Inspect => {
+                    let found = engine.call(program, "inspect", ())?;
+                    let found: Object<'_> = engine.ok(found.get())?;
+                    made.capabilities = Some(read(engine, found)?);
+                }
+            }
+            Ok(made)
+        })
+    });
+    let made = match outcome {
+        Ok(made) => made,
+        Err(trouble) => Made::failed(trouble.script()?),
+    };
+    if request.forget {
+        slots.forget(&[request.slot]);
+    }
+    report.push(&made)?;
+    report.flush()
+}

@@ -1,0 +1,155 @@
+//! Events through steps.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::report::{Made, Report};
+use super::runtime::{Shared, Waiting};
+use super::slots::Slots;
+use super::trouble::Trouble;
+use crate::error::{ErrorKind, ScriptError};
+use crate::json::{event_shape, mend_surrogates};
+use crate::wire::{Mark, Transform, WireFailure, to_parent};
+
+use rquickjs::{Object, Value};
+
+/// What a step may take for an event without using up its allowance.
+const FREE: Duration = Duration::from_millis(5);
+/// Bytes that the events of a request may become longer by, together: what goes on
+/// with them is bounded by what came.
+const GROWTH: usize = 8 << 20;
+/// What loading may take without doing so.
+const FREE_LOAD: Duration = Duration::from_millis(100);
+
+const TOO_LARGE: &str = "events that are changed together may grow by 8 MiB, and would by more";
+
+/// What a step made of an event.
+enum Became {
+    Same,
+    Other(String),
+    Nothing,
+}
+
+/// Works off a request: an answer for each event, in order.
+pub(super) fn transform(
+    shared: &Shared,
+    slots: &mut Slots,
+    request: &Transform<'_>,
+) -> std::io::Result<()> {
+    let mut report = Report::new(&shared.border);
+    let mut room = GROWTH;
+    let mut spent = shared.clock.spent();
+    let mut left: Vec<Duration> =
+        request.steps.iter().map(|step| Duration::from_micros(step.allowance_us)).collect();
+    for (index, event) in request.events.iter().enumerate() {
+        let mut made = Made { micros: vec![0; request.steps.len()], ..Made::default() };
+        let mut text = Cow::Borrowed(event.get());
+        let mut changed_by = 0;
+        for (step, program) in request.steps.iter().enumerate() {
+            if index == 0 && request.skip.contains(&step) {
+                continue;
+            }
+            if left[step].is_zero() {
+                made.passed_over.push(step);
+                continue;
+            }
+            // The parent's timer counts from what it hears.
+            if request.careful || (index, step) == (0, 0) || report.stale() {
+                report.send(to_parent::MARK, &Mark { event: index, step })?;
+            }
+            let before = spent;
+            let mut loads = false;
+            let ready = slots.ready(shared, program.slot, true, || {
+                loads = true;
+                report.flush()
+            });
+            let began = if loads { shared.clock.spent() } else { before };
+            let outcome = ready.and_then(|()| one(shared, slots, program.slot, &text));
+            // A script that has itself loaded again and again keeps others waiting.
+            let loading = began.saturating_sub(before).saturating_sub(FREE_LOAD);
+            spent = shared.clock.spent();
+            let took = spent.saturating_sub(began) + loading;
+            made.micros[step] = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
+            left[step] = left[step].saturating_sub(took.saturating_sub(FREE));
+            match outcome {
+                Ok(Became::Same) => {}
+                Ok(Became::Other(other)) => {
+                    text = Cow::Owned(other);
+                    changed_by = step;
+                }
+                Ok(Became::Nothing) => {
+                    made.dropped = Some(step);
+                    break;
+                }
+                Err(trouble) => {
+                    made.failures.push(WireFailure { step, error: trouble.script()? });
+                }
+            }
+        }
+        if let (Cow::Owned(text), None) = (text, made.dropped) {
+            match room.checked_sub(text.len().saturating_sub(event.get().len())) {
+                Some(left) => {
+                    room = left;
+                    made.kept = Some(text);
+                }
+                None => {
+                    let error = ScriptError::plain(ErrorKind::BadResult, TOO_LARGE);
+                    made.failures.push(WireFailure { step: changed_by, error });
+                }
+            }
+        }
+        report.push(&made)?;
+        if request.careful {
+            report.flush()?;
+        }
+    }
+    report.flush()
+}
+
+fn one(shared: &Shared, slots: &mut Slots, slot: u32, text: &str) -> Result<Became, Trouble> {
+    let limit = Duration::from_micros(shared.limits.transform_us);
+    slots.run(slot, limit, |engine, program| {
+        let event = engine.ok(engine.ctx.json_parse(text))?;
+        let result = engine.call(program, "begin", (event,))?;
+        let result = engine.call(program, "end", (result,))?;
+        if result.is_null() || result.is_undefined() {
+            return Ok(Became::Nothing);
+        }
+        let written = written(engine, result)?;
+        if written == text {
+            return Ok(Became::Same);
+        }
+        event_shape(&written).map_err(|why| Trouble::plain(ErrorKind::BadResult, why))?;
+        Ok(Became::Other(written))
+    })
+}
+
+/// A value as JSON. That may run code of the script once more.
+pub(super) fn written<'js>(
+    engine: &Waiting<'_, 'js>,
+    value: Value<'js>,
+) -> Result<String, Trouble> {
+    let text = engine.ok(engine.ctx.json_stringify(value))?;
+    let Some(text) = text else {
+        return Err(Trouble::plain(ErrorKind::BadResult, "what was returned has no form as JSON"));
+    };
+    let text = engine.ok(text.to_string())?;
+    if text.len() > engine.shared.limits.result {
+        let message = "what was returned is larger than a result may be";
+        return Err(Trouble::plain(ErrorKind::BadResult, message));
+    }
+    Ok(match mend_surrogates(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(mended) => mended,
+    })
+}
+
+/// Reads a property of what the prelude made, as JSON in the end.
+pub(super) fn read<'js, T: serde::de::DeserializeOwned>(
+    engine: &Waiting<'_, 'js>,
+    value: Object<'js>,
+) -> Result<T, Trouble> {
+    let text = written(engine, value.into_value())?;
+    serde_json::from_str(&text)
+        .map_err(|_| Trouble::plain(ErrorKind::BadResult, "what was returned cannot be read"))
+}

@@ -1,0 +1,466 @@
+//! Scripts that want to do harm. Each is stopped within its limit, while the events
+//! of another script in the same batch come back right.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use weir_sandbox::{Delivered, Delivery, ErrorKind, Grants, NoHost, Outcome, Pool, Step};
+
+use crate::support::*;
+
+/// A script for which `hostile` events are a trap, and others are none.
+fn trap(body: &str) -> Step {
+    step(&format!(
+        "export async function processEvent(event, meta) {{
+           if (!event.properties.hostile) return event;
+           {body}
+           return event }}"
+    ))
+}
+
+fn honest() -> Step {
+    step("export function processEvent(event) { event.properties.honest = true; return event }")
+}
+
+/// Sends three events, the middle one a trap, through the hostile and the honest
+/// script; gives the kind of the failure, and how long it took.
+async fn caught(pool: &Pool, hostile: Step) -> (Option<ErrorKind>, Duration) {
+    let steps = [hostile, honest()];
+    let events = [
+        event(json!({ "n": 0 })),
+        event(json!({ "n": 1, "hostile": true })),
+        event(json!({ "n": 2 })),
+    ];
+    let started = Instant::now();
+    let all = pool.transform(0, &steps, &events, &NoHost).await.unwrap();
+    let took = started.elapsed();
+    assert_eq!(all.len(), 3);
+    for (n, made) in all.iter().enumerate() {
+        let Outcome::Kept(text) = &made.outcome else { panic!("event {n}: {made:?}") };
+        let back: serde_json::Value = serde_json::from_str(text.get()).unwrap();
+        assert_eq!(back["properties"]["n"], n, "{made:?}");
+        assert_eq!(back["properties"]["honest"], true, "{made:?}");
+        if n != 1 {
+            assert!(made.failures.is_empty(), "event {n}: {made:?}");
+        }
+    }
+    (all[1].failures.first().map(|failure| failure.error.kind), took)
+}
+
+async fn all_caught(kinds: &[ErrorKind], within: Duration, bodies: &[&str]) {
+    let pool = pool(1);
+    for body in bodies {
+        let (kind, took) = caught(&pool, trap(body)).await;
+        assert!(kind.is_some_and(|kind| kinds.contains(&kind)), "{body}: {kind:?}");
+        assert!(took < within, "{body}: {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn endless_loops_are_stopped() {
+    all_caught(
+        &[ErrorKind::TimedOut, ErrorKind::Threw],
+        // Some of it the engine does not look into: twice a process ends.
+        Duration::from_secs(4),
+        &[
+            "for (;;) {}",
+            "for (;;) { try { for (;;) {} } catch {} }",
+            "try { for (;;) {} } finally { for (;;) {} }",
+            "[3, 2, 1].sort(() => { for (;;) {} })",
+            "event.properties = { get x() { for (;;) {} } }",
+            "event.toJSON = () => { for (;;) {} }",
+            "return new Proxy(event, { get() { for (;;) {} }, ownKeys() { for (;;) {} } })",
+            "return { then() { for (;;) {} } }",
+            "return { get then() { for (;;) {} } }",
+            "throw { get message() { for (;;) {} } }",
+            "const e = new Error('x'); Object.defineProperty(e, 'stack', { get() { for (;;) {} } }); throw e",
+            "/^(a+)+$/.test('a'.repeat(40) + 'b')",
+            "/(x+x+)+y/.exec('x'.repeat(60))",
+            "'a'.repeat(100000).replace(/(a*)*b/g, '')",
+            "new Array(4e9 - 1).fill(0)",
+            "Array.from({ length: 1e12 })",
+            "const g = (function* () { for (;;) yield 1 })(); for (const x of g);",
+            "JSON.parse('[1]', () => { for (;;) {} })",
+            "String.prototype.replace.call('a', 'a', () => { for (;;) {} })",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn floods_of_microtasks_are_stopped() {
+    all_caught(
+        &[ErrorKind::TimedOut, ErrorKind::OutOfMemory],
+        Duration::from_millis(3000),
+        &[
+            "for (;;) await null",
+            "const again = () => Promise.resolve().then(again); again(); return event",
+            "const twice = () => { queueMicrotask(twice); queueMicrotask(twice) }; twice(); return event",
+            "for (;;) await { then(resolve) { resolve() } }",
+            "(async () => { for (;;) { try { await null } finally {} } })(); return event",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn promises_that_nobody_settles_are_told() {
+    all_caught(
+        &[ErrorKind::Unsettled],
+        Duration::from_secs(1),
+        &[
+            "await new Promise(() => {})",
+            "const all = []; for (let i = 0; i < 5000; i++) all.push(new Promise(() => {})); await Promise.race(all)",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn memory_is_bounded() {
+    all_caught(
+        &[ErrorKind::OutOfMemory, ErrorKind::TimedOut, ErrorKind::BadResult, ErrorKind::Threw, ErrorKind::StackOverflow],
+        Duration::from_secs(6),
+        &[
+            "let s = 'x'; for (;;) s += s",
+            "'x'.repeat(5e8)",
+            "const a = []; for (;;) a.push({})",
+            "const a = []; for (;;) a.push(new Uint8Array(1 << 20).fill(1))",
+            "new ArrayBuffer(1 << 30)",
+            "new Uint8Array(2 ** 31)",
+            "globalThis.kept = []; for (;;) { try { kept.push('x'.repeat(1e6) + kept.length) } catch { return event } }",
+            "event.properties.x = 'x'.repeat(2e6)",
+            "let a = []; for (let i = 0; i < 100000; i++) a = [a]; event.properties.a = a",
+            "let a = {}; for (let i = 0; i < 70; i++) a = { a }; event.properties.a = a",
+            "JSON.parse('['.repeat(1e6))",
+            "event.self = event",
+            "const m = new Map(); for (let i = 0; ; i++) m.set(i, 'v' + i)",
+            "new Array(1e8).join('x')",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn deep_recursion_is_an_error() {
+    all_caught(
+        &[ErrorKind::StackOverflow, ErrorKind::Threw, ErrorKind::BadResult, ErrorKind::OutOfMemory],
+        Duration::from_millis(1500),
+        &[
+            "(function f() { f() })()",
+            "const f = () => f(); f()",
+            "const o = { toString() { return `${o}` } }; `${o}`",
+            "const p = new Proxy({}, { get(t, k, r) { return r[k] } }); p.x",
+            "class A { constructor() { new A() } } new A()",
+            "let r = '('.repeat(50000) + ')'.repeat(50000); new RegExp(r)",
+            "event.properties = { toJSON() { return this.x.x.x } }; event.properties.x = event.properties; throw 1",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn arithmetic_that_the_engine_does_not_look_into_ends_with_the_process() {
+    let pool = pool(1);
+    let before = pool.confinement(0).await.map(|_| ()).is_ok();
+    assert!(before);
+    let id = pool.process_id(0).await.unwrap();
+    let bomb = "let x = 3n ** 100000n; for (;;) x *= x";
+    let (kind, took) = caught(&pool, trap(bomb)).await;
+    assert!(
+        matches!(kind, Some(ErrorKind::TimedOut | ErrorKind::OutOfMemory | ErrorKind::Threw)),
+        "{kind:?}"
+    );
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    // One call that takes minutes.
+    let bomb = "const x = 3n ** 600000n; new Array(200).fill(x).join()";
+    let (kind, took) = caught(&pool, trap(bomb)).await;
+    assert_eq!(kind, Some(ErrorKind::TimedOut));
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    let _ = id;
+}
+
+#[tokio::test]
+async fn what_an_event_does_to_the_engine_does_not_reach_the_host() {
+    let pool = pool(1);
+    for body in [
+        "JSON.parse = JSON.stringify = () => 'stolen'",
+        "Object.prototype.toJSON = undefined; Array.isArray = () => true",
+        "Promise = undefined; Promise.prototype",
+        "Object.keys = Object.entries = Object.assign = () => { throw 1 }",
+        "Map.prototype.get = Map.prototype.set = () => { throw 1 }",
+        "globalThis.URL = globalThis.Buffer = globalThis.console = null",
+        "Object.defineProperty(Object.prototype, 'then', { value: 5, configurable: true, writable: true })",
+        "Promise.prototype.then = () => {}",
+        "Object.freeze(Object.prototype); Object.freeze(globalThis)",
+        "Array.prototype[Symbol.iterator] = () => { throw 1 }",
+        "delete globalThis.Object; delete globalThis.Promise",
+        "Function.prototype.call = Function.prototype.apply = null",
+    ] {
+        // The script may harm itself; the host and others stay whole.
+        caught(&pool, trap(body)).await;
+    }
+    // What is put into every object is not an event of another script.
+    let (kind, _) =
+        caught(&pool, trap("Object.prototype.event = 1; Object.prototype.$set = { x: 1 }")).await;
+    assert_eq!(kind, None);
+}
+
+#[tokio::test]
+async fn keys_with_a_meaning_are_plain_keys() {
+    let text =
+        r#"{"event":"e","distinct_id":"d","properties":{"__proto__":{"x":1},"constructor":2}}"#;
+    let input = serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
+    let source = "export function processEvent(event) { event.properties.seen = typeof event.properties.x; return event }";
+    let all = pool(1).transform(0, &[step(source)], &[input], &NoHost).await.unwrap();
+    let Outcome::Kept(back) = &all[0].outcome else { panic!("{all:?}") };
+    assert_eq!(
+        back.get(),
+        r#"{"event":"e","distinct_id":"d","properties":{"__proto__":{"x":1},"constructor":2,"seen":"undefined"}}"#
+    );
+}
+
+#[tokio::test]
+async fn a_source_that_is_too_large_is_refused() {
+    let large =
+        format!("function processEvent(event) {{ return event }}\n//{}", "ä".repeat(300_000));
+    all_fail(&large, ErrorKind::Load).await;
+}
+
+async fn all_fail(source: &str, kind: ErrorKind) {
+    let events: Vec<_> = (0..20).map(|n| event(json!({ "n": n }))).collect();
+    let started = Instant::now();
+    let all = pool(1).transform(0, &[step(source), honest()], &events, &NoHost).await.unwrap();
+    assert_eq!(all.len(), 20);
+    for made in &all {
+        assert_eq!(made.failures[0].error.kind, kind, "{source}: {made:?}");
+        assert!(matches!(made.outcome, Outcome::Kept(_)));
+    }
+    assert!(started.elapsed() < Duration::from_secs(8), "{source}: {:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn a_source_that_is_hostile_when_it_is_loaded_is_tried_once_per_request() {
+    all_fail("for (;;) {}", ErrorKind::Load).await;
+    all_fail("function f() { f() } f()", ErrorKind::Load).await;
+    all_fail("export function setupPlugin() { for (;;) {} }", ErrorKind::Setup).await;
+    all_fail("export const setupPlugin = () => new Promise(() => {})", ErrorKind::Setup).await;
+    all_fail("await new Promise(() => {}); export {}", ErrorKind::Load).await;
+    all_fail("export default { get processEvent() { for (;;) {} } }", ErrorKind::Load).await;
+}
+
+#[tokio::test]
+async fn a_step_that_used_up_its_allowance_is_passed_over() {
+    let slow = program("export function processEvent(event) { for (;;) {} }");
+    let slow = Step { program: slow, allowance: Duration::from_millis(250) };
+    let events: Vec<_> = (0..50).map(|n| event(json!({ "n": n }))).collect();
+    let started = Instant::now();
+    let all = pool(1).transform(0, &[slow, honest()], &events, &NoHost).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    let failed = all.iter().filter(|made| !made.failures.is_empty()).count();
+    let passed = all.iter().filter(|made| made.passed_over == [0]).count();
+    assert_eq!((failed, passed), (3, 47));
+    assert!(all.iter().all(|made| matches!(made.outcome, Outcome::Kept(_))));
+}
+
+#[tokio::test]
+async fn a_step_that_kills_processes_is_passed_over_too() {
+    let bomb = program(
+        "export function processEvent(event) { const x = 3n ** 600000n; new Array(200).fill(x).join() }",
+    );
+    let bomb = Step { program: bomb, allowance: Duration::from_millis(500) };
+    let events: Vec<_> = (0..50).map(|n| event(json!({ "n": n }))).collect();
+    let started = Instant::now();
+    let all = pool(1).transform(0, &[bomb, honest()], &events, &NoHost).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
+    assert!(all.iter().all(|made| matches!(made.outcome, Outcome::Kept(_))));
+    assert!(all.iter().filter(|made| made.passed_over == [0]).count() >= 45);
+    let cost: u64 = all.iter().map(|made| u64::from(made.micros[0])).sum();
+    assert!(cost >= 500_000, "{cost}");
+}
+
+#[tokio::test]
+async fn waiting_for_the_host_is_bounded_and_not_counted() {
+    struct Slow(Duration);
+    #[async_trait::async_trait]
+    impl weir_sandbox::Host for Slow {
+        async fn call(
+            &self,
+            _: &weir_sandbox::Program,
+            _: weir_sandbox::HostCall,
+        ) -> Result<serde_json::Value, String> {
+            tokio::time::sleep(self.0).await;
+            Ok(json!(1))
+        }
+    }
+    let source = "export async function processEvent(event, { storage }) { event.properties.x = await storage.get('k'); return event }";
+    let events = [event(json!({})), event(json!({}))];
+    let pool = pool(1);
+    let wait = Slow(Duration::from_millis(300));
+    let all = pool.transform(0, &[step(source)], &events, &wait).await.unwrap();
+    assert_eq!(kept(&all[0])["properties"]["x"], 1);
+    let all =
+        pool.transform(0, &[step(source)], &events, &Slow(Duration::from_secs(60))).await.unwrap();
+    assert_eq!(failed(&all[1]).kind, ErrorKind::TimedOut);
+    let source = "export async function onEvent(event) { for (;;) await fetch('https://e.com') }";
+    let mut short = settings(1);
+    short.limits.wall = Duration::from_millis(400);
+    let all = Pool::new(short)
+        .deliver(0, &program(source), Delivery::OnEvent, &events, &Slow(Duration::from_millis(1)))
+        .await
+        .unwrap();
+    assert_eq!(all.len(), 2);
+    for one in &all {
+        assert!(
+            matches!(one, Delivered::Failed(error) if error.kind == ErrorKind::TimedOut),
+            "{all:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn lanes_do_not_wait_for_each_other() {
+    let pool = Arc::new(pool(2));
+    pool.transform(1, &[honest()], &[event(json!({}))], &NoHost).await.unwrap();
+    let hostile = tokio::spawn({
+        let pool = pool.clone();
+        async move {
+            let events: Vec<_> = (0..10).map(|_| event(json!({}))).collect();
+            pool.transform(
+                0,
+                &[step("export function processEvent() { for (;;) {} }")],
+                &events,
+                &NoHost,
+            )
+            .await
+        }
+    });
+    let honest = honest();
+    for _ in 0..5 {
+        let started = Instant::now();
+        let all = pool
+            .transform(1, std::slice::from_ref(&honest), &[event(json!({}))], &NoHost)
+            .await
+            .unwrap();
+        assert!(started.elapsed() < Duration::from_millis(500));
+        kept(&all[0]);
+    }
+    assert_eq!(hostile.await.unwrap().unwrap().len(), 10);
+}
+
+#[tokio::test]
+async fn what_a_failed_event_has_begun_is_not_the_next_ones_trouble() {
+    let source = "const again = () => Promise.resolve().then(again);
+        export function processEvent(event) {
+          if (event.properties.n === 1) { again(); throw new Error('first') }
+          return event }";
+    let events: Vec<_> = (0..3).map(|n| event(json!({ "n": n }))).collect();
+    let all = pool(1).transform(0, &[step(source)], &events, &NoHost).await.unwrap();
+    let failed: Vec<_> = all.iter().map(|made| made.failures.len()).collect();
+    assert_eq!(failed, [0, 1, 0]);
+}
+
+#[tokio::test]
+async fn a_script_that_is_loaded_again_and_again_pays_for_it() {
+    let source = "const end = Date.now() + 300; while (Date.now() < end);
+        export function processEvent(event) { for (;;) {} }";
+    let slow = Step { program: program(source), allowance: Duration::from_millis(600) };
+    let events: Vec<_> = (0..20).map(|n| event(json!({ "n": n }))).collect();
+    let all = pool(1).transform(0, &[slow], &events, &NoHost).await.unwrap();
+    let failed = all.iter().filter(|made| !made.failures.is_empty()).count();
+    assert!((1..=6).contains(&failed), "{failed}");
+}
+
+/// Threads that keep all processors busy.
+struct Load(Arc<std::sync::atomic::AtomicBool>);
+
+impl Load {
+    fn begin() -> Self {
+        let on = Arc::new(std::sync::atomic::AtomicBool::new(true));
+        for _ in 0..8 {
+            let on = on.clone();
+            std::thread::spawn(move || {
+                while on.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        Self(on)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.store(false, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_machine_makes_no_script_late() {
+    let pool = pool(1);
+    let step = step(
+        "export function processEvent(event) { let n = 0; for (let i = 0; i < 100000; i++) n += i; event.properties.sum = n; return event }",
+    );
+    let events: Vec<_> = (0..20).map(|n| event(json!({ "n": n }))).collect();
+    pool.confinement(0).await.unwrap();
+    let _load = Load::begin();
+    let all = pool.transform(0, &[step], &events, &NoHost).await.unwrap();
+    for made in &all {
+        kept(made);
+    }
+}
+
+#[tokio::test]
+async fn unloading_a_transformation_holds_its_lane_no_longer_than_an_event() {
+    let pool = pool(1);
+    let source = "export const processEvent = (event) => event;
+        export function teardownPlugin() { for (;;) {} }";
+    let mut endless = program_with(source, json!({}));
+    Arc::make_mut(&mut endless).grants = Grants { fetch: false, ..everything() };
+    let events = [event(json!({}))];
+    pool.transform(0, &[of(endless.clone())], &events, &NoHost).await.unwrap();
+    let started = Instant::now();
+    let error = pool.teardown(0, &endless, &NoHost).await.unwrap().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::TimedOut);
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn events_together_grow_by_a_bounded_amount() {
+    let grow = step(
+        "export function processEvent(event) { event.properties.x = 'x'.repeat(1000000); return event }",
+    );
+    let events: Vec<_> = (0..100).map(|n| event(json!({ "n": n }))).collect();
+    let all = pool(1).transform(0, &[honest(), grow], &events, &NoHost).await.unwrap();
+    let kept: usize = all
+        .iter()
+        .map(|made| match &made.outcome {
+            Outcome::Kept(text) => text.get().len(),
+            _ => 0,
+        })
+        .sum();
+    assert!((4 << 20..9 << 20).contains(&kept), "{kept}");
+    let last = failed(&all[99]);
+    assert_eq!(last.kind, ErrorKind::BadResult);
+    assert_eq!(all[99].failures[0].step, 1);
+}
+
+#[tokio::test]
+async fn memory_that_others_hold_is_no_trouble_of_a_script() {
+    let pool = pool(1);
+    // Each takes nearly all that it may have, at once, and is not called again.
+    for _ in 0..24 {
+        let greedy = step(
+            "const held = new Uint8Array(50 << 20); export const processEvent = (event) => { held[0] = 1; return event }",
+        );
+        pool.transform(0, &[greedy], &[event(json!({}))], &NoHost).await.unwrap();
+    }
+    let grows = "let held; export const processEvent = (event) => { held ??= new Uint8Array(50 << 20); return event }";
+    for _ in 0..24 {
+        pool.transform(0, &[step(grows)], &[event(json!({}))], &NoHost).await.unwrap();
+    }
+    let all = pool.transform(0, &[honest()], &[event(json!({}))], &NoHost).await.unwrap();
+    kept(&all[0]);
+    assert_eq!(pool.take_replaced(), 0, "the process lasts");
+}

@@ -1,0 +1,54 @@
+//! Warning of steps of the catalogue that a project needs once (plugins 9).
+
+use std::collections::BTreeSet;
+
+use weir_model::PluginId;
+use weir_model::plugin_configs::{LogLevel, LogSource};
+use weir_store::plugin_configs::{self as rows, ConfigRow, Use};
+use weir_store::plugin_runtime::logs::{self, Line};
+use weir_store::plugins::{self as plugin_rows, PluginRow};
+
+use super::PluginConfigs;
+use crate::Result;
+use crate::plugins::catalogue;
+
+/// The entries that add the same again when they run twice.
+const ONCE: &[&str] = &["location"];
+
+impl PluginConfigs {
+    /// Writes a warning into the log of a config that was just enabled, where another
+    /// one does the same. What was stored stays stored, whether it can be written or
+    /// not.
+    pub(super) async fn warn_of_duplicates(&self, row: &ConfigRow, plugin: &PluginRow) {
+        let Some(entry) = once(plugin).filter(|_| row.enabled) else { return };
+        if let Err(error) = self.warn(row, entry).await {
+            tracing::error!(config = %row.id, %error, "a warning of a config was not written");
+        }
+    }
+
+    async fn warn(&self, row: &ConfigRow, entry: &str) -> Result<()> {
+        let store = &self.core.store;
+        let mut uses = rows::of_organization(store, row.organization).await?;
+        uses.retain(|one| one.project == row.project && one.enabled && one.config != row.id);
+        let used: BTreeSet<PluginId> = uses.iter().map(|one| one.plugin).collect();
+        let used: Vec<PluginId> = used.into_iter().collect();
+        let same = plugin_rows::rows(store, &used).await?;
+        let same: BTreeSet<PluginId> =
+            same.iter().filter(|other| once(other) == Some(entry)).map(|other| other.id).collect();
+        let is_same = |one: &&Use| same.contains(&one.plugin);
+        let Some(other) = uses.iter().find(is_same) else { return Ok(()) };
+        let message = format!(
+            "The config {} of this project does the same and is enabled too. One is enough.",
+            other.config
+        );
+        let (source, level) = (LogSource::System, LogLevel::Warn);
+        let line = Line { config: row.id, at: row.updated_at, source, level, message };
+        Ok(logs::append(store, &[line]).await?)
+    }
+}
+
+/// The entry that a plugin is, if a project needs it once.
+fn once(plugin: &PluginRow) -> Option<&'static str> {
+    let entry = catalogue::of_url(plugin.url.as_deref())?;
+    ONCE.contains(&entry.id).then_some(entry.id)
+}

@@ -1,0 +1,80 @@
+//! How it goes with configs, as it is told with them (plugins 5).
+
+use weir_model::json::{self, JsonText};
+use weir_model::plugin_configs::{ConfigError, ConfigFault, PluginConfig, Texted};
+use weir_model::{PluginConfigId, Timestamp};
+use weir_store::plugin_runtime::health::{self as rows, Fault, Health};
+
+use crate::{Core, Result};
+
+/// Microseconds of an hour.
+const HOUR: i64 = 3_600_000_000;
+/// Hours that the rate looks back, the present one too.
+const HOURS: i64 = 24;
+
+/// Adds the last fault and the rate of the last 24 hours to configs.
+pub(super) async fn tell(core: &Core, configs: &mut [PluginConfig]) -> Result<()> {
+    let ids: Vec<PluginConfigId> = configs.iter().map(|config| config.id).collect();
+    let mut found = rows::health(&core.store, &ids, since(core.clock.now())).await?;
+    for config in configs {
+        let health = found.remove(&config.id).unwrap_or_default();
+        config.fields.delivery_rate_24h = rate(&health).map(Texted::Value);
+        config.fields.error = health.fault.map(|fault| ConfigError::Whole(shown(fault)));
+    }
+    Ok(())
+}
+
+/// A fault as the API shows it.
+fn shown(fault: Fault) -> ConfigFault {
+    let Fault { message, at, sample } = fault;
+    ConfigFault { message, time: at, event: sample.and_then(event) }
+}
+
+/// The event of a sample; the text where it was cut.
+fn event(sample: String) -> Option<JsonText> {
+    let text = || {
+        let mut text = String::with_capacity(sample.len() + 2);
+        json::push_string(&mut text, &sample);
+        JsonText::read(text)
+    };
+    JsonText::read(sample.clone()).or_else(text)
+}
+
+/// The first hour that counts.
+fn since(now: Timestamp) -> i64 {
+    now.micros().div_euclid(HOUR) - (HOURS - 1)
+}
+
+/// The part that it went well with; `None`: nothing was tried.
+fn rate(health: &Health) -> Option<f64> {
+    let tried = health.succeeded.saturating_add(health.failed);
+    // Counts of a day are far below what is exact.
+    (tried > 0).then(|| health.succeeded as f64 / tried as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_a_part_of_what_was_tried() {
+        let rate =
+            |succeeded, failed, dropped| rate(&Health { fault: None, succeeded, failed, dropped });
+        assert_eq!(rate(0, 0, 5), None);
+        assert_eq!(rate(3, 1, 0), Some(0.75));
+        assert_eq!(rate(0, 1, 0), Some(0.0));
+    }
+
+    #[test]
+    fn a_sample_that_was_cut_is_a_text() {
+        let event = |sample: &str| event(sample.to_owned()).unwrap().text().to_owned();
+        assert_eq!(event(r#"{"n":12345678901234567890123}"#), r#"{"n":12345678901234567890123}"#);
+        assert_eq!(event(r#"{"n":"x"#), r#""{\"n\":\"x""#);
+    }
+
+    #[test]
+    fn a_day_has_24_hours() {
+        let at = |hour: i64| since(Timestamp::from_micros(hour * HOUR + 5));
+        assert_eq!(at(100), 77);
+    }
+}

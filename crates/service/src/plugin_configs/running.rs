@@ -1,0 +1,131 @@
+//! What running plugins needs of configs: their values in the clear, and a way to
+//! disable one that keeps failing.
+
+use serde_json::{Map, Value};
+use uuid::Uuid;
+use weir_model::activity::{Deed, Subject};
+use weir_model::mail::{Mail, News};
+use weir_model::organizations::Level;
+use weir_model::{PluginConfigId, ProjectId};
+use weir_store::plugin_configs::{self as rows, ConfigRow};
+use weir_store::{members, organizations, plugin_runtime, projects};
+
+use super::values::{Opened, place_of_attachment};
+use super::{PluginConfigs, name};
+use crate::activity::{self, About, Changes};
+use crate::error::Error;
+use crate::{Result, mail};
+
+/// The values of a config in the clear. Has no `Debug`: some are secrets.
+pub struct OpenedValues {
+    /// Its settings, secret ones too.
+    pub values: Map<String, Value>,
+    /// Its attachments.
+    pub attachments: Vec<OpenedAttachment>,
+}
+
+/// An attachment in the clear. Has no `Debug`: it may be a secret.
+pub struct OpenedAttachment {
+    /// The setting that it is the value of.
+    pub key: String,
+    /// Name of the file.
+    pub name: String,
+    /// Media type.
+    pub media_type: String,
+    /// What is in it.
+    pub contents: Vec<u8>,
+}
+
+impl PluginConfigs {
+    /// The values of a config, for running its plugin.
+    ///
+    /// # Errors
+    /// When a secret cannot be opened; any failure of the store.
+    pub async fn open(&self, row: &ConfigRow) -> Result<OpenedValues> {
+        let values = Opened::of(&self.core.sealer, row)?.all();
+        let uids: Vec<Uuid> = row.attachments.iter().map(|one| one.uid).collect();
+        let found = rows::attached(&self.core.store, row.organization, &uids).await?;
+        let mut attachments = Vec::with_capacity(found.len());
+        for (attachment, sealed) in row.attachments.iter().zip(found) {
+            // What was taken off meanwhile is gone.
+            let Some(sealed) = sealed else { continue };
+            let place = place_of_attachment(row.organization, attachment.uid);
+            attachments.push(OpenedAttachment {
+                key: attachment.key.clone(),
+                name: attachment.name.clone(),
+                media_type: attachment.media_type.clone(),
+                contents: self.core.sealer.open(&place, &sealed)?.bytes().to_vec(),
+            });
+        }
+        Ok(OpenedValues { values, attachments })
+    }
+
+    /// Disables a config that keeps failing: `message` says why, on the config and in
+    /// the log. `false`: it is disabled already, or gone.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn switch_off(
+        &self,
+        project: ProjectId,
+        config: PluginConfigId,
+        message: &str,
+    ) -> Result<bool> {
+        let (store, now) = (&self.core.store, self.core.clock.now());
+        let Some(row) = rows::rows(store, project, &[config]).await?.into_iter().next() else {
+            return Ok(false);
+        };
+        let plugin = match self.plugin(&row).await {
+            Ok(plugin) => plugin,
+            Err(Error::NotFound(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let changes =
+            Changes::none().field("enabled", &true, &false).field("reason", &None, &Some(message));
+        let about = About {
+            subject: Subject::PluginConfig,
+            id: row.id.to_string(),
+            name: name(&row, &plugin),
+            project: Some(row.project),
+        };
+        let entry = activity::own_entry(now, row.organization, about, Deed::Disabled, changes);
+        let mails = self.to_administrators(&row, name(&row, &plugin), message).await?;
+        let letters = self.core.mailing.rows(now, mails);
+        let entries = [entry];
+        let switched =
+            plugin_runtime::switch_off(store, project, config, now, message, &letters, &entries);
+        let is_off = switched.await?;
+        if is_off && !letters.is_empty() {
+            self.core.mailing.wake();
+        }
+        Ok(is_off)
+    }
+
+    /// Mails to the administrators of a config's organization.
+    async fn to_administrators(
+        &self,
+        row: &ConfigRow,
+        plugin: Option<&str>,
+        error: &str,
+    ) -> Result<Vec<Mail>> {
+        let store = &self.core.store;
+        let (Some(home), Some(project)) = (
+            organizations::get(store, row.organization).await?,
+            projects::find(store, row.project).await?,
+        ) else {
+            return Ok(Vec::new());
+        };
+        let news = || News::PluginDisabled {
+            plugin: plugin.map_or_else(|| row.plugin.to_string(), str::to_owned),
+            project: project.brief.name.clone(),
+            organization: home.name.clone(),
+            error: error.to_owned(),
+        };
+        let ids = members::ordered(store, row.organization).await?;
+        let found = members::rows(store, row.organization, &ids).await?;
+        let told = found
+            .iter()
+            .filter(|member| member.level >= Level::Administrator && member.user.is_active);
+        Ok(told.map(|member| mail::to(&member.user.email, news())).collect())
+    }
+}

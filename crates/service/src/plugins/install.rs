@@ -1,0 +1,149 @@
+//! Where the code of a plugin comes from, and what looking at it says of the record
+//! (plugins 1, 3, 4).
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use weir_model::errors::FieldError;
+use weir_model::plugins::address::{self, Place};
+use weir_model::plugins::source::{self as model, Manifest, SERVER};
+use weir_model::plugins::{FRONTEND, PluginType, SITE, SentArchive, SourceChange};
+use weir_store::plugins::PluginRow;
+use weir_store::plugins::build::Build;
+
+use super::catalogue;
+use super::code::{CodeFault, Fetched, Looked, PluginCode};
+use crate::error::Error;
+use crate::sealing::{self, SealedField};
+use crate::{Core, Result};
+
+/// The field of an archive.
+const ARCHIVE: &str = "archive";
+/// What is said where nobody looks at code.
+const NOBODY: &str = "Plugins do not run here.";
+/// The capabilities that code alone says.
+const OF_CODE: [&str; 3] = ["methods", "scheduled_tasks", "jobs"];
+
+/// Code from elsewhere.
+#[derive(Debug, Clone)]
+pub(super) struct Brought {
+    /// Where it comes from.
+    pub(super) kind: PluginType,
+    /// The field that said so.
+    pub(super) attr: &'static str,
+    /// Its version.
+    pub(super) tag: Option<String>,
+    /// The source files that count.
+    pub(super) files: BTreeMap<String, String>,
+    /// What it says of itself.
+    pub(super) manifest: Manifest,
+    /// What it can do, where there is no source to be looked at.
+    pub(super) capabilities: Option<Map<String, Value>>,
+}
+
+impl Brought {
+    /// The files as a change of those that are there. Too much of them is a fault.
+    pub(super) fn change(
+        &self,
+        present: &BTreeMap<String, String>,
+    ) -> Result<SourceChange, FieldError> {
+        let gone = present.keys().filter(|name| !self.files.contains_key(*name));
+        let new = self.files.iter().filter(|(name, text)| present.get(*name) != Some(*text));
+        let mut change: SourceChange = gone.map(|name| (name.clone(), None)).collect();
+        change.extend(new.map(|(name, text)| (name.clone(), Some(text.clone()))));
+        model::changed(present, &change)
+            .map_err(|fault| FieldError { attr: Some(self.attr.to_owned()), ..fault })?;
+        Ok(change)
+    }
+}
+
+/// Brings code from a place, which a token may open.
+pub(super) async fn from_place(core: &Core, place: &Place, token: Option<&str>) -> Result<Brought> {
+    match place {
+        Place::Inline(id) => catalogue::brought(id),
+        Place::Elsewhere(at) => {
+            let fetched = code(core, address::FIELD)?.fetch(at, token).await;
+            of_files(PluginType::Custom, address::FIELD, fetched)
+        }
+    }
+}
+
+/// Unpacks code that was sent.
+pub(super) async fn from_archive(core: &Core, archive: SentArchive) -> Result<Brought> {
+    let unpacked = code(core, ARCHIVE)?.unpack(Bytes::from(archive.0)).await;
+    of_files(PluginType::Source, ARCHIVE, unpacked)
+}
+
+fn of_files(
+    kind: PluginType,
+    attr: &'static str,
+    fetched: Result<Fetched, CodeFault>,
+) -> Result<Brought> {
+    let wrong = |detail: String| FieldError::new(attr, "invalid_input", detail);
+    let Fetched { files, tag } = fetched.map_err(|fault| wrong(fault.to_string()))?;
+    let (files, manifest) = model::of_archive(files).map_err(wrong)?;
+    Ok(Brought { kind, attr, tag, files, manifest, capabilities: None })
+}
+
+/// Whoever looks at code; else a fault of this field.
+pub(super) fn code<'a>(core: &'a Core, attr: &str) -> Result<&'a dyn PluginCode, FieldError> {
+    let nobody = || FieldError::new(attr, "invalid_input", NOBODY);
+    core.plugin_code.get().map(|code| &**code).ok_or_else(nobody)
+}
+
+/// Where the code of a plugin comes from; none: it is edited here.
+pub(super) fn place_of(row: &PluginRow) -> Result<Option<Place>> {
+    let is_edited = matches!(row.plugin_type, Some(PluginType::Source | PluginType::Local));
+    let Some(url) = row.url.as_deref().filter(|_| !is_edited) else { return Ok(None) };
+    let broken = |fault: FieldError| Error::Internal(format!("a stored address: {}", fault.detail));
+    Place::read(url).map(Some).map_err(broken)
+}
+
+/// The token that opens the place of a plugin.
+pub(super) fn token_of(core: &Core, row: &PluginRow) -> Result<Option<String>> {
+    let Some(sealed) = &row.private_token else { return Ok(None) };
+    let place = sealing::Place::new(SealedField::PluginToken, row.id, row.organization);
+    let plain = core.sealer.open(&place, sealed)?;
+    let broken = |_| Error::Internal("an opened token is no text".to_owned());
+    String::from_utf8(plain.bytes().to_vec()).map(Some).map_err(broken)
+}
+
+/// Looks at all source files of a plugin: what they can do goes into the record,
+/// what was made of them is given. Code that cannot be loaded leaves the record as
+/// it was.
+pub(super) async fn analysed(
+    core: &Core,
+    row: &mut PluginRow,
+    files: &BTreeMap<String, String>,
+) -> Build {
+    let faults = model::faults(files);
+    let has_server = SERVER.iter().any(|name| files.contains_key(*name));
+    let has_page = files.contains_key(FRONTEND) || files.contains_key(SITE);
+    let Some(code) = core.plugin_code.get().filter(|_| has_server || has_page) else {
+        return Build { faults, ..Build::default() };
+    };
+    let Looked { capabilities, metrics, faults: of_code, frontend, site } = code.look(files).await;
+    let can_do = match capabilities {
+        Some(found) if has_server => Some(found),
+        // Pages alone: nothing on the server (plugins 3).
+        _ if !has_server && of_code.is_empty() => Some(Map::new()),
+        _ => None,
+    };
+    if let Some(found) = can_do {
+        let mut capabilities = row.capabilities.take().unwrap_or_default();
+        capabilities.retain(|name, _| !OF_CODE.contains(&name.as_str()));
+        if !(has_page && is_idle(&found)) {
+            capabilities.extend(found);
+        }
+        row.capabilities = Some(capabilities);
+        row.is_analysed = true;
+    }
+    row.metrics = metrics.or(row.metrics.take());
+    Build { frontend, site, faults: of_code.into_iter().chain(faults).collect() }
+}
+
+/// Whether code for the server does nothing.
+fn is_idle(capabilities: &Map<String, Value>) -> bool {
+    capabilities.values().all(|names| names.as_array().is_none_or(Vec::is_empty))
+}

@@ -1,0 +1,122 @@
+//! Newer versions of plugins (plugins 4, "check_for_updates" and "upgrade").
+
+use weir_model::Timestamp;
+use weir_model::activity::Deed;
+use weir_model::plugins::address::Place;
+use weir_model::plugins::{Group, Plugin};
+use weir_store::plugins::{self as rows, NewSource, PluginRow};
+
+use super::code::CodeFault;
+use super::install::{self, Brought};
+use super::source::noted_file;
+use super::{Changeable, Plugins, TRIES, busy, changes, told, touched};
+use crate::Result;
+use crate::ctx::OrgCtx;
+use crate::policy::{self, Action};
+
+/// A plugin that was asked for a newer version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// The plugin.
+    pub plugin: Plugin,
+    /// Why nobody knows; then the plugin is as it was.
+    pub fault: Option<String>,
+}
+
+impl Plugins {
+    /// Asks for the newest version of a plugin and notes it. What is edited here or
+    /// comes from the catalogue has none.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`](crate::Error::MissingScope);
+    /// [`Error::Forbidden`](crate::Error::Forbidden) when the organization may not
+    /// install plugins; [`Error::NotFound`](crate::Error::NotFound), also for a
+    /// plugin of another one.
+    pub async fn check_for_updates(
+        &self,
+        org: &OrgCtx,
+        group: Group,
+        plugin: &str,
+    ) -> Result<Checked> {
+        let Changeable(row) = self.own(org, group, plugin, Action::ReadPlugins).await?;
+        let Some(Place::Elsewhere(address)) = install::place_of(&row)? else {
+            return Ok(Checked { plugin: self.show(row).await?, fault: None });
+        };
+        let token = install::token_of(&self.core, &row)?;
+        let found = match install::code(&self.core, "url") {
+            Ok(code) => code.latest(&address, token.as_deref()).await,
+            Err(nobody) => Err(CodeFault::Unreachable(nobody.detail)),
+        };
+        match found {
+            Ok(latest) => {
+                let (store, now) = (&self.core.store, org.ctx.now);
+                rows::note_latest(store, org.organization, row.id, latest.as_deref(), now).await?;
+                let row = self.again(org, row.id).await?;
+                Ok(Checked { plugin: self.show(row).await?, fault: None })
+            }
+            Err(fault) => {
+                Ok(Checked { plugin: self.show(row).await?, fault: Some(fault.to_string()) })
+            }
+        }
+    }
+
+    /// Brings the newest code of a plugin, in the place of what it has. What is
+    /// edited here stays as it is.
+    ///
+    /// # Errors
+    /// As [`Self::check_for_updates`], and
+    /// [`Error::SignInAgain`](crate::Error::SignInAgain);
+    /// [`Error::Invalid`](crate::Error::Invalid) when there is no code that can be
+    /// used; [`Error::Forbidden`](crate::Error::Forbidden) also for a plugin that is
+    /// offered to all organizations, or was and others use it, and a caller who may
+    /// offer none.
+    pub async fn upgrade(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Plugin> {
+        let Changeable(mut before) = self.own(org, group, plugin, Action::WritePlugins).await?;
+        let Some(place) = install::place_of(&before)? else { return self.show(before).await };
+        policy::recent_if_person(&org.ctx)?;
+        self.may_change(org, &before).await?;
+        let token = install::token_of(&self.core, &before)?;
+        let brought = install::from_place(&self.core, &place, token.as_deref()).await?;
+        let store = &self.core.store;
+        for _ in 0..TRIES {
+            self.may_change(org, &before).await?;
+            let files = rows::files(store, before.id).await?;
+            let change = brought.change(&files)?;
+            let mut after = filled(before.clone(), &brought, org.ctx.now);
+            let build = install::analysed(&self.core, &mut after, &brought.files).await;
+            let mut noted = changes(Some(&before), &after);
+            for (name, text) in &change {
+                noted = noted_file(noted, name, files.get(name), text.as_ref());
+            }
+            if noted.is_empty() {
+                return self.show(before).await;
+            }
+            let after = touched(org, after);
+            let updated = told(org, &after, Deed::Updated, noted);
+            let source = NewSource { change, build: Some(build) };
+            if rows::save(store, before.revision, &after, &source, &[updated]).await? {
+                return self.show(after).await;
+            }
+            before = self.again(org, before.id).await?;
+        }
+        Err(busy())
+    }
+}
+
+/// The record as its code describes it. What the code does not say stays.
+pub(super) fn filled(before: PluginRow, brought: &Brought, now: Timestamp) -> PluginRow {
+    let manifest = brought.manifest.clone();
+    let tag = brought.tag.clone().or(before.tag);
+    let has_versions = brought.tag.is_some();
+    PluginRow {
+        name: manifest.name.or(before.name),
+        description: manifest.description.or(before.description),
+        config_schema: manifest.config_schema.or(before.config_schema),
+        public_jobs: manifest.public_jobs.or(before.public_jobs),
+        capabilities: brought.capabilities.clone().or(before.capabilities),
+        latest_tag: brought.tag.clone().or(before.latest_tag),
+        latest_tag_checked_at: has_versions.then_some(now).or(before.latest_tag_checked_at),
+        tag,
+        ..before
+    }
+}

@@ -1,0 +1,98 @@
+//! What a stretch writes, once and as a whole.
+
+use uuid::Uuid;
+use weir_model::PersonId;
+
+use super::support::{PROJECT, ada, event, events, query, store, stretch};
+use crate::events::{
+    NewBlock, Position, Sample, Span, WarningCount, apply, head, next_arrivals, open_block, page,
+    position, stored_uuids,
+};
+use crate::persons::PersonWrite;
+use crate::{Error, persons, warnings};
+
+#[tokio::test]
+async fn a_stretch_is_applied_once() {
+    let store = store().await;
+    let first = events(1, 3, "a");
+    apply(&store, stretch(0, 0, 10, &first)).await.unwrap();
+    assert_eq!(position(&store, 0).await.unwrap(), Position::at(10));
+
+    let again = apply(&store, stretch(0, 0, 10, &first)).await.unwrap_err();
+    assert!(matches!(&again, Error::Refused { reason, .. } if reason == "position"), "{again}");
+    // The same events at another position: refused as a whole.
+    let twice = apply(&store, stretch(0, 10, 20, &first)).await.unwrap_err();
+    assert!(matches!(twice, Error::Exists { .. }), "{twice}");
+    assert_eq!(position(&store, 0).await.unwrap(), Position::at(10));
+
+    let uuids: Vec<Uuid> = events(1, 5, "a").iter().map(|e| e.uuid).collect();
+    assert_eq!(stored_uuids(&store, PROJECT, &uuids).await.unwrap().len(), 3);
+    assert_eq!(next_arrivals(&store).await.unwrap().get(&7), Some(&4));
+}
+
+#[tokio::test]
+async fn an_open_block_is_filled_further() {
+    let store = store().await;
+    apply(&store, stretch(0, 0, 1, &events(1, 2, "a"))).await.unwrap();
+    let head = head(&store, PROJECT, 0).await.unwrap().unwrap();
+    let mut block = open_block(&store, PROJECT, 0, &head).await.unwrap().unwrap();
+    let third = event(3, "a");
+    assert_eq!(block.push(&third).unwrap(), 2);
+    let (data, summary) = block.finish().unwrap();
+    let mut next = stretch(0, 1, 2, std::slice::from_ref(&third));
+    next.projects[0].uuids = vec![(third.uuid, 1, 2)];
+    next.projects[0].head.newest = 1;
+    next.projects[0].blocks =
+        vec![NewBlock { first: 1, data, summary, added_times: vec![third.timestamp] }];
+    apply(&store, next).await.unwrap();
+    let (found, _) = page(&store, PROJECT, &query(10)).await.unwrap();
+    assert_eq!(found.iter().map(|e| e.arrival).collect::<Vec<_>>(), [3, 2, 1]);
+}
+
+#[tokio::test]
+async fn persons_and_warnings_are_written_with_the_events() {
+    let store = store().await;
+    let id = persons::first_id(PROJECT, "a");
+    let person = |expected, version, properties: &str| PersonWrite {
+        id,
+        state: ada(properties),
+        expected,
+        version,
+    };
+    let mut first = stretch(0, 0, 1, &events(1, 1, "a"));
+    first.projects[0].persons = vec![person(None, 0, "{}")];
+    first.projects[0].head.samples = 2;
+    let seen = Span { from: 3, to: 4 };
+    first.projects[0].warnings =
+        vec![WarningCount { code: "missing_event_name".to_owned(), count: 2, seen, sample: None }];
+    first.projects[0].samples = (0..2)
+        .map(|n| Sample {
+            code: "missing_event_name".to_owned(),
+            received_at: n,
+            detail: Some("dropped by a (config 1)".to_owned()),
+            event: None,
+            distinct_id: Some("a".to_owned()),
+            payload: "{}".to_owned(),
+        })
+        .collect();
+    apply(&store, first).await.unwrap();
+
+    let mut second = stretch(0, 1, 2, &events(2, 2, "a"));
+    second.projects[0].persons = vec![person(Some(0), 1, r#"{"a":1}"#)];
+    apply(&store, second).await.unwrap();
+    let mut stale = stretch(0, 2, 3, &events(3, 3, "a"));
+    stale.projects[0].persons = vec![person(Some(0), 1, "{}")];
+    let error = apply(&store, stale).await.unwrap_err();
+    assert!(matches!(&error, Error::Refused { reason, .. } if reason == "stale person"), "{error}");
+
+    let found = persons::by_ids(&store, PROJECT, &[id, PersonId(Uuid::nil())]).await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].version, &found[0].state), (1, &ada(r#"{"a":1}"#)));
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    assert_eq!((counts[0].count, counts[0].first_at.micros()), (2, 3));
+    let samples = warnings::samples(&store, PROJECT).await.unwrap();
+    assert_eq!(
+        samples.iter().map(|s| s.key.as_str()).collect::<Vec<_>>(),
+        ["drop-0-1", "drop-0-0"]
+    );
+}

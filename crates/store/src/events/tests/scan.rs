@@ -1,0 +1,87 @@
+//! Scans in order of arrival, and what they would find counted before.
+
+use std::collections::HashSet;
+
+use super::support::{PROJECT, events, store, stretch};
+use crate::Store;
+use crate::events::{Scan, Selection, StoredEvent, TimeStretch, apply, count};
+
+/// All events of a selection, by a scan.
+async fn scanned(store: &Store, selection: Selection) -> Vec<u64> {
+    let counted = count(store, PROJECT, selection.clone()).await.unwrap();
+    let mut scan = Scan::begin(store, PROJECT, selection).await.unwrap();
+    let mut numbers = Vec::new();
+    while let Some(events) = scan.next().await.unwrap() {
+        assert!(!events.is_empty());
+        numbers.extend(events.iter().map(|event| event.arrival));
+    }
+    assert_eq!(counted, numbers.len() as u64, "{numbers:?}");
+    numbers
+}
+
+fn arrived(after: u64, up_to: u64) -> Selection {
+    Selection { after, up_to, ..Selection::default() }
+}
+
+fn names(names: &[&str]) -> HashSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_scan_merges_partitions_in_order_of_arrival() {
+    let store = store().await;
+    // Blocks of four partitions, in turns of 1, 2, 3 ... events.
+    let (mut next, mut position) = (1, [0; 4]);
+    let mut turn = 0;
+    while next <= 3_000 {
+        let partition = turn % 4;
+        let to = next + (turn as u64 * 7) % 90;
+        let at = position[partition];
+        let stretch =
+            stretch(u16::try_from(partition).unwrap(), at, at + 1, &events(next, to, "a"));
+        apply(&store, stretch).await.unwrap();
+        position[partition] += 1;
+        (next, turn) = (to + 1, turn + 1);
+    }
+    let last = next - 1;
+    assert_eq!(scanned(&store, arrived(0, last)).await, (1..=last).collect::<Vec<_>>());
+    for (after, up_to) in [(0, 1), (17, 18), (500, 1_777), (2_990, last), (5, 5), (last, last)] {
+        let expected: Vec<u64> = (after + 1..=up_to).collect();
+        assert_eq!(scanned(&store, arrived(after, up_to)).await, expected, "{after} {up_to}");
+    }
+    // Names are `event 0`, `event 1` and `event 2` in turns.
+    let some = Selection { include: names(&["event 1", "x"]), ..arrived(10, 2_000) };
+    let expected: Vec<u64> = (11..=2_000).filter(|n| n % 3 == 1).collect();
+    assert_eq!(scanned(&store, some).await, expected);
+    let others = Selection { exclude: names(&["event 1"]), ..arrived(10, 2_000) };
+    let expected: Vec<u64> = (11..=2_000).filter(|n| n % 3 != 1).collect();
+    assert_eq!(scanned(&store, others).await, expected);
+    let none = Selection { include: names(&["x"]), ..arrived(0, last) };
+    assert_eq!(scanned(&store, none).await, Vec::<u64>::new());
+    // Event number n happened in second n.
+    let time = Some(TimeStretch { start: 100_000_000, end: 1_700_000_000 });
+    let some = Selection { time, ..arrived(150, 1_500) };
+    assert_eq!(scanned(&store, some).await, (151..=1_500).collect::<Vec<_>>());
+    let some = Selection { time, ..arrived(0, last) };
+    assert_eq!(scanned(&store, some).await, (100..=1_699).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_scan_of_event_time_finds_what_is_not_sorted() {
+    let store = store().await;
+    let mut all = events(1, 2_000, "a");
+    // Spread over a year, without order.
+    for event in &mut all {
+        event.timestamp = (i64::try_from(event.arrival).unwrap() * 7_919 % 365) * 86_400_000_000;
+    }
+    for (block, some) in (0..).zip(all.chunks(500)) {
+        apply(&store, stretch(0, block, block + 1, some)).await.unwrap();
+    }
+    let day = 86_400_000_000;
+    let time = TimeStretch { start: 100 * day, end: 107 * day };
+    let within = |event: &&StoredEvent| event.timestamp >= time.start && event.timestamp < time.end;
+    let expected: Vec<u64> = all.iter().filter(within).map(|event| event.arrival).collect();
+    assert!(expected.len() > 20);
+    let selection = Selection { time: Some(time), ..arrived(0, 2_000) };
+    assert_eq!(scanned(&store, selection).await, expected);
+}

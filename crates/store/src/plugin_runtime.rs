@@ -1,0 +1,73 @@
+//! What running plugins keeps beside their records: health, logs, storage,
+//! positions, times.
+//!
+//! What belongs here: statements about the tables below, and what is enabled. What
+//! does not: configs and the jobs that wait (`plugin_configs`), plugin records
+//! (`plugins`), running (`weir-plugins`).
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `plugin_health` | config | the last fault, and the last notes that were counted |
+//! | `plugin_count` | `[config, hour]` | events of an hour: succeeded, failed, dropped |
+//! | `plugin_log` | `[config, number]` | a line; numbers are dense |
+//! | `plugin_log_head` | config | the first and the last number |
+//! | `plugin_storage` | `[config, key]` | what a plugin has stored |
+//! | `plugin_storage_size` | config | how much that is |
+//! | `plugin_cursor` | config | how far deliveries have come |
+//! | `plugin_task` | `[config, task]` | when a scheduled task last ran |
+//!
+//! All of it goes with the config (`remove_runtime!`). The record by which a table
+//! begins for a config is written together with the config's own: so it collides
+//! with its deletion, and nothing is left behind. Those that are there already
+//! collide by themselves.
+//!
+//! Configs are named by their ids alone where these come from what is enabled, and
+//! not from a request: the functions that take no project say so.
+
+pub(crate) mod changes;
+pub mod cursors;
+pub mod health;
+pub mod logs;
+pub mod registry;
+pub mod storage;
+mod switch;
+pub mod tasks;
+
+pub use self::changes::PluginChange;
+pub use self::switch::switch_off;
+
+/// Writes the record of the config `$config`. Part of the transactions that write
+/// the first record of a table about it.
+macro_rules! hold_config {
+    () => {
+        "UPDATE type::record('plugin_config', $config)
+             SET holds = (holds ?? 0) + 1 RETURN NONE;"
+    };
+}
+
+/// Throws `gone` unless `$config` is a config of the project `$project`.
+macro_rules! require_config {
+    () => {
+        "LET $home = (SELECT VALUE project FROM ONLY type::record('plugin_config', $config));
+         IF $home = NONE OR $home != $project { THROW 'gone' };"
+    };
+}
+
+/// Removes all of the config `$plugin_config`. Part of the transactions that remove
+/// the config.
+macro_rules! remove_runtime {
+    () => {
+        "DELETE plugin_count:[$plugin_config]..=[$plugin_config, ..] RETURN NONE;
+         DELETE plugin_log:[$plugin_config]..=[$plugin_config, ..] RETURN NONE;
+         DELETE plugin_storage:[$plugin_config]..=[$plugin_config, ..] RETURN NONE;
+         DELETE plugin_task:[$plugin_config]..=[$plugin_config, ..] RETURN NONE;
+         DELETE type::record('plugin_health', $plugin_config) RETURN NONE;
+         DELETE type::record('plugin_log_head', $plugin_config) RETURN NONE;
+         DELETE type::record('plugin_storage_size', $plugin_config) RETURN NONE;
+         DELETE type::record('plugin_cursor', $plugin_config) RETURN NONE;"
+    };
+}
+pub(crate) use {hold_config, remove_runtime, require_config};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Disabling a config because it keeps failing: by the service itself.
+
+use weir_model::activity::Entry;
+use weir_model::{PluginConfigId, ProjectId, Timestamp};
+
+use super::health::{Fault, StoredFault};
+use super::hold_config;
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::error::is_done;
+use crate::mail::{self, MailRow, write_mails};
+use crate::{Result, Store};
+
+// A second run after a lost answer finds its own revision.
+const SWITCH_OFF: Statement = Statement::write(
+    "plugin config switch off",
+    concat!(
+        "BEGIN;
+         LET $row = (SELECT organization, project, plugin, enabled, revision
+                     FROM ONLY type::record('plugin_config', $config));
+         IF $row = NONE OR $row.project != $project { THROW 'gone' };
+         IF $row.revision != $revision {
+             IF !$row.enabled { THROW 'disabled' };",
+        hold_config!(),
+        "UPDATE type::record('plugin_config', $config) SET
+                 enabled = false, updated_at = $now, revision = $revision RETURN NONE;
+             UPDATE type::record('project_plugin_config', [$project, $config])
+                 SET enabled = false RETURN NONE;
+             UPDATE type::record('plugin_use', [$row.plugin, $config])
+                 SET enabled = false RETURN NONE;
+             UPDATE type::record('org_plugin_use', [$row.organization, $row.plugin, $config])
+                 SET enabled = false RETURN NONE;
+             LET $last = (SELECT VALUE fault FROM ONLY type::record('plugin_health', $config));
+             UPSERT type::record('plugin_health', $config) SET fault = {
+                 message: $fault.message, at: $fault.at, sample: $last.sample,
+             } RETURN NONE;",
+        write_mails!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Disables a config of this project, in whatever state it is, and puts `message`
+/// in the place of its fault, whose sample stays. `false`: it is disabled already, or
+/// gone, and nothing was written.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn switch_off(
+    store: &Store,
+    project: ProjectId,
+    config: PluginConfigId,
+    now: Timestamp,
+    message: &str,
+    mails: &[MailRow],
+    entries: &[Entry],
+) -> Result<bool> {
+    let fault = Fault { message: message.to_owned(), at: now, sample: None };
+    let vars = bind! {
+        project: project.0,
+        config: config.0,
+        now: now.micros(),
+        fault: StoredFault::from(&fault),
+        revision: crate::ids::time_ordered(now),
+        mails: mail::stored(mails)?,
+    };
+    let telling = store.telling_of(project);
+    is_done(activity::change_holding(store, SWITCH_OFF, vars, entries, telling).await)
+}

@@ -1,0 +1,93 @@
+//! A registry of npm with the published plugins of `end2end/plugins.txt`: their own
+//! archives, as npm has them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::stub::{Asked, Said, Stub};
+use super::tools;
+
+/// The registry. Ends when dropped.
+pub struct Npm(Stub);
+
+/// A version of a package.
+struct Package {
+    version: String,
+    integrity: String,
+    archive: PathBuf,
+}
+
+impl Npm {
+    /// Starts it.
+    ///
+    /// # Panics
+    /// When the archives are not there.
+    pub async fn start() -> Self {
+        let packages = packages();
+        Self(Stub::start(move |asked| Some(answer(&packages, asked))).await)
+    }
+
+    /// `http://127.0.0.1:5000`
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.0.url()
+    }
+}
+
+/// What `scripts/setup` has brought, by name.
+fn packages() -> BTreeMap<String, Package> {
+    let folder = tools().join("plugins");
+    let list = std::fs::read_to_string(folder.join(".weir-plugins"));
+    let list = list.expect("published plugins: run scripts/setup test");
+    let lines = list.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let package = |line: &str| {
+        let (package, integrity) = line.split_once(' ').unwrap();
+        let (name, version) = package.rsplit_once('@').unwrap();
+        let file = format!("{}-{version}.tgz", name.trim_start_matches('@').replace('/', "-"));
+        let (version, integrity) = (version.to_owned(), integrity.to_owned());
+        (name.to_owned(), Package { version, integrity, archive: folder.join(file) })
+    };
+    lines.map(package).collect()
+}
+
+fn answer(packages: &BTreeMap<String, Package>, asked: &Asked) -> Said {
+    let path = asked.path.replace("%2f", "/").replace("%2F", "/").replace("%40", "@");
+    let path = path.trim_matches('/');
+    if let Some((name, _)) = path.split_once("/-/") {
+        let Some(package) = packages.get(name) else { return Said::empty(404) };
+        let body = std::fs::read(&package.archive).unwrap();
+        return Said { body, ..Said::empty(200) };
+    }
+    let host = asked.header("host");
+    // A version has a path of its own too.
+    let of_version = || {
+        let (name, version) = path.rsplit_once('/')?;
+        let package = packages.get(name)?;
+        (version == "latest" || version == package.version).then(|| released(name, package, host))
+    };
+    let found = packages.get(path).map(|package| description(path, package, host));
+    match found.or_else(of_version) {
+        Some(found) => Said::json(200, &found),
+        None => Said::json(404, &json!({"error": "Not found"})),
+    }
+}
+
+/// All that the registry says of a package.
+fn description(name: &str, package: &Package, host: &str) -> Value {
+    let version = &package.version;
+    json!({
+        "name": name, "dist-tags": {"latest": version},
+        "versions": {version: released(name, package, host)},
+    })
+}
+
+fn released(name: &str, package: &Package, host: &str) -> Value {
+    let Package { version, integrity, .. } = package;
+    let (_, bare) = name.rsplit_once('/').unwrap_or(("", name));
+    let tarball = format!("http://{host}/{name}/-/{bare}-{version}.tgz");
+    json!({
+        "name": name, "version": version, "dist": {"tarball": tarball, "integrity": integrity},
+    })
+}

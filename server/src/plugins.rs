@@ -1,0 +1,132 @@
+//! Plugins that run within the service: what they need of the others.
+//!
+//! What belongs here: passing on, and the way of their events into the log. What
+//! does not: when and how they are run (`weir-plugins`), what disabling means and
+//! who is told (`weir-service`).
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use weir_capture::{Context, Decision, RawEvent, decide};
+use weir_ingest::Ingest;
+use weir_ingest::batch::Batch;
+use weir_model::Timestamp;
+use weir_plugins::{Attachment, Captured, OpenedConfig, PluginsHost};
+use weir_service::Services;
+use weir_store::plugin_configs::ConfigRow;
+use weir_store::plugins::PluginRow;
+use weir_store::{Store, projects};
+
+/// The longest wait for the log.
+const APPEND: Duration = Duration::from_secs(10);
+
+/// The service, as plugins see it.
+pub struct PluginHost {
+    services: Services,
+    store: Store,
+    /// Set once it is there: transformations are part of it.
+    ingest: OnceLock<Ingest>,
+}
+
+impl PluginHost {
+    /// Over these services.
+    #[must_use]
+    pub fn new(services: Services, store: Store) -> Self {
+        Self { services, store, ingest: OnceLock::new() }
+    }
+
+    /// Says where events go; the first call counts.
+    pub fn send_to(&self, ingest: Ingest) {
+        let _ = self.ingest.set(ingest);
+    }
+}
+
+#[async_trait]
+impl PluginsHost for PluginHost {
+    fn now(&self) -> Timestamp {
+        self.services.clock.now()
+    }
+
+    fn uptime(&self) -> Duration {
+        self.services.clock.uptime()
+    }
+
+    async fn applied(&self) {
+        if let Some(ingest) = self.ingest.get() {
+            ingest.applied().await;
+        }
+    }
+
+    async fn open(&self, config: &ConfigRow, _plugin: &PluginRow) -> Result<OpenedConfig, String> {
+        let opened = self.services.plugin_configs.open(config).await.map_err(|error| {
+            tracing::error!(config = %config.id, %error, "settings cannot be opened");
+            "The stored settings cannot be opened. Enter them again.".to_owned()
+        })?;
+        let attachments = opened.attachments.into_iter().map(|attachment| {
+            let opened = Attachment {
+                content_type: attachment.media_type,
+                file_name: attachment.name,
+                contents: STANDARD.encode(&attachment.contents),
+            };
+            (attachment.key, opened)
+        });
+        Ok(OpenedConfig { config: opened.values, attachments: attachments.collect() })
+    }
+
+    async fn switch_off(&self, config: &ConfigRow, message: &str) -> bool {
+        let configs = &self.services.plugin_configs;
+        match configs.switch_off(config.project, config.id, message).await {
+            Ok(true) => tracing::warn!(config = %config.id, "a failing plugin was disabled"),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::error!(config = %config.id, %error, "a failing plugin was not disabled");
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn capture(&self, event: Captured) -> Result<(), String> {
+        let not_now = || "the event cannot be accepted at this time".to_owned();
+        let ingest = self.ingest.get().ok_or_else(not_now)?;
+        let project = projects::find(&self.store, event.project).await.map_err(|error| {
+            tracing::error!(%error, "an event of a plugin was not accepted");
+            not_now()
+        })?;
+        let project = project.ok_or_else(|| "the project is gone".to_owned())?;
+        let received_at = self.now();
+        let context = Context {
+            received_at: received_at.to_chrono(),
+            sent_at: None,
+            project: event.project.0,
+            client_address: None,
+            engage: false,
+            person_processing_opt_out: project.person_processing_opt_out,
+        };
+        let text = json!({
+            "event": event.event,
+            "distinct_id": event.distinct_id,
+            "timestamp": event.timestamp,
+            "properties": event.properties,
+        })
+        .to_string();
+        let raw = RawEvent::parse(&text).map_err(|fault| fault.to_string())?;
+        let accepted = match decide(&raw, &context) {
+            Decision::Accept(accepted) => accepted,
+            Decision::Drop(dropped) => return Err(dropped.reason.sentence().to_owned()),
+        };
+        let batch = Batch {
+            accepted: vec![accepted],
+            ..Batch::new(received_at.micros(), event.historical)
+        };
+        let appended = tokio::time::timeout(APPEND, ingest.append(event.project, batch.seal()));
+        match appended.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(not_now()),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! How it goes with a config: `error` and `delivery_rate_24h`.
+
+use super::*;
+use weir_model::PluginConfigId;
+use weir_store::plugin_runtime::health::{self, Fault, Note};
+
+/// Microseconds of an hour.
+const HOUR: i64 = 3_600_000_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_fault_and_the_rate_of_a_day() {
+    let (app, clock) = app().await;
+    let owner = owner(&app).await;
+    let plugin = plugin(&app, &owner).await;
+    let (config, one) = made(&app, &owner, &json!({"plugin": plugin, "order": 1})).await;
+    assert_eq!((&config["error"], &config["delivery_rate_24h"]), (&Value::Null, &Value::Null));
+
+    let note = |hours: i64, succeeded, failed, message: Option<&str>| Note {
+        config: PluginConfigId(config["id"].as_i64().unwrap()),
+        project: app.project(),
+        hour: clock.now().micros() / HOUR - hours,
+        succeeded,
+        failed,
+        dropped: 7,
+        fault: message.map(|message| Fault {
+            message: message.to_owned(),
+            at: clock.now(),
+            sample: Some(r#"{"event":"visit","n":12345678901234567890123}"#.to_owned()),
+        }),
+    };
+    let fault = "index.js:1:7: Error: no";
+    // What is older than a day does not count.
+    let notes = [note(24, 0, 100, None), note(23, 2, 0, None), note(0, 1, 1, Some(fault))];
+    health::note(app.store(), &notes).await.unwrap();
+    let list = owner.get(&path(&app)).await.json();
+    for found in [owner.get(&one).await.json(), list["results"][0].clone()] {
+        assert_eq!((&found["error"], &found["delivery_rate_24h"]), (&json!(fault), &json!("0.75")));
+    }
+    let expanded = owner.get(&format!("{one}?expand=object")).await;
+    let text = String::from_utf8_lossy(&expanded.body);
+    assert!(text.contains(r#""n":12345678901234567890123"#), "digits are kept: {text}");
+    let expanded = expanded.json();
+    assert_eq!(expanded["delivery_rate_24h"], json!(0.75));
+    assert_eq!(expanded["error"]["message"], json!(fault));
+    assert_eq!(expanded["error"]["time"], json!(clock.now()));
+    assert_eq!(expanded["error"]["event"]["event"], "visit");
+
+    // Whoever changes it has seen the fault.
+    let changed = owner.patch(&one, &json!({"enabled": true})).await.json();
+    assert_eq!((&changed["error"], &changed["delivery_rate_24h"]), (&Value::Null, &json!("0.75")));
+    clock.advance(24 * 3600);
+    let later = owner.get(&one).await.json();
+    assert_eq!(later["delivery_rate_24h"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_switched_off_says_why() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let plugin = plugin(&app, &owner).await;
+    let (config, one) =
+        made(&app, &owner, &json!({"plugin": plugin, "order": 1, "enabled": true})).await;
+    let configs = &app.app().services.plugin_configs;
+    let id = PluginConfigId(config["id"].as_i64().unwrap());
+    assert!(configs.switch_off(app.project(), id, "Failed 20 times in a row").await.unwrap());
+    let found = owner.get(&one).await.json();
+    assert_eq!(
+        (&found["enabled"], &found["error"]),
+        (&json!(false), &json!("Failed 20 times in a row"))
+    );
+    let (deed, changes) = told(&app, &owner, &config).await.pop().unwrap();
+    assert_eq!(deed, "disabled");
+    assert_eq!(changes["enabled"], json!([true, false]));
+    assert_eq!(changes["reason"], json!([null, "Failed 20 times in a row"]));
+    let again = owner.patch(&one, &json!({"enabled": true})).await.json();
+    assert_eq!((&again["enabled"], &again["error"]), (&json!(true), &Value::Null));
+}

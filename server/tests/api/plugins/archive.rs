@@ -1,0 +1,84 @@
+//! POST `…/{group}/` of a form with an archive.
+
+use super::hosts::{Files, files, tar_gz, tea, zip};
+use super::*;
+
+/// Sends an archive, perhaps with a field.
+async fn send(place: &Place, archive: &[u8], field: Option<(&str, &str)>) -> Answer {
+    let mut body = Vec::new();
+    if let Some((name, text)) = field {
+        let part =
+            format!("--b\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n");
+        body.extend(part.bytes());
+    }
+    body.extend(b"--b\r\ncontent-disposition: form-data; name=\"archive\"; ");
+    body.extend(b"filename=\"tea.zip\"\r\ncontent-type: application/zip\r\n\r\n");
+    body.extend(archive);
+    body.extend(b"\r\n--b--\r\n");
+    let call = place.owner.call(http::Method::POST, &place.path());
+    call.header("content-type", "multipart/form-data; boundary=b").body(body).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zip_and_a_tar_are_unpacked() {
+    each_group(async |place| {
+        let in_folder: Files =
+            tea().into_iter().map(|(name, text)| (format!("package/{name}"), text)).collect();
+        for archive in [zip(&tea()), tar_gz(&tea()), zip(&in_folder), tar_gz(&in_folder)] {
+            let answer = send(place, &archive, None).await;
+            assert_eq!(answer.status, 201, "{:?}", answer.body);
+            let plugin = answer.json();
+            assert_eq!(
+                (&plugin["name"], &plugin["plugin_type"]),
+                (&json!("Tea"), &json!("source"))
+            );
+            assert_eq!((&plugin["url"], &plugin["tag"]), (&Value::Null, &Value::Null));
+            assert_eq!(plugin["capabilities"]["methods"], json!(["onEvent"]));
+            let path = format!("{}{}/", place.beside(GROUPS[0]), plugin["id"]);
+            let source = place.owner.get(&format!("{path}source/?raw=true")).await.json();
+            assert_eq!(source["index.js"], tea()["index.js"]);
+            assert_eq!(source.get("README.md"), None);
+        }
+        let named = send(place, &zip(&tea()), Some(("name", "Mint"))).await.json();
+        assert_eq!(named["name"], "Mint");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_are_at_the_archive() {
+    let place = place(GROUPS[0]).await;
+    let manifest = |text: &str| zip(&files(&[("plugin.json", text), ("index.js", "1")]));
+    for (archive, detail) in [
+        (zip(&files(&[("index.js", "1")])), "The archive has no plugin.json."),
+        (manifest("{}"), "plugin.json: name: This field is required."),
+        (
+            zip(&files(&[("plugin.json", r#"{"name": "Tea"}"#), ("README.md", "1")])),
+            "The archive has no index.js, index.ts, frontend.tsx or site.ts.",
+        ),
+    ] {
+        let answer = send(&place, &archive, None).await;
+        assert_invalid(&answer, Some("archive"), "invalid_input", detail);
+    }
+    for damaged in [&b"no archive"[..], &zip(&tea())[..40], &tar_gz(&tea())[..40]] {
+        let answer = send(&place, damaged, None).await;
+        let (status, _, code, _, attr) = answer.error();
+        assert_eq!(
+            (status, code.as_str(), attr.as_deref()),
+            (400, "invalid_input", Some("archive"))
+        );
+    }
+    // Which of both were it to be?
+    let address = ("url", "https://github.com/acme/tea");
+    let both = send(&place, &zip(&tea()), Some(address)).await;
+    let detail = "Send an address or an archive, not both.";
+    assert_invalid(&both, Some("archive"), "invalid_input", detail);
+    let large = send(&place, &vec![0; (5 << 20) + 1], None).await;
+    let detail = "Ensure this file has no more than 5242880 bytes.";
+    assert_invalid(&large, Some("archive"), "max_length", detail);
+    assert_eq!(send(&place, &vec![0; 6 << 20], None).await.status, 413);
+    // Other bodies stay small.
+    let long = json!({"name": "x".repeat(2 << 20)});
+    assert_eq!(place.owner.post(&place.path(), &long).await.status, 413);
+    assert_eq!(place.owner.get(&place.path()).await.json()["count"], 0);
+}

@@ -1,0 +1,210 @@
+//! Destinations that are plugins: `onEvent` with `fetch`, `composeWebhook`.
+
+use weir_testkit::servers::{Asked, Said, StandIn};
+
+use super::*;
+
+/// A receiver of requests, which is down at times.
+#[derive(Default)]
+struct Inbox {
+    is_down: bool,
+    refused: usize,
+    taken: Vec<Asked>,
+}
+
+type Receiver = StandIn<Inbox>;
+
+async fn receiver() -> Receiver {
+    let answer = |inbox: &mut Inbox, asked: &Asked| {
+        if inbox.is_down {
+            inbox.refused += 1;
+            return Some(Said::empty(503));
+        }
+        inbox.taken.push(asked.clone());
+        Some(Said::json(200, &json!({"ok": true})))
+    };
+    StandIn::start(Inbox::default(), answer).await
+}
+
+/// The names of the events that it took.
+fn names(receiver: &Receiver) -> Vec<String> {
+    let inbox = receiver.lock();
+    let name = |asked: &Asked| asked.json()["event"].as_str().unwrap().to_owned();
+    inbox.taken.iter().map(name).collect()
+}
+
+fn settings() -> Value {
+    json!([{"key": "url", "type": "string", "required": true}])
+}
+
+/// A destination that is told where the receiver is.
+async fn destination(
+    instance: &Instance,
+    project: &Project,
+    source: &str,
+    receiver: &Receiver,
+) -> Installed {
+    let manifest = json!({"name": "Post", "config": settings()});
+    let files = json!({"index.js": source, "plugin.json": manifest.to_string()});
+    let config = json!({"url": format!("{}/hook", receiver.url())});
+    instance.install_files(project, 1, &files, &config).await
+}
+
+const POSTS: &str = "import fetch from 'node-fetch'
+export async function onEvent(event, { config }) {
+    const answer = await fetch(config.url, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', 'X-From': 'weir' },
+        body: JSON.stringify({
+            event: event.event, person: event.distinct_id, properties: event.properties,
+        }),
+    })
+    if (!answer.ok) { throw new RetryError('answered with ' + answer.status) }
+    const said = await answer.json()
+    if (!said.ok) { throw new Error('not ok') }
+}";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_posted_by_the_plugin() {
+    let (instance, receiver) = (Instance::start().await, receiver().await);
+    let project = instance.project();
+    // What was there before is not sent.
+    instance.send(&project, &[event("before", json!({}))]).await;
+    instance.stored(&project).await;
+    let installed = destination(&instance, &project, POSTS, &receiver).await;
+    until(async || {
+        instance.send(&project, &[event("begin", json!({}))]).await;
+        names(&receiver).contains(&"begin".to_owned()).then_some(())
+    })
+    .await;
+    for n in 0..30 {
+        instance.send(&project, &[event(&format!("paid {n}"), json!({"n": n}))]).await;
+    }
+    until(async || {
+        let names = names(&receiver);
+        (0..30).all(|n| names.contains(&format!("paid {n}"))).then_some(())
+    })
+    .await;
+    assert!(!names(&receiver).contains(&"before".to_owned()));
+    let taken = receiver.lock().taken.clone();
+    let first = taken.iter().find(|asked| asked.json()["event"] == "paid 7").unwrap();
+    assert_eq!((first.method.as_str(), first.path.as_str()), ("POST", "/hook"));
+    assert_eq!(first.header("x-from"), "weir");
+    assert_eq!(
+        (&first.json()["person"], &first.json()["properties"]["n"]),
+        (&json!("ada"), &json!(7))
+    );
+    instance.until_shown(&installed, |shown| shown["delivery_rate_24h"] == 1.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_receiver_misses_while_it_is_down_comes_later() {
+    let (instance, receiver) = (Instance::start().await, receiver().await);
+    let project = instance.project();
+    let installed = destination(&instance, &project, POSTS, &receiver).await;
+    until(async || {
+        instance.send(&project, &[event("begin", json!({}))]).await;
+        names(&receiver).contains(&"begin".to_owned()).then_some(())
+    })
+    .await;
+    receiver.lock().is_down = true;
+    let missed: Vec<Value> = (0..5).map(|n| event(&format!("missed {n}"), json!({}))).collect();
+    instance.send(&project, &missed).await;
+    // Ingestion does not wait for it.
+    let events = instance.stored(&project).await;
+    only(&events, "missed 4");
+    until(async || (receiver.lock().refused >= 2).then_some(())).await;
+    let shown = instance.until_shown(&installed, |shown| !shown["error"].is_null()).await;
+    assert!(shown["error"]["message"].as_str().unwrap().contains("503"), "{shown}");
+    receiver.lock().is_down = false;
+    until(async || {
+        let names = names(&receiver);
+        (0..5).all(|n| names.contains(&format!("missed {n}"))).then_some(())
+    })
+    .await;
+    assert_eq!(instance.shown(&installed).await["enabled"], true);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_bad_event_does_not_hold_up_the_others() {
+    let (instance, receiver) = (Instance::start().await, receiver().await);
+    let project = instance.project();
+    let source = POSTS.replace(
+        "const answer",
+        "if (event.event === 'bad') { throw new Error('never') }\n const answer",
+    );
+    let installed = destination(&instance, &project, &source, &receiver).await;
+    until(async || {
+        instance.send(&project, &[event("begin", json!({}))]).await;
+        names(&receiver).contains(&"begin".to_owned()).then_some(())
+    })
+    .await;
+    let events = [event("bad", json!({})), event("good", json!({}))];
+    instance.send(&project, &events).await;
+    until(async || names(&receiver).contains(&"good".to_owned()).then_some(())).await;
+    let shown = instance.until_shown(&installed, |shown| !shown["error"].is_null()).await;
+    assert!(shown["error"]["message"].as_str().unwrap().contains("never"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_are_composed_and_sent() {
+    let (instance, receiver) = (Instance::start().await, receiver().await);
+    let project = instance.project();
+    let source = "export function composeWebhook(event, { config }) {
+        if (event.event.startsWith('$')) { return null }
+        const isDate = event.timestamp instanceof Date
+        const day = isDate ? event.timestamp.toISOString().slice(0, 10) : 'none'
+        return {
+            url: config.url,
+            headers: event.event === 'put' ? { 'x-day': day } : undefined,
+            method: event.event === 'put' ? 'PUT' : undefined,
+            body: JSON.stringify({ event: event.event, properties: event.properties }),
+        }
+    }";
+    let installed = destination(&instance, &project, source, &receiver).await;
+    until(async || {
+        instance.send(&project, &[event("begin", json!({}))]).await;
+        names(&receiver).contains(&"begin".to_owned()).then_some(())
+    })
+    .await;
+    let mut put = event("put", json!({"n": 1}));
+    put["timestamp"] = json!("2026-06-01T10:00:00Z");
+    instance.send(&project, &[event("$pageview", json!({})), put]).await;
+    until(async || names(&receiver).contains(&"put".to_owned()).then_some(())).await;
+    let taken = receiver.lock().taken.clone();
+    let found = taken.iter().find(|asked| asked.json()["event"] == "put").unwrap();
+    assert_eq!(found.method, "PUT");
+    assert_eq!(found.header("x-day"), "2026-06-01");
+    assert_eq!(found.json()["properties"]["n"], 1);
+    let first = taken.iter().find(|asked| asked.json()["event"] == "begin").unwrap();
+    assert_eq!((first.method.as_str(), first.header("content-type")), ("POST", "application/json"));
+    assert!(!names(&receiver).contains(&"$pageview".to_owned()));
+    instance.until_shown(&installed, |shown| shown["delivery_rate_24h"] == 1.0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inner_addresses_are_refused() {
+    let receiver = receiver().await;
+    let closed = |config: &mut Config| config.egress_allow = "192.0.2.1".parse().unwrap();
+    let instance = Instance::with(closed, |_| {}).await;
+    let project = instance.project();
+    for source in [
+        POSTS,
+        "export function composeWebhook(event, { config }) {
+            return { url: config.url, body: '{}' }
+        }",
+        "export async function onEvent() { await fetch('http://[::ffff:127.0.0.1]/') }",
+        "export async function onEvent() { await fetch('file:///etc/passwd') }",
+    ] {
+        let installed = destination(&instance, &project, source, &receiver).await;
+        until(async || {
+            instance.send(&project, &[event("begin", json!({}))]).await;
+            let error = instance.shown(&installed).await["error"].clone();
+            (!error.is_null()).then_some(())
+        })
+        .await;
+        ok(200, &instance.owner.patch(&installed.config, &json!({"enabled": false})).await);
+    }
+    let inbox = receiver.lock();
+    assert_eq!((inbox.taken.len(), inbox.refused), (0, 0), "nothing was reached");
+}
