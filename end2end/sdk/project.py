@@ -50,21 +50,8 @@ class Project:
         ones and imported ones may come by different lanes."""
         sent = []
         for historical in (False, True):
-            batch = [
-                {
-                    "uuid": str(uuid.uuid4()), "event": "settled", "distinct_id": distinct_id,
-                    "properties": {"$process_person_profile": False},
-                }
-                for distinct_id in distinct_ids
-            ]
-            body = {"api_key": self.key, "batch": batch, "historical_migration": historical}
-            request = urllib.request.Request(
-                f"{self.weir.url}/batch/", json.dumps(body).encode(),
-                {"Content-Type": "application/json"},
-            )
-            with urllib.request.urlopen(request, timeout=READABLE) as answer:
-                assert answer.status == 200, answer.status
-            sent += batch
+            settled = [{"event": "settled", "distinct_id": one} for one in distinct_ids]
+            sent += self.send(settled, historical)
         for event in sent:
             if not wait_for(lambda: self.newest(uuid=event["uuid"]), READABLE):
                 raise AssertionError(f"what was accepted is not readable in {READABLE} s")
@@ -80,9 +67,32 @@ class Project:
         assert changed["source_errors"] == {}, changed["source_errors"]
         config = {"plugin": plugin["id"], "order": 1, "enabled": True}
         made = self.weir.call(f"{self.path}/pipeline_transformation_configs/", config)
-        # A change works within a second.
-        time.sleep(1)
+        # A change works within a second, on a machine that is not busy.
+        if not wait_for(self.transforms, READABLE):
+            raise AssertionError(f"a transformation does not work after {READABLE} s")
         return f"{self.path}/pipeline_transformation_configs/{made['id']}/"
+
+    def transforms(self):
+        """Whether events are transformed by now: the source marks those named "probe"."""
+        identifier = self.send([{"event": "probe", "distinct_id": "prober"}])[0]["uuid"]
+        if not wait_for(lambda: self.newest(uuid=identifier), READABLE):
+            raise AssertionError(f"what was accepted is not readable in {READABLE} s")
+        return self.newest(uuid=identifier)[0]["properties"].get("probed") is True
+
+    def send(self, events, historical=False):
+        """Sends events without any library; gives them as they were sent."""
+        batch = [
+            {"uuid": str(uuid.uuid4()), "properties": {"$process_person_profile": False}} | event
+            for event in events
+        ]
+        body = {"api_key": self.key, "batch": batch, "historical_migration": historical}
+        request = urllib.request.Request(
+            f"{self.weir.url}/batch/", json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=READABLE) as answer:
+            assert answer.status == 200, answer.status
+        return batch
 
     def persons(self, distinct_id):
         """The persons that this id leads to: one or none."""
