@@ -30,12 +30,12 @@ pub(crate) fn ApiRequest(
     let origin = visit().map(|visit| visit.origin).unwrap_or_default();
     let scope = call.scope;
     let command = curl(&origin, &call);
-    let mut blanks = Vec::new();
-    blanks::fill(&command, |name| {
-        blanks.push(name.to_owned());
+    let mut has_blanks = false;
+    blanks::fill(&command, |_| {
+        has_blanks = true;
         None
     });
-    let follows_form = (!blanks.is_empty()).then_some("");
+    let follows_form = has_blanks.then_some("");
     let needed = match scope {
         "" => "any personal API key".into_any(),
         scope => view! { "a personal API key with the scope " <code>{scope}</code> }.into_any(),

@@ -63,7 +63,7 @@ fn bar(place: u64, parts: &[(u64, u64)], tones: &[Tone]) -> AnyView {
     seen.map(|((y, height), tone)| {
         view! {
             <rect
-                class=drawn_as(*tone)
+                class=tone.class()
                 x=x.to_string()
                 y=y.to_string()
                 width=(SLOT - 2).to_string()
@@ -99,7 +99,7 @@ pub(crate) fn Lines(
         .iter()
         .map(|series| {
             let path = scale::path(&series.values, ceiling);
-            view! { <path class=format!("line {}", drawn_as(series.tone)) d=path /> }
+            view! { <path class=format!("line {}", series.tone.class()) d=path /> }
         })
         .collect_view()
         .into_any();
@@ -153,7 +153,7 @@ impl Chart {
         let ends = ends.map(|time| time.map(|iso| view! { <Time iso=iso.clone() /> }));
         let legend = series
             .iter()
-            .map(|series| view! { <li class=drawn_as(series.tone)>{series.label}</li> })
+            .map(|series| view! { <li class=series.tone.class()>{series.label}</li> })
             .collect_view();
         let caption = format!("{title}, {unit}");
         let (columns, lines) = table(&times, &series);
@@ -166,7 +166,7 @@ impl Chart {
                     <svg viewBox=frame preserveAspectRatio="none" aria-hidden="true" focusable="false">
                         {drawing}
                     </svg>
-                    <p class="chart-ends hint">{Vec::from(ends)}</p>
+                    <p class="chart-ends hint">{ends.collect_view()}</p>
                 </div>
                 <ul class="legend">{legend}</ul>
                 <details class="chart-numbers">
@@ -192,15 +192,4 @@ fn table(times: &[String], series: &[Series]) -> (Vec<Column>, Vec<Line>) {
         Line::new(cells)
     };
     (columns, times.iter().enumerate().map(line).collect())
-}
-
-/// The class of what is drawn in a tone.
-const fn drawn_as(tone: Tone) -> &'static str {
-    match tone {
-        Tone::Good => "tone-good",
-        Tone::Warn => "tone-warn",
-        Tone::Bad => "tone-bad",
-        Tone::Busy => "tone-busy",
-        Tone::Quiet => "tone-quiet",
-    }
 }

@@ -24,14 +24,14 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// The word in classes.
-    pub(crate) const fn word(self) -> &'static str {
+    /// The class of what has this tone.
+    pub(crate) const fn class(self) -> &'static str {
         match self {
-            Self::Good => "good",
-            Self::Warn => "warn",
-            Self::Bad => "bad",
-            Self::Busy => "busy",
-            Self::Quiet => "quiet",
+            Self::Good => "tone-good",
+            Self::Warn => "tone-warn",
+            Self::Bad => "tone-bad",
+            Self::Busy => "tone-busy",
+            Self::Quiet => "tone-quiet",
         }
     }
 
@@ -56,7 +56,7 @@ pub(crate) fn Status(
     label: String,
 ) -> impl IntoView {
     view! {
-        <span class=format!("status tone-{}", tone.word())>
+        <span class=format!("status {}", tone.class())>
             <Icon name=tone.icon() />
             {label}
         </span>
@@ -105,7 +105,7 @@ pub(crate) fn Strip(
 
 fn mark(mark: Mark) -> AnyView {
     let Mark { tone, title, href } = mark;
-    let class = format!("strip-mark tone-{}", tone.word());
+    let class = format!("strip-mark {}", tone.class());
     let shape = view! {
         <Icon name=tone.icon() />
         <span class="hidden">{title.clone()}</span>
