@@ -108,26 +108,31 @@ pub(crate) fn Id(
     /// What it is the id of.
     what: &'static str,
 ) -> impl IntoView {
-    let (start, end) = parts(&text);
-    let (start, end) = (start.to_owned(), end.to_owned());
-    let title = (!end.is_empty()).then_some(text);
+    let code = match parts(&text) {
+        None => view! { <code>{text}</code> }.into_any(),
+        Some((start, end)) => {
+            let (start, end) = (start.to_owned(), end.to_owned());
+            view! {
+                <code title=text><span class="id-start">{start}</span><span>{end}</span></code>
+            }
+            .into_any()
+        }
+    };
     view! {
         <span class="id" data-copyable="">
-            <code title=title><span class="id-start">{start}</span><span class="id-end">{end}</span></code>
+            {code}
             <CopyButton what=what />
         </span>
     }
     .into_any()
 }
 
-/// What may be shortened of an id, and what may not.
-fn parts(id: &str) -> (&str, &str) {
+/// What may be shortened of a long id, and what may not.
+fn parts(id: &str) -> Option<(&str, &str)> {
     let length = id.chars().count();
-    if length <= ID_WHOLE {
-        return (id, "");
-    }
-    let cut = id.char_indices().nth(length - ID_END).map_or(id.len(), |(at, _)| at);
-    id.split_at(cut)
+    let end = length.checked_sub(ID_END).filter(|_| length > ID_WHOLE)?;
+    let (at, _) = id.char_indices().nth(end)?;
+    Some(id.split_at(at))
 }
 
 #[cfg(test)]
@@ -207,9 +212,9 @@ mod tests {
 
     #[test]
     fn long_ids_are_cut_before_their_end() {
-        assert_eq!(parts("short"), ("short", ""));
-        assert_eq!(parts("0123456789abcdef"), ("0123456789abcdef", ""));
-        assert_eq!(parts("0123456789abcdefg"), ("0123456789a", "bcdefg"));
-        assert_eq!(parts("äääääääääääääääää"), ("äääääääääää", "ääääää"));
+        assert_eq!(parts("short"), None);
+        assert_eq!(parts("0123456789abcdef"), None);
+        assert_eq!(parts("0123456789abcdefg"), Some(("0123456789a", "bcdefg")));
+        assert_eq!(parts("äääääääääääääääää"), Some(("äääääääääää", "ääääää")));
     }
 }
