@@ -16,6 +16,7 @@ const MOMENT: &str = "2026-08-21T14:05";
 
 /// The fields.
 pub(super) fn sections() -> AnyView {
+    let sent = Sent::sample(None);
     view! {
         <Section id="fields" title="Fields">{plain()}</Section>
         <Section id="choices" title="Choices">{choices()}</Section>
@@ -24,7 +25,7 @@ pub(super) fn sections() -> AnyView {
             hint="With scripts, a link asks first once something was typed.">
             <div data-dirty-guard="">
                 <form method="post" action="/gallery">
-                    <Field sent=Sent::sample(None) name="guarded" label="Description" required=false />
+                    <Field sent=sent name="guarded" label="Description" required=false />
                 </form>
             </div>
             <p><a href="/account">"Go to the account"</a></p>
@@ -35,10 +36,11 @@ pub(super) fn sections() -> AnyView {
 
 fn plain() -> AnyView {
     let sent = Sent::sample(None);
+    let name = "Mill race".to_owned();
     let read = moment(MOMENT).map(|time| view! { <Time iso=time.to_string() /> });
     view! {
         <form action="/gallery">
-            <Field sent=sent name="name" label="Name" hint="What people see." value="Mill race".to_owned() />
+            <Field sent=sent name="name" label="Name" hint="What people see." value=name />
             <Field sent=sent name="slug" label="Short name" pattern="[a-z0-9-]+" inputmode="url"
                 placeholder="mill-race" required=false />
             <TextLine sent=sent name="config[port]" label="Port" kind="number" value="5432" />

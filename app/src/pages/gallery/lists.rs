@@ -39,6 +39,9 @@ const EXPORTS: [(&str, &str, Tone, &str, u64); 3] = [
 /// The parts of lists.
 pub(super) fn sections() -> AnyView {
     let slice = slice_in_query(SLICE);
+    let at = |offset| Slice { limit: SLICE, offset };
+    let (first, second, third) = (at(0), at(50), at(100));
+    let sent = Sent::sample(None);
     view! {
         <Section id="ways" title="Ways between pages">
             {ways()}
@@ -48,10 +51,10 @@ pub(super) fn sections() -> AnyView {
         <Section id="table" title="Table">{table()}</Section>
         <Section id="pagers" title="Slices of lists">
             <Pager slice=slice total=1_204 what="members" />
-            <Pager slice=Slice { limit: SLICE, offset: 100 } total=1_204 what="members" />
-            <Pager slice=Slice { limit: SLICE, offset: 0 } total=12 what="members" />
-            <PagerMore slice=Slice { limit: SLICE, offset: 50 } more=true shown=50 what="events" />
-            <PagerMore slice=Slice { limit: SLICE, offset: 100 } more=false shown=0 what="events" />
+            <Pager slice=third total=1_204 what="members" />
+            <Pager slice=first total=12 what="members" />
+            <PagerMore slice=second more=true shown=50 what="events" />
+            <PagerMore slice=third more=false shown=0 what="events" />
         </Section>
         <Section id="confirm" title="Confirmations">
             <div class="key-actions">
@@ -69,7 +72,7 @@ pub(super) fn sections() -> AnyView {
             hint="For what cannot be undone.">
             <form action="/gallery">
                 <TypedConfirm
-                    sent=Sent::sample(None)
+                    sent=sent
                     name_to_type="Upstream Works"
                     label="Name of the organization"
                     verb="Delete organization"
@@ -121,16 +124,18 @@ fn table() -> AnyView {
         Column::text("Last run"),
         Column::number("Rows").sorted(sort),
     ];
-    let line = |(name, id, tone, state, rows): (&'static str, &str, Tone, &'static str, u64)| {
-        let cells = vec![
-            cell(view! { <a href="#table">{name}</a> }),
-            cell(view! { <Id text=id what="export id" /> }),
-            cell(view! { <Status tone=tone label=state /> }),
-            cell(view! { <Time iso="2026-08-21T14:05:09Z".to_owned() /> }),
-            cell(view! { <Count value=rows /> }),
-        ];
-        Line::new(cells).id(format!("export-{state}")).class("export")
-    };
+    let run = "2026-08-21T14:05:09Z";
+    let line =
+        |(name, id, tone, state, rows): (&'static str, &'static str, Tone, &'static str, u64)| {
+            let cells = vec![
+                cell(view! { <a href="#table">{name}</a> }),
+                cell(view! { <Id text=id what="export id" /> }),
+                cell(view! { <Status tone=tone label=state /> }),
+                cell(view! { <Time iso=run.to_owned() /> }),
+                cell(view! { <Count value=rows /> }),
+            ];
+            Line::new(cells).id(format!("export-{state}")).class("export")
+        };
     let lines = EXPORTS.into_iter().map(line).collect();
     view! { <Table caption="Exports" columns=columns lines=lines /> }.into_any()
 }

@@ -106,7 +106,7 @@ fn states() -> AnyView {
         let href = (at > 5).then(|| "#states".to_owned());
         Mark { tone, title: format!("Run of {at:02}:00 {word}"), href }
     };
-    let marks = (0..12).map(mark).collect();
+    let marks: Vec<Mark> = (0..12).map(mark).collect();
     view! {
         <div class="gallery-row">{words.collect_view()} {chips.collect_view()}</div>
         <Strip marks=marks summary="12 runs since midnight: 1 failed, 1 needed several tries." />
@@ -153,10 +153,11 @@ fn request() -> AnyView {
         scope: "",
         body: Some(json!({"first_name": "{first_name}"})),
     };
+    let sent = Sent::sample(None);
     view! {
         <ApiRequest call=read />
         <form action="/gallery">
-            <TextLine sent=Sent::sample(None) name="first_name" label="First name" value="Ada" />
+            <TextLine sent=sent name="first_name" label="First name" value="Ada" />
             <ApiRequest call=change />
         </form>
     }
