@@ -14,7 +14,12 @@ export default defineConfig({
   workers: 2,
   // The unoptimised server shares two cores with two browsers.
   timeout: 90_000,
-  expect: { timeout: 15_000 },
+  expect: {
+    timeout: 15_000,
+    toHaveScreenshot: { animations: "disabled", maxDiffPixelRatio: 0.01 },
+  },
+  // Pictures that pages are compared with, the same for every project.
+  snapshotPathTemplate: "{testDir}/shots/{arg}{ext}",
   reporter: process.env.CI ? [["list"], ["html", { open: "never" }]] : "list",
   use: {
     browserName: "chromium",

@@ -2,14 +2,19 @@
 //! the whole page and acts on elements with its attribute, so parts that are
 //! drawn later have them too. Without scripts nothing is missing but comfort.
 
+mod api_request;
+mod autosubmit;
 mod busy;
 mod copy;
+mod dirty;
 mod guard;
 mod key_sentence;
 mod menu;
 mod outcome;
 mod password;
+mod refresh;
 mod times;
+mod toast;
 
 use leptos::prelude::{document, window_event_listener_untyped};
 use leptos::wasm_bindgen::JsCast;
@@ -17,6 +22,10 @@ use web_sys::{Element, Event};
 
 /// Begins to listen. Called once.
 pub fn start() {
+    // Before whatever acts on forms that are sent: it may hold them back.
+    dirty::start();
+    api_request::start();
+    autosubmit::start();
     busy::start();
     copy::start();
     guard::start();
@@ -24,7 +33,9 @@ pub fn start() {
     menu::start();
     outcome::start();
     password::start();
+    refresh::start();
     times::start();
+    toast::start();
 }
 
 /// Calls `act` for every such event within the page.

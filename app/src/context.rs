@@ -16,6 +16,7 @@ use weir_service::{Ctx, Error, OrgCtx, ProjectCtx, Services};
 
 use crate::error::UiError;
 use crate::local_path;
+use crate::notice::Notice;
 use crate::theme::{self, Theme};
 use crate::ui::field::Typed;
 
@@ -25,6 +26,11 @@ const SESSION_SECONDS: u32 = 14 * 24 * 60 * 60;
 pub const NO_SESSION: &str = "No session can be kept safely at this address. Set public_url to the \
      https address under which people open Weir, such as https://weir.example.org, and start \
      Weir again.";
+/// Before the name of a field whose value is not kept when its form fails. A
+/// hidden field of that name goes along with it.
+pub const SECRET_MARK: &str = "secret:";
+/// What the next page tells waits this long for it.
+const NOTICE_SECONDS: u32 = 60;
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
 
 /// What is the same for all requests.
@@ -74,6 +80,12 @@ impl Cookies {
         if self.secure { "__Host-typed" } else { "typed" }
     }
 
+    /// Name of the cookie with what the next page tells.
+    #[must_use]
+    pub fn notice_name(self) -> &'static str {
+        if self.secure { "__Host-notice" } else { "notice" }
+    }
+
     /// The cookie of a session.
     #[must_use]
     pub fn session(self, session: &NewSession) -> String {
@@ -115,6 +127,8 @@ pub struct Visit {
     pub is_call: bool,
     /// What was typed into a form that failed, without secrets.
     pub typed: Vec<(String, String)>,
+    /// What the page tells of a form that led to it.
+    pub notice: Option<Notice>,
 }
 
 /// Makes one request known to pages and server functions.
@@ -198,6 +212,37 @@ pub(crate) fn keep_session(session: &NewSession) {
 pub(crate) fn forget_session() {
     if let Ok((_, visit)) = context() {
         set_cookie(&visit.cookies.hidden(visit.cookies.session_name(), "", 0));
+    }
+}
+
+/// Lets the next page tell this, once.
+pub(crate) fn tell(text: &str) {
+    keep_notice(&Notice::new(text));
+}
+
+/// The same with a way to take it back: a server function by its path, and what
+/// it is sent.
+pub(crate) fn tell_with_undo(text: &str, function: &str, fields: &[(&str, &str)]) {
+    keep_notice(&Notice::new(text).with_undo(function, fields));
+}
+
+/// Leads to another page of this site, which tells this.
+pub(crate) fn done(path: &str, text: &str) {
+    tell(text);
+    go(path);
+}
+
+fn keep_notice(notice: &Notice) {
+    if let Ok((_, visit)) = context() {
+        let name = visit.cookies.notice_name();
+        set_cookie(&visit.cookies.hidden(name, &notice.text_in_cookie(), NOTICE_SECONDS));
+    }
+}
+
+/// Takes away what a page has told.
+pub(crate) fn forget_notice() {
+    if let Ok((_, visit)) = context() {
+        set_cookie(&visit.cookies.hidden(visit.cookies.notice_name(), "", 0));
     }
 }
 

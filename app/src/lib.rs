@@ -32,6 +32,8 @@ mod key_words;
 mod live;
 pub mod local_path;
 #[cfg(feature = "ssr")]
+pub mod notice;
+#[cfg(feature = "ssr")]
 mod pages;
 mod server_fns;
 #[cfg(feature = "ssr")]

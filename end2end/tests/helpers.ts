@@ -1,7 +1,11 @@
 // What the specs share: a server for each file, people, and an eye on the console.
 
 import { execFile } from "node:child_process";
+import { appendFileSync } from "node:fs";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
 import AxeBuilder from "@axe-core/playwright";
 import { test as base, expect, type Page } from "@playwright/test";
 import { type Server, startServer } from "../server";
@@ -189,6 +193,7 @@ const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
 /** A page in both themes, wide and narrow: no violation, no sideways scroll. */
 export async function checkPage(page: Page, what: string): Promise<void> {
+  await rest(page);
   for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 360], ["dark", 360]] as const) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ colorScheme: theme });
@@ -196,10 +201,53 @@ export async function checkPage(page: Page, what: string): Promise<void> {
     // A theme changes colours and nothing else.
     const { violations } = await (theme === "light" ? axe.withTags(TAGS) : axe.withRules("color-contrast")).analyze();
     const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+    if (found.length > 0) await record(page, what, found.length);
     expect(found, `${what}, ${theme}, ${width} px`).toEqual([]);
   }
   await page.setViewportSize({ width: 320, height: 800 });
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   expect(overflow, `${what} does not scroll sideways at 320 px`).toBeLessThanOrEqual(0);
   await page.setViewportSize({ width: 1280, height: 900 });
+  await record(page, what, 0);
+}
+
+/** Without scripts a page that shows news loads itself anew; it is asked to stop. */
+async function rest(page: Page): Promise<void> {
+  const moving = await page.locator("noscript meta[http-equiv=refresh]").count();
+  const pause = page.locator(".refresh a[href*='still=1']");
+  if (moving > 0 && (await pause.count()) > 0) {
+    await pause.click();
+    await page.waitForURL("**still=1**");
+  }
+}
+
+/** Notes that a page was looked at, for the list of pages that `pages.mjs` writes. */
+async function record(page: Page, what: string, violations: number): Promise<void> {
+  const log = process.env.WEIR_PAGES_LOG;
+  if (!log) return;
+  const { file, project } = base.info();
+  const line = {
+    page: what,
+    path: new URL(page.url()).pathname,
+    spec: basename(file),
+    scripts: project.use.javaScriptEnabled !== false,
+    axe: violations,
+    htmlGzip: gzipSync(await page.content()).length,
+  };
+  appendFileSync(log, `${JSON.stringify(line)}\n`);
+}
+
+/**
+ * A picture for the user guide, when pictures are asked for: once, with scripts,
+ * as large and as bright as all of them.
+ */
+export async function shot(page: Page, name: string): Promise<void> {
+  if (!process.env.WEIR_GUIDE_SHOTS || base.info().project.use.javaScriptEnabled === false) return;
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.emulateMedia({ colorScheme: "light" });
+  const path = fileURLToPath(new URL(`../../docs/guide/img/${name}.png`, import.meta.url));
+  await page.screenshot({ path, animations: "disabled" });
+  await page.emulateMedia({ colorScheme: null });
+  if (before) await page.setViewportSize(before);
 }

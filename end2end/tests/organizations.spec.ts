@@ -55,7 +55,7 @@ test("delete by typing the name", async ({ page, server, scripts }) => {
   await typed.fill("second house");
   if (scripts) {
     await expect(button).toBeDisabled();
-    await expect(page.getByText("Type the name to be able to delete.")).toBeVisible();
+    await expect(page.getByText("Type the name to be able to go on.")).toBeVisible();
   } else {
     await button.click();
     await expect(typed).toHaveAccessibleDescription(/Type the name exactly/);

@@ -8,12 +8,17 @@ use super::{closest, each, on, within};
 /// `data-must-equal` on a field: what must be typed before the form's
 /// `data-guarded` button works; `data-guard-why` says so.
 pub(super) fn start() {
-    each::<HtmlInputElement>("[data-must-equal]", check);
+    again();
     on("input", |_, target| {
         if let Some(input) = target.dyn_ref::<HtmlInputElement>() {
             check(input);
         }
     });
+}
+
+/// Looks at all of them, after new ones came.
+pub(super) fn again() {
+    each::<HtmlInputElement>("[data-must-equal]", check);
 }
 
 fn check(input: &HtmlInputElement) {
@@ -24,7 +29,7 @@ fn check(input: &HtmlInputElement) {
         button.set_disabled(blocked);
     }
     if let Some(why) = within::<Element>(&form, "[data-guard-why]") {
-        let text = if blocked { "Type the name to be able to delete." } else { "" };
+        let text = if blocked { "Type the name to be able to go on." } else { "" };
         why.set_text_content(Some(text));
     }
 }

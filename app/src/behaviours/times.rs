@@ -15,11 +15,18 @@ pub(super) fn start() {
     on("keydown", |event, target| {
         let Some(event) = event.dyn_ref::<KeyboardEvent>() else { return };
         if is_free(event, target, "u") {
-            let local =
-                document().document_element().is_some_and(|page| !page.has_attribute(ZONE_MARK));
-            show(local);
+            show(!is_local());
         }
     });
+}
+
+/// Draws all of them, after new ones came.
+pub(super) fn again() {
+    show(is_local());
+}
+
+fn is_local() -> bool {
+    document().document_element().is_some_and(|page| page.has_attribute(ZONE_MARK))
 }
 
 fn show(local: bool) {

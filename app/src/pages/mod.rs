@@ -4,6 +4,7 @@
 pub(crate) mod account;
 pub(crate) mod confirm;
 mod entrance;
+pub(crate) mod gallery;
 pub(crate) mod health;
 pub(crate) mod home;
 pub(crate) mod key_new;
@@ -23,7 +24,9 @@ pub(crate) mod signup;
 pub(crate) mod start;
 
 use leptos::prelude::*;
-use leptos_router::hooks::{use_params_map, use_query_map};
+use leptos_router::hooks::use_params_map;
+
+use crate::ui::query::in_query;
 
 /// The number of the project in the address; 0, which no project has, when it
 /// is none.
@@ -34,9 +37,4 @@ fn project_in_path() -> i64 {
 /// The id in the address.
 fn id_in_path() -> String {
     use_params_map().with_untracked(|params| params.get("id")).unwrap_or_default()
-}
-
-/// A value of the query.
-fn in_query(name: &'static str) -> String {
-    use_query_map().with_untracked(|query| query.get(name)).unwrap_or_default()
 }

@@ -1,36 +1,49 @@
 //! Labelled fields: label above, hint below, fault below the hint, tied to the
 //! field for assistive technology.
 
+mod choice;
+mod instant;
+mod secret;
+mod text;
+
 use leptos::prelude::*;
 
 use super::form::Sent;
 use super::icon::Icon;
 
+pub(crate) use choice::{Check, Choice, RadioCards, Select};
+pub(crate) use instant::{MomentField, moment};
+pub(crate) use secret::SecretField;
+pub(crate) use text::{Field, TextArea, TextLine};
+
 /// What was typed into a form that failed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Typed(pub(crate) Vec<(String, String)>);
 
+impl Typed {
+    fn value(self, name: &str) -> Option<String> {
+        self.0.into_iter().find(|(field, _)| field == name).map(|(_, value)| value)
+    }
+}
+
 /// The value a field begins with.
 pub(crate) fn initial(name: &str, otherwise: String) -> String {
-    use_context::<Typed>()
-        .and_then(|typed| {
-            typed.0.into_iter().find(|(field, _)| field == name).map(|(_, value)| value)
-        })
-        .unwrap_or(otherwise)
+    use_context::<Typed>().and_then(|typed| typed.value(name)).unwrap_or(otherwise)
 }
 
 /// Attributes of a field that tie it to its hint and fault.
 #[derive(Clone)]
 pub(crate) struct Ties {
-    name: &'static str,
-    hint: &'static str,
+    name: String,
+    hint: String,
     fault: Option<String>,
 }
 
 impl Ties {
     /// Ties of the field `name` to what became of its form.
-    pub(crate) fn new(name: &'static str, hint: &'static str, sent: Sent) -> Self {
-        Self { name, hint, fault: sent.fault(name) }
+    pub(crate) fn new(name: impl Into<String>, hint: impl Into<String>, sent: Sent) -> Self {
+        let name = name.into();
+        Self { fault: sent.fault(&name), hint: hint.into(), name }
     }
 
     /// For `aria-describedby`.
@@ -47,23 +60,11 @@ impl Ties {
     pub(crate) fn invalid(&self) -> Option<&'static str> {
         self.fault.as_ref().map(|_| "true")
     }
-}
 
-/// Label, hint and fault around a control.
-#[component]
-pub(crate) fn FieldFrame(
-    /// Ties of the control.
-    ties: Ties,
-    /// Label.
-    label: &'static str,
-    /// The control.
-    children: Children,
-) -> impl IntoView {
-    let Ties { name, hint, fault } = ties;
-    view! {
-        <div class="field">
-            <label for=name>{label}</label>
-            {children()}
+    /// Hint and fault, to stand below the control.
+    fn below(self) -> AnyView {
+        let Self { name, hint, fault } = self;
+        view! {
             {(!hint.is_empty()).then(|| view! {
                 <p class="hint" id=format!("{name}-hint")>{hint}</p>
             })}
@@ -73,63 +74,29 @@ pub(crate) fn FieldFrame(
                     {fault}
                 </p>
             })}
+        }
+        .into_any()
+    }
+}
+
+/// Label, hint and fault around a control.
+#[component]
+pub(crate) fn FieldFrame(
+    /// Ties of the control.
+    ties: Ties,
+    /// Label.
+    #[prop(into)]
+    label: String,
+    /// The control.
+    children: Children,
+) -> impl IntoView {
+    let name = ties.name.clone();
+    view! {
+        <div class="field">
+            <label for=name>{label}</label>
+            {children()}
+            {ties.below()}
         </div>
     }
     .into_any()
-}
-
-/// A field for one line.
-#[component]
-pub(crate) fn Field(
-    /// What became of the form.
-    sent: Sent,
-    /// Name and id.
-    name: &'static str,
-    /// Label.
-    label: &'static str,
-    /// Hint.
-    #[prop(optional)]
-    hint: &'static str,
-    /// Kind of input.
-    #[prop(default = "text")]
-    kind: &'static str,
-    /// The value to begin with.
-    #[prop(optional)]
-    value: String,
-    /// What the browser may fill in.
-    #[prop(default = "off")]
-    autocomplete: &'static str,
-    /// Longest value, in characters.
-    #[prop(default = 200)]
-    max: usize,
-    /// Whether the page begins here.
-    #[prop(optional)]
-    autofocus: bool,
-    /// Id of a list of suggestions.
-    #[prop(optional)]
-    list: Option<&'static str>,
-    /// What must be typed before the form's guarded button works.
-    #[prop(optional, into)]
-    must_equal: Option<String>,
-) -> impl IntoView {
-    let ties = Ties::new(name, hint, sent);
-    view! {
-        <FieldFrame ties=ties.clone() label=label>
-            <input
-                id=name
-                name=name
-                type=kind
-                value=initial(name, value)
-                required
-                maxlength=max.to_string()
-                autocomplete=autocomplete
-                autofocus=sent.begins_at(name, autofocus)
-                list=list
-                spellcheck="false"
-                aria-describedby=ties.described_by()
-                aria-invalid=ties.invalid()
-                data-must-equal=must_equal
-            />
-        </FieldFrame>
-    }
 }

@@ -9,7 +9,7 @@ use leptos::server::ServerAction;
 use leptos_router::hooks::{use_location, use_query_map};
 use server_fn::ServerFn;
 
-use super::alert::ErrorAlert;
+use super::alert::{Alert, ErrorAlert};
 use super::icon::Icon;
 use crate::error::UiError;
 use crate::local_path;
@@ -36,6 +36,16 @@ impl Sent {
     /// What is wrong with the field of this name.
     pub(crate) fn fault(self, name: &str) -> Option<String> {
         self.failure.with_value(|failure| failure.as_ref()?.at(name).map(str::to_owned))
+    }
+
+    /// What became of a form that has no action: samples of the gallery.
+    pub(crate) fn sample(failure: Option<UiError>) -> Self {
+        Self { done: false, failure: StoredValue::new(failure) }
+    }
+
+    /// Whether the form was refused.
+    pub(crate) fn failed(self) -> bool {
+        self.failure.with_value(Option::is_some)
     }
 
     /// Whether the page begins at the field of this name: at the one at fault,
@@ -70,6 +80,28 @@ pub(crate) fn FormFailure(
     error
         .filter(|error| error.attr().is_none_or(|attr| !fields.contains(&attr)))
         .map(|error| view! { <ErrorAlert error=error autofocus=true /> })
+}
+
+/// The failure of a long form, at its top, with a link to the field at fault.
+#[component]
+pub(crate) fn Summary(
+    /// What became of the form.
+    sent: Sent,
+    /// Name and label of its fields.
+    fields: Vec<(String, String)>,
+) -> impl IntoView {
+    sent.failure.get_value().map(|error| {
+        let at = error.attr().and_then(|attr| fields.into_iter().find(|(name, _)| name == attr));
+        match at {
+            Some((name, label)) => view! {
+                <Alert kind="error">
+                    <p><a href=format!("#{name}")>{label}</a> ": " {error.sentence()}</p>
+                </Alert>
+            }
+            .into_any(),
+            None => view! { <ErrorAlert error=error autofocus=true /> }.into_any(),
+        }
+    })
 }
 
 /// The submit button, and that the form was saved.

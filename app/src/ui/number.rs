@@ -1,4 +1,15 @@
-//! Counts for people.
+//! Numbers for people: counts, shares, times that things take, ids.
+
+use leptos::prelude::*;
+
+use super::copy::CopyButton;
+
+/// Counts above this are shortened.
+const COMPACT_ABOVE: u64 = 10_000;
+/// Ids up to this length are shown whole.
+const ID_WHOLE: usize = 16;
+/// Characters that are shown of the end of a longer id.
+const ID_END: usize = 6;
 
 /// `0`, `312`, `1,204,000`.
 pub(crate) fn grouped(count: u64) -> String {
@@ -13,9 +24,120 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
+/// `312`, `24.1k`, `1.2M`: shortened above 10,000, never rounded up.
+pub(crate) fn compact(count: u64) -> String {
+    const MILLION: u64 = 1_000_000;
+    const BILLION: u64 = 1_000 * MILLION;
+    if count <= COMPACT_ABOVE {
+        return grouped(count);
+    }
+    let (unit, name) = match count {
+        0..MILLION => (1_000, 'k'),
+        MILLION..BILLION => (MILLION, 'M'),
+        _ => (BILLION, 'B'),
+    };
+    format!("{}{name}", with_tenth(count / (unit / 10)))
+}
+
+/// `24.1` of 241, `24` of 240.
+fn with_tenth(tenths: u64) -> String {
+    match tenths % 10 {
+        0 => grouped(tenths / 10),
+        tenth => format!("{}.{tenth}", grouped(tenths / 10)),
+    }
+}
+
+/// A count, shortened, with the exact one at hand.
+#[component]
+pub(crate) fn Count(
+    /// The count.
+    value: u64,
+) -> impl IntoView {
+    let exact = grouped(value);
+    let short = compact(value);
+    let title = (short != exact).then_some(exact);
+    view! { <data class="count" value=value.to_string() title=title>{short}</data> }.into_any()
+}
+
+/// `12.3%`; `-` of nothing. What is not none or all never looks like it.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    let (part, whole) = (u128::from(part), u128::from(whole));
+    let tenths = (part * 1000 + whole / 2) / whole;
+    match tenths {
+        0 if part > 0 => "<0.1%".to_owned(),
+        1000 if part < whole => ">99.9%".to_owned(),
+        _ => format!("{}.{}%", tenths / 10, tenths % 10),
+    }
+}
+
+/// `180 ms`, `2.5 s`, `2 min 5 s`, `3 h 20 min`, `4 d 1 h`.
+pub(crate) fn duration(milliseconds: u64) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    let seconds = milliseconds / 1000;
+    let (unit, name, small, small_name) = match seconds {
+        0 => return format!("{milliseconds} ms"),
+        1..MINUTE => return format!("{} s", with_tenth(milliseconds / 100)),
+        MINUTE..HOUR => (MINUTE, "min", 1, "s"),
+        HOUR..DAY => (HOUR, "h", MINUTE, "min"),
+        _ => (DAY, "d", HOUR, "h"),
+    };
+    let whole = format!("{} {name}", grouped(seconds / unit));
+    match seconds % unit / small {
+        0 => whole,
+        rest => format!("{whole} {rest} {small_name}"),
+    }
+}
+
+/// `1 member`, `1,204 members`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// An id with a button that copies it. A long one is shortened in the middle by
+/// the style sheet, so that selecting takes all of it.
+#[component]
+pub(crate) fn Id(
+    /// The id.
+    #[prop(into)]
+    text: String,
+    /// What it is the id of.
+    what: &'static str,
+) -> impl IntoView {
+    let code = match parts(&text) {
+        None => view! { <code>{text}</code> }.into_any(),
+        Some((start, end)) => {
+            let (start, end) = (start.to_owned(), end.to_owned());
+            view! {
+                <code title=text><span class="id-start">{start}</span><span>{end}</span></code>
+            }
+            .into_any()
+        }
+    };
+    view! {
+        <span class="id" data-copyable="">
+            {code}
+            <CopyButton what=what />
+        </span>
+    }
+    .into_any()
+}
+
+/// What may be shortened of a long id, and what may not.
+fn parts(id: &str) -> Option<(&str, &str)> {
+    let length = id.chars().count();
+    let end = length.checked_sub(ID_END).filter(|_| length > ID_WHOLE)?;
+    let (at, _) = id.char_indices().nth(end)?;
+    Some(id.split_at(at))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::grouped;
+    use super::{compact, counted, duration, grouped, parts, percent};
 
     #[test]
     fn thousands() {
@@ -29,5 +151,70 @@ mod tests {
         ] {
             assert_eq!(grouped(count), expected);
         }
+    }
+
+    #[test]
+    fn large_counts_are_shortened() {
+        for (count, expected) in [
+            (0, "0"),
+            (10_000, "10,000"),
+            (10_001, "10k"),
+            (24_199, "24.1k"),
+            (999_999, "999.9k"),
+            (1_000_000, "1M"),
+            (1_250_000, "1.2M"),
+            (3_000_000_000, "3B"),
+            (u64::MAX, "18,446,744,073.7B"),
+        ] {
+            assert_eq!(compact(count), expected);
+        }
+    }
+
+    #[test]
+    fn shares() {
+        for (part, whole, expected) in [
+            (0, 0, "-"),
+            (0, 7, "0.0%"),
+            (1, 3, "33.3%"),
+            (1, 100_000, "<0.1%"),
+            (99_999, 100_000, ">99.9%"),
+            (7, 7, "100.0%"),
+            (u64::MAX, u64::MAX, "100.0%"),
+        ] {
+            assert_eq!(percent(part, whole), expected, "{part} of {whole}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        for (milliseconds, expected) in [
+            (0, "0 ms"),
+            (180, "180 ms"),
+            (1_000, "1 s"),
+            (2_560, "2.5 s"),
+            (59_999, "59.9 s"),
+            (60_000, "1 min"),
+            (125_000, "2 min 5 s"),
+            (3_600_000, "1 h"),
+            (12_059_000, "3 h 20 min"),
+            (349_200_000, "4 d 1 h"),
+        ] {
+            assert_eq!(duration(milliseconds), expected);
+        }
+    }
+
+    #[test]
+    fn counted_things() {
+        assert_eq!(counted(1, "member", "members"), "1 member");
+        assert_eq!(counted(0, "member", "members"), "0 members");
+        assert_eq!(counted(1_204, "member", "members"), "1,204 members");
+    }
+
+    #[test]
+    fn long_ids_are_cut_before_their_end() {
+        assert_eq!(parts("short"), None);
+        assert_eq!(parts("0123456789abcdef"), None);
+        assert_eq!(parts("0123456789abcdefg"), Some(("0123456789a", "bcdefg")));
+        assert_eq!(parts("äääääääääääääääää"), Some(("äääääääääää", "ääääää")));
     }
 }

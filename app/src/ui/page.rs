@@ -11,10 +11,11 @@ use crate::error::UiError;
 const PRODUCT: &str = "Weir";
 
 /// A page that waits for its data: as `drawn`, or with what failed in its place.
-pub(crate) fn page<F>(title: &'static str, drawn: F) -> AnyView
+pub(crate) fn page<F>(title: impl Into<String>, drawn: F) -> AnyView
 where
     F: Future<Output = Result<AnyView, UiError>> + Send + 'static,
 {
+    let title = title.into();
     Suspend::new(async move {
         match drawn.await {
             Ok(view) => view,
@@ -52,7 +53,8 @@ fn failed(error: UiError) -> AnyView {
 #[component]
 pub(crate) fn PageHead(
     /// The heading.
-    title: &'static str,
+    #[prop(into)]
+    title: String,
     /// The organization or project that the page is about, for the title.
     #[prop(into, optional)]
     within: String,

@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
-use weir_app::context::{self, Cookies};
+use weir_app::context::{self, Cookies, SECRET_MARK};
 use weir_app::local_path;
 
 use super::{Web, visit};
@@ -51,8 +51,7 @@ async fn answer(web: &Web, request: Request) -> Response {
         parts.headers.insert(header::REFERER, referer);
     }
     let path = parts.uri.path().to_owned();
-    let known = server_fn_exists(&path);
-    if !known {
+    if !exists(&path) {
         return (StatusCode::NOT_FOUND, "Not found.\n").into_response();
     }
     let context = web.context();
@@ -67,7 +66,8 @@ async fn answer(web: &Web, request: Request) -> Response {
     response
 }
 
-fn server_fn_exists(path: &str) -> bool {
+/// Whether there is a server function at this path.
+pub(super) fn exists(path: &str) -> bool {
     leptos::server_fn::axum::server_fn_paths().any(|(known, _)| known == path)
 }
 
@@ -85,8 +85,15 @@ impl Form {
         let back = fields.iter().find(|(name, _)| name == "back");
         let back = back.and_then(|(_, value)| local_path::safe(value)).unwrap_or("/");
         let mut kept = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in fields.iter().filter(|(name, _)| !NOT_KEPT.contains(&&**name)) {
-            kept.append_pair(name, value);
+        // A field says by itself that it is a secret.
+        let marked = |name: &str| {
+            let mut marks = fields.iter().filter_map(|(name, _)| name.strip_prefix(SECRET_MARK));
+            name.starts_with(SECRET_MARK) || marks.any(|secret| secret == name)
+        };
+        for (name, value) in &fields {
+            if !NOT_KEPT.contains(&&**name) && !marked(name) {
+                kept.append_pair(name, value);
+            }
         }
         Self { back: local_path::without_outcome(back), kept: kept.finish() }
     }
@@ -150,6 +157,13 @@ mod tests {
         for bad in ["back=%2F%2Fevil.example", "back=http%3A%2F%2Fevil", "x=1"] {
             assert_eq!(Form::read(&Bytes::from_static(bad.as_bytes())).back, "/", "{bad}");
         }
+    }
+
+    #[test]
+    fn a_field_that_says_so_is_not_kept() {
+        let body = "config%5Bkey%5D=x&secret%3Aconfig%5Bkey%5D=&config%5Bhost%5D=h";
+        let form = Form::read(&Bytes::from_static(body.as_bytes()));
+        assert_eq!(form.kept, "config%5Bhost%5D=h");
     }
 
     #[test]

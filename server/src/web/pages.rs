@@ -13,7 +13,7 @@ use super::{Web, assets, visit};
 use crate::front::RoutePattern;
 
 /// Below these nothing is shown to people who are not signed in.
-const PRIVATE: [&str; 4] = ["/projects", "/organizations", "/account", "/login/again"];
+const PRIVATE: [&str; 5] = ["/projects", "/organizations", "/account", "/login/again", "/gallery"];
 
 /// An asset of this name, else a page.
 pub(super) async fn page_or_asset(State(web): State<Web>, request: Request) -> Response {

@@ -3,10 +3,11 @@
 use http::request::Parts;
 use http::{HeaderMap, header};
 use weir_app::context::{Cookies, Visit};
+use weir_app::notice::Notice;
 use weir_app::theme::{self, Theme};
 use weir_service::identity::Peer;
 
-use super::{Web, cookies};
+use super::{Web, cookies, functions};
 use crate::http::error::ApiResult;
 use crate::http::peer::{ClientAddress, Origin};
 use crate::http::request_id::RequestId;
@@ -44,6 +45,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         wants_page: !is_call || wants_page(headers),
         is_call,
         typed: typed(cookies, parts),
+        notice: if is_call { None } else { notice(cookies, parts) },
     })
 }
 
@@ -65,4 +67,12 @@ fn typed(cookies: Cookies, parts: &Parts) -> Vec<(String, String)> {
     }
     let kept = cookies::read(&parts.headers, cookies.typed_name());
     form_urlencoded::parse(kept.unwrap_or_default().as_bytes()).into_owned().collect()
+}
+
+/// What this page tells of the form that led to it. Whoever wrote the cookie
+/// cannot make it lead anywhere but to our functions.
+fn notice(cookies: Cookies, parts: &Parts) -> Option<Notice> {
+    let kept = cookies::read(&parts.headers, cookies.notice_name())?;
+    let pairs = form_urlencoded::parse(kept.as_bytes()).into_owned().collect();
+    Notice::from_pairs(pairs, functions::exists)
 }

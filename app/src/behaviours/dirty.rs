@@ -1,0 +1,127 @@
+//! A form that was changed is not left by accident.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use leptos::prelude::{document, window_event_listener_untyped};
+use leptos::wasm_bindgen::JsCast as _;
+use web_sys::{
+    Element, Event, HtmlDialogElement, HtmlElement, HtmlFormElement, MouseEvent, SubmitEvent,
+};
+
+use super::{closest, each, on, within};
+
+/// Mark of a form that was changed.
+const DIRTY: &str = "data-dirty";
+const DIRTY_FORMS: &str = "form[data-dirty]";
+const DIALOG: &str = "dialog[data-dirty-dialog]";
+const TEXT: &str = "<h2 id=\"dirty-title\">Leave without saving?</h2>\
+    <p>What you changed in the form is lost.</p>\
+    <div class=\"submit\">\
+    <button type=\"button\" class=\"button button-primary\" data-dirty-keep>Keep editing</button>\
+    <button type=\"button\" class=\"button\" data-dirty-discard>Discard changes</button>\
+    </div>";
+
+/// The way out that waits for an answer: a link, or the button of another form.
+type Waiting = Rc<RefCell<Option<HtmlElement>>>;
+
+/// `data-dirty-guard` on a form, or around one. To be started before whatever
+/// acts on forms that are sent.
+pub(super) fn start() {
+    let waiting = Waiting::default();
+    for event in ["input", "change"] {
+        on(event, |_, target| mark(target));
+    }
+    let asked = waiting.clone();
+    on("submit", move |event, target| {
+        if target.has_attribute(DIRTY) {
+            let _ = target.remove_attribute(DIRTY);
+        } else if is_dirty() {
+            let button = event.dyn_ref::<SubmitEvent>().and_then(SubmitEvent::submitter);
+            ask(event, &asked, button);
+        }
+    });
+    on("click", move |event, target| {
+        if closest(target, "[data-dirty-keep]").is_some() {
+            close();
+        } else if closest(target, "[data-dirty-discard]").is_some() {
+            close();
+            each::<Element>(DIRTY_FORMS, |form| {
+                let _ = form.remove_attribute(DIRTY);
+            });
+            let way = waiting.borrow_mut().take();
+            if let Some(way) = way {
+                way.click();
+            }
+        } else if let Some(link) = closest(target, "a[href]")
+            && leaves(event, &link)
+            && is_dirty()
+        {
+            ask(event, &waiting, link.dyn_into().ok());
+        }
+    });
+    // Leaving in any other way: the browser asks in its own words.
+    let _forever = window_event_listener_untyped("beforeunload", |event| {
+        if is_dirty() {
+            event.prevent_default();
+        }
+    });
+}
+
+fn mark(field: &Element) {
+    let Some(form) = closest(field, "form").filter(|form| is_guarded(form)) else { return };
+    let _ = form.set_attribute(DIRTY, "");
+}
+
+/// A form that asks changes nothing, and a confirmation is quickly written again.
+fn is_guarded(form: &Element) -> bool {
+    let changes = form.dyn_ref::<HtmlFormElement>().is_some_and(|form| form.method() == "post");
+    changes
+        && closest(form, "[data-dirty-guard]").is_some()
+        && closest(form, "details.confirm").is_none()
+}
+
+fn is_dirty() -> bool {
+    document().query_selector(DIRTY_FORMS).ok().flatten().is_some()
+}
+
+/// Whether following the link leaves this page in this window.
+fn leaves(event: &Event, link: &Element) -> bool {
+    let plain = event.dyn_ref::<MouseEvent>().is_none_or(|click| {
+        click.button() == 0
+            && !click.ctrl_key()
+            && !click.meta_key()
+            && !click.shift_key()
+            && !click.alt_key()
+    });
+    let within_page = link.get_attribute("href").is_some_and(|href| href.starts_with('#'));
+    let elsewhere = link.has_attribute("target") || link.has_attribute("download");
+    plain && !event.default_prevented() && !within_page && !elsewhere
+}
+
+fn ask(event: &Event, waiting: &Waiting, way: Option<HtmlElement>) {
+    let Some(dialog) = dialog() else { return };
+    event.prevent_default();
+    waiting.replace(way);
+    let _ = dialog.show_modal();
+}
+
+/// The dialog, made when it is first needed.
+fn dialog() -> Option<HtmlDialogElement> {
+    let body: Element = document().body()?.into();
+    if let Some(dialog) = within(&body, DIALOG) {
+        return Some(dialog);
+    }
+    let dialog = document().create_element("dialog").ok()?;
+    dialog.set_class_name("dialog");
+    dialog.set_inner_html(TEXT);
+    for (name, value) in [("data-dirty-dialog", ""), ("aria-labelledby", "dirty-title")] {
+        let _ = dialog.set_attribute(name, value);
+    }
+    body.append_child(&dialog).ok()?;
+    dialog.dyn_into().ok()
+}
+
+fn close() {
+    each::<HtmlDialogElement>(DIALOG, HtmlDialogElement::close);
+}

@@ -1,0 +1,121 @@
+//! Parts of a page that keep themselves fresh: the page is loaded again behind
+//! it, and its fresh parts take the place of the old ones.
+
+use std::time::Duration;
+
+use leptos::prelude::{document, set_timeout, window};
+use leptos::task::spawn_local;
+use leptos::wasm_bindgen::JsCast as _;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Document, DomParser, Element, Response, SupportedType};
+
+use super::{each, guard, times};
+
+/// What is replaced; the line that says so is among it.
+const PARTS: &str = "[data-fresh], [data-refresh]";
+/// What is in use: it stays until nobody uses it.
+const IN_USE: &str = ":focus, details.confirm[open], details.menu[open], form[data-dirty]";
+/// Longest wait between two tries, in seconds.
+const LONGEST_WAIT: u32 = 120;
+
+/// `data-refresh`: every so many seconds.
+pub(super) fn start() {
+    if let Some(every) = interval(&document()) {
+        again_in(every, every);
+    }
+}
+
+fn interval(page: &Document) -> Option<u32> {
+    let place = page.query_selector("[data-refresh]").ok().flatten()?;
+    place.get_attribute("data-refresh")?.parse().ok().filter(|every| *every > 0)
+}
+
+fn again_in(wait: u32, every: u32) {
+    set_timeout(
+        move || {
+            if document().hidden() {
+                again_in(every, every);
+            } else {
+                spawn_local(load(wait, every));
+            }
+        },
+        Duration::from_secs(wait.into()),
+    );
+}
+
+async fn load(wait: u32, every: u32) {
+    match fetch().await {
+        Some(fresh) => {
+            replace(&fresh);
+            say("");
+            // A page that has come to rest does not ask for more.
+            if let Some(every) = interval(&fresh) {
+                again_in(every, every);
+            }
+        }
+        None => {
+            let wait = wait.saturating_mul(2).min(LONGEST_WAIT.max(every));
+            say(&format!("This may be out of date: the last update failed. Next try in {wait} s."));
+            again_in(wait, every);
+        }
+    }
+}
+
+/// The page as it is now; none when there is no answer, or not this page.
+async fn fetch() -> Option<Document> {
+    let address = window().location().href().ok()?;
+    let answer = JsFuture::from(window().fetch_with_str(&address)).await.ok()?;
+    let answer: Response = answer.dyn_into().ok()?;
+    if !answer.ok() || answer.redirected() {
+        return None;
+    }
+    let text = JsFuture::from(answer.text().ok()?).await.ok()?;
+    let page = DomParser::new().ok()?;
+    page.parse_from_string(&text.as_string()?, SupportedType::TextHtml).ok()
+}
+
+fn replace(fresh: &Document) {
+    each::<Element>(PARTS, |old| {
+        let in_use = old.matches(IN_USE).unwrap_or(false)
+            || old.query_selector(IN_USE).ok().flatten().is_some();
+        if in_use {
+            return;
+        }
+        match fresh.get_element_by_id(&old.id()) {
+            Some(new) => {
+                keep_open(old, &new);
+                if let Some(around) = old.parent_node() {
+                    let _ = around.replace_child(&new, old);
+                }
+            }
+            None => old.remove(),
+        }
+    });
+    times::again();
+    guard::again();
+}
+
+/// What was opened stays open.
+fn keep_open(old: &Element, new: &Element) {
+    let Ok(opened) = old.query_selector_all("details[open][id]") else { return };
+    for at in 0..opened.length() {
+        let id =
+            opened.get(at).and_then(|node| node.dyn_into::<Element>().ok()).map(|one| one.id());
+        let Some(id) = id else { continue };
+        let Ok(all) = new.query_selector_all("details[id]") else { return };
+        for at in 0..all.length() {
+            let same = all.get(at).and_then(|node| node.dyn_into::<Element>().ok());
+            if let Some(same) = same.filter(|one| one.id() == id) {
+                let _ = same.set_attribute("open", "");
+            }
+        }
+    }
+}
+
+fn say(text: &str) {
+    each::<Element>("[data-stale]", |note| {
+        if note.text_content().as_deref() != Some(text) {
+            note.set_text_content(Some(text));
+        }
+    });
+}

@@ -1,0 +1,34 @@
+//! Every shared part in all of its states, with made-up data that never changes:
+//! to look at, to check, and to take pictures of. Whoever changes a part sees
+//! here what becomes of it.
+
+mod charts;
+mod fields;
+mod lists;
+mod messages;
+mod states;
+mod words;
+
+use leptos::prelude::*;
+
+use crate::ui::page::{PageHead, page};
+
+/// All of them, one below the other.
+#[component]
+pub(crate) fn Gallery() -> impl IntoView {
+    page("Gallery", async {
+        Ok(view! {
+            <PageHead title="Gallery" />
+            <p class="lead">"The parts that pages are made of, with made-up data. Nothing here changes anything."</p>
+            <div class="gallery">
+                {states::sections()}
+                {lists::sections()}
+                {fields::sections()}
+                {messages::sections()}
+                {words::sections()}
+                {charts::sections()}
+            </div>
+        }
+        .into_any())
+    })
+}

@@ -1,0 +1,66 @@
+//! Charts, with and without something to show.
+
+use leptos::prelude::*;
+
+use crate::ui::chart::{Bars, Lines, Series, Spark};
+use crate::ui::sections::Section;
+use crate::ui::status::Tone;
+
+const ACCEPTED: [u64; 12] = [120, 180, 260, 240, 310, 480, 520, 610, 430, 390, 210, 90];
+const DROPPED: [u64; 12] = [0, 0, 4, 0, 1, 60, 12, 0, 0, 2, 0, 0];
+
+/// The charts.
+pub(super) fn sections() -> AnyView {
+    let times: Vec<String> = (0..12).map(|hour| format!("2026-08-21T{hour:02}:00:00Z")).collect();
+    let series = || {
+        let all = |values: [u64; 12]| values.into_iter().map(Some).collect::<Vec<_>>();
+        vec![
+            Series { label: "Accepted", tone: Tone::Busy, values: all(ACCEPTED) },
+            Series { label: "Dropped", tone: Tone::Bad, values: all(DROPPED) },
+        ]
+    };
+    let latency = |label, tone, slower| {
+        let values = ACCEPTED.into_iter().enumerate();
+        let value = |(at, value): (usize, u64)| (at != 4).then_some(value / 10 + slower);
+        Series { label, tone, values: values.map(value).collect() }
+    };
+    let waits = vec![
+        latency("Half of them", Tone::Good, 0),
+        latency("95 of 100", Tone::Warn, 20),
+        latency("99 of 100", Tone::Bad, 45),
+    ];
+    let nothing = vec![Series { label: "Accepted", tone: Tone::Busy, values: Vec::new() }];
+    view! {
+        <Section id="charts" title="Charts">
+            <Bars
+                id="chart-bars"
+                title="Events by hour"
+                summary="3,840 events were accepted and 79 dropped, most of them at 05:00."
+                times=times.clone()
+                series=series()
+                unit="events"
+            />
+            <Lines
+                id="chart-lines"
+                title="How long requests took"
+                summary="Half of the requests were answered within 61 ms; nothing is known of 04:00."
+                times=times
+                series=waits
+                unit="ms"
+            />
+            <Bars
+                id="chart-empty"
+                title="Nothing yet"
+                summary="No event arrived."
+                times=Vec::new()
+                series=nothing
+                unit="events"
+            />
+            <p>
+                "Events of the day: "
+                <Spark values=ACCEPTED.to_vec() summary="Up to 610 an hour, most around 07:00." />
+            </p>
+        </Section>
+    }
+    .into_any()
+}

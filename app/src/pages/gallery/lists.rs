@@ -1,0 +1,141 @@
+//! Lists: ways between pages, filters, tables, slices.
+
+use leptos::prelude::*;
+
+use crate::ui::confirm::{Confirm, TypedConfirm};
+use crate::ui::field::{Choice, Select, TextLine};
+use crate::ui::form::Sent;
+use crate::ui::number::{Count, Id};
+use crate::ui::pager::{Pager, PagerMore, Slice, slice_in_query};
+use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::refresh::Refresh;
+use crate::ui::sections::{Section, SubNav, Tab};
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Direction, Line, Sort, Table, cell};
+use crate::ui::time::Time;
+
+/// Slices of the list that the address asks for.
+const SLICE: u32 = 50;
+
+/// Made-up exports: name, id, tone, state, rows.
+const EXPORTS: [(&str, &str, Tone, &str, u64); 3] = [
+    (
+        "Nightly to the lake",
+        "0191d3a2-7c1e-7b52-a3f0-5c2f9be4d017",
+        Tone::Good,
+        "Running",
+        1_250_000,
+    ),
+    ("Finance", "0191d3a2-9d40-7e01-8c11-0f2a6b3c9e55", Tone::Bad, "Failing", 312),
+    (
+        "Ahrefs_crawl_of_the_whole_site_without_any_space",
+        "0191d3a2-c4f7-7a90-b0d2-71e84a5d6f23",
+        Tone::Quiet,
+        "Paused",
+        0,
+    ),
+];
+
+/// The parts of lists.
+pub(super) fn sections() -> AnyView {
+    let slice = slice_in_query(SLICE);
+    let at = |offset| Slice { limit: SLICE, offset };
+    let (first, second, third) = (at(0), at(50), at(100));
+    let sent = Sent::sample(None);
+    view! {
+        <Section id="ways" title="Ways between pages">
+            {ways()}
+            <Refresh seconds=3_600 />
+        </Section>
+        <Section id="filter" title="Filter">{filter()}</Section>
+        <Section id="table" title="Table">{table()}</Section>
+        <Section id="pagers" title="Slices of lists">
+            <Pager slice=slice total=1_204 what="members" />
+            <Pager slice=third total=1_204 what="members" />
+            <Pager slice=first total=12 what="members" />
+            <PagerMore slice=second more=true shown=50 what="events" />
+            <PagerMore slice=third more=false shown=0 what="events" />
+        </Section>
+        <Section id="confirm" title="Confirmations">
+            <div class="key-actions">
+                <Confirm button="Pause" of="Finance">
+                    <p>"Nothing is exported until it is resumed."</p>
+                    <button type="button" class="button button-primary">"Pause export"</button>
+                </Confirm>
+                <Confirm button="Revoke" of="the key Nightly report" danger=true>
+                    <p>"Scripts that use this key stop working at once. This cannot be undone."</p>
+                    <button type="button" class="button button-danger">"Revoke key"</button>
+                </Confirm>
+            </div>
+        </Section>
+        <Section id="typed-confirm" title="Confirmation by name" danger=true
+            hint="For what cannot be undone.">
+            <form action="/gallery">
+                <TypedConfirm
+                    sent=sent
+                    name_to_type="Upstream Works"
+                    label="Name of the organization"
+                    verb="Delete organization"
+                    busy="Deleting organization..."
+                />
+            </form>
+        </Section>
+    }
+    .into_any()
+}
+
+fn ways() -> AnyView {
+    let tab = |href: &str, label: &str, count| Tab {
+        href: href.to_owned(),
+        label: label.to_owned(),
+        count,
+    };
+    let tabs = vec![
+        tab("/gallery", "General", None),
+        tab("/gallery/members", "Members", Some(1_204)),
+        tab("/gallery/invites", "Invites", Some(0)),
+        tab("/gallery/domains", "Domains", None),
+    ];
+    view! { <SubNav label="Organization" tabs=tabs /> }.into_any()
+}
+
+fn filter() -> AnyView {
+    let sent = Sent::sample(None);
+    let levels = [("", "All levels"), ("member", "Member"), ("owner", "Owner")];
+    let levels = levels.map(|(value, label)| Choice::new(value, label));
+    view! {
+        <FilterForm label="Members">
+            <TextLine sent=sent name="q" label="Name or address" kind="search" value=in_query("q") />
+            <Select sent=sent name="level" label="Level" choices=Vec::from(levels) value=in_query("level") />
+        </FilterForm>
+    }
+    .into_any()
+}
+
+fn table() -> AnyView {
+    let falls = in_query("sort") == "-rows";
+    let now = if falls { Direction::Down } else { Direction::Up };
+    let sort = Sort { href: with_query(&[("sort", (!falls).then_some("-rows"))]), now: Some(now) };
+    let name = Sort { href: with_query(&[("sort", Some("name"))]), now: None };
+    let columns = vec![
+        Column::text("Name").sorted(name),
+        Column::text("Id"),
+        Column::text("State"),
+        Column::text("Last run"),
+        Column::number("Rows").sorted(sort),
+    ];
+    let run = "2026-08-21T14:05:09Z";
+    let line =
+        |(name, id, tone, state, rows): (&'static str, &'static str, Tone, &'static str, u64)| {
+            let cells = vec![
+                cell(view! { <a href="#table">{name}</a> }),
+                cell(view! { <Id text=id what="export id" /> }),
+                cell(view! { <Status tone=tone label=state /> }),
+                cell(view! { <Time iso=run.to_owned() /> }),
+                cell(view! { <Count value=rows /> }),
+            ];
+            Line::new(cells).id(format!("export-{state}")).class("export")
+        };
+    let lines = EXPORTS.into_iter().map(line).collect();
+    view! { <Table caption="Exports" columns=columns lines=lines /> }.into_any()
+}

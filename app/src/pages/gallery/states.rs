@@ -1,0 +1,52 @@
+//! What a panel can show.
+
+use leptos::prelude::*;
+
+use crate::error::UiError;
+use crate::ui::empty::{Empty, NoMatch, ReadOnly, panel};
+use crate::ui::icon::Icon;
+use crate::ui::refresh::Fresh;
+use crate::ui::sections::Section;
+use crate::ui::status::Progress;
+
+/// The six states of a panel.
+pub(super) fn sections() -> AnyView {
+    view! {
+        <Section id="panel-content" title="Panel: content" hint="What is there, kept while it is made fresh.">
+            {panel(async { Ok(view! { <p>"12 members, 2 of them owners."</p> }.into_any()) })}
+        </Section>
+        <Section id="panel-initial" title="Panel: nothing yet">
+            <Empty title="No export yet">
+                <p>"An export brings events to a storage or a database of yours, every hour or every day."</p>
+                <p>
+                    <a class="button button-primary" href="#panel-initial">
+                        <Icon name="plus" />
+                        "New export"
+                    </a>
+                </p>
+            </Empty>
+        </Section>
+        <Section id="panel-no-match" title="Panel: nothing that fits">
+            <NoMatch filter="level is owner, name contains grace" clear="#panel-no-match" />
+        </Section>
+        <Section id="panel-failed" title="Panel: failed">
+            {panel(async { Err(UiError::Internal { request_id: "0f8a3c5e".to_owned() }) })}
+        </Section>
+        <Section id="panel-refused" title="Panel: not allowed">
+            {panel(async {
+                Err(UiError::Forbidden("Administrators and owners can see who was invited.".to_owned()))
+            })}
+            <ReadOnly why="You can look at this. Owners can change it." />
+        </Section>
+        <Section id="panel-waiting" title="Panel: under way, and out of date">
+            <Fresh id="sample">
+                <Progress done=1_204 total=None label="Rows exported" />
+            </Fresh>
+            <div class="refresh hint">
+                <p>"Updated every 5 s. " <a href="#panel-waiting">"Pause updates"</a></p>
+                <p class="stale">"This may be out of date: the last update failed. Next try in 10 s."</p>
+            </div>
+        </Section>
+    }
+    .into_any()
+}

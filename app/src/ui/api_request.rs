@@ -1,0 +1,108 @@
+//! What a page does, as a request to the API that anybody can repeat.
+
+use leptos::prelude::*;
+use serde_json::Value;
+
+use super::blanks;
+use super::copy::CopyButton;
+use crate::context::visit;
+
+/// A request to the API.
+pub(crate) struct ApiCall {
+    /// Method.
+    pub(crate) method: &'static str,
+    /// Path, with its query.
+    pub(crate) path: String,
+    /// The scope that the key needs; empty when any key will do.
+    pub(crate) scope: &'static str,
+    /// What is sent. A string such as `"{name}"` stands for a field of the form
+    /// around it.
+    pub(crate) body: Option<Value>,
+}
+
+/// A request to the API, for whoever asks for it. Within a form scripts fill in
+/// what is typed (`behaviours::api_request`).
+#[component]
+pub(crate) fn ApiRequest(
+    /// The request.
+    call: ApiCall,
+) -> impl IntoView {
+    let origin = visit().map(|visit| visit.origin).unwrap_or_default();
+    let scope = call.scope;
+    let command = curl(&origin, &call);
+    let mut has_blanks = false;
+    blanks::fill(&command, |_| {
+        has_blanks = true;
+        None
+    });
+    let follows_form = has_blanks.then_some("");
+    let needed = match scope {
+        "" => "any personal API key".into_any(),
+        scope => view! { "a personal API key with the scope " <code>{scope}</code> }.into_any(),
+    };
+    view! {
+        <details class="api-request" data-api-request=follows_form>
+            <summary>"Show as API request"</summary>
+            <p class="hint">
+                "Needs " {needed} " in " <code>"WEIR_API_KEY"</code> ". "
+                <a href="/account/keys">"Your keys"</a>
+            </p>
+            {follows_form.map(|_| view! {
+                <p class="hint needs-no-scripts">"Names in braces stand for the fields of the form."</p>
+            })}
+            <div class="snippet" data-copyable="">
+                <pre tabindex="0"><code>{command}</code></pre>
+                <CopyButton what="request" />
+            </div>
+        </details>
+    }
+    .into_any()
+}
+
+/// The request as a command for a shell.
+fn curl(origin: &str, call: &ApiCall) -> String {
+    let ApiCall { method, path, body, .. } = call;
+    let mut lines = Vec::new();
+    let method = if *method == "GET" { String::new() } else { format!(" -X {method}") };
+    lines.push(format!("curl{method} {}", quoted(&format!("{origin}{path}"))));
+    lines.push("  -H \"Authorization: Bearer $WEIR_API_KEY\"".to_owned());
+    if let Some(body) = body {
+        lines.push("  -H 'Content-Type: application/json'".to_owned());
+        lines.push(format!("  -d {}", quoted(&format!("{body:#}"))));
+    }
+    lines.join(" \\\n")
+}
+
+/// The text as one word for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{ApiCall, curl};
+
+    #[test]
+    fn requests_run_as_printed() {
+        let call = |method, body| ApiCall {
+            method,
+            path: "/api/organizations/1/?a=b&c=d".to_owned(),
+            scope: "organization:write",
+            body,
+        };
+        assert_eq!(
+            curl("https://weir.example", &call("GET", None)),
+            "curl 'https://weir.example/api/organizations/1/?a=b&c=d' \\\n  \
+             -H \"Authorization: Bearer $WEIR_API_KEY\""
+        );
+        assert_eq!(
+            curl("http://h", &call("PATCH", Some(json!({"name": "Ada's"})))),
+            "curl -X PATCH 'http://h/api/organizations/1/?a=b&c=d' \\\n  \
+             -H \"Authorization: Bearer $WEIR_API_KEY\" \\\n  \
+             -H 'Content-Type: application/json' \\\n  \
+             -d '{\n  \"name\": \"Ada'\\''s\"\n}'"
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! Texts for machines: snippets to copy, and sources to read line by line.
+
+use leptos::prelude::*;
+
+use super::copy::CopyButton;
+
+/// A text with a button that copies it.
+#[component]
+pub(crate) fn Code(
+    /// The text.
+    #[prop(into)]
+    text: String,
+    /// What it is.
+    what: &'static str,
+) -> impl IntoView {
+    view! {
+        <div class="snippet" data-copyable="">
+            <pre tabindex="0"><code>{text}</code></pre>
+            <CopyButton what=what />
+        </div>
+    }
+    .into_any()
+}
+
+/// A source with a number before each line, which is a link to the line.
+#[component]
+pub(crate) fn Source(
+    /// The text.
+    #[prop(into)]
+    text: String,
+) -> impl IntoView {
+    let lines = text
+        .lines()
+        .zip(1_u32..)
+        .map(|(line, number)| {
+            let id = format!("L{number}");
+            view! {
+                <li id=id>
+                    <a href=format!("#L{number}") aria-label=format!("Line {number}")>{number.to_string()}</a>
+                    <code>{line.to_owned()}</code>
+                </li>
+            }
+        })
+        .collect_view();
+    view! {
+        <div class="source" role="region" aria-label="Source" tabindex="0">
+            <ol>{lines}</ol>
+        </div>
+    }
+    .into_any()
+}

@@ -1,0 +1,87 @@
+//! Fields for points in time. Browsers send them without a zone: it is UTC.
+
+use leptos::prelude::*;
+use weir_model::Timestamp;
+
+use super::{FieldFrame, Ties, initial};
+use crate::ui::form::Sent;
+
+/// A point in time.
+#[component]
+pub(crate) fn MomentField(
+    /// What became of the form.
+    sent: Sent,
+    /// Name and id.
+    #[prop(into)]
+    name: String,
+    /// Label.
+    #[prop(into)]
+    label: String,
+    /// Hint.
+    #[prop(into, optional)]
+    hint: String,
+    /// The value to begin with, RFC 3339, or empty.
+    #[prop(into, optional)]
+    value: String,
+    /// Whether it must be filled in.
+    #[prop(optional)]
+    required: bool,
+) -> impl IntoView {
+    let ties = Ties::new(name.clone(), hint, sent);
+    let autofocus = sent.begins_at(&name, false);
+    let value = shown(&initial(&name, value));
+    let label = format!("{label} (UTC)");
+    view! {
+        <FieldFrame ties=ties.clone() label=label>
+            <input
+                id=name.clone()
+                name=name
+                type="datetime-local"
+                value=value
+                // Seconds may be there, but need not be.
+                step="any"
+                required=required
+                autofocus=autofocus
+                autocomplete="off"
+                aria-describedby=ties.described_by()
+                aria-invalid=ties.invalid()
+            />
+        </FieldFrame>
+    }
+}
+
+/// What such a field sent, or any RFC 3339 form.
+pub(crate) fn moment(text: &str) -> Option<Timestamp> {
+    Timestamp::parse_lenient(text)
+}
+
+/// As such a field takes it.
+fn shown(text: &str) -> String {
+    let Some(time) = moment(text).map(Timestamp::to_chrono) else { return String::new() };
+    let whole_minute = time.timestamp() % 60 == 0;
+    let form = if whole_minute { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" };
+    time.format(form).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{moment, shown};
+
+    #[test]
+    fn what_a_field_sends_is_utc() {
+        let read = |text| moment(text).map(|time| time.to_string());
+        for text in ["2026-08-21T14:05", "2026-08-21T14:05:00Z", "2026-08-21T16:05:00+02:00"] {
+            assert_eq!(read(text).as_deref(), Some("2026-08-21T14:05:00Z"), "{text}");
+        }
+        assert_eq!(read(""), None);
+        assert_eq!(read("tomorrow"), None);
+    }
+
+    #[test]
+    fn a_field_takes_local_forms_only() {
+        assert_eq!(shown("2026-08-21T14:05:00Z"), "2026-08-21T14:05");
+        assert_eq!(shown("2026-08-21T14:05:09.5Z"), "2026-08-21T14:05:09");
+        assert_eq!(shown("2026-08-21T14:05"), "2026-08-21T14:05");
+        assert_eq!(shown(""), "");
+    }
+}

@@ -1,0 +1,58 @@
+//! What was done, told once by the page that it led to. With scripts it goes
+//! away by itself (`behaviours::toast`).
+
+use leptos::prelude::*;
+
+use super::form::Back;
+use super::icon::Icon;
+use crate::context::{forget_notice, visit};
+use crate::notice::{self, Undo};
+
+/// Seconds that it stays.
+const STAYS: u32 = 6;
+/// The same when it can be taken back.
+const STAYS_WITH_UNDO: u32 = 10;
+
+/// What the page tells, if anything.
+#[component]
+pub(crate) fn Notice() -> impl IntoView {
+    let told = visit().and_then(|visit| visit.notice);
+    told.map(|told| {
+        forget_notice();
+        toast(told)
+    })
+}
+
+/// It, drawn.
+pub(crate) fn toast(told: notice::Notice) -> AnyView {
+    let notice::Notice { text, undo } = told;
+    let seconds = if undo.is_some() { STAYS_WITH_UNDO } else { STAYS };
+    view! {
+        <div class="toast" data-toast=seconds.to_string()>
+            <Icon name="check" />
+            <p role="status" data-toast-text="">{text}</p>
+            {undo.map(way_back)}
+            <button type="button" class="button button-quiet needs-scripts" data-toast-close="">
+                <Icon name="close" />
+                <span class="hidden">"Close this message"</span>
+            </button>
+        </div>
+    }
+    .into_any()
+}
+
+fn way_back(undo: Undo) -> AnyView {
+    let fields = undo
+        .fields
+        .into_iter()
+        .map(|(name, value)| view! { <input type="hidden" name=name value=value /> })
+        .collect_view();
+    view! {
+        <form method="post" action=undo.function>
+            {fields}
+            <Back />
+            <button type="submit" class="button" data-busy="Undoing...">"Undo"</button>
+        </form>
+    }
+    .into_any()
+}

@@ -1,0 +1,149 @@
+//! Slices of lists, by `limit` and `offset` in the address as in the API.
+
+use leptos::prelude::*;
+use weir_model::pagination::MAX_LIMIT;
+
+use super::number::grouped;
+use super::query::{in_query, with_query};
+
+/// A slice of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slice {
+    /// How many entries at most.
+    pub(crate) limit: u32,
+    /// How many entries come before.
+    pub(crate) offset: u32,
+}
+
+/// The slice that the address asks for; what makes no sense is ignored.
+pub(crate) fn slice_in_query(default_limit: u32) -> Slice {
+    asked(&in_query("limit"), &in_query("offset"), default_limit)
+}
+
+fn asked(limit: &str, offset: &str, default_limit: u32) -> Slice {
+    let most = u32::try_from(MAX_LIMIT).unwrap_or(u32::MAX);
+    let limit = limit.parse::<u32>().ok().filter(|limit| *limit > 0);
+    Slice {
+        limit: limit.unwrap_or(default_limit).min(most),
+        offset: offset.parse().unwrap_or_default(),
+    }
+}
+
+/// Where one is in a list, and the ways on. Nothing when all of it is shown.
+#[component]
+pub(crate) fn Pager(
+    /// What is shown.
+    slice: Slice,
+    /// How many entries there are.
+    total: u64,
+    /// What they are, such as `members`.
+    #[prop(into)]
+    what: String,
+) -> impl IntoView {
+    let (previous, next) = neighbours(slice, total);
+    let shown = total.saturating_sub(slice.offset.into()).min(slice.limit.into());
+    let words = words(slice, shown, Some(total), &what);
+    (previous.is_some() || next.is_some()).then(|| ways(words, &what, previous, next))
+}
+
+/// The same where nobody knows how many there are.
+#[component]
+pub(crate) fn PagerMore(
+    /// What is shown.
+    slice: Slice,
+    /// Whether there are more.
+    more: bool,
+    /// How many are shown.
+    shown: usize,
+    /// What they are, such as `events`.
+    #[prop(into)]
+    what: String,
+) -> impl IntoView {
+    let shown = u64::try_from(shown).unwrap_or(u64::MAX);
+    let previous = (slice.offset > 0).then(|| slice.offset.saturating_sub(slice.limit));
+    let next = more.then(|| slice.offset.saturating_add(slice.limit));
+    let words = words(slice, shown, None, &what);
+    (previous.is_some() || next.is_some()).then(|| ways(words, &what, previous, next))
+}
+
+fn ways(words: String, what: &str, previous: Option<u32>, next: Option<u32>) -> AnyView {
+    view! {
+        <nav class="pager" aria-label=format!("Pages of {what}")>
+            <p>{words}</p>
+            <div class="pager-ways">
+                {previous.map(|offset| way(offset, "prev", "Previous"))}
+                {next.map(|offset| way(offset, "next", "Next"))}
+            </div>
+        </nav>
+    }
+    .into_any()
+}
+
+fn way(offset: u32, rel: &'static str, label: &'static str) -> AnyView {
+    let text = offset.to_string();
+    let href = with_query(&[("offset", (offset > 0).then_some(text.as_str()))]);
+    view! { <a class="button" rel=rel href=href>{label}</a> }.into_any()
+}
+
+/// Offsets of the slices before and after. From beyond the end of the list the
+/// way back leads to its last slice.
+fn neighbours(slice: Slice, total: u64) -> (Option<u32>, Option<u32>) {
+    let Slice { limit, offset } = slice;
+    let last = total.saturating_sub(1) / u64::from(limit) * u64::from(limit);
+    let last = u32::try_from(last).unwrap_or(u32::MAX);
+    let previous = (offset > 0).then(|| offset.saturating_sub(limit).min(last));
+    let after = offset.saturating_add(limit);
+    (previous, (u64::from(after) < total).then_some(after))
+}
+
+fn words(slice: Slice, shown: u64, total: Option<u64>, what: &str) -> String {
+    if shown == 0 {
+        return format!("No more {what}");
+    }
+    let before = u64::from(slice.offset);
+    let range = format!("{} to {}", grouped(before + 1), grouped(before + shown));
+    match total {
+        Some(total) => format!("{range} of {} {what}", grouped(total)),
+        None => format!("Showing {what} {range}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Slice, asked, neighbours, words};
+
+    const fn slice(limit: u32, offset: u32) -> Slice {
+        Slice { limit, offset }
+    }
+
+    #[test]
+    fn bad_values_fall_back() {
+        assert_eq!(asked("", "", 50), slice(50, 0));
+        assert_eq!(asked("10", "20", 50), slice(10, 20));
+        assert_eq!(asked("0", "-1", 50), slice(50, 0));
+        assert_eq!(asked("x", "x", 50), slice(50, 0));
+        assert_eq!(asked("5000", "99999999999", 50), slice(1000, 0));
+    }
+
+    #[test]
+    fn ways_on() {
+        assert_eq!(neighbours(slice(50, 0), 0), (None, None));
+        assert_eq!(neighbours(slice(50, 0), 50), (None, None));
+        assert_eq!(neighbours(slice(50, 0), 51), (None, Some(50)));
+        assert_eq!(neighbours(slice(50, 50), 120), (Some(0), Some(100)));
+        assert_eq!(neighbours(slice(50, 100), 120), (Some(50), None));
+        assert_eq!(neighbours(slice(50, 20), 60), (Some(0), None));
+        assert_eq!(neighbours(slice(50, 900), 120), (Some(100), None), "beyond the end");
+        assert_eq!(neighbours(slice(50, 900), 0), (Some(0), None), "beyond the end of nothing");
+        assert_eq!(neighbours(slice(1000, u32::MAX), u64::MAX).1, Some(u32::MAX));
+    }
+
+    #[test]
+    fn places_in_words() {
+        let members = |slice, shown, total| words(slice, shown, total, "members");
+        assert_eq!(members(slice(50, 0), 50, Some(1_204)), "1 to 50 of 1,204 members");
+        assert_eq!(members(slice(50, 1_200), 4, Some(1_204)), "1,201 to 1,204 of 1,204 members");
+        assert_eq!(members(slice(50, 50), 50, None), "Showing members 51 to 100");
+        assert_eq!(members(slice(50, 2_000), 0, Some(1_204)), "No more members");
+    }
+}

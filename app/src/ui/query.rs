@@ -1,0 +1,89 @@
+//! State of pages in their address: filters, order, place in a list.
+
+use leptos::prelude::*;
+use leptos_router::hooks::{use_location, use_query_map};
+
+use super::icon::Icon;
+use crate::local_path;
+
+/// A value of the query; empty when it is not there.
+pub(crate) fn in_query(name: &str) -> String {
+    use_query_map().with_untracked(|query| query.get(name)).unwrap_or_default()
+}
+
+/// The present path and query with these values set or removed. A list begins
+/// anew when anything but its place changes.
+pub(crate) fn with_query(changes: &[(&str, Option<&str>)]) -> String {
+    let location = use_location();
+    changed(&location.pathname.get_untracked(), &location.search.get_untracked(), changes)
+}
+
+fn changed(path: &str, query: &str, changes: &[(&str, Option<&str>)]) -> String {
+    let begins_anew = changes.iter().any(|(name, _)| *name != "offset");
+    let is_kept = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        let of_outcome = name.starts_with("__");
+        let replaced = changes.iter().any(|(changed, _)| *changed == name);
+        !name.is_empty() && !of_outcome && !replaced && !(begins_anew && name == "offset")
+    };
+    let kept = query.split('&').filter(is_kept).map(str::to_owned);
+    let set = changes.iter().filter_map(|(name, value)| {
+        value.map(|value| format!("{name}={}", local_path::encode(value)))
+    });
+    let pairs: Vec<String> = kept.chain(set).collect();
+    if pairs.is_empty() { path.to_owned() } else { format!("{path}?{}", pairs.join("&")) }
+}
+
+/// A form that asks for a part of what the page shows. With scripts, choosing in
+/// it is enough (`behaviours::autosubmit`).
+#[component]
+pub(crate) fn FilterForm(
+    /// What is filtered.
+    #[prop(into)]
+    label: String,
+    /// Its fields; hidden ones for values of the query that stay.
+    children: Children,
+) -> impl IntoView {
+    let path = use_location().pathname.get_untracked();
+    view! {
+        <form class="filter" role="search" aria-label=label method="get" action=path data-autosubmit="">
+            {children()}
+            <button type="submit" class="button">
+                <Icon name="filter" />
+                "Filter"
+            </button>
+        </form>
+    }
+    .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changed;
+
+    #[test]
+    fn values_are_set_replaced_and_removed() {
+        let list = "/a";
+        assert_eq!(changed(list, "", &[]), "/a");
+        assert_eq!(changed(list, "q=x%20y", &[("sort", Some("name"))]), "/a?q=x%20y&sort=name");
+        assert_eq!(
+            changed(list, "q=x&sort=name", &[("q", Some("ä b"))]),
+            "/a?sort=name&q=%C3%A4%20b"
+        );
+        assert_eq!(changed(list, "q=x", &[("q", None)]), "/a");
+        assert_eq!(changed(list, "qq=1", &[("q", None)]), "/a?qq=1", "whole names only");
+    }
+
+    #[test]
+    fn a_list_begins_anew_unless_only_its_place_changes() {
+        assert_eq!(changed("/a", "q=x&offset=50", &[("q", Some("y"))]), "/a?q=y");
+        assert_eq!(changed("/a", "q=x&offset=50", &[("offset", Some("100"))]), "/a?q=x&offset=100");
+        assert_eq!(changed("/a", "offset=50&limit=9", &[("offset", None)]), "/a?limit=9");
+        assert_eq!(changed("/a", "offset=50", &[]), "/a?offset=50");
+    }
+
+    #[test]
+    fn what_became_of_a_form_is_left_out() {
+        assert_eq!(changed("/a", "__done=/_fn/f&q=x&__err=e", &[]), "/a?q=x");
+    }
+}

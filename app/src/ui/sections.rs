@@ -1,0 +1,109 @@
+//! How a page is divided: cards with a heading, and the links between pages that
+//! belong together.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+
+use super::number::grouped;
+
+/// A card with a heading.
+#[component]
+pub(crate) fn Section(
+    /// Id of the card, for links to it.
+    id: &'static str,
+    /// The heading.
+    #[prop(into)]
+    title: String,
+    /// What it is for.
+    #[prop(into, optional)]
+    hint: String,
+    /// Whether something is lost by what is in it.
+    #[prop(optional)]
+    danger: bool,
+    /// What is in it.
+    children: Children,
+) -> impl IntoView {
+    let heading = format!("{id}-title");
+    let class = if danger { "card card-danger section" } else { "card section" };
+    view! {
+        <section class=class id=id aria-labelledby=heading>
+            <h2 id=heading.clone()>{title}</h2>
+            {(!hint.is_empty()).then(|| view! { <p class="section-hint">{hint}</p> })}
+            {children()}
+        </section>
+    }
+    .into_any()
+}
+
+/// A page among others that belong together.
+pub(crate) struct Tab {
+    /// Its address.
+    pub(crate) href: String,
+    /// Its name.
+    pub(crate) label: String,
+    /// How much is there.
+    pub(crate) count: Option<u64>,
+}
+
+/// Links between pages that belong together.
+#[component]
+pub(crate) fn SubNav(
+    /// What they are about.
+    #[prop(into)]
+    label: String,
+    /// The pages.
+    tabs: Vec<Tab>,
+) -> impl IntoView {
+    let location = use_location();
+    let (path, query) = (location.pathname.get_untracked(), location.search.get_untracked());
+    let hrefs: Vec<&str> = tabs.iter().map(|tab| tab.href.as_str()).collect();
+    let here = current(&hrefs, &path, &query);
+    let links = tabs
+        .into_iter()
+        .enumerate()
+        .map(|(at, Tab { href, label, count })| {
+            let is_page = href.split('?').next() == Some(path.as_str());
+            let current = (here == Some(at)).then_some(if is_page { "page" } else { "true" });
+            view! {
+                <a href=href aria-current=current>
+                    {label}
+                    {count.map(|count| view! { " " <span class="chip">{grouped(count)}</span> })}
+                </a>
+            }
+        })
+        .collect_view();
+    view! { <nav class="subnav" aria-label=label>{links}</nav> }.into_any()
+}
+
+/// Which address is the nearest at or above where one is.
+fn current(hrefs: &[&str], path: &str, query: &str) -> Option<usize> {
+    let fits = |href: &str| {
+        let (of_tab, wanted) = href.split_once('?').unwrap_or((href, ""));
+        let below = path.strip_prefix(of_tab).is_some_and(|rest| rest.starts_with('/'));
+        let asked = |pair: &str| pair.is_empty() || query.split('&').any(|given| given == pair);
+        (path == of_tab || below) && wanted.split('&').all(asked)
+    };
+    let fitting = hrefs.iter().enumerate().filter(|(_, href)| fits(href));
+    fitting.max_by_key(|(_, href)| href.len()).map(|(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::current;
+
+    #[test]
+    fn the_longest_address_that_fits_is_current() {
+        let tabs = ["/o/1", "/o/1/members", "/o/1/members?level=owner"];
+        for (path, query, expected) in [
+            ("/o/1", "", Some(0)),
+            ("/o/1/members", "", Some(1)),
+            ("/o/1/members/7", "", Some(1)),
+            ("/o/1/membersx", "", Some(0)),
+            ("/o/1/members", "q=x&level=owner", Some(2)),
+            ("/o/1/domains", "", Some(0)),
+            ("/o/2", "", None),
+        ] {
+            assert_eq!(current(&tabs, path, query), expected, "{path}?{query}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// What scripts add to the parts that pages are made of.
+
+import { alive, enter, expect, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+test.beforeEach(async ({ page, server }) => {
+  await enter(page, server, true);
+  await page.goto("/gallery");
+  await alive(page, true);
+});
+
+test("a changed form is not left by accident", async ({ page }) => {
+  const field = page.getByLabel("Description");
+  const leave = page.getByRole("link", { name: "Go to the account" });
+  await field.fill("half a sentence");
+  await leave.click();
+  const dialog = page.getByRole("dialog", { name: "Leave without saving?" });
+  await expect(dialog.getByRole("button", { name: "Keep editing" })).toBeFocused();
+  await dialog.getByRole("button", { name: "Keep editing" }).click();
+  await expect(dialog).toBeHidden();
+  await expect(leave).toBeFocused();
+  await expect(field).toHaveValue("half a sentence");
+  // Another form leads away as well.
+  await page.locator("#filter").getByRole("button", { name: "Filter" }).click();
+  await expect(dialog).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(dialog).toBeHidden();
+  await leave.click();
+  await dialog.getByRole("button", { name: "Discard changes" }).click();
+  await page.waitForURL("**/account");
+});
+
+test("a form that was not changed is left at once", async ({ page }) => {
+  await page.getByRole("link", { name: "Go to the account" }).click();
+  await page.waitForURL("**/account");
+});
+
+test("choosing is enough in a filter", async ({ page }) => {
+  await page.locator("#filter").getByLabel("Level").selectOption("owner");
+  await page.waitForURL("**level=owner**");
+  await expect(page.locator("#filter").getByLabel("Level")).toHaveValue("owner");
+});
+
+test("a request follows what is typed", async ({ page }) => {
+  const request = page.locator("#request form details");
+  await request.locator("summary").click();
+  await expect(request.locator("pre")).toContainText('"first_name": "Ada"');
+  await page.locator("#request").getByLabel("First name").fill(`Zoë "Z" O'Hara`);
+  await expect(request.locator("pre")).toContainText(`"first_name": "Zoë \\"Z\\" O'\\''Hara"`);
+});
+
+test("messages go away, but not while they are read", async ({ page }) => {
+  const removed = page.getByText("The member was removed.");
+  await expect(removed).toBeVisible();
+  await removed.hover();
+  const paused = page.getByText('The export "Finance" was paused.');
+  await expect(paused).toBeHidden({ timeout: 20_000 });
+  await expect(removed, "it stays below the pointer").toBeVisible();
+  await removed.locator("..").getByRole("button", { name: "Close this message" }).click();
+  await expect(removed).toBeHidden();
+});
+
+test("a name has to be typed first", async ({ page }) => {
+  const button = page.getByRole("button", { name: "Delete organization" });
+  await expect(button).toBeDisabled();
+  await expect(page.getByText("Type the name to be able to go on.")).toBeVisible();
+  await page.getByLabel("Name of the organization").fill("Upstream Works");
+  await expect(button).toBeEnabled();
+});
