@@ -7,7 +7,7 @@ use weir_model::organizations::Level;
 use weir_model::pagination::{MAX_LIMIT, Page};
 use weir_store::{keys, projects};
 
-use super::{Members, OWNER_STAYS, may_change, may_give, works_here};
+use super::{Members, OWNER_STAYS, may_change, may_give, shown, works_here};
 use crate::Result;
 use crate::ctx::OrgCtx;
 use crate::error::Error;
@@ -32,6 +32,16 @@ pub struct Loss {
 }
 
 impl Members {
+    /// The actor as a member.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`] for somebody who is none any
+    /// more.
+    pub async fn own(&self, org: &OrgCtx) -> Result<Member> {
+        policy::check(org, Action::ReadMembers)?;
+        Ok(shown(&self.row(org.organization, org.ctx.user()).await?))
+    }
+
     /// What the actor may do with a member.
     #[must_use]
     pub fn leeway(&self, org: &OrgCtx, member: &Member) -> Leeway {
