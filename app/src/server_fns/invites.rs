@@ -85,7 +85,7 @@ pub(crate) async fn list_invites(
     let page = Page { limit: limit.max(1).into(), offset: offset.into() };
     let found = services.invites.list(&org, page).await.map_err(ui_error)?;
     let show = |invite: Invite| InviteView {
-        held: (Invites::may_hold(&org, &invite)).then(|| Held {
+        held: Invites::may_hold(&org, &invite).then(|| Held {
             id: invite.id.to_string(),
             link: format!("{}{}", visit.origin, path(invite.id)),
         }),

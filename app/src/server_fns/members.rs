@@ -2,7 +2,6 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use server_fn::ServerFn as _;
 
 use crate::context::{done, enter_organization, tell, tell_with_undo, ui_error};
 use crate::error::UiError;
@@ -171,7 +170,7 @@ pub(crate) async fn change_level(id: String, user: String, level: i64) -> Result
         let text = format!("{name} is {} now.", with_article(new));
         let before = i64::from(before).to_string();
         let fields = [("id", id.as_str()), ("user", user.as_str()), ("level", before.as_str())];
-        tell_with_undo(&text, ChangeLevel::PATH, &fields);
+        tell_with_undo(&text, <ChangeLevel as server_fn::ServerFn>::PATH, &fields);
     }
     Ok(())
 }

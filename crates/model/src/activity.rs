@@ -24,6 +24,9 @@ macro_rules! words {
         }
 
         impl $name {
+            /// All of them, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
             /// The words on the wire, in order.
             pub const WORDS: &'static [&'static str] = &[$($text),+];
 
