@@ -53,7 +53,7 @@ pub(crate) fn Activity() -> impl IntoView {
         let file = file(&id, &filter);
         Ok(view! {
             <PageHead title=TITLE within=organization.name>
-                <a class="button" href=file download="">
+                <a class="button" href=file>
                     <Icon name="download" />
                     "Export CSV"
                 </a>
@@ -88,12 +88,12 @@ fn filter_in_query() -> ActivityFilter {
 fn set(filter: &ActivityFilter) -> Vec<(&'static str, &str)> {
     let all = [
         ("actor", filter.actor.as_str()),
-        ("kind", &filter.kind),
-        ("action", &filter.action),
-        ("item", &filter.item),
-        ("from", &filter.from),
-        ("to", &filter.to),
-        ("entry", &filter.entry),
+        ("kind", filter.kind.as_str()),
+        ("action", filter.action.as_str()),
+        ("item", filter.item.as_str()),
+        ("from", filter.from.as_str()),
+        ("to", filter.to.as_str()),
+        ("entry", filter.entry.as_str()),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
@@ -134,8 +134,8 @@ fn Filter(filter: ActivityFilter, actors: Vec<(String, String)>) -> impl IntoVie
         people.push((filter.actor.clone(), "Somebody else".to_owned()));
     }
     let owned = |(value, label): (&str, &str)| (value.to_owned(), label.to_owned());
-    let kinds = Subject::ALL.iter().map(|one| owned((one.text(), kind(*one)))).collect();
-    let deeds = Deed::ALL.iter().map(|one| owned((one.text(), deed(*one)))).collect();
+    let kinds: Vec<_> = Subject::ALL.iter().map(|one| owned((one.text(), kind(*one)))).collect();
+    let deeds: Vec<_> = Deed::ALL.iter().map(|one| owned((one.text(), deed(*one)))).collect();
     let item = (!filter.item.is_empty())
         .then(|| view! { <input type="hidden" name="item" value=filter.item.clone() /> });
     view! {
@@ -193,8 +193,8 @@ fn line(here: &str, entry: EntryView) -> Line {
     let EntryView { id, who, by_service, key, deed: done, subject, item, name, changes, at } =
         entry;
     let link = format!("{here}?entry={id}#{id}");
-    let when = view! { <a href=link aria-label="Link to this change"><Time iso=at /></a> };
-    let of_item = with_query(&[("item", Some(&item)), ("kind", Some(subject.text()))]);
+    let when = view! { <a href=link title="Link to this change"><Time iso=at /></a> };
+    let of_item = with_query(&[("item", Some(item.as_str())), ("kind", Some(subject.text()))]);
     let name = name.unwrap_or(item);
     let thing = view! {
         <span class="faint">{kind(subject)} " "</span>
@@ -220,7 +220,7 @@ fn line(here: &str, entry: EntryView) -> Line {
 fn actor(who: Option<(String, String, String)>, by_service: bool) -> AnyView {
     match who {
         Some((id, name, email)) => {
-            let href = with_query(&[("actor", Some(&id))]);
+            let href = with_query(&[("actor", Some(id.as_str()))]);
             view! { <a href=href title=email>{name}</a> }.into_any()
         }
         None if by_service => "Weir".into_any(),
