@@ -65,11 +65,11 @@ fn text(answer: &Answer) -> String {
 async fn strangers_find_nothing() {
     let app = TestApp::with_owner().await;
     let cookie = outsider(&app).await;
+    let own = session(&app).await;
     let home = app.organization().to_string();
     for path in ["", "/members", "/invites", "/domains", "/activity"] {
         let path = format!("/organizations/{home}{path}");
         assert_eq!(page(&app, &path, &cookie).await.status, 404, "{path}");
-        let own = session(&app).await;
         assert_eq!(page(&app, &path, &own).await.status, 200, "{path}");
     }
     let me = app.owner().id().to_string();
