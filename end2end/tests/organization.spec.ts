@@ -120,6 +120,8 @@ test("members: search, level, removal", async ({ page, scripts }) => {
   await page.getByRole("button", { name: "Change level of Grace" }).click();
   await expect(page.getByText("Grace is an administrator now.").first()).toBeVisible();
   await expect(page.getByLabel("Level of Grace")).toHaveValue("8");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(page.getByLabel("Level of Grace")).toHaveValue("1");
   await alive(page, scripts);
   await row(page, grace.email).locator("summary", { hasText: "Remove" }).click();
   await expect(page.getByText(/They lose the access to all projects/)).toBeVisible();

@@ -12,6 +12,7 @@ pub(crate) mod invites;
 pub(crate) mod members;
 
 use leptos::prelude::*;
+use serde_json::json;
 
 use super::id_in_path;
 use super::organizations::members as counted_members;
@@ -20,6 +21,7 @@ use crate::server_fns::organizations::{
     EnforceSecondFactor, OrganizationView, RenameOrganization, SetJoinMail, get_organization,
     get_organization_stake,
 };
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
@@ -128,6 +130,12 @@ fn General(organization: OrganizationView) -> impl IntoView {
 fn RenameForm(id: String, name: String) -> impl IntoView {
     let rename = ServerAction::<RenameOrganization>::new();
     let sent = sent(rename);
+    let call = ApiCall {
+        method: "PATCH",
+        path: format!("/api/organizations/{id}/"),
+        scope: "organization:write",
+        body: Some(json!({"name": "{name}"})),
+    };
     view! {
         <ActionForm action=rename>
             <FormFailure sent=sent fields=&["name"] />
@@ -135,6 +143,7 @@ fn RenameForm(id: String, name: String) -> impl IntoView {
             <Back />
             <Field sent=sent name="name" label="Name" max=64 value=name />
             <Submit sent=sent label="Save name" busy="Saving name..." saved="Saved" />
+            <ApiRequest call=call />
         </ActionForm>
     }
 }

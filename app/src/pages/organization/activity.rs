@@ -10,6 +10,7 @@ use crate::local_path::encode;
 use crate::pages::id_in_path;
 use crate::server_fns::activity::{EntryView, list_activity};
 use crate::server_fns::organizations::get_organization;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
@@ -51,6 +52,7 @@ pub(crate) fn Activity() -> impl IntoView {
             }
         };
         let file = file(&id, &filter);
+        let call = call(&id, &filter);
         Ok(view! {
             <PageHead title=TITLE within=organization.name>
                 <a class="button" href=file>
@@ -67,6 +69,7 @@ pub(crate) fn Activity() -> impl IntoView {
             })}
             {list}
             <Pager slice=slice total=found.total what="changes" />
+            <ApiRequest call=call />
         }
         .into_any())
     })
@@ -102,6 +105,24 @@ fn set(filter: &ActivityFilter) -> Vec<(&'static str, &str)> {
 fn file(id: &str, filter: &ActivityFilter) -> String {
     let pairs = set(filter).into_iter().map(|(name, value)| format!("&{name}={}", encode(value)));
     format!("/_export/activity.csv?organization={id}{}", pairs.collect::<String>())
+}
+
+/// The request that lists the same, as far as the API filters.
+fn call(id: &str, filter: &ActivityFilter) -> ApiCall {
+    let known = set(filter).into_iter().filter_map(|(name, value)| match name {
+        "kind" => Some(format!("scope={}", encode(value))),
+        "item" => Some(format!("item_id={}", encode(value))),
+        "actor" if value != BY_SERVICE => Some(format!("user={}", encode(value))),
+        _ => None,
+    });
+    let query = known.collect::<Vec<_>>().join("&");
+    let sign = if query.is_empty() { "" } else { "?" };
+    ApiCall {
+        method: "GET",
+        path: format!("/api/organizations/{id}/activity_log/{sign}{query}"),
+        scope: "activity_log:read",
+        body: None,
+    }
 }
 
 /// The filter in words.

@@ -1,12 +1,14 @@
 //! The domains of an organization: the list, and claiming one.
 
 use leptos::prelude::*;
+use serde_json::json;
 use weir_model::domains::DomainDetails;
 
 use super::{ADMINISTRATORS, Tabs};
 use crate::pages::id_in_path;
 use crate::server_fns::domains::{AddDomain, list_domains};
 use crate::server_fns::organizations::get_organization;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::{Empty, ReadOnly};
 use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
@@ -90,6 +92,12 @@ pub(super) fn ownership(details: &DomainDetails) -> AnyView {
 fn AddForm(id: String) -> impl IntoView {
     let add = ServerAction::<AddDomain>::new();
     let sent = sent(add);
+    let call = ApiCall {
+        method: "POST",
+        path: format!("/api/organizations/{id}/domains/"),
+        scope: "organization:write",
+        body: Some(json!({"domain": "{domain}"})),
+    };
     view! {
         <ActionForm action=add>
             <FormFailure sent=sent fields=&["domain"] />
@@ -98,6 +106,7 @@ fn AddForm(id: String) -> impl IntoView {
             <Field sent=sent name="domain" label="Domain" max=128
                 hint="Such as example.com. Nobody else on this instance can claim it then." />
             <Submit sent=sent label="Add domain" busy="Adding domain..." />
+            <ApiRequest call=call />
         </ActionForm>
     }
 }

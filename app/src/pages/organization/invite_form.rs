@@ -4,9 +4,11 @@
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
+use serde_json::{Value, json};
 
 use crate::server_fns::invites::{ListedView, SendInvites};
 use crate::server_fns::members::Choosable;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Choice, Select, TextArea};
 use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
 use crate::ui::status::{Status, Tone};
@@ -33,9 +35,10 @@ pub(super) fn InviteForm(
     let sent = sent(send);
     let is_entered = !listed.is_empty();
     let invited = listed.iter().filter(|one| one.invited).count();
+    let call = call(&id, &listed);
     let preview = is_entered.then(|| preview(listed));
     let sending = (invited > 0).then(
-        || view! { <SendForm send=send sent=sent id=id people=people.clone() levels=levels /> },
+        || view! { <SendForm send=send sent=sent id=id people=people.clone() levels=levels call=call /> },
     );
     let nobody = (is_entered && invited == 0).then(
         || view! { <p>"Nobody in this list can be invited. Change it and check it again."</p> },
@@ -63,6 +66,25 @@ fn PeopleForm(sent: Sent, people: String) -> impl IntoView {
     }
 }
 
+/// The request that invites the same people.
+fn call(id: &str, listed: &[ListedView]) -> ApiCall {
+    let invite = |one: &ListedView| {
+        json!({
+            "target_email": one.email,
+            "first_name": one.first_name,
+            "level": "{level}",
+            "message": "{message}",
+        })
+    };
+    let invites: Vec<Value> = listed.iter().filter(|one| one.invited).map(invite).collect();
+    ApiCall {
+        method: "POST",
+        path: format!("/api/organizations/{id}/invites/bulk/"),
+        scope: "organization_member:write",
+        body: Some(Value::from(invites)),
+    }
+}
+
 fn preview(listed: Vec<ListedView>) -> AnyView {
     let lines = listed.into_iter().map(|one| {
         let ListedView { text, email, first_name, invited, verdict } = one;
@@ -87,6 +109,7 @@ fn SendForm(
     id: String,
     people: String,
     levels: Vec<Choosable>,
+    call: ApiCall,
 ) -> impl IntoView {
     let choices: Vec<Choice> =
         levels.into_iter().map(|level| Choice::new(level.number.to_string(), level.word)).collect();
@@ -100,6 +123,7 @@ fn SendForm(
             <TextArea sent=sent name="message" label="Message" rows=3 max=MESSAGE_MAX
                 hint="Optional. It stands in the mail." />
             <Submit sent=sent label="Send invites" busy="Sending invites..." />
+            <ApiRequest call=call />
         </ActionForm>
     }
 }

@@ -4,11 +4,13 @@
 use leptos::prelude::*;
 
 use super::Tabs;
+use crate::local_path::encode;
 use crate::pages::id_in_path;
 use crate::server_fns::members::{
     ChangeLevel, LeaveOrganization, MemberView, RemoveMember, list_members,
 };
 use crate::server_fns::organizations::get_organization;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::{Empty, NoMatch, ReadOnly};
 use crate::ui::form::{Back, FormFailure, sent};
@@ -42,6 +44,7 @@ pub(crate) fn Members() -> impl IntoView {
         let organization = get_organization(id.clone()).await?;
         let found = list_members(id.clone(), search.clone(), slice.limit, slice.offset).await?;
         let invites = format!("/organizations/{id}/invites");
+        let call = call(&id, &search);
         let alone = found.total == 1 && search.is_empty();
         let list = if found.members.is_empty() {
             let clear = with_query(&[("search", None)]);
@@ -77,10 +80,23 @@ pub(crate) fn Members() -> impl IntoView {
             }}
             {list}
             <Pager slice=slice total=found.total what="members" />
+            <ApiRequest call=call />
             <Leaving id=id you=found.you />
         }
         .into_any())
     })
+}
+
+/// The request that lists the same.
+fn call(id: &str, search: &str) -> ApiCall {
+    let query =
+        if search.is_empty() { String::new() } else { format!("?search={}", encode(search)) };
+    ApiCall {
+        method: "GET",
+        path: format!("/api/organizations/{id}/members/{query}"),
+        scope: "organization_member:read",
+        body: None,
+    }
 }
 
 fn columns() -> Vec<Column> {
