@@ -44,6 +44,7 @@ pub(crate) fn Members() -> impl IntoView {
         let organization = get_organization(id.clone()).await?;
         let found = list_members(id.clone(), search.clone(), slice.limit, slice.offset).await?;
         let invites = format!("/organizations/{id}/invites");
+        let invite = invites.clone();
         let call = call(&id, &search);
         let alone = found.total == 1 && search.is_empty();
         let list = if found.members.is_empty() {
@@ -56,7 +57,7 @@ pub(crate) fn Members() -> impl IntoView {
         };
         Ok(view! {
             <PageHead title=TITLE within=organization.name>
-                <a class="button button-primary" href=invites.clone()>
+                <a class="button button-primary" href=invite>
                     <Icon name="plus" />
                     "Invite people"
                 </a>
