@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::context::{done, enter_organization, tell, tell_with_undo, ui_error};
 use crate::error::UiError;
 
-/// Members whose losses are worked out at a time: more are not on one page.
-const MOST: u32 = 100;
+/// Members of one page at most: what each would lose is worked out.
+pub(crate) const MOST: u32 = 100;
 
 /// A page of members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

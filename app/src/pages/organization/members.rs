@@ -7,7 +7,7 @@ use super::Tabs;
 use crate::local_path::encode;
 use crate::pages::id_in_path;
 use crate::server_fns::members::{
-    ChangeLevel, LeaveOrganization, MemberView, RemoveMember, list_members,
+    ChangeLevel, LeaveOrganization, MOST, MemberView, RemoveMember, list_members,
 };
 use crate::server_fns::organizations::get_organization;
 use crate::ui::api_request::{ApiCall, ApiRequest};
@@ -16,7 +16,7 @@ use crate::ui::empty::{Empty, NoMatch, ReadOnly};
 use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{Pager, slice_in_query};
+use crate::ui::pager::{Pager, Slice, slice_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::{Chip, Status, Tone};
@@ -38,6 +38,7 @@ struct Actions {
 #[component]
 pub(crate) fn Members() -> impl IntoView {
     let (id, search, slice) = (id_in_path(), in_query("search"), slice_in_query(LIMIT));
+    let slice = Slice { limit: slice.limit.min(MOST), ..slice };
     let actions = Actions { change: ServerAction::new(), remove: ServerAction::new() };
     let (changed, removed) = (sent(actions.change), sent(actions.remove));
     page(TITLE, async move {
