@@ -31,6 +31,11 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/organizations") view=pages::organizations::Organizations />
                     <Route path=path!("/organizations/new") view=pages::organization_new::OrganizationNew />
                     <Route path=path!("/organizations/:id") view=pages::organization::Organization />
+                    <Route path=path!("/organizations/:id/members") view=pages::organization::members::Members />
+                    <Route path=path!("/organizations/:id/invites") view=pages::organization::invites::Invites />
+                    <Route path=path!("/organizations/:id/domains") view=pages::organization::domains::Domains />
+                    <Route path=path!("/organizations/:id/domains/:domain") view=pages::organization::domain::Domain />
+                    <Route path=path!("/organizations/:id/activity") view=pages::organization::activity::Activity />
                     <Route path=path!("/account") view=pages::account::Account />
                     <Route path=path!("/account/keys") view=pages::keys::Keys />
                     <Route path=path!("/account/keys/new") view=pages::key_new::KeyNew />

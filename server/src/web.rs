@@ -1,9 +1,11 @@
-//! The web app on the server: pages, server functions, the live stream, assets.
+//! The web app on the server: pages, server functions, the live stream, files to
+//! download, assets.
 //!
 //! What belongs here: mounting, who is asking, and what is refused before a page
 //! or a function is reached. What does not: pages (`weir-app`) and rules
 //! (`weir-service`).
 
+mod activity_csv;
 mod assets;
 pub(crate) mod cookies;
 pub(crate) mod cross_site;
@@ -67,6 +69,7 @@ pub fn router(app: &App) -> Router {
     Router::new()
         .route("/_fn/{function}", post(functions::call))
         .route("/_live/{project}", get(live::stream))
+        .route("/_export/activity.csv", get(activity_csv::download))
         .route_layer(from_fn_with_state(web.clone(), refuse_other_sites))
         .fallback(pages::page_or_asset)
         .with_state(web)

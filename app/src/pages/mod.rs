@@ -38,3 +38,13 @@ fn project_in_path() -> i64 {
 fn id_in_path() -> String {
     use_params_map().with_untracked(|params| params.get("id")).unwrap_or_default()
 }
+
+/// The value of the address at this parameter of its route.
+fn in_path(name: &str) -> String {
+    use_params_map().with_untracked(|params| params.get(name)).unwrap_or_default()
+}
+
+/// A value of the query.
+fn in_query(name: &'static str) -> String {
+    use_query_map().with_untracked(|query| query.get(name)).unwrap_or_default()
+}

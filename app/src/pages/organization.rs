@@ -1,77 +1,128 @@
-//! One organization: its name, its projects, its end.
+//! One organization: its settings, and the ways to its members, invites, domains
+//! and activity, which have pages of their own.
+
+pub(crate) mod activity;
+mod activity_words;
+pub(crate) mod domain;
+mod domain_rules;
+pub(crate) mod domains;
+mod ending;
+mod invite_form;
+pub(crate) mod invites;
+pub(crate) mod members;
 
 use leptos::prelude::*;
+use serde_json::json;
 
 use super::id_in_path;
-use super::organizations::members;
+use super::organizations::members as counted_members;
+use crate::server_fns::members::list_members_without_2fa;
 use crate::server_fns::organizations::{
-    DeleteOrganization, OrganizationView, RenameOrganization, get_organization,
+    EnforceSecondFactor, OrganizationView, RenameOrganization, SetJoinMail, get_organization,
+    get_organization_stake,
 };
-use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
-use crate::ui::field::Field;
+use crate::ui::empty::ReadOnly;
+use crate::ui::field::{Check, Field};
 use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
+use crate::ui::sections::{Section, SubNav, Tab};
+use crate::ui::status::{Status, Tone};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Organization settings";
+/// Who may change settings, for those who may not.
+const ADMINISTRATORS: &str = "Administrators and owners can change this.";
+/// Names that a preview spells out.
+const NAMED: usize = 20;
 
 /// The settings.
 #[component]
 pub(crate) fn Organization() -> impl IntoView {
     let id = id_in_path();
     page(TITLE, async move {
-        let found = get_organization(id).await?;
+        let found = get_organization(id.clone()).await?;
+        let without = list_members_without_2fa(id.clone()).await?;
+        let stake = get_organization_stake(id.clone()).await?;
         Ok(view! {
             <PageHead title=TITLE within=found.name.clone() />
-            <Settings organization=found />
+            <Tabs id=id />
+            <General organization=found.clone() />
+            <JoinMail organization=found.clone() />
+            <SecondFactor organization=found.clone() without=without />
+            <Projects organization=found.clone() />
+            <Features features=found.features.clone() />
+            {if found.may_delete {
+                view! { <ending::Ending organization=found stake=stake /> }.into_any()
+            } else {
+                view! { <ReadOnly why="Owners can delete the organization." /> }.into_any()
+            }}
         }
         .into_any())
     })
 }
 
+/// The ways between the pages of an organization.
 #[component]
-fn Settings(organization: OrganizationView) -> impl IntoView {
-    let projects = organization
-        .projects
-        .iter()
-        .map(|(id, name, _)| {
-            view! { <li><a href=format!("/projects/{id}/settings")>{name.clone()}</a></li> }
-        })
-        .collect_view();
-    let OrganizationView { id, name, slug, created_at, level, .. } = organization.clone();
-    let members = members(&organization.members);
+fn Tabs(
+    /// Id of the organization.
+    id: String,
+) -> impl IntoView {
+    let tab = |path: &str, label: &str| Tab {
+        href: format!("/organizations/{id}{path}"),
+        label: label.to_owned(),
+        count: None,
+    };
+    let tabs = vec![
+        tab("", "General"),
+        tab("/members", "Members"),
+        tab("/invites", "Invites"),
+        tab("/domains", "Domains"),
+        tab("/activity", "Activity"),
+    ];
+    view! { <SubNav label="Organization" tabs=tabs /> }
+}
+
+/// Names for a preview: the first few, and how many more.
+fn named(names: &[String]) -> AnyView {
+    let more = names.len().saturating_sub(NAMED);
+    let first = names.iter().take(NAMED).map(|name| view! { <li class="wrap">{name.clone()}</li> });
     view! {
-        <section class="card" aria-labelledby="general">
-            <h2 id="general">"General"</h2>
-            {match organization.may_change {
-                true => view! { <RenameForm id=id.clone() name=name.clone() /> }.into_any(),
-                false => view! {
-                    <p>{name.clone()}</p>
-                    <p class="hint">"Administrators and owners can change the name."</p>
-                }.into_any(),
+        <ul>
+            {first.collect_view()}
+            {(more > 0).then(|| view! { <li>{format!("and {more} more")}</li> })}
+        </ul>
+    }
+    .into_any()
+}
+
+#[component]
+fn General(organization: OrganizationView) -> impl IntoView {
+    let members = counted_members(&organization.members);
+    let href = format!("/organizations/{}/members", organization.id);
+    let OrganizationView { id, name, slug, created_at, level, may_change, .. } = organization;
+    view! {
+        <Section id="general" title="General">
+            {if may_change {
+                view! { <RenameForm id=id.clone() name=name /> }.into_any()
+            } else {
+                view! { <p>{name}</p><ReadOnly why=ADMINISTRATORS /> }.into_any()
             }}
             <dl class="facts">
                 <dt>"Short name"</dt>
                 <dd><code>{slug}</code></dd>
                 <dt>"Id"</dt>
-                <dd><CopyValue text=id.clone() what="organization id" /></dd>
+                <dd><CopyValue text=id what="organization id" /></dd>
                 <dt>"Members"</dt>
-                <dd>{members}</dd>
+                <dd><a href=href>{members}</a></dd>
                 <dt>"Your level"</dt>
                 <dd>{level}</dd>
                 <dt>"Created"</dt>
                 <dd><Time iso=created_at /></dd>
             </dl>
-        </section>
-        <section class="card" aria-labelledby="projects">
-            <h2 id="projects">"Projects"</h2>
-            <ul class="links">{projects}</ul>
-        </section>
-        {match organization.may_delete {
-            true => view! { <Ending organization=organization /> }.into_any(),
-            false => view! { <p class="hint">"Owners can delete the organization."</p> }.into_any(),
-        }}
+        </Section>
     }
 }
 
@@ -79,6 +130,12 @@ fn Settings(organization: OrganizationView) -> impl IntoView {
 fn RenameForm(id: String, name: String) -> impl IntoView {
     let rename = ServerAction::<RenameOrganization>::new();
     let sent = sent(rename);
+    let call = ApiCall {
+        method: "PATCH",
+        path: format!("/api/organizations/{id}/"),
+        scope: "organization:write",
+        body: Some(json!({"name": "{name}"})),
+    };
     view! {
         <ActionForm action=rename>
             <FormFailure sent=sent fields=&["name"] />
@@ -86,56 +143,125 @@ fn RenameForm(id: String, name: String) -> impl IntoView {
             <Back />
             <Field sent=sent name="name" label="Name" max=64 value=name />
             <Submit sent=sent label="Save name" busy="Saving name..." saved="Saved" />
+            <ApiRequest call=call />
         </ActionForm>
     }
 }
 
-/// Deleting: what goes, and the name to type. The server checks the name;
-/// scripts hold the button back until it fits.
 #[component]
-fn Ending(organization: OrganizationView) -> impl IntoView {
-    let delete = ServerAction::<DeleteOrganization>::new();
-    let sent = sent(delete);
-    let gone = organization
+fn JoinMail(organization: OrganizationView) -> impl IntoView {
+    let set = ServerAction::<SetJoinMail>::new();
+    let sent = sent(set);
+    let OrganizationView { id, mails_joins, may_change, .. } = organization;
+    view! {
+        <Section id="joining" title="Mail when somebody joins">
+            {if may_change {
+                view! {
+                    <ActionForm action=set>
+                        <FormFailure sent=sent />
+                        <input type="hidden" name="id" value=id />
+                        <Back />
+                        <Check sent=sent name="enabled" label="Tell members by mail when somebody joins"
+                            hint="Works where mail is set up on this instance." checked=mails_joins />
+                        <Submit sent=sent label="Save mail setting" busy="Saving mail setting..." saved="Saved" />
+                    </ActionForm>
+                }
+                .into_any()
+            } else {
+                let state = if mails_joins { "Members get a mail." } else { "No mail is sent." };
+                view! { <p>{state}</p><ReadOnly why=ADMINISTRATORS /> }.into_any()
+            }}
+        </Section>
+    }
+}
+
+/// Asking all members for a second factor, with who has none.
+#[component]
+fn SecondFactor(organization: OrganizationView, without: Vec<String>) -> impl IntoView {
+    let OrganizationView { id, enforces_2fa, may_change, .. } = organization;
+    let state = if enforces_2fa {
+        view! { <Status tone=Tone::Good label="Required" /> }.into_any()
+    } else {
+        view! { <Status tone=Tone::Quiet label="Not required" /> }.into_any()
+    };
+    view! {
+        <Section id="second-factor" title="Second factor"
+            hint="A code from an app, asked for beside the password. API keys go on working without one.">
+            <p>{state}</p>
+            {if may_change {
+                view! { <EnforceForm id=id enforces=enforces_2fa without=without /> }.into_any()
+            } else {
+                view! { <ReadOnly why=ADMINISTRATORS /> }.into_any()
+            }}
+        </Section>
+    }
+}
+
+#[component]
+fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoView {
+    let enforce = ServerAction::<EnforceSecondFactor>::new();
+    let sent = sent(enforce);
+    let touched = match without.len() {
+        0 => view! { <p>"Every member has a second factor."</p> }.into_any(),
+        1 => view! { <p>"One member has no second factor:"</p>{named(&without)} }.into_any(),
+        count => {
+            view! { <p>{format!("{count} members have no second factor:")}</p>{named(&without)} }
+                .into_any()
+        }
+    };
+    let (opener, consequence, verb, busy) = if enforces {
+        (
+            "Stop requiring it",
+            "Members can sign in with their password alone again, unless they keep their second factor.",
+            "Stop requiring a second factor",
+            "Saving...",
+        )
+    } else {
+        (
+            "Require a second factor",
+            "Whoever has none is asked to set one up before anything else. You too, if you have none.",
+            "Require it of all members",
+            "Requiring a second factor...",
+        )
+    };
+    view! {
+        <FormFailure sent=sent />
+        <Confirm button=opener>
+            <ActionForm action=enforce>
+                {touched}
+                <p>{consequence}</p>
+                <input type="hidden" name="id" value=id />
+                <input type="hidden" name="enforce" value=(!enforces).to_string() />
+                <Back />
+                <button type="submit" class="button button-primary" data-busy=busy>{verb}</button>
+            </ActionForm>
+        </Confirm>
+    }
+}
+
+#[component]
+fn Projects(organization: OrganizationView) -> impl IntoView {
+    let projects = organization
         .projects
-        .iter()
-        .map(|(_, name, has_events)| {
-            let what =
-                if *has_events { "with its key and all of its events" } else { "with its key" };
-            view! { <li>"The project " <strong>{name.clone()}</strong> " " {what}</li> }
+        .into_iter()
+        .map(|(id, name, _)| {
+            view! { <li><a href=format!("/projects/{id}/settings")>{name}</a></li> }
         })
         .collect_view();
-    let name = organization.name;
     view! {
-        <section class="card card-danger" aria-labelledby="ending">
-            <h2 id="ending">"Delete organization"</h2>
-            <Alert kind="warning">
-                <p>"This cannot be undone. What goes:"</p>
-                <ul>
-                    {gone}
-                    <li>"The membership of " {members(&organization.members)}</li>
-                </ul>
-                <p>"Project keys stop working at once."</p>
-            </Alert>
-            <ActionForm action=delete>
-                <FormFailure sent=sent fields=&["typed_name"] />
-                <input type="hidden" name="id" value=organization.id />
-                <Back />
-                <p>"To delete it, type its name: " <strong class="typed-name">{name.clone()}</strong></p>
-                <Field sent=sent name="typed_name" label="Name of the organization" max=64 must_equal=name />
-                <div class="submit">
-                    <button
-                        type="submit"
-                        class="button button-danger"
-                        aria-describedby="delete-why"
-                        data-busy="Deleting organization..."
-                        data-guarded=""
-                    >
-                        "Delete organization"
-                    </button>
-                    <span id="delete-why" class="hint" data-guard-why=""></span>
-                </div>
-            </ActionForm>
-        </section>
+        <Section id="projects" title="Projects">
+            <ul class="links">{projects}</ul>
+        </Section>
+    }
+}
+
+#[component]
+fn Features(features: Vec<String>) -> impl IntoView {
+    let features =
+        features.into_iter().map(|name| view! { <li class="chip">{name}</li> }).collect_view();
+    view! {
+        <Section id="features" title="Features" hint="Everything works for everyone. API clients read this list.">
+            <ul class="chips">{features}</ul>
+        </Section>
     }
 }

@@ -2,16 +2,21 @@
 
 use leptos::prelude::*;
 
-use crate::server_fns::organizations::{OrganizationView, list_organizations};
+use crate::server_fns::organizations::{OrganizationView, SwitchOrganization, list_organizations};
+use crate::ui::empty::Empty;
+use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
+use crate::ui::status::Chip;
 
 /// The list.
 #[component]
 pub(crate) fn Organizations() -> impl IntoView {
-    page("Organizations", async {
+    let switch = ServerAction::<SwitchOrganization>::new();
+    let switched = sent(switch);
+    page("Organizations", async move {
         let found = list_organizations().await?;
-        let content = if found.is_empty() { nothing() } else { list(found) };
+        let content = if found.is_empty() { nothing() } else { list(found, switch) };
         Ok(view! {
             <PageHead title="Organizations">
                 <a class="button button-primary" href="/organizations/new">
@@ -19,6 +24,7 @@ pub(crate) fn Organizations() -> impl IntoView {
                     "New organization"
                 </a>
             </PageHead>
+            <FormFailure sent=switched />
             {content}
         }
         .into_any())
@@ -27,17 +33,32 @@ pub(crate) fn Organizations() -> impl IntoView {
 
 fn nothing() -> AnyView {
     view! {
-        <div class="empty">
-            <h2>"No organization yet"</h2>
+        <Empty title="No organization yet">
             <p>"An organization holds projects and the people who work on them. Events go into a project."</p>
             <p><a class="button button-primary" href="/organizations/new">"Create your first organization"</a></p>
-        </div>
+        </Empty>
     }
     .into_any()
 }
 
-fn list(found: Vec<OrganizationView>) -> AnyView {
+fn list(found: Vec<OrganizationView>, switch: ServerAction<SwitchOrganization>) -> AnyView {
     let rows = found.into_iter().map(|organization| {
+        let id = organization.id.clone();
+        let here = if organization.is_current {
+            view! { <Chip label="You are here" /> }.into_any()
+        } else {
+            let (value, name) = (id.clone(), organization.name.clone());
+            view! {
+                <ActionForm action=switch>
+                    <input type="hidden" name="id" value=value />
+                    <Back />
+                    <button type="submit" class="button" data-busy="Switching...">
+                        "Switch"<span class="hidden">" to " {name}</span>
+                    </button>
+                </ActionForm>
+            }
+            .into_any()
+        };
         let projects = organization.projects.into_iter().map(|(id, name, has_events)| {
             // The page where one goes on.
             let (page, state) = match has_events {
@@ -60,9 +81,10 @@ fn list(found: Vec<OrganizationView>) -> AnyView {
                 <p class="faint">
                     <code>{organization.slug}</code>
                     " · "
-                    {members(&organization.members)}
+                    <a href=format!("/organizations/{id}/members")>{members(&organization.members)}</a>
                 </p>
                 <ul class="organization-projects">{projects.collect_view()}</ul>
+                <div class="organization-foot">{here}</div>
             </li>
         }
     });

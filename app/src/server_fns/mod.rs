@@ -7,14 +7,22 @@
 
 #[cfg(feature = "ssr")]
 pub(crate) mod account;
+#[cfg(feature = "ssr")]
+pub(crate) mod activity;
+#[cfg(feature = "ssr")]
+pub(crate) mod domains;
 // The only one that scripts call: islands fill gaps with it.
 pub(crate) mod events;
 #[cfg(feature = "ssr")]
 pub(crate) mod identity;
 #[cfg(feature = "ssr")]
+pub(crate) mod invites;
+#[cfg(feature = "ssr")]
 pub(crate) mod keys;
 #[cfg(feature = "ssr")]
 pub(crate) mod links;
+#[cfg(feature = "ssr")]
+pub(crate) mod members;
 #[cfg(feature = "ssr")]
 pub(crate) mod organizations;
 #[cfg(feature = "ssr")]

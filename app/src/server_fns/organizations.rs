@@ -25,6 +25,14 @@ pub(crate) struct OrganizationView {
     pub(crate) may_change: bool,
     /// Whether the person may delete it.
     pub(crate) may_delete: bool,
+    /// Whether the person looks at it.
+    pub(crate) is_current: bool,
+    /// Whether members get mail when somebody joins.
+    pub(crate) mails_joins: bool,
+    /// Whether members must use a second factor.
+    pub(crate) enforces_2fa: bool,
+    /// Names of the features that it has.
+    pub(crate) features: Vec<String>,
     /// Its projects: number, name, whether an event was ever stored.
     pub(crate) projects: Vec<(i64, String, bool)>,
 }
@@ -35,6 +43,7 @@ impl From<weir_model::organizations::Organization> for OrganizationView {
 
         let level = organization.membership_level;
         let projects = organization.teams.into_iter();
+        let features = organization.available_product_features.into_iter();
         Self {
             id: organization.id.to_string(),
             name: organization.name,
@@ -44,6 +53,10 @@ impl From<weir_model::organizations::Organization> for OrganizationView {
             level: level.text().to_owned(),
             may_change: level >= Action::UpdateOrganization.level(),
             may_delete: level >= Action::DeleteOrganization.level(),
+            is_current: false,
+            mails_joins: organization.is_member_join_email_enabled,
+            enforces_2fa: organization.enforce_2fa,
+            features: features.map(|feature| feature.name).collect(),
             projects: projects.map(|team| (team.id.0, team.name, team.ingested_event)).collect(),
         }
     }
@@ -57,7 +70,39 @@ pub(crate) async fn list_organizations() -> Result<Vec<OrganizationView>, UiErro
     let (services, ctx) = enter()?;
     let page = Page { limit: MAX_LIMIT, offset: 0 };
     let found = services.organizations.list(&ctx, page).await.map_err(ui_error)?;
-    Ok(found.results.into_iter().map(OrganizationView::from).collect())
+    let me = services.users.me(&ctx).await.map_err(ui_error)?;
+    let current = me.organization.map(|organization| organization.id);
+    let shown = |organization: weir_model::organizations::Organization| OrganizationView {
+        is_current: Some(organization.id) == current,
+        ..OrganizationView::from(organization)
+    };
+    Ok(found.results.into_iter().map(shown).collect())
+}
+
+/// Looks at another organization from now on.
+#[server(prefix = "/_fn", endpoint = "switch_organization")]
+pub(crate) async fn switch_organization(id: String) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let switched = services.users.set_current(&org.ctx, Some(org.organization), None).await;
+    switched.map_err(ui_error)?;
+    go("/");
+    Ok(())
+}
+
+/// What goes with an organization, beside projects and members: how many of what.
+#[server(prefix = "/_fn", endpoint = "get_organization_stake")]
+pub(crate) async fn get_organization_stake(id: String) -> Result<Vec<(usize, String)>, UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let stake = services.organizations.at_stake(&org).await.map_err(ui_error)?;
+    let word = |count: usize, one: &str, many: &str| {
+        (count, if count == 1 { one.to_owned() } else { many.to_owned() })
+    };
+    Ok(vec![
+        word(stake.exports, "batch export", "batch exports"),
+        word(stake.plugin_configs, "plugin config", "plugin configs"),
+        word(stake.domains, "domain", "domains"),
+        word(stake.invites, "invite", "invites"),
+    ])
 }
 
 /// One organization.
@@ -92,6 +137,37 @@ pub(crate) async fn rename_organization(id: String, name: String) -> Result<(), 
 
     let (services, org) = enter_organization(&id).await?;
     let patch = OrganizationPatch { name: Patch::Set(name), ..OrganizationPatch::default() };
+    services.organizations.update(&org, patch).await.map_err(ui_error)?;
+    Ok(())
+}
+
+/// Says whether members get mail when somebody joins.
+#[server(prefix = "/_fn", endpoint = "set_join_mail")]
+pub(crate) async fn set_join_mail(
+    id: String,
+    #[server(default)] enabled: Option<String>,
+) -> Result<(), UiError> {
+    use weir_model::Patch;
+    use weir_model::organizations::OrganizationPatch;
+
+    let (services, org) = enter_organization(&id).await?;
+    let patch = OrganizationPatch {
+        is_member_join_email_enabled: Patch::Set(enabled.is_some()),
+        ..OrganizationPatch::default()
+    };
+    services.organizations.update(&org, patch).await.map_err(ui_error)?;
+    Ok(())
+}
+
+/// Says whether members must use a second factor.
+#[server(prefix = "/_fn", endpoint = "enforce_second_factor")]
+pub(crate) async fn enforce_second_factor(id: String, enforce: bool) -> Result<(), UiError> {
+    use weir_model::Patch;
+    use weir_model::organizations::OrganizationPatch;
+
+    let (services, org) = enter_organization(&id).await?;
+    let patch =
+        OrganizationPatch { enforce_2fa: Patch::Set(enforce), ..OrganizationPatch::default() };
     services.organizations.update(&org, patch).await.map_err(ui_error)?;
     Ok(())
 }

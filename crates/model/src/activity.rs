@@ -4,9 +4,13 @@
 //! What belongs here: an entry as it is stored and shown. Secrets never get
 //! here: whoever compares before and after leaves them out.
 
+mod filter;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
+
+pub use filter::{ActivityFilter, BY_SERVICE};
 
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::time::Timestamp;
@@ -20,6 +24,9 @@ macro_rules! words {
         }
 
         impl $name {
+            /// All of them, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
             /// The words on the wire, in order.
             pub const WORDS: &'static [&'static str] = &[$($text),+];
 
@@ -228,6 +235,16 @@ pub struct ActivityQuery {
     pub item_id: Option<String>,
     /// Only by this user.
     pub user: Option<UserId>,
+    /// Only what the service did by itself.
+    pub by_service: bool,
+    /// Only this deed (the word on the wire).
+    pub activity: Option<String>,
+    /// Only at or after this time.
+    pub since: Option<Timestamp>,
+    /// Only before this time.
+    pub until: Option<Timestamp>,
+    /// Only the entry with this id.
+    pub id: Option<Uuid>,
 }
 
 impl ActivityQuery {
@@ -243,5 +260,10 @@ impl ActivityQuery {
         self.scope.as_deref().is_none_or(|scope| scope == entry.scope.text())
             && self.item_id.as_deref().is_none_or(|id| id == entry.item_id)
             && self.user.is_none_or(|user| entry.user == Some(user))
+            && (!self.by_service || entry.user.is_none())
+            && self.activity.as_deref().is_none_or(|deed| deed == entry.activity.text())
+            && self.since.is_none_or(|time| entry.created_at >= time)
+            && self.until.is_none_or(|time| entry.created_at < time)
+            && self.id.is_none_or(|id| id == entry.id)
     }
 }

@@ -140,11 +140,18 @@ pub struct DomainDetails {
     pub challenge_name: String,
     /// When name servers were last asked for the record.
     pub checked_at: Option<Timestamp>,
+    /// What they answered then, for people.
+    pub last_answer: Option<String>,
+    /// When they are asked again without anybody asking; `None`: an unverified
+    /// domain is looked for only when somebody asks.
+    pub next_check_at: Option<Timestamp>,
     /// Since when the record of the verified domain is not found any more.
     pub verification_failing_since: Option<Timestamp>,
     /// Whether it has been missing for so long that the domain's rules for
     /// signing in do not act any more.
     pub is_suspended: bool,
+    /// Whose certificate it is, as its subject says.
+    pub saml_certificate_subject: Option<String>,
     /// Until when the certificate is valid.
     pub saml_certificate_expires_at: Option<Timestamp>,
 }

@@ -156,6 +156,15 @@ pub(crate) fn is_long(value: &Value) -> bool {
     value.to_string().len() > LONG
 }
 
+/// Some of the activity log.
+#[derive(Debug, Clone)]
+pub struct Stretch {
+    /// The entries, newest first.
+    pub entries: Vec<Activity>,
+    /// The number before which the next stretch lies; `None`: there is none.
+    pub next: Option<i64>,
+}
+
 /// The activity log, read back.
 #[derive(Clone)]
 pub struct ActivityLog {
@@ -195,6 +204,25 @@ impl ActivityLog {
     ) -> Result<Paged<Activity>> {
         project.org.ctx.require(Scope::read(ScopeObject::ActivityLog))?;
         self.list(Of::Project(project.org.organization, project.project), query, page).await
+    }
+
+    /// The entries of an organization that a query picks, a stretch of the log at
+    /// a time: the newest one, then the one before the number that the last one
+    /// named.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`](crate::Error::MissingScope).
+    pub async fn stretch(
+        &self,
+        org: &OrgCtx,
+        query: &ActivityQuery,
+        before: Option<i64>,
+    ) -> Result<Stretch> {
+        org.ctx.require(Scope::read(ScopeObject::ActivityLog))?;
+        let of = Of::Organization(org.organization);
+        let wanted = |entry: &Entry| query.wants(entry);
+        let (entries, next) = rows::stretch(&self.core.store, of, before, wanted).await?;
+        Ok(Stretch { entries: shown(&self.core, entries).await?, next })
     }
 
     async fn list(&self, of: Of, query: &ActivityQuery, page: Page) -> Result<Paged<Activity>> {

@@ -7,6 +7,7 @@
 
 mod certificate;
 mod checks;
+mod impact;
 mod lookup;
 
 use std::sync::{Arc, OnceLock};
@@ -31,6 +32,7 @@ use crate::policy::{self, Action};
 use crate::{Core, Result, secrets};
 
 pub use checks::Released;
+pub use impact::Impact;
 pub use lookup::{LookupError, Pending, TxtLookup, TxtRecord};
 
 /// The ways of signing in, beside a password, that this instance has.
@@ -113,6 +115,7 @@ impl Domains {
             challenge: challenge()?,
             verified_at: None,
             checked_at: None,
+            last_answer: None,
             failing_since: None,
             due_at: None,
             jit_provisioning_enabled: false,
@@ -132,6 +135,12 @@ impl Domains {
             Written::Taken => Err(taken()),
             Written::Changed | Written::Gone => Err(Error::NotFound(NOT_FOUND)),
         }
+    }
+
+    /// Whether people can be bound to this way of signing in: the instance has it.
+    #[must_use]
+    pub fn can_enforce(sso: SsoEnforcement) -> bool {
+        sso == SsoEnforcement::Off || PROVIDERS.contains(&sso)
     }
 
     /// Proves that there is this domain and that the actor may change it.
@@ -201,6 +210,7 @@ impl Domains {
             let mut row = before.clone();
             row.revision = ids::time_ordered(now);
             row.checked_at = Some(now);
+            row.last_answer = Some(lookup::answer(&proved));
             let mut told = Vec::new();
             if proved.is_ok() {
                 row.verified_at = Some(now);
@@ -292,6 +302,7 @@ fn change(row: &mut DomainRow, patch: DomainPatch) -> Result<()> {
             row.challenge = challenge()?;
             row.verified_at = None;
             row.checked_at = None;
+            row.last_answer = None;
             row.failing_since = None;
             row.due_at = None;
             row.jit_provisioning_enabled = false;
@@ -321,7 +332,7 @@ fn refuse_unverified(attr: &str, is_verified: bool) -> Result<(), FieldError> {
 /// A way of signing in that people can be bound to: one that there is.
 fn enforceable(text: &str) -> Result<SsoEnforcement, FieldError> {
     let chosen = SsoEnforcement::parse(text)?;
-    if chosen == SsoEnforcement::Off || PROVIDERS.contains(&chosen) {
+    if Domains::can_enforce(chosen) {
         return Ok(chosen);
     }
     let detail = format!(
@@ -342,7 +353,9 @@ fn fill_in(row: &mut DomainRow, saml: SamlPatch) -> Result<(), FieldError> {
     match &saml.x509_cert {
         Patch::Keep => {}
         Patch::Clear => row.certificate_expires_at = None,
-        Patch::Set(text) => row.certificate_expires_at = certificate::expiry(text)?,
+        Patch::Set(text) => {
+            row.certificate_expires_at = certificate::read(text)?.map(|facts| facts.expires_at);
+        }
     }
     set(&mut row.saml_x509_cert, saml.x509_cert);
     Ok(())
@@ -393,9 +406,17 @@ pub(crate) fn has_saml(row: &DomainRow) -> bool {
 }
 
 fn details(row: DomainRow) -> DomainDetails {
+    let read = |text: &str| certificate::read(text).ok().flatten();
     DomainDetails {
         challenge_name: model::challenge_name(&row.domain),
         checked_at: row.checked_at,
+        last_answer: row.last_answer.clone(),
+        next_check_at: row.due_at,
+        saml_certificate_subject: row
+            .saml_x509_cert
+            .as_deref()
+            .and_then(read)
+            .map(|facts| facts.subject),
         verification_failing_since: row.failing_since,
         is_suspended: is_suspended(&row),
         saml_certificate_expires_at: row.certificate_expires_at,

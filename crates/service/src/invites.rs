@@ -4,6 +4,8 @@
 //! What belongs here: what members do with invites. What does not: taking one
 //! up, which somebody without an account may do (`identity`).
 
+mod listed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -24,6 +26,8 @@ use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
 use crate::policy::{self, Action};
 use crate::{Core, Result, mail, users};
+
+pub use listed::{Listed, Verdict};
 
 /// Whoever would invite somebody above themselves.
 pub const LEVEL_ABOVE: &str =
@@ -138,6 +142,34 @@ impl Invites {
         Ok(rows.into_iter().map(|row| shown(row, Some(inviter.clone()), org.ctx.now)).collect())
     }
 
+    /// Invites the person of an invite once more, as it says: the link is a new
+    /// one, and so is the time until which it works.
+    ///
+    /// # Errors
+    /// As [`Invites::create`]; [`Error::NotFound`].
+    pub async fn renew(&self, org: &OrgCtx, invite: &str) -> Result<Invite> {
+        policy::check(org, Action::ManageInvites)?;
+        let missing = || Error::NotFound(NOT_FOUND);
+        let invite = parse_id(invite).ok_or_else(missing)?;
+        let row = rows::get(&self.core.store, org.organization, invite).await?;
+        let row = row.ok_or_else(missing)?;
+        let input = InviteInput {
+            target_email: row.target_email,
+            first_name: row.first_name,
+            level: row.level,
+            message: row.message,
+            send_email: true,
+        };
+        self.create(org, input).await
+    }
+
+    /// Whether a page may show the actor the link of an invite: whoever holds the
+    /// link of an invite can take it up, so only if they could have made it.
+    #[must_use]
+    pub fn may_hold(org: &OrgCtx, invite: &Invite) -> bool {
+        invite.level <= org.level
+    }
+
     /// Takes an invite back: its link is dead at once.
     ///
     /// # Errors
@@ -153,13 +185,16 @@ impl Invites {
     }
 
     async fn refuse_members(&self, org: &OrgCtx, email_key: &str) -> Result<()> {
-        let store = &self.core.store;
-        if let Some(user) = user_rows::by_email(store, email_key).await?
-            && organizations::level(store, org.organization, user.id).await?.is_some()
-        {
+        if self.is_member(org, email_key).await? {
             return Err(FieldError::body("invalid_input", MEMBER_ALREADY).into());
         }
         Ok(())
+    }
+
+    async fn is_member(&self, org: &OrgCtx, email_key: &str) -> Result<bool> {
+        let store = &self.core.store;
+        let Some(user) = user_rows::by_email(store, email_key).await? else { return Ok(false) };
+        Ok(organizations::level(store, org.organization, user.id).await?.is_some())
     }
 }
 

@@ -4,6 +4,8 @@
 //! What belongs here: who may change whom, in the order in which it is told.
 //! What does not: becoming a member (`invites`).
 
+mod preview;
+
 use std::sync::Arc;
 
 use weir_model::activity::{Deed, Entry, Subject};
@@ -13,7 +15,7 @@ use weir_model::members::{
 };
 use weir_model::organizations::Level;
 use weir_model::pagination::{Page, Paged};
-use weir_model::{OrganizationId, UserId};
+use weir_model::{OrganizationId, ProjectId, UserId};
 use weir_store::keys::{self as key_rows, KeyRow};
 use weir_store::members::{self as rows, Changed, Decision, MemberRow};
 use weir_store::users::UserRow;
@@ -25,6 +27,8 @@ use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
 use crate::policy::{self, Action};
 use crate::{Core, Result, users};
+
+pub use preview::{Leeway, Loss};
 
 /// A member who would change somebody else.
 pub const NOT_AN_ADMIN: &str = "You can only edit others if you are an admin.";
@@ -55,6 +59,20 @@ pub struct Members {
 /// A member whom the actor may change, as they were when that was found out.
 #[derive(Debug, Clone)]
 pub struct Changeable(MemberRow);
+
+impl Changeable {
+    /// First name of the member.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.user.first_name
+    }
+
+    /// Level of the member.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        self.0.level
+    }
+}
 
 impl Members {
     pub(crate) fn new(core: Arc<Core>) -> Self {
@@ -110,7 +128,7 @@ impl Members {
         policy::check(org, Action::ChangeMembers)?;
         policy::recent_if_person(&org.ctx)?;
         let row = self.find(org, user).await?;
-        may_change(org, &row)?;
+        may_change(org, row.user.id, row.level)?;
         Ok(Changeable(row))
     }
 
@@ -129,8 +147,8 @@ impl Members {
         let mut org = org.clone();
         let Some(level) = patch.level else { return Ok(shown(&row)) };
         for _ in 0..TRIES {
-            may_change(&org, &row)?;
-            may_give(&org, &row, level)?;
+            may_change(&org, row.user.id, row.level)?;
+            may_give(&org, row.user.id, level)?;
             if level == row.level {
                 return Ok(shown(&row));
             }
@@ -156,7 +174,7 @@ impl Members {
         let Changeable(mut row) = changeable;
         let mut org = org.clone();
         for _ in 0..TRIES {
-            may_change(&org, &row)?;
+            may_change(&org, row.user.id, row.level)?;
             if row.level == Level::Owner {
                 return Err(FieldError::body("invalid_input", OWNER_STAYS).into());
             }
@@ -179,16 +197,11 @@ impl Members {
         let store = &self.core.store;
         let row = self.find(org, user).await?;
         let projects = projects::ordered(store, org.organization).await?;
-        let reaches = |row: &KeyRow| {
-            let (organizations, teams) = (&row.key.scoped_organizations, &row.key.scoped_teams);
-            (organizations.is_empty() || organizations.contains(&org.organization))
-                && (teams.is_empty() || teams.iter().any(|team| projects.contains(team)))
-        };
         let now = org.ctx.now;
         let keys: Vec<MemberKey> = key_rows::of_user(store, row.user.id)
             .await?
             .into_iter()
-            .filter(|row| reaches(row) && row.key.expires_at.is_none_or(|end| end > now))
+            .filter(|row| works_here(org, &projects, row))
             .map(|row| MemberKey { name: row.key.label, last_used_at: row.key.last_used_at })
             .collect();
         let since = now.plus_seconds(-ACTIVE_SECONDS);
@@ -229,21 +242,21 @@ fn decision<'a>(org: &OrgCtx, row: &MemberRow, activities: &'a [Entry]) -> Decis
     }
 }
 
-/// The rules that need no new level.
-fn may_change(org: &OrgCtx, row: &MemberRow) -> Result<()> {
-    let is_self = row.user.id == org.ctx.user();
+/// The rules that need no new level, for a user who has this level.
+fn may_change(org: &OrgCtx, user: UserId, present: Level) -> Result<()> {
+    let is_self = user == org.ctx.user();
     if !is_self && org.level < Level::Administrator {
         return Err(Error::Forbidden(NOT_AN_ADMIN.to_owned()));
     }
-    if !is_self && row.level > org.level {
+    if !is_self && present > org.level {
         return Err(Error::Forbidden(TARGET_ABOVE.to_owned()));
     }
     Ok(())
 }
 
 /// The rules about the new level.
-fn may_give(org: &OrgCtx, row: &MemberRow, level: Level) -> Result<()> {
-    let against = if row.user.id == org.ctx.user() {
+fn may_give(org: &OrgCtx, user: UserId, level: Level) -> Result<()> {
+    let against = if user == org.ctx.user() {
         OWN_LEVEL
     } else if level == Level::Owner && org.level < Level::Owner {
         OWNERS_MAKE_OWNERS
@@ -253,6 +266,15 @@ fn may_give(org: &OrgCtx, row: &MemberRow, level: Level) -> Result<()> {
         return Ok(());
     };
     Err(Error::Forbidden(against.to_owned()))
+}
+
+/// Whether a key that still works reaches the organization, which has these
+/// projects.
+fn works_here(org: &OrgCtx, projects: &[ProjectId], row: &KeyRow) -> bool {
+    let (organizations, teams) = (&row.key.scoped_organizations, &row.key.scoped_teams);
+    (organizations.is_empty() || organizations.contains(&org.organization))
+        && (teams.is_empty() || teams.iter().any(|team| projects.contains(team)))
+        && row.key.expires_at.is_none_or(|end| end > org.ctx.now)
 }
 
 fn is_listed(user: &UserRow) -> bool {

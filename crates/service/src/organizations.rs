@@ -22,7 +22,7 @@ use weir_store::organizations::{
     self as rows, Contents, Created, Deletion, NewOrganization, OrganizationChange, OrganizationRow,
 };
 use weir_store::projects::{self, ProjectRow};
-use weir_store::{events, ids};
+use weir_store::{domains, events, exports, ids, invites, plugin_configs as configs};
 
 use crate::activity::{self, About, Changes};
 use crate::ctx::{Ctx, OrgCtx};
@@ -34,6 +34,20 @@ use crate::{Core, Result, current, plugin_configs, secrets};
 pub const NO_CURRENT: &str = "Current organization not found.";
 /// How often another slug is tried when one is taken.
 const SLUG_TRIES: usize = 10;
+
+/// What goes with an organization when it is deleted, beside its projects and
+/// their events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AtStake {
+    /// Invites that wait.
+    pub invites: usize,
+    /// Domains.
+    pub domains: usize,
+    /// Batch exports.
+    pub exports: usize,
+    /// Configs of plugins.
+    pub plugin_configs: usize,
+}
 
 /// Organizations.
 #[derive(Clone)]
@@ -243,6 +257,21 @@ impl Organizations {
         let now = org.ctx.now;
         let row = rows::update(store, org.organization, change, now, &entries).await?;
         self.show(org, row).await
+    }
+
+    /// What goes with the organization when it is deleted.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn at_stake(&self, org: &OrgCtx) -> Result<AtStake> {
+        policy::check(org, Action::ReadOrganization)?;
+        let (store, id) = (&self.core.store, org.organization);
+        Ok(AtStake {
+            invites: invites::ordered(store, id).await?.len(),
+            domains: domains::ordered(store, id).await?.len(),
+            exports: exports::ordered(store, exports::Of::Organization(id)).await?.len(),
+            plugin_configs: configs::of_organization(store, id).await?.len(),
+        })
     }
 
     /// Deletes the organization with its projects. Their keys stop working at

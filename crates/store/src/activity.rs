@@ -246,6 +246,30 @@ pub async fn search(
     Ok((count, found))
 }
 
+/// The entries that `wanted` picks in one stretch of the log, newest first: of the
+/// five hundred before the entry numbered `before`, or of the newest. With them
+/// the number before which the next stretch lies; `None`: this was the oldest.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn stretch(
+    store: &Store,
+    of: Of,
+    before: Option<i64>,
+    wanted: impl Fn(&Entry) -> bool,
+) -> Result<(Vec<Entry>, Option<i64>)> {
+    let to = match before {
+        Some(number) => number - 1,
+        None => last(store, of).await?,
+    };
+    if to < 1 {
+        return Ok((Vec::new(), None));
+    }
+    let from = (to - STEP + 1).max(1);
+    let found = range(store, of, from, to).await?.into_iter().filter(wanted).collect();
+    Ok((found, (from > 1).then_some(from)))
+}
+
 /// What became of checking an organization's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verified {

@@ -39,6 +39,8 @@ pub struct DomainRow {
     pub verified_at: Option<Timestamp>,
     /// When name servers were last asked.
     pub checked_at: Option<Timestamp>,
+    /// What they answered then, for people.
+    pub last_answer: Option<String>,
     /// Since when the record of a verified domain is not found.
     pub failing_since: Option<Timestamp>,
     /// When a verified domain is to be looked at again.
@@ -70,6 +72,7 @@ struct Stored {
     challenge: String,
     verified_at: Option<i64>,
     checked_at: Option<i64>,
+    last_answer: Option<String>,
     failing_since: Option<i64>,
     due_at: Option<i64>,
     jit_provisioning_enabled: bool,
@@ -93,6 +96,7 @@ impl From<&DomainRow> for Stored {
             challenge: row.challenge.clone(),
             verified_at: micros(row.verified_at),
             checked_at: micros(row.checked_at),
+            last_answer: row.last_answer.clone(),
             failing_since: micros(row.failing_since),
             due_at: micros(row.due_at),
             jit_provisioning_enabled: row.jit_provisioning_enabled,
@@ -122,6 +126,7 @@ impl TryFrom<Stored> for DomainRow {
             challenge: stored.challenge,
             verified_at: time(stored.verified_at),
             checked_at: time(stored.checked_at),
+            last_answer: stored.last_answer,
             failing_since: time(stored.failing_since),
             due_at: time(stored.due_at),
             jit_provisioning_enabled: stored.jit_provisioning_enabled,

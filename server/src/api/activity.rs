@@ -58,5 +58,6 @@ fn query(listing: &Listing<ActivityFilters>) -> Result<ActivityQuery, FieldError
         scope,
         item_id: listing.param("item_id").map(str::to_owned),
         user: listing.param("user").map(str::parse).transpose().map_err(wrong)?,
+        ..ActivityQuery::default()
     })
 }

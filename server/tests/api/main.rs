@@ -25,6 +25,7 @@ mod limits;
 mod members;
 mod memory;
 mod openapi;
+mod organization_pages;
 mod organizations;
 mod overload;
 mod pagination;

@@ -1,7 +1,7 @@
 //! Reading an identity provider's certificate.
 //!
-//! What belongs here: whether a text is a certificate, and until when that is
-//! valid. What does not: trust. A certificate is pinned by being entered.
+//! What belongs here: whether a text is a certificate, whose it is, and until when
+//! it is valid. What does not: trust. A certificate is pinned by being entered.
 
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
@@ -13,13 +13,22 @@ const END: &str = "-----END CERTIFICATE-----";
 /// Characters on a line of PEM.
 const LINE: usize = 64;
 
-/// Until when the certificate is valid; `None` for a blank text. The text is PEM,
-/// or the base64 text between its first and its last line alone, as the metadata
-/// of identity providers have it.
+/// What people know a certificate by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// Its subject, such as `CN=idp.example.com`.
+    pub(super) subject: String,
+    /// Until when it is valid.
+    pub(super) expires_at: Timestamp,
+}
+
+/// The facts of a certificate; `None` for a blank text. The text is PEM, or the
+/// base64 text between its first and its last line alone, as the metadata of
+/// identity providers have it.
 ///
 /// # Errors
 /// `invalid_input` at `saml_x509_cert`, saying why.
-pub(super) fn expiry(text: &str) -> Result<Option<Timestamp>, FieldError> {
+pub(super) fn read(text: &str) -> Result<Option<Facts>, FieldError> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);
@@ -47,7 +56,11 @@ pub(super) fn expiry(text: &str) -> Result<Option<Timestamp>, FieldError> {
     pem.extend_from_slice(END.as_bytes());
     pem.push(b'\n');
     let certificate = Certificate::from_pem(&pem).map_err(|error| wrong(&error.to_string()))?;
-    let end = certificate.tbs_certificate.validity.not_after.to_unix_duration();
+    let certificate = certificate.tbs_certificate;
+    let end = certificate.validity.not_after.to_unix_duration();
     let micros = i64::try_from(end.as_micros()).unwrap_or(i64::MAX);
-    Ok(Some(Timestamp::from_micros(micros)))
+    Ok(Some(Facts {
+        subject: certificate.subject.to_string(),
+        expires_at: Timestamp::from_micros(micros),
+    }))
 }

@@ -6,13 +6,16 @@
 //! until the record is there again.
 
 use weir_model::activity::Deed;
+use weir_model::domains::DomainDetails;
 use weir_model::{DomainId, Timestamp};
 use weir_store::domains::{self as rows, DomainRow, Written};
 use weir_store::ids;
 
-use super::{DAY_SECONDS, Domains, about, is_suspended, lookup};
+use super::{Changeable, DAY_SECONDS, Domains, about, details, is_suspended, lookup};
 use crate::Result;
 use crate::activity::{self, Changes};
+use crate::ctx::OrgCtx;
+use crate::error::{Error, NOT_FOUND};
 
 /// Domains that are looked at in one go: the next go notices what came between.
 const ROUND: usize = 100;
@@ -55,12 +58,29 @@ impl Domains {
         Ok(())
     }
 
+    /// Looks at a domain because somebody asks: for the proof of an unverified
+    /// one, or whether the record of a verified one is still there.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when the domain went away meanwhile.
+    pub async fn look(&self, org: &OrgCtx, changeable: Changeable) -> Result<DomainDetails> {
+        let id = changeable.0.id;
+        if changeable.0.verified_at.is_some() {
+            self.check_one(&changeable.0).await?;
+        } else {
+            self.verify(org, changeable).await?;
+        }
+        let found = rows::get(&self.core.store, org.organization, id).await?;
+        Ok(details(found.ok_or(Error::NotFound(NOT_FOUND))?))
+    }
+
     async fn check_one(&self, before: &DomainRow) -> Result<()> {
         let proved = lookup::prove(self.lookup.get(), &before.domain, &before.challenge).await;
         let now = self.core.clock.now();
         let mut row = before.clone();
         row.revision = ids::time_ordered(now);
         row.checked_at = Some(now);
+        row.last_answer = Some(lookup::answer(&proved));
         row.due_at = Some(next(row.id, now));
         row.failing_since = match &proved {
             Ok(()) => None,

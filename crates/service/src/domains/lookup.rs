@@ -13,6 +13,10 @@ use weir_model::domains::challenge_name;
 
 /// Longest time for one answer.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// Records of an answer that are told.
+const TOLD: usize = 3;
+/// Characters of a record that are told.
+const TOLD_CHARS: usize = 100;
 
 /// One TXT record: its strings.
 pub type TxtRecord = Vec<Vec<u8>>;
@@ -39,10 +43,20 @@ pub struct LookupError(pub String);
 /// Why a domain is not proved.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum Unproved {
-    #[error("no record, or another one")]
-    NotThere,
+    #[error("there is no TXT record at this name")]
+    NothingThere,
+    #[error("the record is another one: {0}")]
+    Others(String),
     #[error("no answer from the name servers: {0}")]
     NoAnswer(String),
+}
+
+/// What the name servers answered, for people.
+pub(super) fn answer(proved: &Result<(), Unproved>) -> String {
+    match proved {
+        Ok(()) => "the challenge".to_owned(),
+        Err(why) => why.to_string(),
+    }
 }
 
 /// Looks for the challenge of a domain.
@@ -62,9 +76,22 @@ pub(super) async fn prove(
     };
     if records.iter().any(|record| holds(record, challenge)) {
         Ok(())
+    } else if records.is_empty() {
+        Err(Unproved::NothingThere)
     } else {
-        Err(Unproved::NotThere)
+        Err(Unproved::Others(told(&records)))
     }
+}
+
+/// The first records as one text. Anything may stand in them.
+fn told(records: &[TxtRecord]) -> String {
+    let one = |record: &TxtRecord| {
+        let text = String::from_utf8_lossy(&record.concat()).into_owned();
+        let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+        let text: String = text.chars().map(plain).take(TOLD_CHARS).collect();
+        format!("\"{text}\"")
+    };
+    records.iter().take(TOLD).map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a record is the challenge: its first string, or all of them together,
@@ -76,7 +103,7 @@ fn holds(record: &[Vec<u8>], challenge: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::holds;
+    use super::{holds, told};
 
     #[test]
     fn a_record_is_compared_exactly() {
@@ -89,5 +116,18 @@ mod tests {
         for wrong in [&[][..], &["ABC"], &["abc "], &["more", "abc"], &["ab"], &["xabc"]] {
             assert!(!holds(&record(wrong), "abc"), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn what_is_told_of_records_is_short_and_plain() {
+        let record = |text: &str| vec![text.as_bytes().to_vec()];
+        assert_eq!(
+            told(&[record("v=spf1 -all"), record("a\nb")]),
+            "\"v=spf1 -all\", \"a\u{fffd}b\""
+        );
+        let long = "x".repeat(1000);
+        let many: Vec<_> = (0..50).map(|_| record(&long)).collect();
+        assert!(told(&many).chars().count() < 400);
+        assert_eq!(told(&[vec![vec![0xff]]]), "\"\u{fffd}\"");
     }
 }

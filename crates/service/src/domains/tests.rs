@@ -364,3 +364,46 @@ async fn an_organization_takes_its_domains_with_it() {
     services.clock.advance(2 * DAY_SECONDS);
     assert_eq!(rows::due(store, services.clock.now()).await.unwrap(), []);
 }
+
+#[tokio::test]
+async fn what_name_servers_answered_is_told() {
+    let (services, org, records) = set_up().await;
+    let made = services.domains.create(&org, input("acme.example")).await.unwrap();
+    let id = made.id.to_string();
+    let look = async || {
+        let changeable = services.domains.changeable(&org, &id).await.unwrap();
+        services.domains.look(&org, changeable).await.unwrap()
+    };
+    let before = shown(&services, &org, &made).await;
+    assert_eq!((before.last_answer, before.next_check_at), (None, None));
+    records.are(&[]);
+    let found = look().await;
+    let nothing = "there is no TXT record at this name";
+    assert_eq!((found.last_answer.as_deref(), found.domain.is_verified), (Some(nothing), false));
+    records.are(&["v=spf1 -all"]);
+    let other = "the record is another one: \"v=spf1 -all\"";
+    assert_eq!(look().await.last_answer.as_deref(), Some(other));
+    records.are(&[&made.verification_challenge]);
+    let found = look().await;
+    assert_eq!(found.last_answer.as_deref(), Some("the challenge"));
+    assert!(found.domain.is_verified && found.next_check_at.is_some());
+    // A verified domain can be looked at at any time too.
+    records.are(&[]);
+    let found = look().await;
+    assert!(found.domain.is_verified && found.verification_failing_since.is_some());
+    assert_eq!(found.last_answer.as_deref(), Some(nothing));
+}
+
+#[tokio::test]
+async fn the_members_of_a_domain_are_those_with_its_addresses() {
+    let (services, org, _) = set_up().await;
+    let made = services.domains.create(&org, input("mail.example")).await.unwrap();
+    let linus = test_support::stranger(&services, "linus").await;
+    test_support::join(&services, org.organization, &linus, Level::Member).await;
+    let impact = services.domains.impact(&org, &made.id.to_string()).await.unwrap();
+    assert!(impact.includes_actor);
+    assert_eq!(impact.members.len(), 2);
+    let other = services.domains.create(&org, input("more.mail.example")).await.unwrap();
+    let impact = services.domains.impact(&org, &other.id.to_string()).await.unwrap();
+    assert_eq!(impact, Impact::default());
+}

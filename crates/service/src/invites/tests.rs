@@ -72,3 +72,53 @@ async fn mails_are_written_only_where_somebody_sends_them() {
     // The sign that something waits is there already.
     services.mails.arrived().await;
 }
+
+#[tokio::test]
+async fn a_list_is_judged_before_anybody_is_invited() {
+    let (services, org) = setting().await;
+    services.invites.create(&org, input("grace@mail.example")).await.unwrap();
+    let text = "Linus T <linus@mail.example>\ngrace@mail.example, LINUS@mail.example\n\
+                ada.l@mail.example\nnobody";
+    let listed = services.invites.preview(&org, text).await.unwrap();
+    let verdicts: Vec<&Verdict> = listed.iter().map(|one| &one.verdict).collect();
+    assert!(matches!(
+        verdicts[..],
+        [Verdict::Ready, Verdict::Again, Verdict::Duplicate, Verdict::Member, Verdict::Wrong(_),]
+    ));
+    let message = " Have a look. ";
+    let made = services.invites.create_listed(&org, text, Level::Member, message).await.unwrap();
+    let made: Vec<_> = made
+        .iter()
+        .map(|one| (one.target_email.as_str(), one.first_name.as_str(), one.message.as_deref()))
+        .collect();
+    let message = Some("Have a look.");
+    assert_eq!(
+        made,
+        [("linus@mail.example", "Linus", message), ("grace@mail.example", "", message)]
+    );
+    let nobody = services.invites.create_listed(&org, "nobody", Level::Member, "").await;
+    assert!(matches!(nobody.unwrap_err(), Error::Invalid(fault) if fault.code == "required"));
+    let many: String = (0..25).map(|at| format!("p{at}@mail.example\n")).collect();
+    let listed = services.invites.preview(&org, &many).await.unwrap();
+    assert_eq!(listed.iter().filter(|one| one.verdict.is_invited()).count(), BULK_MAX);
+    assert_eq!(listed[24].verdict, Verdict::TooMany);
+}
+
+#[tokio::test]
+async fn an_invite_is_renewed_by_those_who_could_make_it() {
+    let (services, org) = setting().await;
+    let owners = InviteInput { level: Level::Owner, ..input("grace@mail.example") };
+    let made = services.invites.create(&org, owners).await.unwrap();
+    let plain = OrgCtx { level: Level::Member, ..org.clone() };
+    assert!(Invites::may_hold(&org, &made) && !Invites::may_hold(&plain, &made));
+    let id = made.id.to_string();
+    let refused = services.invites.renew(&plain, &id).await.unwrap_err();
+    assert!(matches!(&refused, Error::Forbidden(why) if why == LEVEL_ABOVE), "{refused}");
+    let again = services.invites.renew(&org, &id).await.unwrap();
+    assert_ne!(again.id, made.id);
+    assert_eq!((again.target_email, again.level), (made.target_email, made.level));
+    // The earlier link is dead.
+    let gone = services.invites.renew(&org, &id).await.unwrap_err();
+    assert!(matches!(gone, Error::NotFound(_)), "{gone}");
+    assert_eq!(services.invites.list(&org, Page::default()).await.unwrap().count, 1);
+}

@@ -65,3 +65,69 @@ async fn a_person_who_signed_in_long_ago_changes_no_level() {
     let refused = services.members.changeable(&of_old, "@me").await.unwrap_err();
     assert!(matches!(refused, Error::SignInAgain), "{refused}");
 }
+
+#[tokio::test]
+async fn leeway_is_what_the_rules_allow() {
+    let services = test_support::set_up().await;
+    let members = &services.members;
+    let ada = ada(&services).await;
+    let home = organization(&services, &ada, "Home").await;
+    let (grace, linus) = (stranger(&services, "grace").await, stranger(&services, "linus").await);
+    join(&services, home, &grace, Level::Administrator).await;
+    join(&services, home, &linus, Level::Member).await;
+    let all = [Level::Member, Level::Administrator, Level::Owner];
+    let why = |text: &str| Err(text.to_owned());
+    // Newest first: Linus, Grace, Ada.
+    for (actor, expected) in [
+        (&ada, [Ok(all.to_vec()), Ok(all.to_vec()), why(OWN_LEVEL)]),
+        (&grace, [Ok(all[..2].to_vec()), why(OWN_LEVEL), why(TARGET_ABOVE)]),
+        (&linus, [why(OWN_LEVEL), why(NOT_AN_ADMIN), why(NOT_AN_ADMIN)]),
+    ] {
+        let org = org(&services, actor, home).await;
+        let found = members.list(&org, &MemberQuery::default(), Page::default()).await.unwrap();
+        let found = found.results;
+        let levels: Vec<_> = found.iter().map(|one| members.leeway(&org, one).levels).collect();
+        assert_eq!(levels, expected);
+        for member in &found {
+            let stays = members.leeway(&org, member).stays;
+            let id = member.user.uuid.to_string();
+            let removed = match members.changeable(&org, &id).await {
+                Ok(_) => member.level != Level::Owner,
+                Err(_) => false,
+            };
+            assert_eq!(stays.is_none(), removed, "{id}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_leaves_loses_the_keys_that_reach_the_organization() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    let home = organization(&services, &ada, "Home").await;
+    let of_ada = org(&services, &ada, home).await;
+    let input =
+        |label: &str, organizations: Vec<OrganizationId>| weir_model::keys::PersonalKeyInput {
+            label: label.to_owned(),
+            scoped_organizations: organizations,
+            ..test_support::key_input()
+        };
+    services.keys.create(&ada, input("everywhere", Vec::new())).await.unwrap();
+    services.keys.create(&ada, input("here", vec![home])).await.unwrap();
+    let elsewhere = organization(&services, &ada, "Elsewhere").await;
+    services.keys.create(&ada, input("there", vec![elsewhere])).await.unwrap();
+    let losses = services.members.losses(&of_ada, &[ada.user()]).await.unwrap();
+    let mut keys = losses[0].keys.clone();
+    keys.sort();
+    assert_eq!((losses.len(), keys), (1, vec!["everywhere".to_owned(), "here".to_owned()]));
+}
+
+#[tokio::test]
+async fn members_without_a_second_factor_are_named() {
+    let services = test_support::set_up().await;
+    let ada = ada(&services).await;
+    let home = organization(&services, &ada, "Home").await;
+    let of_ada = org(&services, &ada, home).await;
+    let without = services.members.without_second_factor(&of_ada).await.unwrap();
+    assert_eq!(without.iter().map(|one| one.user.uuid).collect::<Vec<_>>(), [ada.user()]);
+}

@@ -331,3 +331,16 @@ async fn a_context_says_who_acts() {
     let ctx = key(&services, &ada, key_input()).await;
     assert!(matches!(ctx.actor, Actor::Key { user, .. } if user == ada.user()));
 }
+
+#[tokio::test]
+async fn what_goes_with_an_organization_is_counted() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let home = organization(&services, &ctx, "Home").await;
+    let org = enter(&services.organizations.core, &ctx, home).await.unwrap();
+    assert_eq!(services.organizations.at_stake(&org).await.unwrap(), AtStake::default());
+    let people = "grace@mail.example, linus@mail.example";
+    services.invites.create_listed(&org, people, Level::Member, "").await.unwrap();
+    let stake = services.organizations.at_stake(&org).await.unwrap();
+    assert_eq!(stake, AtStake { invites: 2, ..AtStake::default() });
+}

@@ -128,3 +128,17 @@ async fn what_cannot_be_read_back_is_not_written() {
     let (count, entries) = page(&store, of, Page::default()).await.unwrap();
     assert_eq!((count, entries.len()), (7, 7));
 }
+
+#[tokio::test]
+async fn stretches_follow_each_other_to_the_oldest() {
+    let store = six().await;
+    let of = Of::Organization(ORGANIZATION);
+    let numbers = |entries: &[Entry]| -> Vec<String> {
+        entries.iter().map(|entry| entry.item_id.clone()).collect()
+    };
+    let (newest, next) = stretch(&store, of, None, |entry| entry.team_id.is_some()).await.unwrap();
+    assert_eq!((numbers(&newest), next), (["6", "4", "2"].map(str::to_owned).to_vec(), None));
+    let (older, next) = stretch(&store, of, Some(3), |_| true).await.unwrap();
+    assert_eq!((numbers(&older), next), (["2", "1"].map(str::to_owned).to_vec(), None));
+    assert_eq!(stretch(&store, of, Some(1), |_| true).await.unwrap(), (Vec::new(), None));
+}

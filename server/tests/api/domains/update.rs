@@ -213,3 +213,15 @@ async fn who_may() {
     let administrator = member(&app, "linus", Level::Administrator).await;
     assert_eq!(administrator.patch(&path, &json!({"saml_acs_url": "x"})).await.status, 200);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whose_certificate_it_is_can_be_read() {
+    let app = TestApp::with_owner().await;
+    let domain = claim(&app, "tea.example.com").await;
+    patch(&app, &domain, json!({"saml_x509_cert": CERTIFICATE})).await;
+    let services = &app.app().services;
+    let org = services.organizations.enter(&app.owner().ctx(), "@current").await.unwrap();
+    let id = domain["id"].as_str().unwrap();
+    let details = services.domains.get(&org, id).await.unwrap();
+    assert_eq!(details.saml_certificate_subject.as_deref(), Some("CN=idp.example.com"));
+}

@@ -1,0 +1,318 @@
+//! What was changed in an organization: who, what, when, through what. The filter
+//! is in the address; the same filter makes the file for spreadsheets.
+
+use leptos::prelude::*;
+use weir_model::activity::{ActivityFilter, BY_SERVICE, Deed, Subject};
+
+use super::Tabs;
+use super::activity_words::{deed, kind};
+use crate::local_path::encode;
+use crate::pages::id_in_path;
+use crate::server_fns::activity::{EntryView, list_activity};
+use crate::server_fns::organizations::get_organization;
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::icon::Icon;
+use crate::ui::page::{PageHead, page};
+use crate::ui::pager::{Pager, slice_in_query};
+use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Activity";
+/// Entries of a page.
+const LIMIT: u32 = 50;
+/// Longest value that is shown in full, in characters.
+const VALUE_MAX: usize = 120;
+
+/// The list.
+#[component]
+pub(crate) fn Activity() -> impl IntoView {
+    let (id, filter, slice) = (id_in_path(), filter_in_query(), slice_in_query(LIMIT));
+    page(TITLE, async move {
+        let organization = get_organization(id.clone()).await?;
+        let found = list_activity(id.clone(), filter.clone(), slice.limit, slice.offset).await?;
+        let here = format!("/organizations/{id}/activity");
+        let is_filtered = !filter.query().is_all();
+        let list = match (found.entries.is_empty(), is_filtered) {
+            (true, true) => {
+                let words = words(&filter, &found.actors);
+                view! { <NoMatch filter=words clear=here.clone() /> }.into_any()
+            }
+            (true, false) => view! {
+                <Empty title="Changes appear here">
+                    <p>"Whatever people and API keys change in this organization is kept, with what it was before."</p>
+                </Empty>
+            }
+            .into_any(),
+            (false, _) => {
+                let lines = found.entries.into_iter().map(|entry| line(&here, entry));
+                let lines: Vec<Line> = lines.collect();
+                view! { <Table caption="Activity" columns=columns() lines=lines /> }.into_any()
+            }
+        };
+        let file = file(&id, &filter);
+        let call = call(&id, &filter);
+        Ok(view! {
+            <PageHead title=TITLE within=organization.name>
+                <a class="button" href=file>
+                    <Icon name="download" />
+                    "Export CSV"
+                </a>
+            </PageHead>
+            <Tabs id=id />
+            <Filter filter=filter actors=found.actors />
+            {is_filtered.then(|| view! {
+                <p class="hint activity-filtered">
+                    "A filter looks at the newest 10,000 changes. " <a href=here>"Clear filters"</a>
+                </p>
+            })}
+            {list}
+            <Pager slice=slice total=found.total what="changes" />
+            <ApiRequest call=call />
+        }
+        .into_any())
+    })
+}
+
+fn filter_in_query() -> ActivityFilter {
+    ActivityFilter {
+        actor: in_query("actor"),
+        kind: in_query("kind"),
+        action: in_query("action"),
+        item: in_query("item"),
+        from: in_query("from"),
+        to: in_query("to"),
+        entry: in_query("entry"),
+    }
+}
+
+/// What is set of a filter: names as in the address, and values.
+fn set(filter: &ActivityFilter) -> Vec<(&'static str, &str)> {
+    let all = [
+        ("actor", filter.actor.as_str()),
+        ("kind", filter.kind.as_str()),
+        ("action", filter.action.as_str()),
+        ("item", filter.item.as_str()),
+        ("from", filter.from.as_str()),
+        ("to", filter.to.as_str()),
+        ("entry", filter.entry.as_str()),
+    ];
+    all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+}
+
+/// Where the file with this filter is.
+fn file(id: &str, filter: &ActivityFilter) -> String {
+    let pairs = set(filter).into_iter().map(|(name, value)| format!("&{name}={}", encode(value)));
+    format!("/_export/activity.csv?organization={id}{}", pairs.collect::<String>())
+}
+
+/// The request that lists the same, as far as the API filters.
+fn call(id: &str, filter: &ActivityFilter) -> ApiCall {
+    let known = set(filter).into_iter().filter_map(|(name, value)| match name {
+        "kind" => Some(format!("scope={}", encode(value))),
+        "item" => Some(format!("item_id={}", encode(value))),
+        "actor" if value != BY_SERVICE => Some(format!("user={}", encode(value))),
+        _ => None,
+    });
+    let query = known.collect::<Vec<_>>().join("&");
+    let sign = if query.is_empty() { "" } else { "?" };
+    ApiCall {
+        method: "GET",
+        path: format!("/api/organizations/{id}/activity_log/{sign}{query}"),
+        scope: "activity_log:read",
+        body: None,
+    }
+}
+
+/// The filter in words.
+fn words(filter: &ActivityFilter, actors: &[(String, String)]) -> String {
+    let word = |(name, value): (&str, &str)| match name {
+        "actor" => {
+            let known = actors.iter().find(|(id, _)| id == value).map(|(_, name)| name.as_str());
+            format!("by {}", known.unwrap_or(if value == BY_SERVICE { "Weir" } else { value }))
+        }
+        "kind" => Subject::ALL
+            .iter()
+            .find(|one| one.text() == value)
+            .map_or_else(|| value.to_owned(), |one| kind(*one).to_owned()),
+        "action" => Deed::ALL
+            .iter()
+            .find(|one| one.text() == value)
+            .map_or_else(|| value.to_owned(), |one| deed(*one).to_owned()),
+        "entry" => "one change".to_owned(),
+        other => format!("{other} {value}"),
+    };
+    set(filter).into_iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+#[component]
+fn Filter(filter: ActivityFilter, actors: Vec<(String, String)>) -> impl IntoView {
+    let mut people = vec![(BY_SERVICE.to_owned(), "Weir itself".to_owned())];
+    people.extend(actors);
+    // Who was asked for is kept, also when they are no member any more.
+    if !filter.actor.is_empty() && !people.iter().any(|(id, _)| *id == filter.actor) {
+        people.push((filter.actor.clone(), "Somebody else".to_owned()));
+    }
+    let owned = |(value, label): (&str, &str)| (value.to_owned(), label.to_owned());
+    let kinds: Vec<_> = Subject::ALL.iter().map(|one| owned((one.text(), kind(*one)))).collect();
+    let deeds: Vec<_> = Deed::ALL.iter().map(|one| owned((one.text(), deed(*one)))).collect();
+    let item = (!filter.item.is_empty())
+        .then(|| view! { <input type="hidden" name="item" value=filter.item.clone() /> });
+    view! {
+        <FilterForm label="Activity">
+            {choice("actor", "Who", people, filter.actor)}
+            {choice("kind", "Kind", kinds, filter.kind)}
+            {choice("action", "Action", deeds, filter.action)}
+            {day("from", "From (UTC)", filter.from)}
+            {day("to", "To (UTC)", filter.to)}
+            {item}
+        </FilterForm>
+    }
+}
+
+fn choice(
+    name: &'static str,
+    label: &'static str,
+    choices: Vec<(String, String)>,
+    chosen: String,
+) -> AnyView {
+    let options = choices
+        .into_iter()
+        .map(|(value, label)| {
+            let selected = value == chosen;
+            view! { <option value=value selected=selected>{label}</option> }
+        })
+        .collect_view();
+    view! {
+        <div class="field">
+            <label for=name>{label}</label>
+            <select id=name name=name>
+                <option value="">"All"</option>
+                {options}
+            </select>
+        </div>
+    }
+    .into_any()
+}
+
+fn day(name: &'static str, label: &'static str, value: String) -> AnyView {
+    view! {
+        <div class="field">
+            <label for=name>{label}</label>
+            <input id=name name=name type="date" value=value />
+        </div>
+    }
+    .into_any()
+}
+
+fn columns() -> Vec<Column> {
+    ["When", "Who", "What", "Thing", "Before and after", "Through"].map(Column::text).into()
+}
+
+fn line(here: &str, entry: EntryView) -> Line {
+    let EntryView { id, who, by_service, key, deed: done, subject, item, name, changes, at } =
+        entry;
+    let link = format!("{here}?entry={id}#{id}");
+    let when = view! { <a href=link title="Link to this change"><Time iso=at /></a> };
+    let of_item = with_query(&[("item", Some(item.as_str())), ("kind", Some(subject.text()))]);
+    let name = name.unwrap_or(item);
+    let thing = view! {
+        <span class="faint">{kind(subject)} " "</span>
+        <a class="wrap" href=of_item>{name}</a>
+    };
+    let through = match (key, by_service) {
+        (Some(label), _) => view! { "Key " <span class="wrap">{label}</span> }.into_any(),
+        (None, true) => "-".into_any(),
+        (None, false) => "Web app".into_any(),
+    };
+    Line::new(vec![
+        cell(when),
+        actor(who, by_service),
+        cell(deed(done)),
+        cell(thing),
+        difference(changes),
+        through,
+    ])
+    .id(id)
+    .class("activity-line")
+}
+
+fn actor(who: Option<(String, String, String)>, by_service: bool) -> AnyView {
+    match who {
+        Some((id, name, email)) => {
+            let href = with_query(&[("actor", Some(id.as_str()))]);
+            view! { <a href=href title=email>{name}</a> }.into_any()
+        }
+        None if by_service => "Weir".into_any(),
+        None => "Somebody whose account is gone".into_any(),
+    }
+}
+
+/// What each field was and is.
+fn difference(changes: Vec<(String, String, String)>) -> AnyView {
+    if changes.is_empty() {
+        return "-".into_any();
+    }
+    let lines = changes.into_iter().map(|(field, before, after)| {
+        view! {
+            <li>
+                <code>{field}</code> ": "
+                <del>{short(&before)}</del>
+                <span aria-hidden="true">" → "</span>
+                <ins>{short(&after)}</ins>
+            </li>
+        }
+    });
+    view! { <ul class="activity-changes">{lines.collect_view()}</ul> }.into_any()
+}
+
+/// A value, cut where it is long.
+fn short(value: &str) -> String {
+    if value.is_empty() {
+        return "nothing".to_owned();
+    }
+    match value.char_indices().nth(VALUE_MAX) {
+        Some((end, _)) => format!("{}...", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::activity::{ActivityFilter, BY_SERVICE};
+
+    use super::{file, short, words};
+
+    fn filter() -> ActivityFilter {
+        ActivityFilter {
+            actor: BY_SERVICE.to_owned(),
+            kind: "Team".to_owned(),
+            from: "2026-08-21".to_owned(),
+            ..ActivityFilter::default()
+        }
+    }
+
+    #[test]
+    fn the_file_has_the_filter_of_the_page() {
+        assert_eq!(
+            file("o", &filter()),
+            "/_export/activity.csv?organization=o&actor=service&kind=Team&from=2026-08-21"
+        );
+        assert_eq!(file("o", &ActivityFilter::default()), "/_export/activity.csv?organization=o");
+    }
+
+    #[test]
+    fn filters_in_words() {
+        assert_eq!(words(&filter(), &[]), "by Weir, Project, from 2026-08-21");
+        let one = ActivityFilter { actor: "7".to_owned(), ..ActivityFilter::default() };
+        assert_eq!(words(&one, &[("7".to_owned(), "Ada".to_owned())]), "by Ada");
+    }
+
+    #[test]
+    fn long_values_are_cut() {
+        assert_eq!(short(""), "nothing");
+        assert_eq!(short("a"), "a");
+        assert_eq!(short(&"ä".repeat(200)), format!("{}...", "ä".repeat(120)));
+    }
+}

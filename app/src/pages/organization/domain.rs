@@ -1,0 +1,173 @@
+//! One domain: proving it, what it says about signing in, giving it up.
+
+use leptos::prelude::*;
+
+use super::domain_rules::{Provisioning, Saml, SignInWay};
+use super::domains::ownership;
+use super::{ADMINISTRATORS, Tabs, named};
+use crate::pages::{id_in_path, in_path};
+use crate::server_fns::domains::{CheckDomain, DomainView, RemoveDomain, get_domain};
+use crate::server_fns::organizations::get_organization;
+use crate::ui::alert::Alert;
+use crate::ui::confirm::TypedConfirm;
+use crate::ui::copy::CopyValue;
+use crate::ui::empty::ReadOnly;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::sections::Section;
+use crate::ui::time::Time;
+
+/// The title until the name is known.
+const TITLE: &str = "Domain";
+
+/// The domain.
+#[component]
+pub(crate) fn Domain() -> impl IntoView {
+    let (id, domain) = (id_in_path(), in_path("domain"));
+    page(TITLE, async move {
+        let organization = get_organization(id.clone()).await?;
+        let found = get_domain(id.clone(), domain.clone()).await?;
+        let name = found.details.domain.domain.clone();
+        let back = format!("/organizations/{id}/domains");
+        Ok(view! {
+            <PageHead title=name within=organization.name />
+            <Tabs id=id.clone() />
+            <p><a href=back>"All domains"</a></p>
+            {(!found.may_change).then(|| view! { <ReadOnly why=ADMINISTRATORS /> })}
+            <Ownership id=id.clone() domain=found.clone() />
+            <Provisioning id=id.clone() domain=found.clone() />
+            <SignInWay id=id.clone() domain=found.clone() />
+            <Saml id=id.clone() domain=found.clone() />
+            {found.may_change.then(|| view! { <Removal id=id domain=found /> })}
+        }
+        .into_any())
+    })
+}
+
+/// The record that proves the domain, and what name servers say of it.
+#[component]
+fn Ownership(id: String, domain: DomainView) -> impl IntoView {
+    let DomainView { details, may_change, .. } = domain;
+    let state = ownership(&details);
+    let is_verified = details.domain.is_verified;
+    let what_to_do = if is_verified {
+        "Leave this TXT record where it is. It is looked for every day."
+    } else {
+        "Make this TXT record at your DNS provider, then check it."
+    };
+    let failing = details.verification_failing_since.map(|since| {
+        let consequence = if details.is_suspended {
+            "Until it is there again, nothing below acts."
+        } else {
+            "After seven days without it, nothing below acts until it is there again."
+        };
+        view! {
+            <Alert kind="warning">
+                <p>"The record has not been found since " <Time iso=since.to_string() /> ". " {consequence}</p>
+            </Alert>
+        }
+    });
+    let value = details.domain.verification_challenge.clone();
+    let checked = details.checked_at.map(|time| time.to_string());
+    let answer = details.last_answer.clone();
+    let next = match details.next_check_at {
+        Some(time) => view! { <Time iso=time.to_string() /> }.into_any(),
+        None => "None: until the domain is verified, Weir looks only when you ask.".into_any(),
+    };
+    let domain = details.domain.id.to_string();
+    view! {
+        <Section id="ownership" title="Ownership">
+            <p>{state}</p>
+            {failing}
+            <p>{what_to_do}</p>
+            <dl class="facts">
+                <dt>"Name"</dt>
+                <dd><CopyValue text=details.challenge_name what="record name" /></dd>
+                <dt>"Type"</dt>
+                <dd><code>"TXT"</code></dd>
+                <dt>"Value"</dt>
+                <dd><CopyValue text=value what="record value" /></dd>
+                <dt>"Last check"</dt>
+                <dd>
+                    {match checked {
+                        Some(iso) => view! { <Time iso=iso /> }.into_any(),
+                        None => "Never".into_any(),
+                    }}
+                </dd>
+                {answer.map(|answer| view! {
+                    <dt>"Name servers said"</dt>
+                    <dd class="wrap">{answer}</dd>
+                })}
+                <dt>"Next automatic check"</dt>
+                <dd>{next}</dd>
+            </dl>
+            {(!is_verified).then(|| view! {
+                <p class="hint">"A new record can take hours to reach all name servers."</p>
+            })}
+            {may_change.then(|| view! { <CheckForm id=id domain=domain /> })}
+        </Section>
+    }
+}
+
+#[component]
+fn CheckForm(id: String, domain: String) -> impl IntoView {
+    let check = ServerAction::<CheckDomain>::new();
+    let sent = sent(check);
+    view! {
+        <ActionForm action=check>
+            <FormFailure sent=sent />
+            <input type="hidden" name="id" value=id />
+            <input type="hidden" name="domain" value=domain />
+            <Back />
+            <Submit sent=sent label="Check now" busy="Asking name servers..." saved="Checked" />
+        </ActionForm>
+    }
+}
+
+/// Giving the domain up: what ends with it, and the name to type.
+#[component]
+fn Removal(id: String, domain: DomainView) -> impl IntoView {
+    let remove = ServerAction::<RemoveDomain>::new();
+    let sent = sent(remove);
+    let DomainView { details, touched, .. } = domain;
+    let of_domain = details.domain;
+    let bound = !of_domain.sso_enforcement.text().is_empty();
+    let members = match touched.len() {
+        0 => view! { <p>"No member has an address of it."</p> }.into_any(),
+        1 => {
+            view! { <p>"One member has an address of it and stays a member:"</p>{named(&touched)} }
+                .into_any()
+        }
+        count => view! {
+            <p>{format!("{count} members have an address of it and stay members:")}</p>
+            {named(&touched)}
+        }
+        .into_any(),
+    };
+    view! {
+        <Section id="removal" title="Remove domain" danger=true>
+            <Alert kind="warning">
+                <p>"What ends with it:"</p>
+                <ul>
+                    <li>"The claim: others on this instance can claim it then, and adding it again means another record."</li>
+                    {of_domain.jit_provisioning_enabled.then(|| view! {
+                        <li>"People with an address of it do not join by signing in any more."</li>
+                    })}
+                    {bound.then(|| view! {
+                        <li>"People with an address of it sign in however they like again."</li>
+                    })}
+                    {of_domain.has_saml.then(|| view! { <li>"What is filled in for SAML."</li> })}
+                </ul>
+                {members}
+            </Alert>
+            <ActionForm action=remove>
+                <FormFailure sent=sent fields=&["typed_name"] />
+                <input type="hidden" name="id" value=id />
+                <input type="hidden" name="domain" value=of_domain.id.to_string() />
+                <Back />
+                <TypedConfirm sent=sent name_to_type=of_domain.domain label="Name of the domain"
+                    verb="Remove domain" busy="Removing domain..." />
+            </ActionForm>
+        </Section>
+    }
+}

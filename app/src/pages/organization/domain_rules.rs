@@ -1,0 +1,189 @@
+//! What a domain says about people with an address of it: whether they join by
+//! signing in, through what they sign in, and who their SAML provider is.
+
+use leptos::prelude::*;
+
+use super::named;
+use crate::server_fns::domains::{DomainView, EnforceSso, SaveSaml, SetProvisioning};
+use crate::ui::alert::Alert;
+use crate::ui::field::{Check, Choice, Select, TextArea, TextLine};
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::sections::Section;
+use crate::ui::time::Time;
+
+/// Why an unverified domain has no rules.
+const UNVERIFIED: &str = "Only for a verified domain.";
+
+/// Whether people join by signing in.
+#[component]
+pub(super) fn Provisioning(
+    /// Id of the organization.
+    id: String,
+    /// The domain.
+    domain: DomainView,
+) -> impl IntoView {
+    let set = ServerAction::<SetProvisioning>::new();
+    let sent = sent(set);
+    let DomainView { details, may_change, .. } = domain;
+    let domain = details.domain;
+    let why_not = if domain.is_verified { "" } else { UNVERIFIED };
+    let enabled = domain.jit_provisioning_enabled;
+    let content = if may_change {
+        view! {
+            <ActionForm action=set>
+                <FormFailure sent=sent />
+                <input type="hidden" name="id" value=id />
+                <input type="hidden" name="domain" value=domain.id.to_string() />
+                <Back />
+                <Check sent=sent name="enabled" label="People with an address of the domain join when they sign in through a provider"
+                    hint="They become members. An invite that waits for them counts first, with its level."
+                    checked=enabled disabled=why_not />
+                {domain.is_verified.then(|| view! {
+                    <Submit sent=sent label="Save joining" busy="Saving joining..." saved="Saved" />
+                })}
+            </ActionForm>
+        }
+        .into_any()
+    } else {
+        view! { <p>{if enabled { "On" } else { "Off" }}</p> }.into_any()
+    };
+    view! { <Section id="provisioning" title="Joining by sign-in">{content}</Section> }
+}
+
+/// Through what people sign in, with whom it touches.
+#[component]
+pub(super) fn SignInWay(
+    /// Id of the organization.
+    id: String,
+    /// The domain.
+    domain: DomainView,
+) -> impl IntoView {
+    let enforce = ServerAction::<EnforceSso>::new();
+    let sent = sent(enforce);
+    let DomainView { details, may_change, touched, touches_you, ways, .. } = domain;
+    let domain = details.domain;
+    let present = domain.sso_enforcement.text().to_owned();
+    let is_verified = domain.is_verified;
+    let choices: Vec<Choice> = ways
+        .iter()
+        .map(|(value, name, is_here)| {
+            let choice = Choice::new(value.clone(), name.clone());
+            match (*is_here, is_verified) {
+                (false, _) => choice.disabled("not set up on this instance"),
+                (true, false) if !value.is_empty() => choice.disabled(UNVERIFIED),
+                (true, _) => choice,
+            }
+        })
+        .collect();
+    let name = ways.into_iter().find(|(value, ..)| *value == present).map(|(_, name, _)| name);
+    let whom = match touched.len() {
+        0 => view! { <p>"No member has an address of this domain now."</p> }.into_any(),
+        1 => view! { <p>"It touches one member:"</p>{named(&touched)} }.into_any(),
+        count => {
+            view! { <p>{format!("It touches {count} members:")}</p>{named(&touched)} }.into_any()
+        }
+    };
+    let you = if touches_you {
+        "You are among them: before you bind people to a provider, make sure that another owner with an address elsewhere keeps a password."
+    } else {
+        "Your own address is of another domain: you keep the way in with your password."
+    };
+    let content = if may_change {
+        view! {
+            <Alert kind="note">
+                {whom}
+                <p>{you}</p>
+                <p>
+                    "Passwords of the people it touches stop working, API keys go on. If nobody gets in any more, the operator releases the domain on the host with "
+                    <code>"weir domain release --verified-too"</code> "."
+                </p>
+            </Alert>
+            <ActionForm action=enforce>
+                <FormFailure sent=sent fields=&["sso_enforcement"] />
+                <input type="hidden" name="id" value=id />
+                <input type="hidden" name="domain" value=domain.id.to_string() />
+                <Back />
+                <Select sent=sent name="sso_enforcement" label="People with an address of the domain sign in"
+                    choices=choices value=present />
+                {is_verified.then(|| view! {
+                    <Submit sent=sent label="Save way of signing in" busy="Saving way of signing in..." saved="Saved" />
+                })}
+                {(!is_verified).then(|| view! { <p class="hint">{UNVERIFIED}</p> })}
+            </ActionForm>
+        }
+        .into_any()
+    } else {
+        view! { <p>{name}</p> }.into_any()
+    };
+    view! { <Section id="sign-in" title="Way of signing in">{content}</Section> }
+}
+
+/// Who the SAML provider is.
+#[component]
+pub(super) fn Saml(
+    /// Id of the organization.
+    id: String,
+    /// The domain.
+    domain: DomainView,
+) -> impl IntoView {
+    let save = ServerAction::<SaveSaml>::new();
+    let sent = sent(save);
+    let DomainView { details, certificate_expired, may_change, .. } = domain;
+    let domain = details.domain;
+    let subject = details.saml_certificate_subject;
+    let expires = details.saml_certificate_expires_at.map(|time| time.to_string());
+    let facts = expires.map(|iso| {
+        view! {
+            {certificate_expired.then(|| view! {
+                <Alert kind="warning"><p>"The certificate has expired. Enter the provider's present one."</p></Alert>
+            })}
+            <dl class="facts">
+                <dt>"Certificate of"</dt>
+                <dd class="wrap"><code>{subject.unwrap_or_default()}</code></dd>
+                <dt>{if certificate_expired { "Expired" } else { "Valid until" }}</dt>
+                <dd><Time iso=iso /></dd>
+            </dl>
+        }
+    });
+    let entity = domain.saml_entity_id.unwrap_or_default();
+    let acs = domain.saml_acs_url.unwrap_or_default();
+    let certificate = domain.saml_x509_cert.unwrap_or_default();
+    let form = if may_change {
+        view! {
+            <ActionForm action=save>
+                <FormFailure sent=sent fields=&["saml_entity_id", "saml_acs_url", "saml_x509_cert"] />
+                <input type="hidden" name="id" value=id />
+                <input type="hidden" name="domain" value=domain.id.to_string() />
+                <Back />
+                <TextLine sent=sent name="saml_entity_id" label="Entity id" value=entity max=512
+                    hint="The provider's name of itself." />
+                <TextLine sent=sent name="saml_acs_url" label="ACS URL" value=acs max=512
+                    hint="The provider's address for sign-ins." />
+                <TextArea sent=sent name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
+                    hint="In PEM, or the base64 text alone." />
+                <Submit sent=sent label="Save SAML" busy="Saving SAML..." saved="Saved" />
+            </ActionForm>
+        }
+        .into_any()
+    } else {
+        view! {
+            <dl class="facts">
+                <dt>"Entity id"</dt>
+                <dd class="wrap">{or_none(entity)}</dd>
+                <dt>"ACS URL"</dt>
+                <dd class="wrap">{or_none(acs)}</dd>
+            </dl>
+        }
+        .into_any()
+    };
+    view! {
+        <Section id="saml" title="SAML provider" hint="All three together make SAML available. What is left empty is taken away.">
+            {facts}
+            {form}
+        </Section>
+    }
+}
+
+fn or_none(text: String) -> String {
+    if text.is_empty() { "-".to_owned() } else { text }
+}

@@ -1,0 +1,132 @@
+//! The domains of an organization: the list, and claiming one.
+
+use leptos::prelude::*;
+use serde_json::json;
+use weir_model::domains::DomainDetails;
+
+use super::{ADMINISTRATORS, Tabs};
+use crate::pages::id_in_path;
+use crate::server_fns::domains::{AddDomain, list_domains};
+use crate::server_fns::organizations::get_organization;
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::empty::{Empty, ReadOnly};
+use crate::ui::field::Field;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Line, Table, cell};
+
+const TITLE: &str = "Domains";
+
+/// The list.
+#[component]
+pub(crate) fn Domains() -> impl IntoView {
+    let id = id_in_path();
+    page(TITLE, async move {
+        let organization = get_organization(id.clone()).await?;
+        let found = list_domains(id.clone()).await?;
+        let list = if found.domains.is_empty() {
+            view! { <Explanation /> }.into_any()
+        } else {
+            let lines: Vec<Line> = found.domains.iter().map(|one| line(&id, one)).collect();
+            view! { <Table caption="Domains" columns=columns() lines=lines /> }.into_any()
+        };
+        Ok(view! {
+            <PageHead title=TITLE within=organization.name />
+            <Tabs id=id.clone() />
+            <p class="lead">
+                "Prove that a domain is yours, and say how people with an address of it sign in."
+            </p>
+            {list}
+            <Section id="adding" title="Add a domain">
+                {if found.may_change {
+                    view! { <AddForm id=id /> }.into_any()
+                } else {
+                    view! { <ReadOnly why=ADMINISTRATORS /> }.into_any()
+                }}
+            </Section>
+        }
+        .into_any())
+    })
+}
+
+fn columns() -> Vec<Column> {
+    ["Domain", "Ownership", "Joining by sign-in", "Way of signing in", "SAML"]
+        .map(Column::text)
+        .into()
+}
+
+fn line(id: &str, details: &DomainDetails) -> Line {
+    let domain = &details.domain;
+    let href = format!("/organizations/{id}/domains/{}", domain.id);
+    let name = domain.domain.clone();
+    let joining = if domain.jit_provisioning_enabled { "On" } else { "Off" };
+    let way = match domain.sso_enforcement.text() {
+        "" => "However they like".to_owned(),
+        text => format!("{text} only"),
+    };
+    Line::new(vec![
+        cell(view! { <a class="wrap" href=href>{name}</a> }),
+        ownership(details),
+        cell(joining),
+        cell(way),
+        cell(if domain.has_saml { "Filled in" } else { "-" }),
+    ])
+}
+
+/// Whether the domain is proved.
+pub(super) fn ownership(details: &DomainDetails) -> AnyView {
+    let (tone, label) = match (details.domain.is_verified, details.is_suspended) {
+        (_, true) => (Tone::Bad, "Record missing, rules suspended"),
+        (true, false) if details.verification_failing_since.is_some() => {
+            (Tone::Warn, "Verified, record missing")
+        }
+        (true, false) => (Tone::Good, "Verified"),
+        (false, false) => (Tone::Quiet, "Not verified yet"),
+    };
+    view! { <Status tone=tone label=label /> }.into_any()
+}
+
+#[component]
+fn AddForm(id: String) -> impl IntoView {
+    let add = ServerAction::<AddDomain>::new();
+    let sent = sent(add);
+    let call = ApiCall {
+        method: "POST",
+        path: format!("/api/organizations/{id}/domains/"),
+        scope: "organization:write",
+        body: Some(json!({"domain": "{domain}"})),
+    };
+    view! {
+        <ActionForm action=add>
+            <FormFailure sent=sent fields=&["domain"] />
+            <input type="hidden" name="id" value=id />
+            <Back />
+            <Field sent=sent name="domain" label="Domain" max=128
+                hint="Such as example.com. Nobody else on this instance can claim it then." />
+            <Submit sent=sent label="Add domain" busy="Adding domain..." />
+            <ApiRequest call=call />
+        </ActionForm>
+    }
+}
+
+/// How it goes, with a made-up example.
+#[component]
+fn Explanation() -> impl IntoView {
+    view! {
+        <Empty title="No domain yet">
+            <p>"With a domain of your own, people can join by signing in, and you decide through what. Three steps:"</p>
+            <ol class="domain-steps">
+                <li>"Add the domain, such as " <code>"otter-tea.example"</code> "."</li>
+                <li>
+                    "At your DNS provider, make a TXT record. Its name is "
+                    <code>"_posthog-challenge.otter-tea.example"</code>
+                    ", its value a text that Weir gives you, such as "
+                    <code>"kX3f...9aQ"</code> "."
+                </li>
+                <li>"Come back and press Check now. Name servers can take hours to pass a new record on."</li>
+            </ol>
+        </Empty>
+    }
+}

@@ -1,0 +1,56 @@
+//! Deleting an organization: what goes, and the name to type.
+
+use leptos::prelude::*;
+
+use crate::pages::organizations::members;
+use crate::server_fns::organizations::{DeleteOrganization, OrganizationView};
+use crate::ui::alert::Alert;
+use crate::ui::confirm::TypedConfirm;
+use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::sections::Section;
+
+/// The last section of the settings.
+#[component]
+pub(super) fn Ending(
+    /// The organization.
+    organization: OrganizationView,
+    /// What goes with it beside projects: how many of what.
+    stake: Vec<(usize, String)>,
+) -> impl IntoView {
+    let delete = ServerAction::<DeleteOrganization>::new();
+    let sent = sent(delete);
+    let projects = organization
+        .projects
+        .iter()
+        .map(|(_, name, has_events)| {
+            let what =
+                if *has_events { "with its key and all of its events" } else { "with its key" };
+            view! { <li>"The project " <strong>{name.clone()}</strong> " " {what}</li> }
+        })
+        .collect_view();
+    let others = stake
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| view! { <li>{format!("{count} {what}")}</li> })
+        .collect_view();
+    view! {
+        <Section id="ending" title="Delete organization" danger=true>
+            <Alert kind="warning">
+                <p>"This cannot be undone. What goes:"</p>
+                <ul>
+                    {projects}
+                    {others}
+                    <li>"The membership of " {members(&organization.members)}</li>
+                </ul>
+                <p>"Project keys stop working at once."</p>
+            </Alert>
+            <ActionForm action=delete>
+                <FormFailure sent=sent fields=&["typed_name"] />
+                <input type="hidden" name="id" value=organization.id />
+                <Back />
+                <TypedConfirm sent=sent name_to_type=organization.name label="Name of the organization"
+                    verb="Delete organization" busy="Deleting organization..." />
+            </ActionForm>
+        </Section>
+    }
+}

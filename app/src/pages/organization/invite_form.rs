@@ -1,0 +1,129 @@
+//! Inviting one or many: first a list of people, then what would become of it,
+//! then the invites. The list travels in the address, so that looking at it
+//! changes nothing and going back brings it back.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_location;
+use serde_json::{Value, json};
+
+use crate::server_fns::invites::{ListedView, SendInvites};
+use crate::server_fns::members::Choosable;
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::field::{Choice, Select, TextArea};
+use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Line, Table, cell};
+
+/// Longest list, in characters: it has to fit into an address.
+const PEOPLE_MAX: usize = 4000;
+/// Longest message, in characters.
+const MESSAGE_MAX: usize = 5000;
+
+/// The form, and the preview of what was entered.
+#[component]
+pub(super) fn InviteForm(
+    /// Id of the organization.
+    id: String,
+    /// The list as it was entered.
+    people: String,
+    /// What becomes of it; empty when none was entered.
+    listed: Vec<ListedView>,
+    /// The levels that the person may give.
+    levels: Vec<Choosable>,
+) -> impl IntoView {
+    let send = ServerAction::<SendInvites>::new();
+    let sent = sent(send);
+    let is_entered = !listed.is_empty();
+    let invited = listed.iter().filter(|one| one.invited).count();
+    let call = call(&id, &listed);
+    let preview = is_entered.then(|| preview(listed));
+    let sending = (invited > 0).then(
+        || view! { <SendForm send=send sent=sent id=id people=people.clone() levels=levels call=call /> },
+    );
+    let nobody = (is_entered && invited == 0).then(
+        || view! { <p>"Nobody in this list can be invited. Change it and check it again."</p> },
+    );
+    view! {
+        <FormFailure sent=sent fields=&["people", "level", "message"] />
+        <PeopleForm sent=sent people=people />
+        {preview}
+        {nobody}
+        {sending}
+    }
+}
+
+#[component]
+fn PeopleForm(sent: Sent, people: String) -> impl IntoView {
+    let path = use_location().pathname.get_untracked();
+    view! {
+        <form method="get" action=path>
+            <TextArea sent=sent name="people" label="E-mail addresses" value=people rows=4 max=PEOPLE_MAX required=true
+                hint="One on a line or with commas between them, 20 at most. A name may stand before an address: Ada <ada@mail.example>." />
+            <div class="submit">
+                <button type="submit" class="button">"Check list"</button>
+            </div>
+        </form>
+    }
+}
+
+/// The request that invites the same people.
+fn call(id: &str, listed: &[ListedView]) -> ApiCall {
+    let invite = |one: &ListedView| {
+        json!({
+            "target_email": one.email,
+            "first_name": one.first_name,
+            "level": "{level}",
+            "message": "{message}",
+        })
+    };
+    let invites: Vec<Value> = listed.iter().filter(|one| one.invited).map(invite).collect();
+    ApiCall {
+        method: "POST",
+        path: format!("/api/organizations/{id}/invites/bulk/"),
+        scope: "organization_member:write",
+        body: Some(Value::from(invites)),
+    }
+}
+
+fn preview(listed: Vec<ListedView>) -> AnyView {
+    let lines = listed.into_iter().map(|one| {
+        let ListedView { text, email, first_name, invited, verdict } = one;
+        let tone = if invited { Tone::Good } else { Tone::Warn };
+        let address = if email.is_empty() { text } else { email };
+        let name = if first_name.is_empty() { "-".to_owned() } else { first_name };
+        Line::new(vec![
+            cell(view! { <span class="wrap">{address}</span> }),
+            cell(name),
+            cell(view! { <Status tone=tone label=verdict /> }),
+        ])
+    });
+    let lines: Vec<Line> = lines.collect();
+    let columns: Vec<Column> = ["Address", "First name", "What happens"].map(Column::text).into();
+    view! { <Table caption="Preview of invites" columns=columns lines=lines /> }.into_any()
+}
+
+#[component]
+fn SendForm(
+    send: ServerAction<SendInvites>,
+    sent: Sent,
+    id: String,
+    people: String,
+    levels: Vec<Choosable>,
+    call: ApiCall,
+) -> impl IntoView {
+    let choices: Vec<Choice> =
+        levels.into_iter().map(|level| Choice::new(level.number.to_string(), level.word)).collect();
+    view! {
+        <ActionForm action=send>
+            <input type="hidden" name="id" value=id />
+            <input type="hidden" name="people" value=people />
+            <Back />
+            <Select sent=sent name="level" label="Level" choices=choices value="1"
+                hint="Members work on projects. Administrators also change members and settings. Owners may do everything." />
+            <TextArea sent=sent name="message" label="Message" rows=3 max=MESSAGE_MAX
+                hint="Optional. It stands in the mail." />
+            <Submit sent=sent label="Send invites" busy="Sending invites..." />
+            <ApiRequest call=call />
+        </ActionForm>
+    }
+}

@@ -1,0 +1,173 @@
+//! Invites to an organization: making them, passing their links on, taking them
+//! back.
+
+use leptos::prelude::*;
+
+use super::Tabs;
+use super::invite_form::InviteForm;
+use crate::pages::id_in_path;
+use crate::server_fns::invites::{
+    Held, InviteView, ResendInvite, RevokeInvite, list_invites, preview_invites,
+};
+use crate::server_fns::organizations::get_organization;
+use crate::ui::alert::Alert;
+use crate::ui::confirm::Confirm;
+use crate::ui::copy::CopyValue;
+use crate::ui::empty::Empty;
+use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::pager::{Pager, slice_in_query};
+use crate::ui::query::in_query;
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Invites";
+/// Invites of a page.
+const LIMIT: u32 = 50;
+
+/// The forms of the list.
+#[derive(Clone, Copy)]
+struct Actions {
+    resend: ServerAction<ResendInvite>,
+    revoke: ServerAction<RevokeInvite>,
+}
+
+/// The form and the list.
+#[component]
+pub(crate) fn Invites() -> impl IntoView {
+    let (id, people, slice) = (id_in_path(), in_query("people"), slice_in_query(LIMIT));
+    let actions = Actions { resend: ServerAction::new(), revoke: ServerAction::new() };
+    let (resent, revoked) = (sent(actions.resend), sent(actions.revoke));
+    page(TITLE, async move {
+        let organization = get_organization(id.clone()).await?;
+        let found = list_invites(id.clone(), slice.limit, slice.offset).await?;
+        let listed = match people.trim().is_empty() {
+            true => Vec::new(),
+            false => preview_invites(id.clone(), people.clone()).await?,
+        };
+        let sends_mail = found.sends_mail;
+        let list = if found.invites.is_empty() {
+            view! {
+                <Empty title="No invite waits">
+                    <p>"Invite people by e-mail or by a link. An invite works for three days, for its address alone."</p>
+                </Empty>
+            }
+            .into_any()
+        } else {
+            let lines = found.invites.into_iter().map(|one| line(&id, one, sends_mail, actions));
+            let lines: Vec<Line> = lines.collect();
+            view! { <Table caption="Invites" columns=columns() lines=lines /> }.into_any()
+        };
+        Ok(view! {
+            <PageHead title=TITLE within=organization.name />
+            <Tabs id=id.clone() />
+            {(!sends_mail).then(|| view! {
+                <Alert kind="note">
+                    <p>"Mail is not set up on this instance, so nothing is mailed. Copy the link of each invite and pass it on."</p>
+                </Alert>
+            })}
+            <Section id="inviting" title="Invite people">
+                <InviteForm id=id people=people listed=listed levels=found.levels />
+            </Section>
+            <FormFailure sent=resent />
+            <FormFailure sent=revoked />
+            {list}
+            <Pager slice=slice total=found.total what="invites" />
+        }
+        .into_any())
+    })
+}
+
+fn columns() -> Vec<Column> {
+    ["Invited", "Level", "Invited by", "Sent", "State", "Link", "Actions"].map(Column::text).into()
+}
+
+fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Line {
+    let InviteView { held, email, first_name, level, invited_by, sent_at, .. } = invite.clone();
+    let who = view! {
+        <span class="wrap">{email.clone()}</span>
+        {(!first_name.is_empty()).then(|| view! { <span class="faint">" " {first_name}</span> })}
+    };
+    let by = if invited_by.is_empty() { "Somebody who left".to_owned() } else { invited_by };
+    let (link, doings) = match held {
+        Some(Held { id: invite_id, link }) => {
+            let link = if invite.expired {
+                view! { <span class="faint">"Ended"</span> }.into_any()
+            } else {
+                view! { <CopyValue text=link what="invite link" /> }.into_any()
+            };
+            (link, doings(id, &invite_id, &email, actions))
+        }
+        None => (
+            view! { <span class="faint">"Hidden"</span> }.into_any(),
+            view! { <span class="hint">"Only members of that level or above see its link."</span> }
+                .into_any(),
+        ),
+    };
+    Line::new(vec![
+        cell(who),
+        cell(level),
+        cell(by),
+        cell(view! { <Time iso=sent_at /> }),
+        state(&invite, sends_mail),
+        link,
+        doings,
+    ])
+}
+
+/// Whether the invite still works, and what became of its mail.
+fn state(invite: &InviteView, sends_mail: bool) -> AnyView {
+    let until = invite.expires_at.clone();
+    if invite.expired {
+        return view! {
+            <Status tone=Tone::Warn label="Expired" />
+            <span class="hint">" " <Time iso=until /></span>
+        }
+        .into_any();
+    }
+    let (tone, label) = match (invite.mailed, sends_mail) {
+        (true, _) => (Tone::Good, "Mailed"),
+        (false, true) => (Tone::Busy, "Mail on its way"),
+        (false, false) => (Tone::Quiet, "Not mailed"),
+    };
+    view! {
+        <Status tone=tone label=label />
+        <span class="hint">" until " <Time iso=until /></span>
+    }
+    .into_any()
+}
+
+fn doings(id: &str, invite: &str, email: &str, actions: Actions) -> AnyView {
+    let (id, other_id) = (id.to_owned(), id.to_owned());
+    let (invite, other_invite) = (invite.to_owned(), invite.to_owned());
+    let (of, other_of) = (email.to_owned(), email.to_owned());
+    view! {
+        <span class="row-actions">
+            <Confirm button="Resend" of=of>
+                <ActionForm action=actions.resend>
+                    <p>"The invite gets a new link for three more days. The present link ends."</p>
+                    <input type="hidden" name="id" value=id />
+                    <input type="hidden" name="invite" value=invite />
+                    <Back />
+                    <button type="submit" class="button button-primary" data-busy="Resending invite...">
+                        "Resend invite"
+                    </button>
+                </ActionForm>
+            </Confirm>
+            <Confirm button="Revoke" of=other_of danger=true>
+                <ActionForm action=actions.revoke>
+                    <p>"The link ends at once. You can invite the person again."</p>
+                    <input type="hidden" name="id" value=other_id />
+                    <input type="hidden" name="invite" value=other_invite />
+                    <Back />
+                    <button type="submit" class="button button-danger" data-busy="Revoking invite...">
+                        "Revoke invite"
+                    </button>
+                </ActionForm>
+            </Confirm>
+        </span>
+    }
+    .into_any()
+}

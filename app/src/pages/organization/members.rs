@@ -1,0 +1,277 @@
+//! The members of an organization: who they are, what they may do, taking them
+//! out, leaving.
+
+use leptos::prelude::*;
+
+use super::Tabs;
+use crate::local_path::encode;
+use crate::pages::id_in_path;
+use crate::server_fns::members::{
+    ChangeLevel, LeaveOrganization, MOST, MemberView, RemoveMember, list_members,
+};
+use crate::server_fns::organizations::get_organization;
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::confirm::Confirm;
+use crate::ui::empty::{Empty, NoMatch, ReadOnly};
+use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::icon::Icon;
+use crate::ui::page::{PageHead, page};
+use crate::ui::pager::{Pager, Slice, slice_in_query};
+use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::sections::Section;
+use crate::ui::status::{Chip, Status, Tone};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Members";
+/// Members of a page.
+const LIMIT: u32 = 50;
+
+/// The forms of the list.
+#[derive(Clone, Copy)]
+struct Actions {
+    change: ServerAction<ChangeLevel>,
+    remove: ServerAction<RemoveMember>,
+}
+
+/// The list.
+#[component]
+pub(crate) fn Members() -> impl IntoView {
+    let (id, search, slice) = (id_in_path(), in_query("search"), slice_in_query(LIMIT));
+    let slice = Slice { limit: slice.limit.min(MOST), ..slice };
+    let actions = Actions { change: ServerAction::new(), remove: ServerAction::new() };
+    let (changed, removed) = (sent(actions.change), sent(actions.remove));
+    page(TITLE, async move {
+        let organization = get_organization(id.clone()).await?;
+        let found = list_members(id.clone(), search.clone(), slice.limit, slice.offset).await?;
+        let invites = format!("/organizations/{id}/invites");
+        let invite = invites.clone();
+        let call = call(&id, &search);
+        let alone = found.total == 1 && search.is_empty();
+        let list = if found.members.is_empty() {
+            let clear = with_query(&[("search", None)]);
+            view! { <NoMatch filter=search.clone() clear=clear /> }.into_any()
+        } else {
+            let lines = found.members.into_iter().map(|member| line(&id, member, actions));
+            let lines: Vec<Line> = lines.collect();
+            view! { <Table caption="Members" columns=columns() lines=lines /> }.into_any()
+        };
+        Ok(view! {
+            <PageHead title=TITLE within=organization.name>
+                <a class="button button-primary" href=invite>
+                    <Icon name="plus" />
+                    "Invite people"
+                </a>
+            </PageHead>
+            <Tabs id=id.clone() />
+            <FormFailure sent=changed />
+            <FormFailure sent=removed />
+            {(!found.may_change).then(|| view! {
+                <ReadOnly why="Administrators and owners change levels and remove members." />
+            })}
+            {if alone {
+                view! {
+                    <Empty title="Only you so far">
+                        <p>"Whoever joins sees the projects of this organization and works on them with you."</p>
+                        <p><a class="button" href=invites>"Invite people"</a></p>
+                    </Empty>
+                }
+                .into_any()
+            } else {
+                view! { <SearchForm search=search /> }.into_any()
+            }}
+            {list}
+            <Pager slice=slice total=found.total what="members" />
+            <ApiRequest call=call />
+            <Leaving id=id you=found.you />
+        }
+        .into_any())
+    })
+}
+
+/// The request that lists the same.
+fn call(id: &str, search: &str) -> ApiCall {
+    let query =
+        if search.is_empty() { String::new() } else { format!("?search={}", encode(search)) };
+    ApiCall {
+        method: "GET",
+        path: format!("/api/organizations/{id}/members/{query}"),
+        scope: "organization_member:read",
+        body: None,
+    }
+}
+
+fn columns() -> Vec<Column> {
+    ["Member", "E-mail address", "Level", "Second factor", "Sign-in", "Joined", "Actions"]
+        .map(Column::text)
+        .into()
+}
+
+#[component]
+fn SearchForm(search: String) -> impl IntoView {
+    view! {
+        <FilterForm label="Members">
+            <div class="field">
+                <label for="search">"Name or address"</label>
+                <input id="search" name="search" type="search" value=search maxlength="200" autocomplete="off" />
+            </div>
+        </FilterForm>
+    }
+}
+
+fn line(id: &str, member: MemberView, actions: Actions) -> Line {
+    let MemberView { name, email, has_2fa, has_social, joined_at, is_you, .. } = member.clone();
+    let initials = initials(&name);
+    let who = view! {
+        <span class="member">
+            <span class="member-initials" aria-hidden="true">{initials}</span>
+            <span class="wrap">{name}</span>
+            {is_you.then(|| view! { <Chip label="You" /> })}
+        </span>
+    };
+    let second = if has_2fa {
+        view! { <Status tone=Tone::Good label="Set up" /> }.into_any()
+    } else {
+        view! { <Status tone=Tone::Quiet label="None" /> }.into_any()
+    };
+    let sign_in = if has_social { "Provider linked" } else { "Password" };
+    Line::new(vec![
+        cell(who),
+        cell(view! { <span class="wrap">{email}</span> }),
+        level(id, &member, actions.change),
+        second,
+        cell(sign_in),
+        cell(view! { <Time iso=joined_at /> }),
+        removal(id, member, actions.remove),
+    ])
+}
+
+/// The level, to be chosen where the person may give another.
+fn level(id: &str, member: &MemberView, change: ServerAction<ChangeLevel>) -> AnyView {
+    let MemberView { user, name, level, levels, keeps_level, is_you, .. } = member.clone();
+    if levels.is_empty() {
+        // Why not is said once for all when it is the same for all.
+        let why = keeps_level.filter(|_| is_you);
+        return view! {
+            {level.word}
+            {why.map(|why| view! { <p class="hint">{why}</p> })}
+        }
+        .into_any();
+    }
+    let choices = levels
+        .into_iter()
+        .map(|one| {
+            let selected = one.number == level.number;
+            view! { <option value=one.number.to_string() selected=selected>{one.word}</option> }
+        })
+        .collect_view();
+    let (id, of) = (id.to_owned(), name.clone());
+    view! {
+        <ActionForm action=change>
+            <input type="hidden" name="id" value=id />
+            <input type="hidden" name="user" value=user />
+            <Back />
+            <span class="member-level">
+                <select name="level" aria-label=format!("Level of {name}")>{choices}</select>
+                <button type="submit" class="button" data-busy="Changing level...">
+                    "Change"<span class="hidden">" level of " {of}</span>
+                </button>
+            </span>
+        </ActionForm>
+    }
+    .into_any()
+}
+
+/// Taking a member out, with what they lose.
+fn removal(id: &str, member: MemberView, remove: ServerAction<RemoveMember>) -> AnyView {
+    let MemberView { user, name, stays, keys, is_you, .. } = member;
+    if is_you {
+        return view! { <a href="#leaving">"Leave"</a> }.into_any();
+    }
+    if let Some(why) = stays {
+        return view! { <span class="hint">{why}</span> }.into_any();
+    }
+    let id = id.to_owned();
+    let losses = losses(&keys, "They lose", "Their");
+    view! {
+        <Confirm button="Remove" of=name danger=true>
+            <ActionForm action=remove>
+                {losses}
+                <input type="hidden" name="id" value=id />
+                <input type="hidden" name="user" value=user />
+                <Back />
+                <button type="submit" class="button button-danger" data-busy="Removing member...">
+                    "Remove member"
+                </button>
+            </ActionForm>
+        </Confirm>
+    }
+    .into_any()
+}
+
+/// What is lost with the membership.
+fn losses(keys: &[String], lose: &str, whose: &str) -> AnyView {
+    let listed = keys.iter().map(|key| view! { <li class="wrap">{key.clone()}</li> });
+    let keys = (!keys.is_empty()).then(|| {
+        view! {
+            <p>{format!("{whose} API keys that do not reach this organization any more:")}</p>
+            <ul>{listed.collect_view()}</ul>
+        }
+    });
+    view! {
+        <p>{format!("{lose} the access to all projects of this organization at once. The account stays.")}</p>
+        {keys}
+    }
+    .into_any()
+}
+
+#[component]
+fn Leaving(id: String, you: MemberView) -> impl IntoView {
+    let leave = ServerAction::<LeaveOrganization>::new();
+    let sent = sent(leave);
+    let MemberView { stays, keys, .. } = you;
+    let content = match stays {
+        Some(why) => view! { <ReadOnly why=why /> }.into_any(),
+        None => view! {
+            <FormFailure sent=sent />
+            <Confirm button="Leave organization" danger=true>
+                <ActionForm action=leave>
+                    {losses(&keys, "You lose", "Your")}
+                    <p>"Only an invite brings you back."</p>
+                    <input type="hidden" name="id" value=id />
+                    <Back />
+                    <button type="submit" class="button button-danger" data-busy="Leaving organization...">
+                        "Leave organization"
+                    </button>
+                </ActionForm>
+            </Confirm>
+        }
+        .into_any(),
+    };
+    view! { <Section id="leaving" title="Leave">{content}</Section> }
+}
+
+/// Two letters that stand for a name.
+fn initials(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let letters = words.filter_map(|word| word.chars().next()).take(2);
+    letters.flat_map(char::to_uppercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::initials;
+
+    #[test]
+    fn initials_of_names() {
+        for (name, expected) in [
+            ("Ada Lovelace", "AL"),
+            ("ada", "A"),
+            ("grace.hopper@mail.example", "GH"),
+            ("Östen", "Ö"),
+            ("  ", ""),
+        ] {
+            assert_eq!(initials(name), expected);
+        }
+    }
+}

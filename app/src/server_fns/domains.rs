@@ -1,0 +1,189 @@
+//! Domains of organizations.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use weir_model::domains::DomainDetails;
+
+use crate::context::{done, enter_organization, go, ui_error};
+use crate::error::UiError;
+
+/// The domains of an organization.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DomainsView {
+    /// In the order of their names.
+    pub(crate) domains: Vec<DomainDetails>,
+    /// Whether the person may change them.
+    pub(crate) may_change: bool,
+}
+
+/// One domain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DomainView {
+    /// The domain.
+    pub(crate) details: DomainDetails,
+    /// Whether the certificate has expired.
+    pub(crate) certificate_expired: bool,
+    /// Whether the person may change it.
+    pub(crate) may_change: bool,
+    /// Addresses of the members whom its rules touch.
+    pub(crate) touched: Vec<String>,
+    /// Whether the person is among them.
+    pub(crate) touches_you: bool,
+    /// The ways of signing in that people can be bound to: text on the wire, name,
+    /// whether this instance has it.
+    pub(crate) ways: Vec<(String, String, bool)>,
+}
+
+/// The domains of an organization.
+#[server(prefix = "/_fn", endpoint = "list_domains")]
+pub(crate) async fn list_domains(id: String) -> Result<DomainsView, UiError> {
+    use weir_model::pagination::{MAX_LIMIT, Page};
+    use weir_service::policy::Action;
+
+    let (services, org) = enter_organization(&id).await?;
+    let page = Page { limit: MAX_LIMIT, offset: 0 };
+    let found = services.domains.list(&org, page).await.map_err(ui_error)?;
+    let may_change = org.level >= Action::ManageDomains.level();
+    Ok(DomainsView { domains: found.results, may_change })
+}
+
+/// One domain.
+#[server(prefix = "/_fn", endpoint = "get_domain")]
+pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView, UiError> {
+    use weir_model::domains::SsoEnforcement;
+    use weir_service::domains::Domains;
+    use weir_service::policy::Action;
+
+    let (services, org) = enter_organization(&id).await?;
+    let details = services.domains.get(&org, &domain).await.map_err(ui_error)?;
+    let impact = services.domains.impact(&org, &domain).await.map_err(ui_error)?;
+    let expires_at = details.saml_certificate_expires_at;
+    let way = |sso: SsoEnforcement| {
+        let name = match sso {
+            SsoEnforcement::Off => "However they like",
+            SsoEnforcement::Google => "Google only",
+            SsoEnforcement::GitHub => "GitHub only",
+            SsoEnforcement::GitLab => "GitLab only",
+            SsoEnforcement::Saml => "The domain's SAML provider only",
+        };
+        (sso.text().to_owned(), name.to_owned(), Domains::can_enforce(sso))
+    };
+    Ok(DomainView {
+        details,
+        certificate_expired: expires_at.is_some_and(|end| end <= org.ctx.now),
+        may_change: org.level >= Action::ManageDomains.level(),
+        touched: impact.members,
+        touches_you: impact.includes_actor,
+        ways: SsoEnforcement::ALL.map(way).into(),
+    })
+}
+
+/// Claims a domain and leads to its page.
+#[server(prefix = "/_fn", endpoint = "add_domain")]
+pub(crate) async fn add_domain(id: String, domain: String) -> Result<(), UiError> {
+    use weir_model::domains::{DomainInput, SamlPatch};
+
+    let (services, org) = enter_organization(&id).await?;
+    let domain = domain.trim().to_lowercase();
+    let input = DomainInput { domain, saml: SamlPatch::default() };
+    let made = services.domains.create(&org, input).await.map_err(ui_error)?;
+    go(&format!("/organizations/{id}/domains/{}", made.id));
+    Ok(())
+}
+
+/// Asks name servers for the record of a domain.
+#[server(prefix = "/_fn", endpoint = "check_domain")]
+pub(crate) async fn check_domain(id: String, domain: String) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let changeable = services.domains.changeable(&org, &domain).await.map_err(ui_error)?;
+    services.domains.look(&org, changeable).await.map_err(ui_error)?;
+    Ok(())
+}
+
+/// Says whether people of a domain become members when they sign in through a
+/// provider.
+#[server(prefix = "/_fn", endpoint = "set_provisioning")]
+pub(crate) async fn set_provisioning(
+    id: String,
+    domain: String,
+    #[server(default)] enabled: Option<String>,
+) -> Result<(), UiError> {
+    use weir_model::Patch;
+    use weir_model::domains::DomainPatch;
+
+    let patch = DomainPatch {
+        jit_provisioning_enabled: Patch::Set(enabled.is_some()),
+        ..DomainPatch::default()
+    };
+    update(&id, &domain, patch).await
+}
+
+/// Says how people of a domain must sign in.
+#[server(prefix = "/_fn", endpoint = "enforce_sso")]
+pub(crate) async fn enforce_sso(
+    id: String,
+    domain: String,
+    #[server(default)] sso_enforcement: String,
+) -> Result<(), UiError> {
+    use weir_model::Patch;
+    use weir_model::domains::DomainPatch;
+
+    let patch =
+        DomainPatch { sso_enforcement: Patch::Set(sso_enforcement), ..DomainPatch::default() };
+    update(&id, &domain, patch).await
+}
+
+/// Saves what a domain's SAML provider says of itself. What is left empty is
+/// taken away.
+#[server(prefix = "/_fn", endpoint = "save_saml")]
+pub(crate) async fn save_saml(
+    id: String,
+    domain: String,
+    #[server(default)] saml_entity_id: String,
+    #[server(default)] saml_acs_url: String,
+    #[server(default)] saml_x509_cert: String,
+) -> Result<(), UiError> {
+    use weir_model::domains::{CERTIFICATE_MAX, DomainPatch, SAML_TEXT_MAX, SamlPatch};
+    use weir_model::{Patch, validate};
+
+    let read = |name: &str, text: &str, most: usize| {
+        let text = validate::optional_text(name, text, most).map_err(UiError::Field)?;
+        Ok::<_, UiError>(if text.is_empty() { Patch::Clear } else { Patch::Set(text) })
+    };
+    let saml = SamlPatch {
+        entity_id: read("saml_entity_id", &saml_entity_id, SAML_TEXT_MAX)?,
+        acs_url: read("saml_acs_url", &saml_acs_url, SAML_TEXT_MAX)?,
+        x509_cert: read("saml_x509_cert", &saml_x509_cert, CERTIFICATE_MAX)?,
+    };
+    update(&id, &domain, DomainPatch { saml, ..DomainPatch::default() }).await
+}
+
+async fn update(
+    id: &str,
+    domain: &str,
+    patch: weir_model::domains::DomainPatch,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(id).await?;
+    let changeable = services.domains.changeable(&org, domain).await.map_err(ui_error)?;
+    services.domains.update(&org, changeable, patch).await.map_err(ui_error)?;
+    Ok(())
+}
+
+/// Gives a domain up, if its name was typed.
+#[server(prefix = "/_fn", endpoint = "remove_domain")]
+pub(crate) async fn remove_domain(
+    id: String,
+    domain: String,
+    typed_name: String,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let present = services.domains.get(&org, &domain).await.map_err(ui_error)?.domain.domain;
+    if typed_name.trim() != present {
+        let detail = format!("Type the name exactly: {present}");
+        return Err(UiError::field("typed_name", "mismatch", &detail));
+    }
+    let changeable = services.domains.changeable(&org, &domain).await.map_err(ui_error)?;
+    services.domains.delete(&org, changeable).await.map_err(ui_error)?;
+    done(&format!("/organizations/{id}/domains"), &format!("{present} is removed."));
+    Ok(())
+}

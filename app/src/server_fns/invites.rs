@@ -1,0 +1,177 @@
+//! Invites to organizations.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::members::{Choosable, level_of};
+use crate::context::{anyone, done, enter_organization, tell, ui_error};
+use crate::error::UiError;
+
+/// A page of invites.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InvitesView {
+    /// How many there are in all.
+    pub(crate) total: u64,
+    /// Those of the page.
+    pub(crate) invites: Vec<InviteView>,
+    /// Whether mails are sent here.
+    pub(crate) sends_mail: bool,
+    /// The levels that the person may give.
+    pub(crate) levels: Vec<Choosable>,
+}
+
+/// An invite as pages show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InviteView {
+    /// Id and link: for those who could have made the invite, because whoever
+    /// has them can take it up.
+    pub(crate) held: Option<Held>,
+    /// Address of the invited person.
+    pub(crate) email: String,
+    /// First name; may be empty.
+    pub(crate) first_name: String,
+    /// What the person will be.
+    pub(crate) level: String,
+    /// First name of who invited; empty when that account is gone.
+    pub(crate) invited_by: String,
+    /// When it was made.
+    pub(crate) sent_at: String,
+    /// Until when it can be taken up.
+    pub(crate) expires_at: String,
+    /// Whether that time is over.
+    pub(crate) expired: bool,
+    /// Whether a mail was tried to be sent.
+    pub(crate) mailed: bool,
+}
+
+/// The secret of an invite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Held {
+    /// Id.
+    pub(crate) id: String,
+    /// Address of the page that takes it up.
+    pub(crate) link: String,
+}
+
+/// Somebody of a list that was pasted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ListedView {
+    /// What was written.
+    pub(crate) text: String,
+    /// The address in it.
+    pub(crate) email: String,
+    /// The first name in it.
+    pub(crate) first_name: String,
+    /// Whether the person is invited.
+    pub(crate) invited: bool,
+    /// What becomes of it, in words.
+    pub(crate) verdict: String,
+}
+
+/// A page of invites, newest first.
+#[server(prefix = "/_fn", endpoint = "list_invites")]
+pub(crate) async fn list_invites(
+    id: String,
+    limit: u32,
+    offset: u32,
+) -> Result<InvitesView, UiError> {
+    use weir_model::invites::{Invite, expires_at, path};
+    use weir_model::organizations::Level;
+    use weir_model::pagination::Page;
+    use weir_service::invites::Invites;
+
+    let (services, org) = enter_organization(&id).await?;
+    let (_, visit) = anyone()?;
+    let page = Page { limit: limit.max(1).into(), offset: offset.into() };
+    let found = services.invites.list(&org, page).await.map_err(ui_error)?;
+    let show = |invite: Invite| InviteView {
+        held: Invites::may_hold(&org, &invite).then(|| Held {
+            id: invite.id.to_string(),
+            link: format!("{}{}", visit.origin, path(invite.id)),
+        }),
+        email: invite.target_email,
+        first_name: invite.first_name,
+        level: invite.level.text().to_owned(),
+        invited_by: invite.created_by.map(|user| user.first_name).unwrap_or_default(),
+        sent_at: invite.created_at.to_string(),
+        expires_at: expires_at(invite.created_at).to_string(),
+        expired: invite.is_expired,
+        mailed: invite.emailing_attempt_made,
+    };
+    let levels = [Level::Member, Level::Administrator, Level::Owner].into_iter();
+    Ok(InvitesView {
+        total: found.count,
+        invites: found.results.into_iter().map(show).collect(),
+        sends_mail: services.identity.sends_mail(),
+        levels: levels.filter(|level| *level <= org.level).map(Choosable::from).collect(),
+    })
+}
+
+/// Whom a pasted list would invite, and whom not.
+#[server(prefix = "/_fn", endpoint = "preview_invites")]
+pub(crate) async fn preview_invites(
+    id: String,
+    people: String,
+) -> Result<Vec<ListedView>, UiError> {
+    use weir_service::invites::{Listed, Verdict};
+
+    let (services, org) = enter_organization(&id).await?;
+    let listed = services.invites.preview(&org, &people).await.map_err(ui_error)?;
+    let show = |one: Listed| ListedView {
+        invited: one.verdict.is_invited(),
+        verdict: match one.verdict {
+            Verdict::Ready => "Will be invited".to_owned(),
+            Verdict::Again => "Will be invited again; the earlier link ends".to_owned(),
+            Verdict::Duplicate => "Listed twice".to_owned(),
+            Verdict::Member => "Is a member already".to_owned(),
+            Verdict::Wrong(_) => "No e-mail address".to_owned(),
+            Verdict::TooMany => "Beyond the 20 that can be invited at a time".to_owned(),
+        },
+        text: one.text,
+        email: one.email,
+        first_name: one.first_name,
+    };
+    Ok(listed.into_iter().map(show).collect())
+}
+
+/// Invites those of a pasted list who can be invited.
+#[server(prefix = "/_fn", endpoint = "send_invites")]
+pub(crate) async fn send_invites(
+    id: String,
+    people: String,
+    level: i64,
+    #[server(default)] message: String,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let level = level_of(level)?;
+    let made = services.invites.create_listed(&org, &people, level, &message).await;
+    let made = made.map_err(ui_error)?;
+    let people = match made.as_slice() {
+        [one] => one.target_email.clone(),
+        many => format!("{} people", many.len()),
+    };
+    let how = match services.identity.sends_mail() {
+        true => "The mail is on its way.",
+        false => "No mail is sent here: pass the links on.",
+    };
+    done(&format!("/organizations/{id}/invites"), &format!("Invited {people}. {how}"));
+    Ok(())
+}
+
+/// Makes an invite anew, with a new link, and has it mailed again.
+#[server(prefix = "/_fn", endpoint = "resend_invite")]
+pub(crate) async fn resend_invite(id: String, invite: String) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let made = services.invites.renew(&org, &invite).await.map_err(ui_error)?;
+    tell(&format!("{} has a new link. The earlier one has ended.", made.target_email));
+    Ok(())
+}
+
+/// Takes an invite back.
+#[server(prefix = "/_fn", endpoint = "revoke_invite")]
+pub(crate) async fn revoke_invite(id: String, invite: String) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    services.invites.delete(&org, &invite).await.map_err(ui_error)?;
+    tell("The invite is revoked. Its link has ended.");
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Members of organizations.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{done, enter_organization, tell, tell_with_undo, ui_error};
+use crate::error::UiError;
+
+/// Members of one page at most: what each would lose is worked out.
+pub(crate) const MOST: u32 = 100;
+
+/// A page of members.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MembersView {
+    /// How many there are in all.
+    pub(crate) total: u64,
+    /// Those of the page.
+    pub(crate) members: Vec<MemberView>,
+    /// Whether the person may change members at all.
+    pub(crate) may_change: bool,
+    /// The person themselves.
+    pub(crate) you: MemberView,
+}
+
+/// A member as pages show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MemberView {
+    /// Id of the user.
+    pub(crate) user: String,
+    /// First and last name; the address where there is none.
+    pub(crate) name: String,
+    /// E-mail address.
+    pub(crate) email: String,
+    /// What they are.
+    pub(crate) level: Choosable,
+    /// The levels that the person may give them.
+    pub(crate) levels: Vec<Choosable>,
+    /// Why the person may give them none.
+    pub(crate) keeps_level: Option<String>,
+    /// Why the person may not take them out.
+    pub(crate) stays: Option<String>,
+    /// Labels of their API keys that reach the organization.
+    pub(crate) keys: Vec<String>,
+    /// Whether they have a second factor.
+    pub(crate) has_2fa: bool,
+    /// Whether they signed in through a provider.
+    pub(crate) has_social: bool,
+    /// When they joined.
+    pub(crate) joined_at: String,
+    /// Whether this is the person themselves.
+    pub(crate) is_you: bool,
+}
+
+/// A level that can be chosen: number and word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Choosable {
+    /// On the wire.
+    pub(crate) number: i64,
+    /// For people.
+    pub(crate) word: String,
+}
+
+impl From<weir_model::organizations::Level> for Choosable {
+    fn from(level: weir_model::organizations::Level) -> Self {
+        Self { number: level.into(), word: level.text().to_owned() }
+    }
+}
+
+/// The level with this number.
+pub(crate) fn level_of(number: i64) -> Result<weir_model::organizations::Level, UiError> {
+    let unknown = |detail: String| UiError::field("level", "invalid_choice", &detail);
+    weir_model::organizations::Level::try_from(number).map_err(unknown)
+}
+
+fn shown(
+    services: &weir_service::Services,
+    org: &weir_service::OrgCtx,
+    member: weir_model::members::Member,
+    keys: Vec<String>,
+) -> MemberView {
+    use weir_service::members::OWNER_STAYS;
+
+    let leeway = services.members.leeway(org, &member);
+    let is_you = member.user.uuid == org.ctx.user();
+    let (levels, keeps_level) = match leeway.levels {
+        Ok(levels) => (levels.into_iter().map(Choosable::from).collect(), None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    let owners = |why: String| match (why == OWNER_STAYS, is_you) {
+        (true, true) => {
+            "Owners cannot leave. Another owner has to lower your level first.".to_owned()
+        }
+        (true, false) => "Owners cannot be removed. Lower the level first.".to_owned(),
+        (false, _) => why,
+    };
+    let name = format!("{} {}", member.user.first_name, member.user.last_name).trim().to_owned();
+    MemberView {
+        user: member.user.uuid.to_string(),
+        name: if name.is_empty() { member.user.email.clone() } else { name },
+        email: member.user.email,
+        level: member.level.into(),
+        levels,
+        keeps_level,
+        stays: leeway.stays.map(owners),
+        keys,
+        has_2fa: member.is_2fa_enabled,
+        has_social: member.has_social_auth,
+        joined_at: member.joined_at.to_string(),
+        is_you,
+    }
+}
+
+/// A page of members, those first who joined last.
+#[server(prefix = "/_fn", endpoint = "list_members")]
+pub(crate) async fn list_members(
+    id: String,
+    search: String,
+    limit: u32,
+    offset: u32,
+) -> Result<MembersView, UiError> {
+    use weir_model::members::MemberQuery;
+    use weir_model::organizations::Level;
+    use weir_model::pagination::Page;
+
+    let (services, org) = enter_organization(&id).await?;
+    let search = search.trim();
+    let query = MemberQuery {
+        search: (!search.is_empty()).then(|| search.to_owned()),
+        ..MemberQuery::default()
+    };
+    let page = Page { limit: limit.clamp(1, MOST).into(), offset: offset.into() };
+    let found = services.members.list(&org, &query, page).await.map_err(ui_error)?;
+    let you = services.members.own(&org).await.map_err(ui_error)?;
+    let mut users: Vec<_> = found.results.iter().map(|member| member.user.uuid).collect();
+    users.push(you.user.uuid);
+    let mut losses = services.members.losses(&org, &users).await.map_err(ui_error)?.into_iter();
+    let mut keys = || losses.next().map(|loss| loss.keys).unwrap_or_default();
+    let members = found.results.into_iter();
+    Ok(MembersView {
+        total: found.count,
+        members: members.map(|member| shown(&services, &org, member, keys())).collect(),
+        may_change: org.level >= Level::Administrator,
+        you: shown(&services, &org, you, keys()),
+    })
+}
+
+/// Names of the members who have no second factor.
+#[server(prefix = "/_fn", endpoint = "list_members_without_2fa")]
+pub(crate) async fn list_members_without_2fa(id: String) -> Result<Vec<String>, UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let found = services.members.without_second_factor(&org).await.map_err(ui_error)?;
+    let name = |member: weir_model::members::Member| {
+        format!("{} ({})", member.user.first_name, member.user.email)
+    };
+    Ok(found.into_iter().map(name).collect())
+}
+
+/// Gives a member another level.
+#[server(prefix = "/_fn", endpoint = "change_level")]
+pub(crate) async fn change_level(id: String, user: String, level: i64) -> Result<(), UiError> {
+    use weir_model::members::MemberPatch;
+
+    let (services, org) = enter_organization(&id).await?;
+    let new = level_of(level)?;
+    let member = services.members.changeable(&org, &user).await.map_err(ui_error)?;
+    let (name, before) = (member.name().to_owned(), member.level());
+    let patch = MemberPatch { level: Some(new) };
+    services.members.update(&org, member, patch).await.map_err(ui_error)?;
+    if new != before {
+        let text = format!("{name} is {} now.", with_article(new));
+        let before = i64::from(before).to_string();
+        let fields = [("id", id.as_str()), ("user", user.as_str()), ("level", before.as_str())];
+        tell_with_undo(&text, <ChangeLevel as server_fn::ServerFn>::PATH, &fields);
+    }
+    Ok(())
+}
+
+fn with_article(level: weir_model::organizations::Level) -> &'static str {
+    use weir_model::organizations::Level;
+
+    match level {
+        Level::Member => "a member",
+        Level::Administrator => "an administrator",
+        Level::Owner => "an owner",
+    }
+}
+
+/// Takes a member out of the organization.
+#[server(prefix = "/_fn", endpoint = "remove_member")]
+pub(crate) async fn remove_member(id: String, user: String) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let member = services.members.changeable(&org, &user).await.map_err(ui_error)?;
+    let text = format!("{} does not belong to the organization any more.", member.name());
+    services.members.remove(&org, member).await.map_err(ui_error)?;
+    tell(&text);
+    Ok(())
+}
+
+/// Leaves the organization.
+#[server(prefix = "/_fn", endpoint = "leave_organization")]
+pub(crate) async fn leave_organization(id: String) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&id).await?;
+    let member = services.members.changeable(&org, "@me").await.map_err(ui_error)?;
+    services.members.remove(&org, member).await.map_err(ui_error)?;
+    done("/organizations", "You left the organization.");
+    Ok(())
+}

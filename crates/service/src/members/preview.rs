@@ -1,0 +1,97 @@
+//! What a change of members would mean, before it is made: for pages that say so
+//! beside their controls.
+
+use weir_model::UserId;
+use weir_model::members::{Member, MemberQuery};
+use weir_model::organizations::Level;
+use weir_model::pagination::{MAX_LIMIT, Page};
+use weir_store::{keys, projects};
+
+use super::{Members, OWNER_STAYS, may_change, may_give, shown, works_here};
+use crate::Result;
+use crate::ctx::OrgCtx;
+use crate::error::Error;
+use crate::policy::{self, Action};
+
+/// What the actor may do with a member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leeway {
+    /// The levels that the actor may give, or why none.
+    pub levels: Result<Vec<Level>, String>,
+    /// Why the actor may not remove the member; `None`: they may.
+    pub stays: Option<String>,
+}
+
+/// What somebody loses who is taken out of the organization.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// The user.
+    pub user: UserId,
+    /// The labels of their personal keys that reach the organization no more.
+    pub keys: Vec<String>,
+}
+
+impl Members {
+    /// The actor as a member.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::NotFound`] for somebody who is none any
+    /// more.
+    pub async fn own(&self, org: &OrgCtx) -> Result<Member> {
+        policy::check(org, Action::ReadMembers)?;
+        Ok(shown(&self.row(org.organization, org.ctx.user()).await?))
+    }
+
+    /// What the actor may do with a member.
+    #[must_use]
+    pub fn leeway(&self, org: &OrgCtx, member: &Member) -> Leeway {
+        let user = member.user.uuid;
+        if let Err(Error::Forbidden(why)) = may_change(org, user, member.level) {
+            return Leeway { levels: Err(why.clone()), stays: Some(why) };
+        }
+        let all = [Level::Member, Level::Administrator, Level::Owner];
+        let given = all.into_iter().filter(|level| may_give(org, user, *level).is_ok()).collect();
+        // Who may keep their level may be given another.
+        let levels = match may_give(org, user, member.level) {
+            Err(Error::Forbidden(why)) => Err(why),
+            _ => Ok(given),
+        };
+        let stays = (member.level == Level::Owner).then(|| OWNER_STAYS.to_owned());
+        Leeway { levels, stays }
+    }
+
+    /// What these users would lose with their membership, in their order.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn losses(&self, org: &OrgCtx, users: &[UserId]) -> Result<Vec<Loss>> {
+        policy::check(org, Action::ReadMembers)?;
+        let store = &self.core.store;
+        let projects = projects::ordered(store, org.organization).await?;
+        let mut losses = Vec::with_capacity(users.len());
+        for user in users {
+            let found = keys::of_user(store, *user).await?.into_iter();
+            let keys = found.filter(|row| works_here(org, &projects, row));
+            losses.push(Loss { user: *user, keys: keys.map(|row| row.key.label).collect() });
+        }
+        Ok(losses)
+    }
+
+    /// The members who would be held up if the organization asked for a second
+    /// factor: those who have none.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn without_second_factor(&self, org: &OrgCtx) -> Result<Vec<Member>> {
+        let mut without = Vec::new();
+        let mut page = Page { limit: MAX_LIMIT, offset: 0 };
+        loop {
+            let found = self.list(org, &MemberQuery::default(), page).await?;
+            without.extend(found.results.into_iter().filter(|member| !member.is_2fa_enabled));
+            page.offset += page.limit;
+            if page.offset >= found.count {
+                return Ok(without);
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+// Domains of an organization: claiming, looking for the record, SAML, giving up.
+
+import { alive, checkPage, enter, expect, save, shot, signIn, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+const domain = "otter-tea.example";
+
+let address = "";
+
+test("a domain is claimed, and name servers are asked", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/organizations");
+  await page.getByRole("main").getByRole("heading", { level: 2 }).getByRole("link").first().click();
+  await page.waitForURL("**/organizations/*");
+  await page.getByRole("navigation", { name: "Organization", exact: true }).getByRole("link", { name: "Domains" }).click();
+  await page.waitForURL("**/domains");
+  await alive(page, scripts);
+  await expect(page.getByText("_posthog-challenge.otter-tea.example")).toBeVisible();
+  await checkPage(page, "domains");
+  await page.getByLabel("Domain", { exact: true }).fill("not a domain");
+  await page.getByRole("button", { name: "Add domain" }).click();
+  await expect(page.getByLabel("Domain", { exact: true })).toHaveAccessibleDescription(/valid domain/);
+  await alive(page, scripts);
+  await page.getByLabel("Domain", { exact: true }).fill(domain);
+  await page.getByRole("button", { name: "Add domain" }).click();
+  await page.waitForURL("**/domains/*");
+  address = page.url();
+  await alive(page, scripts);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText(domain);
+  await expect(page.getByText("Not verified yet")).toBeVisible();
+  await expect(page.getByText(`_posthog-challenge.${domain}`)).toBeVisible();
+  await page.getByRole("button", { name: "Check now" }).click();
+  await expect(page.getByText(/there is no TXT record at this name|no answer from the name servers/)).toBeVisible();
+  await checkPage(page, "domain");
+  await shot(page, "domain");
+});
+
+test("rules wait for the proof, SAML can be filled in before", async ({ page, scripts }) => {
+  await signIn(page, scripts);
+  await page.goto(address);
+  await alive(page, scripts);
+  await expect(page.getByText("No member has an address of this domain now.")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Save way of signing in" })).toHaveCount(0);
+  await page.getByLabel("Entity id").fill("https://idp.otter-tea.example");
+  await page.getByLabel("X.509 certificate").fill("no certificate");
+  await page.getByRole("button", { name: "Save SAML" }).click();
+  await expect(page.getByLabel("X.509 certificate")).toHaveAccessibleDescription(/not an X.509 certificate/);
+  await expect(page.getByLabel("Entity id")).toHaveValue("https://idp.otter-tea.example");
+  await alive(page, scripts);
+  await page.getByLabel("X.509 certificate").fill("");
+  await save(page, "Save SAML");
+  await page.reload();
+  await expect(page.getByLabel("Entity id")).toHaveValue("https://idp.otter-tea.example");
+});
+
+test("a domain is given up by typing its name", async ({ page, scripts }) => {
+  await signIn(page, scripts);
+  await page.goto(address);
+  await alive(page, scripts);
+  const button = page.getByRole("button", { name: "Remove domain" });
+  await page.getByLabel("Name of the domain").fill("otter-coffee.example");
+  if (scripts) await expect(button).toBeDisabled();
+  await page.getByLabel("Name of the domain").fill(domain);
+  await button.click();
+  await page.waitForURL("**/domains");
+  await expect(page.getByRole("link", { name: domain, exact: true })).toHaveCount(0);
+  await expect(page.getByText("No domain yet")).toBeVisible();
+});

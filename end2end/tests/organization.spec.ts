@@ -1,0 +1,157 @@
+// An organization and its people: settings, inviting, levels, leaving, and what
+// of all that is in the activity log.
+
+import type { Page } from "@playwright/test";
+import { alive, checkPage, enter, expect, person, save, shot, signIn, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+const grace = { name: "Grace", email: "grace@weir.example", password: "nine slow otters in a barn" };
+
+let home = "";
+
+/** Opens a page of the organization. */
+async function open(page: Page, scripts: boolean, path: string): Promise<void> {
+  await page.goto(`/organizations/${home}${path}`);
+  await alive(page, scripts);
+}
+
+const row = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text });
+
+test("settings are saved section by section", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/organizations");
+  await alive(page, scripts);
+  await expect(page.getByText("You are here")).toBeVisible();
+  await checkPage(page, "organizations");
+  await page.getByRole("main").getByRole("link", { name: person.organization }).click();
+  await page.waitForURL("**/organizations/*");
+  home = new URL(page.url()).pathname.split("/").pop() ?? "";
+  await alive(page, scripts);
+  await expect(page.getByRole("navigation", { name: "Organization", exact: true })).toMatchAriaSnapshot(`
+    - navigation "Organization":
+      - link "General"
+      - link "Members"
+      - link "Invites"
+      - link "Domains"
+      - link "Activity"
+  `);
+  await page.getByLabel("Tell members by mail when somebody joins").uncheck();
+  await save(page, "Save mail setting");
+  await page.reload();
+  await alive(page, scripts);
+  await expect(page.getByLabel("Tell members by mail when somebody joins")).not.toBeChecked();
+  // Looking at what it would mean changes nothing.
+  await page.locator("summary", { hasText: "Require a second factor" }).click();
+  await expect(page.getByText("One member has no second factor:")).toBeVisible();
+  await expect(page.getByText(`${person.name} (${person.email})`)).toBeVisible();
+  await checkPage(page, "organization");
+  await shot(page, "organization");
+});
+
+test("a pasted list is looked at, then sent, and an invite taken up", async ({ page, server, scripts, browser }) => {
+  await signIn(page, scripts);
+  await open(page, scripts, "/invites");
+  await expect(page.getByText("No invite waits")).toBeVisible();
+  await expect(page.getByText(/Mail is not set up on this instance/)).toBeVisible();
+  await page
+    .getByLabel("E-mail addresses")
+    .fill(`Grace Hopper <${grace.email}>, linus@weir.example\n${person.email}\nnobody\nLINUS@weir.example`);
+  await page.getByRole("button", { name: "Check list" }).click();
+  await page.waitForURL("**/invites?people=*");
+  await alive(page, scripts);
+  await expect(row(page, grace.email)).toContainText("Will be invited");
+  await expect(row(page, person.email)).toContainText("Is a member already");
+  await expect(row(page, "nobody")).toContainText("No e-mail address");
+  await expect(row(page, "LINUS@weir.example").last()).toContainText("Listed twice");
+  await checkPage(page, "preview of invites");
+  await shot(page, "invites-preview");
+  await page.getByRole("button", { name: "Send invites" }).click();
+  await page.waitForURL(`**/organizations/${home}/invites`);
+  await alive(page, scripts);
+  await expect(row(page, grace.email)).toContainText("Not mailed");
+  await checkPage(page, "invites");
+  await shot(page, "invites");
+
+  const link = (await row(page, grace.email).locator("code").textContent()) ?? "";
+  expect(link).toContain("/signup/");
+  const theirs = await browser.newContext({ baseURL: server.url, javaScriptEnabled: scripts });
+  const other = await theirs.newPage();
+  await other.goto(link);
+  await alive(other, scripts);
+  await expect(other.getByLabel("First name")).toHaveValue(grace.name);
+  await other.getByLabel("Password", { exact: true }).fill(grace.password);
+  await other.getByRole("button", { name: "Create account and join" }).click();
+  await other.waitForURL("**/projects/*/start");
+  // A plain member looks at the settings, and is told who can change them.
+  await other.goto(`/organizations/${home}`);
+  await expect(other.getByText("Administrators and owners can change this.").first()).toBeVisible();
+  await expect(other.getByRole("button", { name: "Save name" })).toHaveCount(0);
+  await theirs.close();
+
+  await page.reload();
+  await alive(page, scripts);
+  await expect(row(page, grace.email)).toHaveCount(0);
+  // The other one is sent again, with another link, and then taken back.
+  const linus = row(page, "linus@weir.example");
+  const before = await linus.locator("code").textContent();
+  await linus.locator("summary", { hasText: "Resend" }).click();
+  await linus.getByRole("button", { name: "Resend invite" }).click();
+  await expect(linus.locator("code")).not.toHaveText(before ?? "");
+  await alive(page, scripts);
+  await linus.locator("summary", { hasText: "Revoke" }).click();
+  await linus.getByRole("button", { name: "Revoke invite" }).click();
+  await expect(page.getByText("No invite waits")).toBeVisible();
+});
+
+test("members: search, level, removal", async ({ page, scripts }) => {
+  await signIn(page, scripts);
+  await open(page, scripts, "/members");
+  await expect(row(page, person.email)).toContainText("You");
+  await expect(page.getByText(/Owners cannot leave/)).toBeVisible();
+  await checkPage(page, "members");
+  await shot(page, "members");
+  await open(page, scripts, "/members?search=nobody");
+  await expect(page.getByText("Nothing fits the filter: nobody")).toBeVisible();
+  await page.getByRole("link", { name: "Clear filters" }).click();
+  await expect(row(page, grace.email)).toBeVisible();
+  await alive(page, scripts);
+  await page.getByLabel("Level of Grace").selectOption({ label: "Administrator" });
+  await page.getByRole("button", { name: "Change level of Grace" }).click();
+  await expect(page.getByText("Grace is an administrator now.").first()).toBeVisible();
+  await expect(page.getByLabel("Level of Grace")).toHaveValue("8");
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(page.getByLabel("Level of Grace")).toHaveValue("1");
+  await alive(page, scripts);
+  await row(page, grace.email).locator("summary", { hasText: "Remove" }).click();
+  await expect(page.getByText(/They lose the access to all projects/)).toBeVisible();
+  await row(page, grace.email).getByRole("button", { name: "Remove member" }).click();
+  await expect(row(page, grace.email)).toHaveCount(0);
+  await expect(page.getByText("Only you so far")).toBeVisible();
+});
+
+test("activity: filter, link, file", async ({ page, scripts }) => {
+  await signIn(page, scripts);
+  await open(page, scripts, "/activity");
+  await expect(row(page, "is_member_join_email_enabled")).toContainText("false");
+  await checkPage(page, "activity");
+  await shot(page, "activity");
+  await page.getByLabel("Kind").selectOption({ label: "Member" });
+  if (!scripts) await page.getByRole("button", { name: "Filter" }).click();
+  await page.waitForURL("**/activity?*kind=OrganizationMembership*");
+  await alive(page, scripts);
+  await expect(row(page, "is_member_join_email_enabled")).toHaveCount(0);
+  await expect(row(page, "level").first()).toContainText(person.name);
+  const file = await page.getByRole("link", { name: "Export CSV" }).getAttribute("href");
+  const csv = await page.request.get(file ?? "");
+  expect(csv.headers()["content-type"]).toContain("text/csv");
+  const text = await csv.text();
+  expect(text).toContain('"OrganizationMembership"');
+  expect(text).not.toContain('"OrganizationInvite"');
+  // A change has an address of its own.
+  await row(page, "level").first().getByRole("link").first().click();
+  await page.waitForURL("**/activity?entry=*#*");
+  await expect(page.getByRole("row")).toHaveCount(2);
+  await open(page, scripts, "/activity?to=2000-01-01");
+  await expect(page.getByText(/Nothing fits the filter/)).toBeVisible();
+});
