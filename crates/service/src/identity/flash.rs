@@ -16,8 +16,8 @@ use crate::{Result, secrets};
 
 /// Bytes of a nonce.
 const NONCE: usize = 24;
-/// Longest text, in bytes: a flash holds a key, not a document.
-const LONGEST: usize = 4096;
+/// Longest text, in bytes: a key, or an event to be tried.
+pub const LONGEST: usize = 16 << 10;
 
 impl Identity {
     /// Leaves a text under a name in the session that `token` opens. A text
