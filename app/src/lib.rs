@@ -33,6 +33,8 @@ mod live;
 pub mod local_path;
 #[cfg(feature = "ssr")]
 mod pages;
+#[cfg(feature = "ssr")]
+mod plugin_settings;
 mod server_fns;
 #[cfg(feature = "ssr")]
 pub mod shell;
