@@ -187,7 +187,7 @@ pub(crate) async fn switch_plugin_config(
         true => (format!("Switched {name} on."), "off"),
         false => (format!("Switched {name} off."), "on"),
     };
-    let fields = [("project", project.as_str()), ("config", &config), ("enabled", back)];
+    let fields = [("project", project.as_str()), ("config", config.as_str()), ("enabled", back)];
     tell_with_undo(&text, SwitchPluginConfig::PATH, &fields);
     Ok(())
 }
@@ -202,7 +202,7 @@ pub(crate) async fn hide_plugin_config(project: i64, config: String) -> Result<(
     services.plugin_configs.update(&ctx, &config, hidden).await.map_err(ui_error)?;
     let line = ConfigLine::from(stage);
     let (was, number) = (if line.enabled { "on" } else { "off" }, project.to_string());
-    let fields = [("project", number.as_str()), ("config", &config), ("enabled", was)];
+    let fields = [("project", number.as_str()), ("config", config.as_str()), ("enabled", was)];
     tell_with_undo(&format!("Deleted {}.", line.name), RestorePluginConfig::PATH, &fields);
     if line.transforms {
         go(&format!("/projects/{project}/{TRANSFORMATIONS}"));
