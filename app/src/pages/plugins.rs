@@ -157,14 +157,15 @@ fn metrics(metrics: &[(String, String)]) -> AnyView {
 
 /// Asks for a newer version.
 fn check_form(line: &PluginLine, organization: &str, check: ServerAction<CheckPlugin>) -> AnyView {
+    let (organization, id, name) = (organization.to_owned(), line.id.clone(), line.name.clone());
     view! {
         <ActionForm action=check>
-            <input type="hidden" name="organization" value=organization.to_owned() />
-            <input type="hidden" name="plugin" value=line.id.clone() />
+            <input type="hidden" name="organization" value=organization />
+            <input type="hidden" name="plugin" value=id />
             <Back />
             <button type="submit" class="button" data-busy="Checking for updates...">
                 "Check for updates"
-                <span class="hidden">" of " {line.name.clone()}</span>
+                <span class="hidden">" of " {name}</span>
             </button>
         </ActionForm>
     }
@@ -179,6 +180,8 @@ fn upgrade_form(
     upgrade: ServerAction<UpgradePlugin>,
 ) -> AnyView {
     let tag = line.tag.clone().unwrap_or_else(|| "no version".to_owned());
+    let (organization, id, name) = (organization.to_owned(), line.id.clone(), line.name.clone());
+    let newer = newer.to_owned();
     view! {
         <ActionForm action=upgrade>
             <p class="plugin-upgrade">
@@ -186,14 +189,14 @@ fn upgrade_form(
                 <code class="wrap">{tag}</code>
                 <span aria-hidden="true">" → "</span>
                 <span class="hidden">" to version "</span>
-                <code class="wrap">{newer.to_owned()}</code>
+                <code class="wrap">{newer}</code>
             </p>
-            <input type="hidden" name="organization" value=organization.to_owned() />
-            <input type="hidden" name="plugin" value=line.id.clone() />
+            <input type="hidden" name="organization" value=organization />
+            <input type="hidden" name="plugin" value=id />
             <Back />
             <button type="submit" class="button" data-busy="Upgrading plugin...">
                 "Upgrade"
-                <span class="hidden">" " {line.name.clone()}</span>
+                <span class="hidden">" " {name}</span>
             </button>
         </ActionForm>
     }

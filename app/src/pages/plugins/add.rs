@@ -97,6 +97,7 @@ fn offer(
 ) -> AnyView {
     let OfferView { name, url, description, installed } = offer;
     let same_name = name.clone();
+    let (home, list) = (organization.to_owned(), shelf.to_owned());
     let action = match installed {
         Some((shelf, id)) => {
             let path = plugin_path(organization, &shelf, &id);
@@ -104,8 +105,8 @@ fn offer(
         }
         None => view! {
             <ActionForm action=install>
-                <input type="hidden" name="organization" value=organization.to_owned() />
-                <input type="hidden" name="shelf" value=shelf.to_owned() />
+                <input type="hidden" name="organization" value=home />
+                <input type="hidden" name="shelf" value=list />
                 <input type="hidden" name="url" value=url />
                 <Back />
                 <button type="submit" class="button" data-busy="Adding plugin...">
