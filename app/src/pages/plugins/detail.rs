@@ -37,6 +37,7 @@ pub(crate) fn PluginDetail() -> impl IntoView {
         let name = found.line.name.clone();
         let root = plugin_path(&organization, &found.line.shelf, &found.line.id);
         let may_change = found.refusal.is_none();
+        let marks = badges(&found.line);
         let updating = (may_change && found.line.is_elsewhere).then(|| match &found.line.newer {
             Some(newer) => upgrade_form(&found.line, newer, &organization, upgrade),
             None => check_form(&found.line, &organization, check),
@@ -48,7 +49,7 @@ pub(crate) fn PluginDetail() -> impl IntoView {
         });
         Ok(view! {
             <PageHead title=name within=found.organization_name.clone()>
-                {badges(&found.line)}
+                {marks}
             </PageHead>
             // What failed to be upgraded says first that nothing changed.
             <FormFailure sent=upgraded />
