@@ -16,6 +16,8 @@ pub(crate) mod not_found;
 pub(crate) mod organization;
 pub(crate) mod organization_new;
 pub(crate) mod organizations;
+pub(crate) mod pipeline;
+pub(crate) mod plugins;
 pub(crate) mod project_settings;
 pub(crate) mod reset;
 pub(crate) mod setup;

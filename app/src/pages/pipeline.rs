@@ -186,11 +186,7 @@ fn row(
 }
 
 /// Switching a config on or off.
-fn switching(
-    project: i64,
-    line: &ConfigLine,
-    switch: ServerAction<SwitchPluginConfig>,
-) -> AnyView {
+fn switching(project: i64, line: &ConfigLine, switch: ServerAction<SwitchPluginConfig>) -> AnyView {
     let (id, name) = (line.id.clone(), line.name.clone());
     let (to, label, busy) = match line.enabled {
         true => ("off", "Switch off", "Switching off..."),

@@ -21,7 +21,7 @@ pub(super) fn numbers(line: &ConfigLine) -> AnyView {
         view! { <div><dt>"Dropped"</dt><dd>{grouped(dropped)}</dd></div> }
     });
     view! {
-        <dl class="facts facts-row" aria-label="The last 24 hours">
+        <dl class="facts facts-row">
             <div><dt>"Succeeded in 24 h"</dt><dd>{rate}</dd></div>
             <div><dt>"Events"</dt><dd>{grouped(tried)}</dd></div>
             <div><dt>"Failed"</dt><dd>{grouped(failed)}</dd></div>
