@@ -7,6 +7,7 @@ use weir_model::plugin_configs::{ATTACHMENT_MAX, DESCRIPTION_MAX, NAME_MAX};
 use super::fields::{failure, names, setting_fields};
 use super::parts::{fault, numbers};
 use super::trial::trial;
+use crate::error::UiError;
 use crate::pages::project_in_path;
 use crate::plugin_settings::{Kind, Setting, settings};
 use crate::server_fns::plugin_configs::views::{ConfigDetail, LogLine};
@@ -187,10 +188,9 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
                 format!("Attached: {} ({size}).", text("name").unwrap_or("a file"))
             }
         };
-        // One of them tells what went wrong: its name is in the fault.
-        let field: &'static str =
-            ["file-0", "file-1", "file-2", "file-3", "file-4"].get(at).copied().unwrap_or("file");
-        let ties = Ties::new(field, "", saved);
+        // The upload names the field at fault as the form does.
+        let field = format!("file-{at}");
+        let ties = Ties::new(field.clone(), "", saved);
         let label = name.clone();
         let (id, same_id) = (found.line.id.clone(), found.line.id.clone());
         let (sent_key, same_key, same_name) = (key.clone(), key, name);
@@ -217,7 +217,7 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
                     <input type="hidden" name="project" value=project.to_string() />
                     <input type="hidden" name="config" value=id />
                     <input type="hidden" name="key" value=sent_key />
-                    <input type="hidden" name="field" value=field />
+                    <input type="hidden" name="field" value=field.clone() />
                     <FieldFrame ties=ties.clone() label=label>
                         <input id=field name="file" type="file" required
                             aria-describedby=ties.described_by() aria-invalid=ties.invalid() />
@@ -256,7 +256,8 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
     let run = ServerAction::<RunPluginJob>::new();
     let sent = sent(run);
     let id = found.line.id.clone();
-    let choices = found.jobs.iter().map(|job| Choice::new(job.clone(), job.clone())).collect();
+    let choices: Vec<Choice> =
+        found.jobs.iter().map(|job| Choice::new(job.clone(), job.clone())).collect();
     view! {
         <Section id="jobs" title="Run a job" hint="What the plugin offers to be done once. It is tried three times.">
             <ActionForm action=run>
@@ -280,9 +281,10 @@ fn log(project: i64, config: String) -> AnyView {
     let drawn = async move {
         let found = list_plugin_logs(project, config, slice.limit, slice.offset).await?;
         if found.lines.is_empty() {
-            return Ok(view! { <p>"Nothing was written yet."</p> }.into_any());
+            return Ok::<AnyView, UiError>(view! { <p>"Nothing was written yet."</p> }.into_any());
         }
-        let columns = ["When", "Level", "Who", "Text"].map(Column::text).into_iter().collect();
+        let columns: Vec<Column> =
+            ["When", "Level", "Who", "Text"].map(Column::text).into_iter().collect();
         let lines: Vec<Line> = found.lines.into_iter().map(log_line).collect();
         Ok(view! {
             <Table caption="The log" columns=columns lines=lines />

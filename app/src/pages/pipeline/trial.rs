@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use weir_model::plugin_configs::DryOutcome;
 
 use super::diff::{Pair, compare};
+use crate::error::UiError;
 use crate::pages::project_in_path;
 use crate::server_fns::plugin_configs::trial::{
     ENTERED, NEWEST, RecentEvent, StepView, TriedView, TryPluginConfig, recent_events, see_trial,
@@ -65,7 +66,7 @@ pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
             }
             .into_any(),
         });
-        Ok(view! {
+        Ok::<AnyView, UiError>(view! {
             {choice(recent, &chosen)}
             <ActionForm action=action>
                 <FormFailure sent=sent fields=&["sample"] />

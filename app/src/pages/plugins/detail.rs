@@ -228,7 +228,7 @@ fn configurable(form: &[Part]) -> AnyView {
         view! { <p>"There is nothing to set."</p> }.into_any()
     } else {
         let columns = ["Setting", "Kind", "Needed", "Without it", "Meaning"].map(Column::text);
-        let columns = columns.into_iter().collect();
+        let columns: Vec<Column> = columns.into_iter().collect();
         view! { <Table caption="What can be set" columns=columns lines=lines /> }.into_any()
     };
     view! { <Section id="settings" title="Settings">{content}</Section> }.into_any()
@@ -246,7 +246,8 @@ fn history(deeds: Vec<DeedView>) -> AnyView {
                 cell(view! { <span class="wrap">{deed.fields.join(", ")}</span> }),
             ])
         };
-        let columns = ["When", "Who", "What", "Changed"].map(Column::text).into_iter().collect();
+        let columns: Vec<Column> =
+            ["When", "Who", "What", "Changed"].map(Column::text).into_iter().collect();
         let lines: Vec<Line> = deeds.into_iter().map(line).collect();
         view! { <Table caption="What was done with it" columns=columns lines=lines /> }.into_any()
     };
