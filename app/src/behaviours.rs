@@ -9,6 +9,7 @@ mod key_sentence;
 mod menu;
 mod outcome;
 mod password;
+mod reorder;
 mod times;
 
 use leptos::prelude::{document, window_event_listener_untyped};
@@ -24,6 +25,7 @@ pub fn start() {
     menu::start();
     outcome::start();
     password::start();
+    reorder::start();
     times::start();
 }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::header;
 use http::request::Parts;
 use leptos::server_fn::error::ServerFnUrlError;
-use weir_app::context::ui_error;
+use weir_app::context::{Visit, ui_error};
 use weir_app::error::UiError;
 use weir_app::local_path;
 use weir_model::errors::FieldError;
@@ -48,82 +48,107 @@ pub(crate) fn limits(limits: &Limits, path: &str) -> BodyLimits {
 
 /// Adds a plugin from an archive, and leads to it.
 pub(super) async fn plugin(State(web): State<Web>, request: Request) -> Response {
-    answer(&web, request, INSTALL, async |form: &Form, ctx: &Ctx| {
-        let services = &web.app.services;
-        let organization = form.text("organization");
-        let shelf = Shelf::of(form.text("shelf")).ok_or(Error::NotFound(NOT_FOUND))?;
-        let org = services.organizations.enter(ctx, organization).await?;
-        // Who may not is told so before the archive is looked at.
-        services.plugins.may_install(&org).await?;
-        let file = form.file("archive", ARCHIVE_MAX)?;
-        let archive = Some(SentArchive(file.contents.to_vec()));
-        let input = PluginInput { archive, ..PluginInput::default() };
-        let made = services.plugins.create(&org, shelf.group(), input).await?;
-        let found = services.plugins.shelved(&org, &made.id.to_string()).await?;
-        let (organization, list) = (org.organization, found.shelf.text());
-        Ok(format!("/organizations/{organization}/plugins/{list}/{}", made.id))
-    })
-    .await
+    let asked = match Asked::read(&web, request, INSTALL).await {
+        Ok(asked) => asked,
+        Err(response) => return *response,
+    };
+    let done = match &asked.visit.ctx {
+        Some(ctx) => install(&web, &asked.form, ctx).await,
+        None => Err(Error::NotAuthenticated),
+    };
+    asked.answer(INSTALL, done)
+}
+
+async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
+    let services = &web.app.services;
+    let shelf = Shelf::of(form.text("shelf")).ok_or(Error::NotFound(NOT_FOUND))?;
+    let org = services.organizations.enter(ctx, form.text("organization")).await?;
+    // Who may not is told so before the archive is looked at.
+    services.plugins.may_install(&org).await?;
+    let file = form.file("archive", ARCHIVE_MAX)?;
+    let archive = Some(SentArchive(file.contents.to_vec()));
+    let input = PluginInput { archive, ..PluginInput::default() };
+    let made = services.plugins.create(&org, shelf.group(), input).await?;
+    let found = services.plugins.shelved(&org, &made.id.to_string()).await?;
+    let (organization, list) = (org.organization, found.shelf.text());
+    Ok(format!("/organizations/{organization}/plugins/{list}/{}", made.id))
 }
 
 /// Attaches a file to a config, and leads back.
 pub(super) async fn attachment(State(web): State<Web>, request: Request) -> Response {
-    answer(&web, request, SAVE, async |form: &Form, ctx: &Ctx| {
-        let services = &web.app.services;
-        let project = services.projects.enter(ctx, form.text("project")).await?;
-        let config = form.text("config");
-        services.plugin_configs.enter(&project, config).await?;
-        let at_file =
-            |fault: FieldError| FieldError::new(form.text("field"), &fault.code, fault.detail);
-        let file = form.file("file", ATTACHMENT_MAX).map_err(at_file)?;
-        let attachment = SentAttachment {
-            key: form.text("key").to_owned(),
-            name: file.file_name.clone(),
-            media_type: file.media_type.clone().unwrap_or_else(|| ANY_MEDIA.to_owned()),
-            contents: file.contents.to_vec(),
-        };
-        let patch =
-            PluginConfigPatch { add_attachments: vec![attachment], ..PluginConfigPatch::default() };
-        match services.plugin_configs.update(&project, config, patch).await {
-            Ok(_) => Ok(form.back.clone()),
-            Err(Error::Invalid(fault)) => Err(at_file(fault).into()),
-            Err(error) => Err(error),
-        }
-    })
-    .await
+    let asked = match Asked::read(&web, request, SAVE).await {
+        Ok(asked) => asked,
+        Err(response) => return *response,
+    };
+    let done = match &asked.visit.ctx {
+        Some(ctx) => attach(&web, &asked.form, ctx).await,
+        None => Err(Error::NotAuthenticated),
+    };
+    asked.answer(SAVE, done)
 }
 
-/// Reads the form, does what it asks for, and leads to where that says, or back with
-/// what failed, as of this function.
-async fn answer(
-    web: &Web,
-    request: Request,
-    function: &'static str,
-    act: impl AsyncFn(&Form, &Ctx) -> Result<String, Error>,
-) -> Response {
-    let (parts, body) = request.into_parts();
-    let mut response = match to_bytes(body, limits(&web.app.limits, parts.uri.path()).size).await {
-        Err(_) => lead_back("/", function, UiError::NoAnswer),
-        Ok(bytes) => match (Form::read(&parts, &bytes).await, visit::of(web, &parts).await) {
-            (_, Err(error)) => error.into_response(),
-            (None, Ok(_)) => {
-                let unread = UiError::form("invalid_input", "The form could not be read.");
-                lead_back("/", function, unread)
-            }
-            (Some(form), Ok(visit)) => {
-                let done = match &visit.ctx {
-                    Some(ctx) => act(&form, ctx).await,
-                    None => Err(Error::NotAuthenticated),
-                };
-                match done {
-                    Ok(path) => to(&path),
-                    Err(error) => failed(&form.back, function, error, &visit.request_id),
-                }
-            }
-        },
+async fn attach(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
+    let services = &web.app.services;
+    let project = services.projects.enter(ctx, form.text("project")).await?;
+    let config = form.text("config");
+    services.plugin_configs.enter(&project, config).await?;
+    let field = form.text("field");
+    let at_file = |fault: FieldError| FieldError::new(field, &fault.code, fault.detail);
+    let file = form.file("file", ATTACHMENT_MAX).map_err(at_file)?;
+    let attachment = SentAttachment {
+        key: form.text("key").to_owned(),
+        name: file.file_name.clone(),
+        media_type: file.media_type.clone().unwrap_or_else(|| ANY_MEDIA.to_owned()),
+        contents: file.contents.to_vec(),
     };
-    response.extensions_mut().insert(RoutePattern("/_upload/{form}"));
-    response
+    let patch =
+        PluginConfigPatch { add_attachments: vec![attachment], ..PluginConfigPatch::default() };
+    match services.plugin_configs.update(&project, config, patch).await {
+        Ok(_) => Ok(form.back.clone()),
+        Err(Error::Invalid(fault)) => Err(at_file(fault).into()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A form and who sent it.
+struct Asked {
+    form: Form,
+    visit: Visit,
+}
+
+impl Asked {
+    /// Reads the form, else answers as of this function.
+    async fn read(
+        web: &Web,
+        request: Request,
+        function: &'static str,
+    ) -> Result<Self, Box<Response>> {
+        let (parts, body) = request.into_parts();
+        let visit = match visit::of(web, &parts).await {
+            Ok(visit) => visit,
+            Err(error) => return Err(Box::new(error.into_response())),
+        };
+        let most = limits(&web.app.limits, parts.uri.path()).size;
+        let form = match to_bytes(body, most).await {
+            Ok(bytes) => Form::read(&parts, &bytes).await,
+            Err(_) => None,
+        };
+        let unread = || UiError::form("invalid_input", "The form could not be read.");
+        match form {
+            Some(form) => Ok(Self { form, visit }),
+            None => Err(Box::new(lead_back("/", function, unread()))),
+        }
+    }
+
+    /// Leads to where what was done says, or back with what failed.
+    fn answer(&self, function: &'static str, done: Result<String, Error>) -> Response {
+        let mut response = match done {
+            Ok(path) => to(&path),
+            Err(error) => failed(&self.form.back, function, error, &self.visit.request_id),
+        };
+        response.extensions_mut().insert(RoutePattern("/_upload/{form}"));
+        response
+    }
 }
 
 fn failed(back: &str, function: &str, error: Error, request_id: &str) -> Response {
