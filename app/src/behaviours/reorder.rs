@@ -68,10 +68,9 @@ fn unmark() {
 
 /// The lines of the list around one, in their order.
 fn lines(around: &Element) -> Vec<Element> {
-    let Some(children) = around.parent_element().map(|list| list.children()) else {
-        return Vec::new();
-    };
-    (0..children.length()).filter_map(|at| children.item(at)).collect()
+    let found = around.parent_element().and_then(|list| list.query_selector_all(LINE).ok());
+    let Some(found) = found else { return Vec::new() };
+    (0..found.length()).filter_map(|at| found.get(at)?.dyn_into().ok()).collect()
 }
 
 /// Whether a line stands before another.
