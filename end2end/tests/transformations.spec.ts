@@ -35,7 +35,7 @@ test("the first one", async ({ page, server, scripts }) => {
   await alive(page, scripts);
   await page.getByRole("link", { name: /^Use in / }).click();
   await alive(page, scripts);
-  await page.getByLabel(/^Properties/).fill("card");
+  await page.getByLabel("Properties", { exact: true }).fill("card");
   await page.getByRole("button", { name: "Add to project" }).click();
   await page.waitForURL("**/transformations/*");
   await expect(page.getByText("Added Property filter. It works from now on.")).toBeVisible();
@@ -82,9 +82,9 @@ test("settings are saved, and a fault is told at its field", async ({ page, serv
   await save(page, "Save settings");
   await expect(page.getByRole("heading", { name: "No cards", level: 1 })).toBeVisible();
   await alive(page, scripts);
-  await page.getByLabel(/^Properties/).fill("");
+  await page.getByLabel("Properties", { exact: true }).fill("");
   await page.getByRole("button", { name: "Save settings" }).click();
-  await expect(page.getByLabel(/^Properties/)).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByLabel("Properties", { exact: true })).toHaveAttribute("aria-invalid", "true");
 });
 
 test("switch off and take it back", async ({ page, server, scripts }) => {
