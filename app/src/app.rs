@@ -27,6 +27,12 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/start") view=pages::start::Start />
                     <Route path=path!("/projects/:id/live") view=pages::live::Live />
                     <Route path=path!("/projects/:id/health") view=pages::health::Health />
+                    <Route path=path!("/projects/:id/transformations") view=pages::pipeline::Transformations />
+                    <Route path=path!("/projects/:id/transformations/new") view=pages::pipeline::new::NewConfig />
+                    <Route path=path!("/projects/:id/transformations/try") view=pages::pipeline::trial::TryAll />
+                    <Route path=path!("/projects/:id/transformations/:config") view=pages::pipeline::config::ConfigPage />
+                    <Route path=path!("/projects/:id/plugins/new") view=pages::pipeline::new::NewConfig />
+                    <Route path=path!("/projects/:id/plugins/:config") view=pages::pipeline::config::ConfigPage />
                     <Route path=path!("/projects/:id/settings") view=pages::project_settings::ProjectSettings />
                     <Route path=path!("/organizations") view=pages::organizations::Organizations />
                     <Route path=path!("/organizations/new") view=pages::organization_new::OrganizationNew />
@@ -36,6 +42,10 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/organizations/:id/domains") view=pages::organization::domains::Domains />
                     <Route path=path!("/organizations/:id/domains/:domain") view=pages::organization::domain::Domain />
                     <Route path=path!("/organizations/:id/activity") view=pages::organization::activity::Activity />
+                    <Route path=path!("/organizations/:id/plugins/:group") view=pages::plugins::PluginList />
+                    <Route path=path!("/organizations/:id/plugins/:group/add") view=pages::plugins::add::PluginAdd />
+                    <Route path=path!("/organizations/:id/plugins/:group/:plugin") view=pages::plugins::detail::PluginDetail />
+                    <Route path=path!("/organizations/:id/plugins/:group/:plugin/source") view=pages::plugins::source::PluginSource />
                     <Route path=path!("/account") view=pages::account::Account />
                     <Route path=path!("/account/keys") view=pages::keys::Keys />
                     <Route path=path!("/account/keys/new") view=pages::key_new::KeyNew />

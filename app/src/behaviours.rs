@@ -13,6 +13,7 @@ mod menu;
 mod outcome;
 mod password;
 mod refresh;
+mod reorder;
 mod times;
 mod toast;
 
@@ -34,6 +35,7 @@ pub fn start() {
     outcome::start();
     password::start();
     refresh::start();
+    reorder::start();
     times::start();
     toast::start();
 }

@@ -279,7 +279,7 @@ pub(crate) fn go(path: &str) {
 
 /// An error of a service as the page shows it. Sets the status of the answer,
 /// leads to the sign-in where that helps, and logs what is our fault.
-pub(crate) fn ui_error(error: Error) -> UiError {
+pub fn ui_error(error: Error) -> UiError {
     let request_id = context().map(|(_, visit)| visit.request_id).unwrap_or_default();
     let (status, shown) = match error {
         Error::Invalid(fault) => (StatusCode::BAD_REQUEST, UiError::Field(fault)),

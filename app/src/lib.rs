@@ -35,6 +35,8 @@ pub mod local_path;
 pub mod notice;
 #[cfg(feature = "ssr")]
 mod pages;
+#[cfg(feature = "ssr")]
+mod plugin_settings;
 mod server_fns;
 #[cfg(feature = "ssr")]
 pub mod shell;

@@ -201,7 +201,8 @@ impl Front {
     /// Bodies of the web app are read before a share is taken, so that slow
     /// senders do not use the shares up.
     async fn web(&self, request: Request) -> ApiResult<Response> {
-        let (limits, shares) = (&self.app.limits.web_body, &self.app.shares);
+        let shares = &self.app.shares;
+        let limits = &web::forms::limits(&self.app.limits, request.uri().path());
         let mut held = None;
         let request = if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
             request

@@ -9,6 +9,7 @@ mod activity_csv;
 mod assets;
 pub(crate) mod cookies;
 pub(crate) mod cross_site;
+pub(crate) mod forms;
 mod functions;
 mod live;
 mod pages;
@@ -68,6 +69,8 @@ pub fn router(app: &App) -> Router {
     };
     Router::new()
         .route("/_fn/{function}", post(functions::call))
+        .route("/_upload/plugin", post(forms::plugin))
+        .route("/_upload/attachment", post(forms::attachment))
         .route("/_live/{project}", get(live::stream))
         .route("/_export/activity.csv", get(activity_csv::download))
         .route_layer(from_fn_with_state(web.clone(), refuse_other_sites))

@@ -17,6 +17,8 @@ pub(crate) mod not_found;
 pub(crate) mod organization;
 pub(crate) mod organization_new;
 pub(crate) mod organizations;
+pub(crate) mod pipeline;
+pub(crate) mod plugins;
 pub(crate) mod project_settings;
 pub(crate) mod reset;
 pub(crate) mod setup;
@@ -42,9 +44,4 @@ fn id_in_path() -> String {
 /// The value of the address at this parameter of its route.
 fn in_path(name: &str) -> String {
     use_params_map().with_untracked(|params| params.get(name)).unwrap_or_default()
-}
-
-/// A value of the query.
-fn in_query(name: &'static str) -> String {
-    use_query_map().with_untracked(|query| query.get(name)).unwrap_or_default()
 }

@@ -26,6 +26,10 @@ pub(crate) mod members;
 #[cfg(feature = "ssr")]
 pub(crate) mod organizations;
 #[cfg(feature = "ssr")]
+pub(crate) mod plugin_configs;
+#[cfg(feature = "ssr")]
+pub(crate) mod plugins;
+#[cfg(feature = "ssr")]
 pub(crate) mod projects;
 #[cfg(feature = "ssr")]
 pub(crate) mod setup;

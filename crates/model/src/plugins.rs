@@ -139,6 +139,72 @@ impl Group {
     }
 }
 
+/// A list of plugins in the app: those of a group, or those that change events. The
+/// API has no group for the latter: it shows them in the one they were made through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Shelf {
+    /// What delivers events.
+    Destinations,
+    /// What shows pages in the app, or runs on visited ones.
+    FrontendApps,
+    /// What fetches events.
+    ImportApps,
+    /// What changes events before they are stored.
+    Transformations,
+}
+
+impl Shelf {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Destinations, Self::FrontendApps, Self::ImportApps, Self::Transformations];
+
+    /// The word in addresses of pages.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Destinations => "destinations",
+            Self::FrontendApps => "frontend-apps",
+            Self::ImportApps => "import-apps",
+            Self::Transformations => "transformations",
+        }
+    }
+
+    /// The list of this word.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|shelf| shelf.text() == text)
+    }
+
+    /// The group of the API that new plugins of the list are made through.
+    #[must_use]
+    pub const fn group(self) -> Group {
+        match self {
+            Self::Destinations | Self::Transformations => Group::Destinations,
+            Self::FrontendApps => Group::FrontendApps,
+            Self::ImportApps => Group::ImportApps,
+        }
+    }
+
+    /// Whether the list shows a plugin that its group shows and that can do this:
+    /// what only changes events is on its own list.
+    #[must_use]
+    pub fn shows(self, capabilities: Option<&Map<String, Value>>) -> bool {
+        match self {
+            Self::Transformations => transforms(capabilities),
+            Self::Destinations | Self::FrontendApps | Self::ImportApps => {
+                self.group().holds(capabilities) || !transforms(capabilities)
+            }
+        }
+    }
+}
+
+/// Whether a plugin changes events before they are stored, as far as its code was
+/// looked at.
+#[must_use]
+pub fn transforms(capabilities: Option<&Map<String, Value>>) -> bool {
+    has_method(capabilities, "processEvent") || has_method(capabilities, "processEventBatch")
+}
+
 /// Whether a plugin has this method, as far as its code was looked at.
 #[must_use]
 pub fn has_method(capabilities: Option<&Map<String, Value>>, name: &str) -> bool {
@@ -325,7 +391,7 @@ pub fn object(attr: &str, object: Map<String, Value>) -> Result<Map<String, Valu
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Group, PluginType};
+    use super::{Group, PluginType, Shelf};
 
     #[test]
     fn groups_follow_what_a_plugin_can_do() {
@@ -353,6 +419,26 @@ mod tests {
         ] {
             assert_eq!(groups(capabilities.clone()), expected, "{capabilities}");
         }
+    }
+
+    #[test]
+    fn what_changes_events_has_a_list_of_its_own() {
+        let shelves = |capabilities: Value| -> Vec<&str> {
+            let capabilities = capabilities.as_object();
+            let showing = Shelf::ALL.into_iter().filter(|shelf| shelf.shows(capabilities));
+            showing.map(Shelf::text).collect()
+        };
+        assert_eq!(shelves(json!({"methods": ["processEvent"]})), ["transformations"]);
+        assert_eq!(
+            shelves(json!({"methods": ["processEvent", "onEvent"]})),
+            ["destinations", "transformations"]
+        );
+        // What cannot be placed is where it was made.
+        assert_eq!(shelves(json!({})), ["destinations", "frontend-apps", "import-apps"]);
+        for shelf in Shelf::ALL {
+            assert_eq!(Shelf::of(shelf.text()), Some(shelf));
+        }
+        assert_eq!(Shelf::of("exports"), None);
     }
 
     #[test]

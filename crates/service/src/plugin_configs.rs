@@ -11,6 +11,7 @@ mod health;
 mod jobs;
 mod order;
 mod pages;
+mod pipeline;
 mod removal;
 mod running;
 mod trial;
@@ -39,9 +40,13 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Core, Result, plugins, secrets};
 use changes::Draft;
+pub use health::Numbers;
+pub use order::ORDER_CHANGED;
 pub use pages::SiteScript;
+pub use pipeline::Stage;
 pub(crate) use removal::{gone_elsewhere, gone_with};
 pub use running::{OpenedAttachment, OpenedValues};
+pub use trial::{Sample, Tried};
 use values::Opened;
 
 /// How often a change is worked out anew when somebody else was faster.

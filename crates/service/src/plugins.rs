@@ -12,6 +12,7 @@ pub(crate) mod catalogue;
 pub mod code;
 mod install;
 mod overview;
+mod shelves;
 mod source;
 mod upgrade;
 
@@ -40,6 +41,7 @@ use crate::sealing::{self, SealedField};
 use crate::{Core, Result, plugin_configs};
 
 use code::PluginCode;
+pub use shelves::{PluginUse, PluginUses, Shelved};
 pub use source::Source;
 pub use upgrade::Checked;
 

@@ -16,8 +16,8 @@ use crate::{Result, secrets};
 
 /// Bytes of a nonce.
 const NONCE: usize = 24;
-/// Longest text, in bytes: a flash holds a key, not a document.
-const LONGEST: usize = 4096;
+/// Longest text, in bytes: a key, or an event to be tried.
+pub const FLASH_MAX: usize = 16 << 10;
 
 impl Identity {
     /// Leaves a text under a name in the session that `token` opens. A text
@@ -27,7 +27,7 @@ impl Identity {
     /// [`Error::NotAuthenticated`] when the token is not that of the context.
     pub async fn put_flash(&self, ctx: &Ctx, token: &str, name: &str, text: &str) -> Result<()> {
         let session = session_of(ctx, token)?;
-        if text.len() > LONGEST {
+        if text.len() > FLASH_MAX {
             return Err(Error::Internal("a flash is too long".to_owned()));
         }
         let sealed = seal(token, name, text)?;

@@ -30,6 +30,7 @@ use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::Core;
 
+pub use flash::FLASH_MAX;
 pub use links::WorkingLink;
 pub use passwords::HashParameters;
 pub use sign_up::Shown;

@@ -1,5 +1,7 @@
 //! How it goes with configs, as it is told with them (plugins 5).
 
+use std::collections::HashMap;
+
 use weir_model::json::{self, JsonText};
 use weir_model::plugin_configs::{ConfigError, ConfigFault, PluginConfig, Texted};
 use weir_model::{PluginConfigId, Timestamp};
@@ -11,6 +13,31 @@ use crate::{Core, Result};
 const HOUR: i64 = 3_600_000_000;
 /// Hours that the rate looks back, the present one too.
 const HOURS: i64 = 24;
+
+/// What was counted of a config in the last 24 hours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Numbers {
+    /// Events that it went well with.
+    pub succeeded: u64,
+    /// Events that it went wrong with.
+    pub failed: u64,
+    /// Events that it dropped, and meant to.
+    pub dropped: u64,
+}
+
+/// What was counted of configs in the last 24 hours; of nothing, nothing.
+pub(super) async fn numbers(
+    core: &Core,
+    configs: &[PluginConfigId],
+) -> Result<HashMap<PluginConfigId, Numbers>> {
+    let found = rows::health(&core.store, configs, since(core.clock.now())).await?;
+    let of = |health: Health| Numbers {
+        succeeded: health.succeeded,
+        failed: health.failed,
+        dropped: health.dropped,
+    };
+    Ok(found.into_iter().map(|(config, health)| (config, of(health))).collect())
+}
 
 /// Adds the last fault and the rate of the last 24 hours to configs.
 pub(super) async fn tell(core: &Core, configs: &mut [PluginConfig]) -> Result<()> {

@@ -14,7 +14,11 @@ use super::{PluginConfigs, TRIES, no_plugin, overtaken, plugins_of, shown, told}
 use crate::Result;
 use crate::activity::Changes;
 use crate::ctx::ProjectCtx;
+use crate::error::Error;
 use crate::policy::{self, Action};
+
+/// The code of a refusal because somebody else put configs into another order.
+pub const ORDER_CHANGED: &str = "order_changed";
 
 impl PluginConfigs {
     /// Puts configs into other places. Those that are not there, or hidden, are
@@ -42,6 +46,47 @@ impl PluginConfigs {
                     project.project,
                     shown(&self.core, &found).await?,
                 ));
+            }
+        }
+        Err(overtaken())
+    }
+
+    /// Puts the transformations of the project into the order `wanted`, if it is
+    /// still the order `seen`, in which whoever asks saw them.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`](crate::Error::MissingScope);
+    /// [`Error::Conflict`](crate::Error::Conflict) when another order, or other
+    /// configs, are there by now; [`Error::Invalid`](crate::Error::Invalid) when both
+    /// are not about the same configs, and where the organization may not configure
+    /// plugins.
+    pub async fn reorder(
+        &self,
+        project: &ProjectCtx,
+        seen: &[PluginConfigId],
+        wanted: &[PluginConfigId],
+    ) -> Result<()> {
+        policy::check(&project.org, Action::WritePlugins)?;
+        self.require_access(&project.org).await?;
+        let sorted = |ids: &[PluginConfigId]| {
+            let mut ids = ids.to_vec();
+            ids.sort_unstable();
+            ids
+        };
+        if sorted(seen) != sorted(wanted) {
+            let detail = "The new order must name the same transformations as the old one.";
+            return Err(FieldError::body("invalid_input", detail).into());
+        }
+        let orders: HashMap<PluginConfigId, i64> = wanted.iter().copied().zip(1..).collect();
+        for _ in 0..TRIES {
+            if self.transformations(project).await? != seen {
+                return Err(Error::Conflict {
+                    code: ORDER_CHANGED,
+                    detail: "The order was changed meanwhile.".to_owned(),
+                });
+            }
+            if self.moved(project, &orders).await? {
+                return Ok(());
             }
         }
         Err(overtaken())

@@ -12,6 +12,7 @@ use weir_store::plugin_configs::{self as rows, ConfigRow, Created};
 use weir_store::sealing::{SealedField, with_other_keys};
 
 use super::values::{Opened, place_of_attachment};
+use super::{Numbers, ORDER_CHANGED, Sample};
 use crate::Services;
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
@@ -302,4 +303,70 @@ async fn steps_of_the_catalogue_judge_their_values() {
     let Err(Error::Invalid(fault)) = refused else { panic!("it was not refused") };
     assert_eq!(fault.attr.as_deref(), Some("config__pattern"));
     assert!(services.plugin_configs.create(&project, config("[0-9]+")).await.is_ok());
+}
+
+/// A config of a step of the catalogue, at the end of the list.
+async fn step(services: &Services, project: &ProjectCtx, id: &str) -> PluginConfig {
+    let url = Some(Place::read(&format!("inline:{id}")).unwrap());
+    let input = PluginInput { url, ..PluginInput::default() };
+    let plugin = services.plugins.create(&project.org, Group::Destinations, input).await.unwrap();
+    let order = services.plugin_configs.last_place(project).await.unwrap();
+    let input = PluginConfigInput { plugin: plugin.id, order, rest: PluginConfigPatch::default() };
+    services.plugin_configs.create(project, input).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_order_that_others_changed_is_not_overwritten() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let configs = &services.plugin_configs;
+    let first = step(&services, &project, "bot-filter").await.id;
+    // What changes no events has no place among the others.
+    made(&services, &project).await;
+    let second = step(&services, &project, "location").await.id;
+    let order = async || configs.transformations(&project).await.unwrap();
+    assert_eq!(order().await, [first, second]);
+    configs.reorder(&project, &[first, second], &[second, first]).await.unwrap();
+    assert_eq!(order().await, [second, first]);
+    let refused = configs.reorder(&project, &[first, second], &[first, second]).await;
+    assert!(matches!(refused, Err(Error::Conflict { code: ORDER_CHANGED, .. })));
+    let other = configs.reorder(&project, &[second, first], &[second]).await;
+    assert!(matches!(other, Err(Error::Invalid(_))));
+    assert_eq!(order().await, [second, first]);
+}
+
+#[tokio::test]
+async fn stages_tell_of_the_plugin_and_of_hidden_ones() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let configs = &services.plugin_configs;
+    let (kept, hidden) =
+        (step(&services, &project, "bot-filter").await, made(&services, &project).await);
+    let hide = PluginConfigPatch { deleted: Patch::Set(true), ..PluginConfigPatch::default() };
+    configs.update(&project, &hidden.id.to_string(), hide).await.unwrap();
+    let stages = configs.stages(&project).await.unwrap();
+    let told: Vec<_> = stages.iter().map(|one| (one.config.id, one.transforms)).collect();
+    assert_eq!(told.len(), 2);
+    assert!(told.contains(&(kept.id, true)) && told.contains(&(hidden.id, false)));
+    let stage = configs.stage(&project, &hidden.id.to_string()).await.unwrap();
+    assert_eq!((stage.config.fields.deleted, stage.plugin.id), (true, hidden.plugin));
+    assert_eq!(stage.numbers, Numbers::default());
+    assert_eq!(configs.why_not_change(&project).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_try_tells_the_event_before_and_after() {
+    let services = set_up().await;
+    let project = project(&services).await;
+    let configs = &services.plugin_configs;
+    let config = step(&services, &project, "bot-filter").await.id.to_string();
+    let sample = Sample::Given(map(json!({"event": "brewed", "properties": {"cups": 2}})));
+    let tried = configs.compare(&project, Some(&config), sample).await.unwrap();
+    assert!(tried.before.text().contains(r#""event":"brewed""#));
+    // The stand-in changes nothing.
+    assert_eq!((tried.run.event, tried.run.results.len()), (Some(tried.before), 1));
+    let none = configs.compare(&project, None, Sample::Newest).await.unwrap();
+    assert!(none.run.results.is_empty());
+    let missing = configs.compare(&project, None, Sample::Stored(uuid::Uuid::nil())).await;
+    assert!(matches!(missing, Err(Error::NotFound(_))));
 }

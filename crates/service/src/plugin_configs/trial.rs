@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
 use weir_model::events::EventQuery;
@@ -17,7 +18,7 @@ use weir_store::plugin_runtime::registry::{self, Enabled};
 use super::PluginConfigs;
 use crate::Result;
 use crate::ctx::ProjectCtx;
-use crate::error::Error;
+use crate::error::{Error, NOT_FOUND};
 use crate::plugins::code::DryTrial;
 use crate::policy::{self, Action};
 
@@ -26,7 +27,54 @@ const NAME: &str = "$pageview";
 const PERSON: &str = "sample-visitor";
 const PAGE: &str = "https://shop.example/tea?utm_source=letter";
 
+/// What is to be tried.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sample {
+    /// The newest event of the project, or a made-up one where it has none.
+    Newest,
+    /// A stored event.
+    Stored(Uuid),
+    /// An event, or a part of one.
+    Given(Map<String, Value>),
+}
+
+/// An event, and what transformations made of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tried {
+    /// The event before all of them.
+    pub before: JsonText,
+    /// What they made of it.
+    pub run: DryRun,
+}
+
 impl PluginConfigs {
+    /// Sends an event through one config, enabled or not, or through all enabled
+    /// ones, and gives it before and after.
+    ///
+    /// # Errors
+    /// As [`Self::try_one`]; [`Error::NotFound`] also for an event that is not stored.
+    pub async fn compare(
+        &self,
+        project: &ProjectCtx,
+        config: Option<&str>,
+        sample: Sample,
+    ) -> Result<Tried> {
+        let configs = match config {
+            Some(config) => self.alone(project, config).await?,
+            None => self.all_enabled(project).await?,
+        };
+        let before = match sample {
+            Sample::Newest => self.newest(project).await?,
+            Sample::Stored(uuid) => {
+                let query = EventQuery { limit: 1, uuid: Some(uuid), ..EventQuery::default() };
+                self.stored(project, &query).await?.ok_or(Error::NotFound(NOT_FOUND))?
+            }
+            Sample::Given(sent) => completed(project, &sent)?,
+        };
+        let run = self.try_with(project, configs, before.clone()).await?;
+        Ok(Tried { before, run })
+    }
+
     /// Sends an event through one config, enabled or not.
     ///
     /// # Errors
@@ -39,10 +87,9 @@ impl PluginConfigs {
         config: &str,
         input: DryRunInput,
     ) -> Result<DryRun> {
-        let config = self.writable(project, config).await?;
-        let plugin = self.plugin(&config).await?;
-        let files = registry::source(&self.core.store, plugin.id).await?;
-        self.try_with(project, vec![Enabled { config, plugin, files }], input).await
+        let configs = self.alone(project, config).await?;
+        let event = self.event(project, input).await?;
+        self.try_with(project, configs, event).await
     }
 
     /// Sends an event through all enabled configs of the project, in their order.
@@ -50,24 +97,39 @@ impl PluginConfigs {
     /// # Errors
     /// As [`Self::try_one`].
     pub async fn try_all(&self, project: &ProjectCtx, input: DryRunInput) -> Result<DryRun> {
+        let configs = self.all_enabled(project).await?;
+        let event = self.event(project, input).await?;
+        self.try_with(project, configs, event).await
+    }
+
+    async fn alone(&self, project: &ProjectCtx, config: &str) -> Result<Vec<Enabled>> {
+        let config = self.writable(project, config).await?;
+        let plugin = self.plugin(&config).await?;
+        let files = registry::source(&self.core.store, plugin.id).await?;
+        Ok(vec![Enabled { config, plugin, files }])
+    }
+
+    async fn all_enabled(&self, project: &ProjectCtx) -> Result<Vec<Enabled>> {
         policy::check(&project.org, Action::WritePlugins)?;
         self.require_access(&project.org).await?;
-        let configs = registry::enabled_of(&self.core.store, project.project).await?;
-        self.try_with(project, configs, input).await
+        Ok(registry::enabled_of(&self.core.store, project.project).await?)
+    }
+
+    async fn event(&self, project: &ProjectCtx, input: DryRunInput) -> Result<JsonText> {
+        match input.event {
+            Some(sent) => completed(project, &sent),
+            None => self.newest(project).await,
+        }
     }
 
     async fn try_with(
         &self,
         project: &ProjectCtx,
         configs: Vec<Enabled>,
-        input: DryRunInput,
+        event: JsonText,
     ) -> Result<DryRun> {
         let nobody = || Error::Unavailable("plugins do not run here");
         let code = self.core.plugin_code.get().ok_or_else(nobody)?;
-        let event = match input.event {
-            Some(sent) => completed(project, &sent)?,
-            None => self.newest(project).await?,
-        };
         let trial = DryTrial { project: project.project, configs, event: event.clone() };
         Ok(DryRun::of(event, code.dry_run(trial).await))
     }
@@ -75,15 +137,21 @@ impl PluginConfigs {
     /// The newest event of the project, or a made-up one where it has none.
     async fn newest(&self, project: &ProjectCtx) -> Result<JsonText> {
         let query = EventQuery { limit: 1, ..EventQuery::default() };
-        let (found, _) = events::page(&self.core.store, project.project, &query).await?;
-        let Some(stored) = found.into_iter().next() else {
-            let mut made_up = Map::new();
-            let properties = json!({"$current_url": PAGE, "$ip": "203.0.113.7"});
-            made_up.insert("properties".to_owned(), properties);
-            return completed(project, &made_up);
-        };
+        if let Some(stored) = self.stored(project, &query).await? {
+            return Ok(stored);
+        }
+        let mut made_up = Map::new();
+        let properties = json!({"$current_url": PAGE, "$ip": "203.0.113.7"});
+        made_up.insert("properties".to_owned(), properties);
+        completed(project, &made_up)
+    }
+
+    /// The first event that a query finds.
+    async fn stored(&self, project: &ProjectCtx, query: &EventQuery) -> Result<Option<JsonText>> {
+        let (found, _) = events::page(&self.core.store, project.project, query).await?;
+        let Some(stored) = found.into_iter().next() else { return Ok(None) };
         let properties = JsonText::read(stored.properties);
-        Sample {
+        Written {
             uuid: stored.uuid.to_string(),
             event: stored.event,
             distinct_id: stored.distinct_id,
@@ -91,13 +159,14 @@ impl PluginConfigs {
             properties: properties.ok_or_else(|| broken(&"stored properties are no JSON"))?,
         }
         .text()
+        .map(Some)
     }
 }
 
 /// An event with all parts that one must have. What else plugins expect of it is made
 /// of these (plugins 6.3).
 #[derive(Serialize)]
-struct Sample {
+struct Written {
     uuid: String,
     event: String,
     distinct_id: String,
@@ -105,7 +174,7 @@ struct Sample {
     properties: JsonText,
 }
 
-impl Sample {
+impl Written {
     fn text(&self) -> Result<JsonText> {
         let text = serde_json::to_string(self).map_err(|error| broken(&error))?;
         JsonText::read(text).ok_or_else(|| broken(&"a written event is no JSON"))
@@ -132,7 +201,7 @@ fn completed(project: &ProjectCtx, sent: &Map<String, Value>) -> Result<JsonText
         Some(Value::Object(properties)) => json!(properties).to_string(),
         Some(_) => return Err(wrong("properties", "Expected an object.").into()),
     };
-    Sample {
+    Written {
         uuid: text("uuid", ids::time_ordered(now).to_string())?,
         event: text("event", NAME.to_owned())?,
         distinct_id: text("distinct_id", PERSON.to_owned())?,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use weir_model::Patch;
-use weir_model::plugins::SentArchive;
+use weir_model::plugins::{SentArchive, Shelf};
 
 use super::*;
 use crate::ctx::Ctx;
@@ -182,4 +182,28 @@ async fn code_decides_where_a_plugin_is_shown() {
     // What only changes events is in no group, but can be reached.
     write(Group::ImportApps, "export processEvent").await;
     assert!(plugins.get(&org, GROUP, &id).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plugins_are_on_the_list_of_what_they_do() {
+    let services = set_up().await;
+    let org = org(&services).await;
+    let plugins = &services.plugins;
+    let steps = plugins.create(&org, GROUP, from("inline:bot-filter")).await.unwrap();
+    let sends = plugins.create(&org, GROUP, from("https://github.com/acme/tea")).await.unwrap();
+    let on = async |shelf: Shelf| -> Vec<PluginId> {
+        let found = plugins.shelf(&org, shelf).await.unwrap();
+        assert!(found.iter().all(|one| one.is_own && one.is_unused && one.shelf == shelf));
+        found.into_iter().map(|one| one.plugin.id).collect()
+    };
+    assert_eq!(on(Shelf::Transformations).await, [steps.id]);
+    assert_eq!(on(Shelf::Destinations).await, [sends.id]);
+    assert!(on(Shelf::ImportApps).await.is_empty());
+    let found = plugins.shelved(&org, &steps.id.to_string()).await.unwrap();
+    assert_eq!((found.shelf, found.group), (Shelf::Transformations, GROUP));
+    assert_eq!(plugins.why_not_change(&org, &found).await.unwrap(), None);
+    let history = plugins.history(&org, &steps.id.to_string(), Page { limit: 9, offset: 0 });
+    assert_eq!(history.await.unwrap().count, 1);
+    let missing = plugins.shelved(&org, "4711").await;
+    assert!(matches!(missing, Err(Error::NotFound(NOT_FOUND))));
 }

@@ -12,6 +12,7 @@ mod get;
 mod groups;
 mod hosts;
 mod list;
+mod pages;
 mod permissions;
 mod published;
 mod repository;

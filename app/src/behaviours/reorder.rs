@@ -1,0 +1,98 @@
+//! Dragging the lines of a list to other places. Buttons beside the lines do the same
+//! without a pointer, and without scripts.
+
+use leptos::prelude::document;
+use leptos::wasm_bindgen::JsCast as _;
+use web_sys::{Element, HtmlElement, HtmlInputElement};
+
+use super::{closest, on, within};
+
+const LINE: &str = "[data-reorder-item]";
+/// Class of the line that is dragged.
+const DRAGGED: &str = "dragged";
+/// Classes of the line before or behind which it would be dropped.
+const PLACES: [&str; 2] = ["drop-before", "drop-behind"];
+
+/// `data-reorder` around a list of lines with `data-reorder-item`, which is the id of
+/// the line, and a `data-reorder-handle` in each. A form beside the list, in the same
+/// `data-reorder`, is sent after a drop: `data-reorder-wanted` gets the ids in the new
+/// order, and `data-reorder-send` is its button.
+pub(super) fn start() {
+    on("dragstart", |_, target| {
+        if let Some(line) =
+            closest(target, "[data-reorder-handle]").and_then(|it| closest(&it, LINE))
+        {
+            let _ = line.class_list().add_1(DRAGGED);
+        }
+    });
+    on("dragover", |event, target| {
+        let Some((line, over)) = dragged_over(target) else { return };
+        // Without this nothing can be dropped here.
+        event.prevent_default();
+        unmark();
+        let class = if is_before(&line, &over) { PLACES[1] } else { PLACES[0] };
+        let _ = over.class_list().add_1(class);
+    });
+    on("drop", |event, target| {
+        let Some((line, over)) = dragged_over(target) else { return };
+        event.prevent_default();
+        drop_at(&line, &over);
+    });
+    on("dragend", |_, _| {
+        unmark();
+        if let Some(line) = dragged() {
+            let _ = line.class_list().remove_1(DRAGGED);
+        }
+    });
+}
+
+fn dragged() -> Option<Element> {
+    document().query_selector(&format!("{LINE}.{DRAGGED}")).ok().flatten()
+}
+
+/// The line that is dragged, and another one of the same list that it is over.
+fn dragged_over(target: &Element) -> Option<(Element, Element)> {
+    let (line, over) = (dragged()?, closest(target, LINE)?);
+    let is_other = !line.is_same_node(Some(&over));
+    let same_list = line.parent_element()?.is_same_node(over.parent_element().as_deref());
+    (is_other && same_list).then_some((line, over))
+}
+
+fn unmark() {
+    for class in PLACES {
+        super::each::<Element>(&format!(".{class}"), |line| {
+            let _ = line.class_list().remove_1(class);
+        });
+    }
+}
+
+/// The lines of the list around one, in their order.
+fn lines(around: &Element) -> Vec<Element> {
+    let found = around.parent_element().and_then(|list| list.query_selector_all(LINE).ok());
+    let Some(found) = found else { return Vec::new() };
+    (0..found.length()).filter_map(|at| found.get(at)?.dyn_into().ok()).collect()
+}
+
+/// Whether a line stands before another.
+fn is_before(line: &Element, other: &Element) -> bool {
+    let at = |wanted: &Element| {
+        lines(line).iter().position(|one| one.is_same_node(Some(wanted))).unwrap_or_default()
+    };
+    at(line) < at(other)
+}
+
+/// Moves the line to the place of the other one, and sends the new order.
+fn drop_at(line: &Element, over: &Element) {
+    let Some(list) = line.parent_element() else { return };
+    let next = if is_before(line, over) { over.next_sibling() } else { Some(over.clone().into()) };
+    let _ = list.insert_before(line, next.as_ref());
+    let Some(around) = closest(line, "[data-reorder]") else { return };
+    let ids: Vec<String> =
+        lines(line).iter().filter_map(|line| line.get_attribute("data-reorder-item")).collect();
+    if let Some(wanted) = within::<HtmlInputElement>(&around, "[data-reorder-wanted]") {
+        wanted.set_value(&ids.join(","));
+    }
+    if let Some(send) = within::<HtmlElement>(&around, "[data-reorder-send]") {
+        send.click();
+    }
+}

@@ -1,0 +1,280 @@
+//! The transformations of a project in their order, and the configs of its other
+//! plugins.
+
+pub(crate) mod config;
+mod diff;
+mod fields;
+pub(crate) mod new;
+mod order;
+mod parts;
+pub(crate) mod trial;
+
+use leptos::prelude::*;
+
+use super::project_in_path;
+use crate::server_fns::plugin_configs::views::{ConfigLine, PipelineView};
+use crate::server_fns::plugin_configs::{
+    DeletePluginConfig, HidePluginConfig, ReorderTransformations, RestorePluginConfig,
+    SwitchPluginConfig, config_path, list_transformations,
+};
+use crate::ui::confirm::Confirm;
+use crate::ui::empty::ReadOnly;
+use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::icon::Icon;
+use crate::ui::page::{PageHead, page};
+use crate::ui::status::{Status, Tone};
+use order::{Order, conflict, mover};
+use parts::{fault, numbers};
+
+const TITLE: &str = "Transformations";
+
+/// The actions of a line.
+#[derive(Clone, Copy)]
+struct Actions {
+    switch: ServerAction<SwitchPluginConfig>,
+    hide: ServerAction<HidePluginConfig>,
+    reorder: ServerAction<ReorderTransformations>,
+    restore: ServerAction<RestorePluginConfig>,
+    delete: ServerAction<DeletePluginConfig>,
+}
+
+/// The list.
+#[component]
+pub(crate) fn Transformations() -> impl IntoView {
+    let project = project_in_path();
+    let actions = Actions {
+        switch: ServerAction::new(),
+        hide: ServerAction::new(),
+        reorder: ServerAction::new(),
+        restore: ServerAction::new(),
+        delete: ServerAction::new(),
+    };
+    let (switched, hidden) = (sent(actions.switch), sent(actions.hide));
+    let (restored, deleted) = (sent(actions.restore), sent(actions.delete));
+    page(TITLE, async move {
+        let found = list_transformations(project).await?;
+        let PipelineView { project_name, organization, listed, hidden: gone, refusal } = found;
+        let may_change = refusal.is_none();
+        let order = Order::of(project, &listed);
+        let asking = conflict(actions.reorder, &order, &listed);
+        let content = if listed.is_empty() {
+            nothing(project, may_change)
+        } else {
+            lines(project, listed, &order, may_change, actions)
+        };
+        let plugins = format!("/organizations/{organization}/plugins/transformations");
+        let buttons = may_change.then(|| {
+            view! {
+                <a class="button" href=format!("/projects/{project}/transformations/try")>"Try all"</a>
+                <a class="button button-primary" href=format!("/projects/{project}/transformations/new")>
+                    <Icon name="plus" />
+                    "Add transformation"
+                </a>
+            }
+        });
+        Ok(view! {
+            <PageHead title=TITLE within=project_name>{buttons}</PageHead>
+            <p class="lead">
+                "Each event goes through these steps, from the top, before it is stored. "
+                "What comes from now on is changed, what is stored stays as it is. "
+                <a href=plugins>"Plugins for transformations"</a>
+            </p>
+            {refusal.map(|why| view! { <ReadOnly why=why /> })}
+            <FormFailure sent=switched />
+            <FormFailure sent=hidden />
+            <FormFailure sent=restored />
+            <FormFailure sent=deleted />
+            {asking}
+            {content}
+            {bin(project, gone, may_change, actions)}
+        }
+        .into_any())
+    })
+}
+
+/// What transformations are, where there is none.
+fn nothing(project: i64, may_change: bool) -> AnyView {
+    let action = may_change.then(|| {
+        let href = format!("/projects/{project}/transformations/new");
+        view! { <p><a class="button button-primary" href=href>"Add transformation"</a></p> }
+    });
+    view! {
+        <div class="empty">
+            <h2>"No transformation yet"</h2>
+            <p>"A transformation changes or drops events on their way in: bots go, addresses are cut, names are put right."</p>
+            <ol class="flow-steps" aria-label="The way of an event">
+                <li>"Event arrives"</li>
+                <li>"Step 1"</li>
+                <li>"Step 2"</li>
+                <li>"Stored"</li>
+            </ol>
+            {action}
+        </div>
+    }
+    .into_any()
+}
+
+fn lines(
+    project: i64,
+    listed: Vec<ConfigLine>,
+    order: &Order,
+    may_change: bool,
+    actions: Actions,
+) -> AnyView {
+    let count = listed.len();
+    let rows = listed
+        .into_iter()
+        .enumerate()
+        .map(|(at, line)| row(project, at, count, line, order, may_change, actions))
+        .collect_view();
+    let form = may_change.then(|| order.form(actions.reorder));
+    view! {
+        <div data-reorder="">
+            <ol class="plain steps">{rows}</ol>
+            {form}
+        </div>
+    }
+    .into_any()
+}
+
+fn row(
+    project: i64,
+    at: usize,
+    count: usize,
+    line: ConfigLine,
+    order: &Order,
+    may_change: bool,
+    actions: Actions,
+) -> AnyView {
+    let path = config_path(project, true, &line.id);
+    let state = if line.enabled { (Tone::Good, "On") } else { (Tone::Quiet, "Off") };
+    let handle = (may_change && count > 1).then(|| {
+        view! {
+            <span class="step-handle needs-scripts" draggable="true" data-reorder-handle=""
+                title="Drag to another place" aria-hidden="true">
+                "⠿"
+            </span>
+        }
+    });
+    let buttons = may_change.then(|| {
+        view! {
+            <div class="step-actions">
+                {switching(project, &line, actions.switch)}
+                {(at > 0).then(|| mover(order, at, at - 1, &line.name, actions.reorder))}
+                {(at + 1 < count).then(|| mover(order, at, at + 1, &line.name, actions.reorder))}
+                {hiding(project, &line, actions.hide)}
+            </div>
+        }
+    });
+    let of = (line.name != line.plugin_name)
+        .then(|| view! { <span class="faint">{line.plugin_name.clone()}</span> });
+    view! {
+        <li class="card step" data-reorder-item=line.id.clone()>
+            <div class="step-head">
+                {handle}
+                <span class="step-place" aria-hidden="true">{(at + 1).to_string()}</span>
+                <h2><a href=path>{line.name.clone()}</a></h2>
+                {of}
+                <Status tone=state.0 label=state.1 />
+            </div>
+            {numbers(&line)}
+            {line.fault.clone().map(fault)}
+            {buttons}
+        </li>
+    }
+    .into_any()
+}
+
+/// Switching a config on or off.
+fn switching(project: i64, line: &ConfigLine, switch: ServerAction<SwitchPluginConfig>) -> AnyView {
+    let (id, name) = (line.id.clone(), line.name.clone());
+    let (to, label, busy) = match line.enabled {
+        true => ("off", "Switch off", "Switching off..."),
+        false => ("on", "Switch on", "Switching on..."),
+    };
+    view! {
+        <ActionForm action=switch>
+            <input type="hidden" name="project" value=project.to_string() />
+            <input type="hidden" name="config" value=id />
+            <input type="hidden" name="enabled" value=to />
+            <Back />
+            <button type="submit" class="button" data-busy=busy>
+                {label}<span class="hidden">" " {name}</span>
+            </button>
+        </ActionForm>
+    }
+    .into_any()
+}
+
+/// Taking a config off the list. It can be brought back, so nothing is asked.
+fn hiding(project: i64, line: &ConfigLine, hide: ServerAction<HidePluginConfig>) -> AnyView {
+    let (id, name) = (line.id.clone(), line.name.clone());
+    view! {
+        <ActionForm action=hide>
+            <input type="hidden" name="project" value=project.to_string() />
+            <input type="hidden" name="config" value=id />
+            <Back />
+            <button type="submit" class="button" data-busy="Deleting transformation...">
+                "Delete"<span class="hidden">" " {name}</span>
+            </button>
+        </ActionForm>
+    }
+    .into_any()
+}
+
+/// What was deleted and can be brought back.
+fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) -> Option<AnyView> {
+    if gone.is_empty() {
+        return None;
+    }
+    let rows = gone
+        .into_iter()
+        .map(|line| {
+            let buttons = may_change.then(|| of_bin(project, &line, actions));
+            view! {
+                <li class="bin-line">
+                    <span>{line.name.clone()}</span>
+                    {buttons}
+                </li>
+            }
+        })
+        .collect_view();
+    Some(
+        view! {
+            <details class="bin">
+                <summary>"Deleted transformations"</summary>
+                <p class="hint">"They do nothing and keep their settings until they are deleted for good."</p>
+                <ul class="plain">{rows}</ul>
+            </details>
+        }
+        .into_any(),
+    )
+}
+
+fn of_bin(project: i64, line: &ConfigLine, actions: Actions) -> AnyView {
+    let (id, same_id) = (line.id.clone(), line.id.clone());
+    let (name, same_name) = (line.name.clone(), line.name.clone());
+    let (restore, delete) = (actions.restore, actions.delete);
+    view! {
+        <ActionForm action=restore>
+            <input type="hidden" name="project" value=project.to_string() />
+            <input type="hidden" name="config" value=id />
+            <Back />
+            <button type="submit" class="button" data-busy="Bringing back...">
+                "Bring back"<span class="hidden">" " {name}</span>
+            </button>
+        </ActionForm>
+        <Confirm button="Delete for good" of=same_name danger=true>
+            <ActionForm action=delete>
+                <p>"Its settings, files, storage and log go. This cannot be undone."</p>
+                <input type="hidden" name="project" value=project.to_string() />
+                <input type="hidden" name="config" value=same_id />
+                <Back />
+                <button type="submit" class="button button-danger" data-busy="Deleting for good...">
+                    "Delete for good"
+                </button>
+            </ActionForm>
+        </Confirm>
+    }
+    .into_any()
+}

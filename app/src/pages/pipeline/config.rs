@@ -1,0 +1,361 @@
+//! One config: its settings and files, how it goes, its log, its jobs, trying it.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+use weir_model::plugin_configs::{ATTACHMENT_MAX, DESCRIPTION_MAX, NAME_MAX};
+
+use super::fields::{failure, names, setting_fields};
+use super::parts::{fault, numbers};
+use super::trial::trial;
+use crate::error::UiError;
+use crate::pages::project_in_path;
+use crate::plugin_settings::{Kind, Setting, settings};
+use crate::server_fns::plugin_configs::views::{ConfigDetail, LogLine};
+use crate::server_fns::plugin_configs::{
+    DeletePluginConfig, HidePluginConfig, RemovePluginAttachment, RestorePluginConfig,
+    RunPluginJob, SavePluginConfig, SwitchPluginConfig, get_plugin_config, list_plugin_logs,
+};
+use crate::ui::bytes;
+use crate::ui::confirm::Confirm;
+use crate::ui::empty::{ReadOnly, panel};
+use crate::ui::field::{Choice, FieldFrame, Select, TextArea, TextLine, Ties};
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::pager::{Pager, slice_in_query};
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+/// Lines of the log on a page.
+const LINES: u32 = 50;
+/// Longest payload of a job, in characters.
+const PAYLOAD: usize = 65_536;
+
+/// The page.
+#[component]
+pub(crate) fn ConfigPage() -> impl IntoView {
+    let project = project_in_path();
+    let config = use_params_map().with_untracked(|params| params.get("config")).unwrap_or_default();
+    let switch = ServerAction::<SwitchPluginConfig>::new();
+    let restore = ServerAction::<RestorePluginConfig>::new();
+    let (switched, restored) = (sent(switch), sent(restore));
+    let trial = trial(project, Some(config.clone()));
+    let log = log(project, config.clone());
+    page("Plugin settings", async move {
+        let found = get_plugin_config(project, config).await?;
+        let may_change = found.refusal.is_none();
+        let title = found.line.name.clone();
+        let state = match (found.line.deleted, found.line.enabled) {
+            (true, _) => (Tone::Warn, "Deleted"),
+            (false, true) => (Tone::Good, "On"),
+            (false, false) => (Tone::Quiet, "Off"),
+        };
+        let switching = may_change.then(|| switching(project, &found, switch, restore));
+        let trial = (may_change && found.line.transforms).then_some(trial);
+        let jobs = (may_change && !found.jobs.is_empty()).then(|| jobs(project, &found));
+        let ending = may_change.then(|| ending(project, &found));
+        Ok(view! {
+            <PageHead title=title within=found.project_name.clone()>
+                <Status tone=state.0 label=state.1 />
+                {switching}
+            </PageHead>
+            {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
+            <FormFailure sent=switched />
+            <FormFailure sent=restored />
+            {about(&found)}
+            {changing(project, &found)}
+            {files(project, &found)}
+            {trial}
+            {jobs}
+            {log}
+            {ending}
+        }
+        .into_any())
+    })
+}
+
+fn switching(
+    project: i64,
+    found: &ConfigDetail,
+    switch: ServerAction<SwitchPluginConfig>,
+    restore: ServerAction<RestorePluginConfig>,
+) -> AnyView {
+    let id = found.line.id.clone();
+    if found.line.deleted {
+        return view! {
+            <ActionForm action=restore>
+                <input type="hidden" name="project" value=project.to_string() />
+                <input type="hidden" name="config" value=id />
+                <Back />
+                <button type="submit" class="button" data-busy="Bringing back...">"Bring back"</button>
+            </ActionForm>
+        }
+        .into_any();
+    }
+    let (to, label, busy) = match found.line.enabled {
+        true => ("off", "Switch off", "Switching off..."),
+        false => ("on", "Switch on", "Switching on..."),
+    };
+    view! {
+        <ActionForm action=switch>
+            <input type="hidden" name="project" value=project.to_string() />
+            <input type="hidden" name="config" value=id />
+            <input type="hidden" name="enabled" value=to />
+            <Back />
+            <button type="submit" class="button" data-busy=busy>{label}</button>
+        </ActionForm>
+    }
+    .into_any()
+}
+
+fn about(found: &ConfigDetail) -> AnyView {
+    let line = &found.line;
+    let plugin = match &found.shelf {
+        Some(shelf) => {
+            let href =
+                format!("/organizations/{}/plugins/{shelf}/{}", found.organization, line.plugin);
+            view! { <a href=href>{line.plugin_name.clone()}</a> }.into_any()
+        }
+        None => line.plugin_name.clone().into_any(),
+    };
+    let numbers = numbers(line);
+    let fault = line.fault.clone().map(fault);
+    let (created, updated) = (found.created_at.clone(), found.updated_at.clone());
+    view! {
+        <Section id="health" title="How it goes">
+            {numbers}
+            {fault}
+            <dl class="facts facts-row">
+                <div><dt>"Plugin"</dt><dd>{plugin}</dd></div>
+                <div><dt>"Created"</dt><dd><Time iso=created /></dd></div>
+                <div><dt>"Last changed"</dt><dd><Time iso=updated /></dd></div>
+            </dl>
+        </Section>
+    }
+    .into_any()
+}
+
+fn changing(project: i64, found: &ConfigDetail) -> AnyView {
+    let save = ServerAction::<SavePluginConfig>::new();
+    let sent = sent(save);
+    let fields = setting_fields(sent, &found.form, Some(&found.values));
+    let mut shown = names(&found.form);
+    shown.extend(["name".to_owned(), "description".to_owned()]);
+    let failed = failure(save, &shown);
+    let (id, name) = (found.line.id.clone(), found.line.name.clone());
+    let description = found.description.clone();
+    let may_change = found.refusal.is_none();
+    let submit = may_change.then(|| {
+        view! { <Submit sent=sent label="Save settings" busy="Saving settings..." saved="Saved" /> }
+    });
+    view! {
+        <Section id="settings" title="Settings">
+            <ActionForm action=save>
+                {failed}
+                <input type="hidden" name="project" value=project.to_string() />
+                <input type="hidden" name="config" value=id />
+                <Back />
+                <fieldset class="bare" disabled=!may_change>
+                    <TextLine sent=sent name="name" label="Name" max=NAME_MAX value=name />
+                    <TextArea sent=sent name="description" label="Description (optional)"
+                        max=DESCRIPTION_MAX rows=2 value=description />
+                    {fields}
+                    {submit}
+                </fieldset>
+            </ActionForm>
+        </Section>
+    }
+    .into_any()
+}
+
+/// The settings that are files: each has a form of its own, for it carries one.
+fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
+    let remove = ServerAction::<RemovePluginAttachment>::new();
+    let removed = sent(remove);
+    // The upload tells its failures as those of saving.
+    let saved = sent(ServerAction::<SavePluginConfig>::new());
+    let may_change = found.refusal.is_none();
+    let file = |(at, setting): (usize, &Setting)| {
+        let Setting { key, name, hint, .. } = setting.clone();
+        let present = found.values.get(&key).filter(|value| value.is_object());
+        let words = match present {
+            None => "No file is attached.".to_owned(),
+            Some(value) => {
+                let text = |part: &str| value.get(part).and_then(|text| text.as_str());
+                let size = value.get("size").and_then(serde_json::Value::as_u64);
+                let size = size.map_or_else(|| "secret".to_owned(), bytes::text);
+                format!("Attached: {} ({size}).", text("name").unwrap_or("a file"))
+            }
+        };
+        // The upload names the field at fault as the form does.
+        let field = format!("file-{at}");
+        let ties = Ties::new(field.clone(), "", saved);
+        let label = name.clone();
+        let (id, same_id) = (found.line.id.clone(), found.line.id.clone());
+        let (sent_key, same_key, same_name) = (key.clone(), key, name);
+        let removal = (may_change && present.is_some()).then(|| {
+            view! {
+                <Confirm button="Remove file" of=same_name>
+                    <ActionForm action=remove>
+                        <p>"The plugin has no such file any more."</p>
+                        <input type="hidden" name="project" value=project.to_string() />
+                        <input type="hidden" name="config" value=same_id />
+                        <input type="hidden" name="key" value=same_key />
+                        <Back />
+                        <button type="submit" class="button button-danger" data-busy="Removing file...">
+                            "Remove file"
+                        </button>
+                    </ActionForm>
+                </Confirm>
+            }
+        });
+        let attaching = may_change.then(|| {
+            view! {
+                <form method="post" action="/_upload/attachment" enctype="multipart/form-data">
+                    <Back />
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <input type="hidden" name="config" value=id />
+                    <input type="hidden" name="key" value=sent_key />
+                    <input type="hidden" name="field" value=field.clone() />
+                    <FieldFrame ties=ties.clone() label=label>
+                        <input id=field name="file" type="file" required
+                            aria-describedby=ties.described_by() aria-invalid=ties.invalid() />
+                    </FieldFrame>
+                    <button type="submit" class="button" data-busy="Attaching file...">"Attach file"</button>
+                </form>
+            }
+        });
+        view! {
+            <div class="attachment">
+                <p>{words} " " {hint}</p>
+                {attaching}
+                {removal}
+            </div>
+        }
+        .into_any()
+    };
+    let of_files = settings(&found.form).filter(|setting| setting.kind == Kind::File);
+    let drawn: Vec<AnyView> = of_files.enumerate().map(file).collect();
+    if drawn.is_empty() {
+        return None;
+    }
+    let most = bytes::text(u64::try_from(ATTACHMENT_MAX).unwrap_or(u64::MAX));
+    Some(
+        view! {
+            <Section id="files" title="Files" hint=format!("At most {most} each. They are encrypted.")>
+                <FormFailure sent=removed />
+                {drawn}
+            </Section>
+        }
+        .into_any(),
+    )
+}
+
+fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
+    let run = ServerAction::<RunPluginJob>::new();
+    let sent = sent(run);
+    let id = found.line.id.clone();
+    let choices: Vec<Choice> =
+        found.jobs.iter().map(|job| Choice::new(job.clone(), job.clone())).collect();
+    view! {
+        <Section id="jobs" title="Run a job" hint="What the plugin offers to be done once. It is tried three times.">
+            <ActionForm action=run>
+                <FormFailure sent=sent fields=&["job", "payload"] />
+                <input type="hidden" name="project" value=project.to_string() />
+                <input type="hidden" name="config" value=id />
+                <Back />
+                <Select sent=sent name="job" label="Job" choices=choices />
+                <TextArea sent=sent name="payload" label="Payload (optional)" max=PAYLOAD rows=3 code=true
+                    hint="A JSON object that the job gets." />
+                <Submit sent=sent label="Run job" busy="Starting job..." />
+            </ActionForm>
+        </Section>
+    }
+    .into_any()
+}
+
+/// What was written about it, newest first.
+fn log(project: i64, config: String) -> AnyView {
+    let slice = slice_in_query(LINES);
+    let drawn = async move {
+        let found = list_plugin_logs(project, config, slice.limit, slice.offset).await?;
+        if found.lines.is_empty() {
+            return Ok::<AnyView, UiError>(view! { <p>"Nothing was written yet."</p> }.into_any());
+        }
+        let columns: Vec<Column> =
+            ["When", "Level", "Who", "Text"].map(Column::text).into_iter().collect();
+        let lines: Vec<Line> = found.lines.into_iter().map(log_line).collect();
+        Ok(view! {
+            <Table caption="The log" columns=columns lines=lines />
+            <Pager slice=slice total=found.total what="lines" />
+        }
+        .into_any())
+    };
+    view! {
+        <Section id="log" title="Log" hint="What the plugin writes to its console, and what Weir says of it. The newest 1,000 lines are kept.">
+            {panel(drawn)}
+        </Section>
+    }
+    .into_any()
+}
+
+fn log_line(line: LogLine) -> Line {
+    let LogLine { at, level, source, message } = line;
+    let tone = match level.as_str() {
+        "ERROR" => Tone::Bad,
+        "WARN" => Tone::Warn,
+        _ => Tone::Quiet,
+    };
+    let word = match level.as_str() {
+        "ERROR" => "Error",
+        "WARN" => "Warning",
+        "DEBUG" => "Debug",
+        _ => "Info",
+    };
+    Line::new(vec![
+        cell(view! { <Time iso=at /> }),
+        cell(view! { <Status tone=tone label=word /> }),
+        cell(source),
+        cell(view! { <code class="wrap">{message}</code> }),
+    ])
+}
+
+/// Deleting it: a transformation can be brought back, until it is deleted for good.
+fn ending(project: i64, found: &ConfigDetail) -> AnyView {
+    let hide = ServerAction::<HidePluginConfig>::new();
+    let delete = ServerAction::<DeletePluginConfig>::new();
+    let (hidden, deleted) = (sent(hide), sent(delete));
+    let (id, same_id) = (found.line.id.clone(), found.line.id.clone());
+    let name = found.line.name.clone();
+    let hiding = (!found.line.deleted).then(|| {
+        view! {
+            <ActionForm action=hide>
+                <p>"It is switched off and leaves the list. Its settings stay, so that it can be brought back."</p>
+                <input type="hidden" name="project" value=project.to_string() />
+                <input type="hidden" name="config" value=id />
+                <Back />
+                <button type="submit" class="button" data-busy="Deleting...">"Delete"</button>
+            </ActionForm>
+        }
+    });
+    view! {
+        <Section id="ending" title="Delete" danger=true>
+            <FormFailure sent=hidden />
+            <FormFailure sent=deleted />
+            {hiding}
+            <Confirm button="Delete for good" of=name danger=true>
+                <ActionForm action=delete>
+                    <p>"Its settings, files, storage and log go. This cannot be undone."</p>
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <input type="hidden" name="config" value=same_id />
+                    <Back />
+                    <button type="submit" class="button button-danger" data-busy="Deleting for good...">
+                        "Delete for good"
+                    </button>
+                </ActionForm>
+            </Confirm>
+        </Section>
+    }
+    .into_any()
+}

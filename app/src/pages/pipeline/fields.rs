@@ -1,0 +1,139 @@
+//! The fields of a form for the settings of a plugin, drawn from its
+//! `config_schema`. Settings that are files have forms of their own (`config`).
+
+use leptos::prelude::*;
+use leptos::server::ServerAction;
+use serde_json::{Map, Value};
+use server_fn::ServerFn;
+
+use crate::error::UiError;
+use crate::plugin_settings::{Kind, Part, Setting, field, shown, with_fields};
+use crate::ui::alert::ErrorAlert;
+use crate::ui::field::{Check, Choice, SecretField, Select, TextArea, TextLine};
+use crate::ui::form::Sent;
+use crate::ui::prose::prose;
+
+/// Longest value of a setting, in characters.
+const LONGEST: usize = 65_536;
+
+/// The fields. `values` are the present ones; none: the config is new, and begins
+/// with the defaults.
+pub(super) fn setting_fields(
+    sent: Sent,
+    form: &[Part],
+    values: Option<&Map<String, Value>>,
+) -> AnyView {
+    let mut places = with_fields(form);
+    let fields: Vec<AnyView> = form
+        .iter()
+        .map(|part| match part {
+            Part::Words(words) => view! { <p class="setting-words">{prose(words)}</p> }.into_any(),
+            Part::Setting(setting) if setting.kind == Kind::File => file_words(setting),
+            Part::Setting(_) => match places.next() {
+                Some((at, setting)) => {
+                    let present = values.map(|values| values.get(&setting.key));
+                    one(sent, at, setting, present)
+                }
+                None => ().into_any(),
+            },
+        })
+        .collect();
+    view! { <div class="settings">{fields}</div> }.into_any()
+}
+
+/// The names of the fields, for telling faults that no field shows.
+pub(super) fn names(form: &[Part]) -> Vec<String> {
+    with_fields(form).map(|(at, setting)| field(at, setting)).collect()
+}
+
+/// The failure of a form whose fields have names of the plugin's making, unless one
+/// of them shows it.
+pub(super) fn failure<S>(action: ServerAction<S>, shown: &[String]) -> Option<AnyView>
+where
+    S: ServerFn<Error = UiError> + Clone + Send + Sync + 'static,
+    S::Output: Send + Sync + 'static,
+{
+    let error = action.value().with_untracked(|value| value.as_ref()?.as_ref().err().cloned())?;
+    let is_shown = error.attr().is_some_and(|attr| shown.iter().any(|name| name == attr));
+    (!is_shown).then(|| view! { <ErrorAlert error=error autofocus=true /> }.into_any())
+}
+
+fn file_words(setting: &Setting) -> AnyView {
+    let name = setting.name.clone();
+    view! { <p class="hint">{name} " is a file: it is attached below, once the settings are saved."</p> }
+        .into_any()
+}
+
+/// One setting. `present`: of a config that is there, the value if it has one.
+fn one(sent: Sent, at: usize, setting: &Setting, present: Option<Option<&Value>>) -> AnyView {
+    let key = setting.key.clone();
+    let name = field(at, setting);
+    let label = match setting.required {
+        true => setting.name.clone(),
+        false => format!("{} (optional)", setting.name),
+    };
+    let hint = setting.hint.clone();
+    let begins = match present {
+        None => setting.default.clone(),
+        Some(value) => value.map(shown).unwrap_or_default(),
+    };
+    let control = match &setting.kind {
+        _ if setting.secret => secret(sent, at, name, label, hint, present.flatten().is_some()),
+        Kind::Choice(choices) => {
+            let mut offered: Vec<Choice> = Vec::new();
+            if begins.is_empty() || !setting.required {
+                offered.push(Choice::new("", "Nothing chosen"));
+            }
+            offered.extend(choices.iter().map(|choice| Choice::new(choice.clone(), choice.clone())));
+            view! { <Select sent=sent name=name label=label hint=hint choices=offered value=begins /> }
+                .into_any()
+        }
+        Kind::Json => view! {
+            <TextArea sent=sent name=name label=label hint=hint value=begins max=LONGEST code=true />
+        }
+        .into_any(),
+        Kind::Number => view! {
+            <TextLine sent=sent name=name label=label hint=hint value=begins kind="number" max=100 />
+        }
+        .into_any(),
+        Kind::Text | Kind::File if begins.contains('\n') => view! {
+            <TextArea sent=sent name=name label=label hint=hint value=begins max=LONGEST />
+        }
+        .into_any(),
+        Kind::Text | Kind::File => view! {
+            <TextLine sent=sent name=name label=label hint=hint value=begins max=LONGEST />
+        }
+        .into_any(),
+    };
+    view! {
+        <input type="hidden" name=format!("settings[{at}][key]") value=key />
+        {control}
+    }
+    .into_any()
+}
+
+/// A secret: what is stored is never shown, and stays when nothing is entered.
+fn secret(
+    sent: Sent,
+    at: usize,
+    name: String,
+    label: String,
+    hint: String,
+    is_set: bool,
+) -> AnyView {
+    // Since when it is set is not known.
+    let set = is_set.then(String::new);
+    let clearing = is_set.then(|| {
+        view! {
+            <Check sent=sent name=format!("settings[{at}][clear]")
+                label=format!("Remove the stored value of {label}") />
+        }
+    });
+    let field = match set {
+        Some(set) => {
+            view! { <SecretField sent=sent name=name label=label hint=hint set=set /> }.into_any()
+        }
+        None => view! { <SecretField sent=sent name=name label=label hint=hint /> }.into_any(),
+    };
+    view! { {field} {clearing} }.into_any()
+}

@@ -1,0 +1,158 @@
+//! Letting a project use a plugin: choosing it, and its settings.
+
+use leptos::prelude::*;
+use serde_json::{Map, Value, json};
+use weir_model::plugin_configs::NAME_MAX;
+
+use super::fields::{failure, names, setting_fields};
+use crate::pages::project_in_path;
+use crate::plugin_settings::{Part, Setting, field, with_fields};
+use crate::server_fns::plugin_configs::views::OfferedPlugin;
+use crate::server_fns::plugin_configs::{CreatePluginConfig, offer_plugin_config};
+use crate::server_fns::plugins::list_plugins;
+use crate::server_fns::plugins::views::PluginLine;
+use crate::server_fns::projects::get_project;
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::empty::{Empty, ReadOnly};
+use crate::ui::field::{Check, TextLine};
+use crate::ui::form::{Back, Submit, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::query::in_query;
+use crate::ui::sections::Section;
+
+/// The page: the plugins to choose from, or the form of the chosen one.
+#[component]
+pub(crate) fn NewConfig() -> impl IntoView {
+    let (project, plugin) = (project_in_path(), in_query("plugin"));
+    let create = ServerAction::<CreatePluginConfig>::new();
+    page("Add transformation", async move {
+        match plugin.is_empty() {
+            true => choosing(project).await,
+            false => {
+                let found = offer_plugin_config(project, plugin).await?;
+                Ok(filling(project, found, create))
+            }
+        }
+    })
+}
+
+async fn choosing(project: i64) -> Result<AnyView, crate::error::UiError> {
+    const TITLE: &str = "Add transformation";
+    let found = get_project(project).await?;
+    let shelf = "transformations".to_owned();
+    let listed = list_plugins(found.organization.clone(), shelf).await?;
+    let list = format!("/organizations/{}/plugins/transformations", found.organization);
+    let add = format!("{list}/add");
+    let content = if listed.plugins.is_empty() {
+        view! {
+            <Empty title="The organization has no transformation yet">
+                <p>"Add one first: from the catalogue that comes with Weir, from elsewhere, or written by you."</p>
+                <p><a class="button button-primary" href=add>"Add a plugin"</a></p>
+            </Empty>
+        }
+        .into_any()
+    } else {
+        let offers = listed.plugins.into_iter().map(|line| offer(project, line)).collect_view();
+        view! {
+            <Section id="plugins" title="Choose a plugin">
+                <ul class="plain offers">{offers}</ul>
+            </Section>
+            <p><a href=add>"Add another plugin"</a></p>
+        }
+        .into_any()
+    };
+    Ok(view! {
+        <PageHead title=TITLE within=found.name />
+        {content}
+        <p><a href=format!("/projects/{project}/transformations")>"Back to transformations"</a></p>
+    }
+    .into_any())
+}
+
+fn offer(project: i64, line: PluginLine) -> AnyView {
+    let href = format!("/projects/{project}/transformations/new?plugin={}", line.id);
+    let (name, same_name) = (line.name.clone(), line.name);
+    view! {
+        <li class="offer">
+            <div>
+                <h3>{name}</h3>
+                <p>{line.description}</p>
+            </div>
+            <a class="button" href=href>"Use"<span class="hidden">" " {same_name}</span></a>
+        </li>
+    }
+    .into_any()
+}
+
+fn filling(
+    project: i64,
+    found: OfferedPlugin,
+    create: ServerAction<CreatePluginConfig>,
+) -> AnyView {
+    let sent = sent(create);
+    let OfferedPlugin {
+        project_name,
+        organization,
+        plugin,
+        name,
+        description,
+        shelf,
+        form,
+        refusal,
+    } = found;
+    let title = format!("Add {name}");
+    let fields = setting_fields(sent, &form, None);
+    let mut shown = names(&form);
+    shown.extend(["name".to_owned(), "enabled".to_owned()]);
+    let failed = failure(create, &shown);
+    let back = format!("/organizations/{organization}/plugins/{shelf}/{plugin}");
+    let call = as_call(project, &plugin, &form);
+    let content = match refusal {
+        Some(why) => view! { <ReadOnly why=why /> }.into_any(),
+        None => view! {
+            <Section id="settings" title="Settings">
+                <ActionForm action=create>
+                    {failed}
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <input type="hidden" name="plugin" value=plugin />
+                    <Back />
+                    <TextLine sent=sent name="name" label="Name (optional)" max=NAME_MAX
+                        hint="To tell it from others. Without one it is called as the plugin is." />
+                    {fields}
+                    <Check sent=sent name="enabled" label="Switch on" checked=true
+                        hint="It works within a second, for events from then on." />
+                    <Submit sent=sent label="Add to project" busy="Adding to project..." />
+                    <ApiRequest call=call />
+                </ActionForm>
+            </Section>
+        }
+        .into_any(),
+    };
+    view! {
+        <PageHead title=title within=project_name />
+        {(!description.is_empty()).then(|| view! { <p class="lead">{description}</p> })}
+        {content}
+        <p><a href=back>"About the plugin"</a></p>
+    }
+    .into_any()
+}
+
+/// The same through the API. Secrets are for whoever runs it to fill in.
+fn as_call(project: i64, plugin: &str, form: &[Part]) -> ApiCall {
+    let value = |(at, setting): (usize, &Setting)| {
+        let blank = match setting.secret {
+            true => "...".to_owned(),
+            false => format!("{{{}}}", field(at, setting)),
+        };
+        (setting.key.clone(), Value::from(blank))
+    };
+    let config: Map<String, Value> = with_fields(form).map(value).collect();
+    let plugin = plugin.parse::<i64>().unwrap_or_default();
+    let body = json!({"plugin": plugin, "order": 1, "enabled": true, "config": config});
+    ApiCall {
+        method: "POST",
+        path: format!("/api/projects/{project}/pipeline_transformation_configs/"),
+        scope: "plugin:write",
+        body: Some(body),
+    }
+}

@@ -1,0 +1,150 @@
+//! Putting transformations into another order: by buttons, by dragging
+//! (`behaviours::reorder`), and what is asked when somebody else did so meanwhile.
+
+use leptos::prelude::*;
+use weir_service::plugin_configs::ORDER_CHANGED;
+
+use crate::error::UiError;
+use crate::server_fns::plugin_configs::ReorderTransformations;
+use crate::server_fns::plugin_configs::views::ConfigLine;
+use crate::ui::alert::{Alert, ErrorAlert};
+use crate::ui::field::initial;
+use crate::ui::form::Back;
+
+/// The order that the page shows.
+pub(super) struct Order {
+    project: i64,
+    ids: Vec<String>,
+}
+
+impl Order {
+    /// The order of these.
+    pub(super) fn of(project: i64, listed: &[ConfigLine]) -> Self {
+        Self { project, ids: listed.iter().map(|line| line.id.clone()).collect() }
+    }
+
+    fn seen(&self) -> String {
+        self.ids.join(",")
+    }
+
+    /// The order with two of them in each other's places.
+    fn swapped(&self, one: usize, other: usize) -> String {
+        let mut ids = self.ids.clone();
+        if one.max(other) < ids.len() {
+            ids.swap(one, other);
+        }
+        ids.join(",")
+    }
+
+    /// The present ones in the order that was wanted: new ones come last.
+    fn wanted(&self, wanted: &str) -> Vec<String> {
+        let asked = wanted.split(',').filter(|id| self.ids.iter().any(|known| known == id));
+        let mut ids: Vec<String> = asked.map(str::to_owned).collect();
+        let new: Vec<String> = self.ids.iter().filter(|id| !ids.contains(id)).cloned().collect();
+        ids.extend(new);
+        ids
+    }
+
+    /// The form that scripts fill in and send after a drag.
+    pub(super) fn form(&self, reorder: ServerAction<ReorderTransformations>) -> AnyView {
+        let (project, seen) = (self.project, self.seen());
+        let wanted = seen.clone();
+        view! {
+            <div hidden>
+                <ActionForm action=reorder>
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <input type="hidden" name="seen" value=seen />
+                    <input type="hidden" name="wanted" value=wanted data-reorder-wanted="" />
+                    <Back />
+                    <button type="submit" data-reorder-send="">"Save order"</button>
+                </ActionForm>
+            </div>
+        }
+        .into_any()
+    }
+}
+
+/// A button that moves the config at a place to another.
+pub(super) fn mover(
+    order: &Order,
+    from: usize,
+    to: usize,
+    name: &str,
+    reorder: ServerAction<ReorderTransformations>,
+) -> AnyView {
+    let (project, seen, wanted) = (order.project, order.seen(), order.swapped(from, to));
+    let label = if to < from { "Move up" } else { "Move down" };
+    let name = name.to_owned();
+    view! {
+        <ActionForm action=reorder>
+            <input type="hidden" name="project" value=project.to_string() />
+            <input type="hidden" name="seen" value=seen />
+            <input type="hidden" name="wanted" value=wanted />
+            <Back />
+            <button type="submit" class="button" data-busy="Moving...">
+                {label}<span class="hidden">" " {name}</span>
+            </button>
+        </ActionForm>
+    }
+    .into_any()
+}
+
+/// What became of a new order that was refused: where somebody else was faster, both
+/// orders and the question which it is to be.
+pub(super) fn conflict(
+    reorder: ServerAction<ReorderTransformations>,
+    order: &Order,
+    listed: &[ConfigLine],
+) -> Option<AnyView> {
+    let error = reorder
+        .value()
+        .with_untracked(|value| value.as_ref().and_then(|sent| sent.as_ref().err().cloned()))?;
+    let is_overtaken = matches!(&error, UiError::Field(fault) if fault.code == ORDER_CHANGED);
+    let asked = initial("wanted", String::new());
+    if !is_overtaken || asked.is_empty() {
+        return Some(view! { <ErrorAlert error=error autofocus=true /> }.into_any());
+    }
+    let wanted = order.wanted(&asked);
+    let name = |id: &String| {
+        let line = listed.iter().find(|line| line.id == *id);
+        let name = line.map_or_else(|| id.clone(), |line| line.name.clone());
+        view! { <li>{name}</li> }
+    };
+    let now = order.ids.iter().map(name).collect_view();
+    let yours = wanted.iter().map(name).collect_view();
+    let (project, seen, wanted) = (order.project, order.seen(), wanted.join(","));
+    let asking = view! {
+        <Alert kind="warning" autofocus=true>
+            <p>"Somebody else changed the order meanwhile. Nothing was moved."</p>
+            <div class="orders">
+                <div><h2>"The order now"</h2><ol>{now}</ol></div>
+                <div><h2>"The order that you asked for"</h2><ol>{yours}</ol></div>
+            </div>
+            <ActionForm action=reorder>
+                <input type="hidden" name="project" value=project.to_string() />
+                <input type="hidden" name="seen" value=seen />
+                <input type="hidden" name="wanted" value=wanted />
+                <Back />
+                <button type="submit" class="button" data-busy="Saving order...">
+                    "Use the order that I asked for"
+                </button>
+            </ActionForm>
+        </Alert>
+    };
+    Some(asking.into_any())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Order;
+
+    #[test]
+    fn orders() {
+        let order = Order { project: 1, ids: ["3", "1", "2"].map(str::to_owned).to_vec() };
+        assert_eq!(order.seen(), "3,1,2");
+        assert_eq!(order.swapped(0, 1), "1,3,2");
+        assert_eq!(order.swapped(0, 9), "3,1,2");
+        // What is gone is left out, what is new comes last.
+        assert_eq!(order.wanted("2,7,3"), ["2", "3", "1"]);
+    }
+}

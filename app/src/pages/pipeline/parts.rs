@@ -1,0 +1,62 @@
+//! How it goes with a config: numbers, and what went wrong last.
+
+use leptos::prelude::*;
+
+use crate::server_fns::plugin_configs::views::{ConfigLine, FaultView};
+use crate::ui::copy::CopyButton;
+use crate::ui::icon::Icon;
+use crate::ui::json;
+use crate::ui::number::{grouped, percent};
+use crate::ui::time::Time;
+
+/// What was counted in the last 24 hours.
+pub(super) fn numbers(line: &ConfigLine) -> AnyView {
+    let tried = line.succeeded.saturating_add(line.failed);
+    let rate = match tried {
+        0 => "-".to_owned(),
+        tried => percent(line.succeeded, tried),
+    };
+    let (failed, dropped) = (line.failed, line.dropped);
+    let dropped = (dropped > 0).then(|| {
+        view! { <div><dt>"Dropped"</dt><dd>{grouped(dropped)}</dd></div> }
+    });
+    view! {
+        <dl class="facts facts-row">
+            <div><dt>"Succeeded in 24 h"</dt><dd>{rate}</dd></div>
+            <div><dt>"Events"</dt><dd>{grouped(tried)}</dd></div>
+            <div><dt>"Failed"</dt><dd>{grouped(failed)}</dd></div>
+            {dropped}
+        </dl>
+    }
+    .into_any()
+}
+
+/// What went wrong last, with the event that it came of.
+pub(super) fn fault(fault: FaultView) -> AnyView {
+    let FaultView { message, at, event } = fault;
+    let sample = event.map(|event| {
+        view! {
+            <details class="sample">
+                <summary>"The event that it came of"</summary>
+                <figure class="code" data-copyable="">
+                    <figcaption>
+                        <span>"Event"</span>
+                        <CopyButton what="event" />
+                    </figcaption>
+                    <pre tabindex="0"><code>{json::pretty(&event)}</code></pre>
+                </figure>
+            </details>
+        }
+    });
+    view! {
+        <div class="step-fault">
+            <p class="fault">
+                <Icon name="alert" />
+                <span class="wrap">{message}</span>
+            </p>
+            {at.map(|iso| view! { <p class="faint">"Last at " <Time iso=iso /></p> })}
+            {sample}
+        </div>
+    }
+    .into_any()
+}

@@ -1,0 +1,217 @@
+//! Trying transformations with an event: of one config, or of all.
+
+use leptos::prelude::*;
+use weir_model::plugin_configs::DryOutcome;
+
+use super::diff::{Pair, compare};
+use crate::error::UiError;
+use crate::pages::project_in_path;
+use crate::server_fns::plugin_configs::trial::{
+    ENTERED, NEWEST, RecentEvent, StepView, TriedView, TryPluginConfig, recent_events, see_trial,
+};
+use crate::server_fns::projects::get_project;
+use crate::ui::alert::Alert;
+use crate::ui::empty::panel;
+use crate::ui::field::TextArea;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::query::in_query;
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+use crate::ui::time::minute;
+
+const TITLE: &str = "Try transformations";
+
+/// All enabled transformations of a project with one event.
+#[component]
+pub(crate) fn TryAll() -> impl IntoView {
+    let project = project_in_path();
+    let trial = trial(project, None);
+    page(TITLE, async move {
+        let found = get_project(project).await?;
+        Ok(view! {
+            <PageHead title=TITLE within=found.name />
+            <p class="lead">"One event goes through all transformations that are switched on. Nothing is stored."</p>
+            {trial}
+            <p><a href=format!("/projects/{project}/transformations")>"Back to transformations"</a></p>
+        }
+        .into_any())
+    })
+}
+
+/// The part of a page that tries one config, or all enabled ones. To be called before
+/// the page waits for anything.
+pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
+    let asked = in_query("sample");
+    let action = ServerAction::<TryPluginConfig>::new();
+    let sent = sent(action);
+    let (for_form, for_trial) = (config.clone(), config);
+    let chosen = asked.clone();
+    let drawn = async move {
+        let recent = recent_events(project).await?;
+        let tried = match asked.is_empty() {
+            true => None,
+            false => Some(see_trial(project, for_trial, asked).await?),
+        };
+        let begins = match &tried {
+            Some(Some(tried)) => crate::ui::json::pretty(&tried.before),
+            Some(None) | None => "{\n  \"event\": \"$pageview\",\n  \"distinct_id\": \"ada\",\n  \"properties\": {}\n}".to_owned(),
+        };
+        let result = tried.map(|tried| match tried {
+            Some(tried) => result(tried),
+            None => view! {
+                <Alert kind="note">
+                    <p>"There is no event to try any more. Choose one, or enter it again."</p>
+                </Alert>
+            }
+            .into_any(),
+        });
+        Ok::<AnyView, UiError>(view! {
+            {choice(recent, &chosen)}
+            <ActionForm action=action>
+                <FormFailure sent=sent fields=&["sample"] />
+                <input type="hidden" name="project" value=project.to_string() />
+                <input type="hidden" name="config" value=for_form.unwrap_or_default() />
+                <Back />
+                <TextArea sent=sent name="sample" label="Event" value=begins rows=8 max=16_384 code=true
+                    hint="JSON with event, distinct_id and properties. What is left out is made up." />
+                <Submit sent=sent label="Try this event" busy="Trying event..." />
+            </ActionForm>
+            {result}
+        }
+        .into_any())
+    };
+    view! {
+        <Section id="try" title="Try it"
+            hint="Sends one event through, also while it is switched off. Nothing is stored.">
+            {panel(drawn)}
+        </Section>
+    }
+    .into_any()
+}
+
+/// Stored events to choose from.
+fn choice(recent: Vec<RecentEvent>, chosen: &str) -> AnyView {
+    if recent.is_empty() {
+        return view! { <p class="hint">"The project has no event yet: enter one."</p> }.into_any();
+    }
+    let offered = recent
+        .into_iter()
+        .map(|event| {
+            let RecentEvent { uuid, event, distinct_id, at } = event;
+            let selected = uuid == chosen;
+            let text = format!("{event}, {distinct_id}, {}", minute(&at, false));
+            view! { <option value=uuid selected=selected>{text}</option> }
+        })
+        .collect_view();
+    let newest = chosen == NEWEST || chosen == ENTERED || chosen.is_empty();
+    view! {
+        <form method="get" action="#try">
+            <div class="field">
+                <label for="stored">"A stored event"</label>
+                <select id="stored" name="sample">
+                    <option value=NEWEST selected=newest>"The newest one"</option>
+                    {offered}
+                </select>
+            </div>
+            <div class="submit">
+                <button type="submit" class="button">"Try stored event"</button>
+            </div>
+        </form>
+    }
+    .into_any()
+}
+
+/// What became of the event.
+fn result(tried: TriedView) -> AnyView {
+    let TriedView { before, after, steps } = tried;
+    let none = steps.is_empty().then(|| {
+        view! { <p>"No transformation is switched on: events are stored as they come."</p> }
+    });
+    let steps = steps.into_iter().map(step).collect_view();
+    let comparison = match &after {
+        None => view! {
+            <Alert kind="warning"><p>"The event is dropped: it would not be stored."</p></Alert>
+        }
+        .into_any(),
+        Some(after) => comparison(compare(&before, after)),
+    };
+    view! {
+        <div class="trial-result" role="region" aria-label="What became of the event">
+            {none}
+            <ol class="plain trial-steps">{steps}</ol>
+            {comparison}
+        </div>
+    }
+    .into_any()
+}
+
+fn step(step: StepView) -> AnyView {
+    let StepView { name, outcome, error, took, logs } = step;
+    let (tone, word) = match outcome {
+        DryOutcome::Changed => (Tone::Good, "Changed"),
+        DryOutcome::Unchanged => (Tone::Quiet, "Unchanged"),
+        DryOutcome::Dropped => (Tone::Warn, "Dropped"),
+        DryOutcome::Failed => (Tone::Bad, "Failed"),
+    };
+    let logs = (!logs.is_empty()).then(|| {
+        view! { <pre class="trial-log" tabindex="0" aria-label="Its log"><code>{logs.join("\n")}</code></pre> }
+    });
+    view! {
+        <li>
+            <strong>{name}</strong> " "
+            <Status tone=tone label=word /> " "
+            <span class="faint">{took}</span>
+            {error.map(|error| view! { <p class="fault wrap">{error}</p> })}
+            {logs}
+        </li>
+    }
+    .into_any()
+}
+
+/// Before and after side by side, with what changed marked.
+fn comparison(pairs: Vec<Pair>) -> AnyView {
+    if pairs.iter().all(|pair| pair.same) {
+        return view! { <p>"The event stays as it is."</p> }.into_any();
+    }
+    let rows = pairs
+        .into_iter()
+        .map(|Pair { left, right, same }| {
+            let (out, came) = if same { ("", "") } else { ("diff-out", "diff-in") };
+            view! {
+                <tr>
+                    {side(left, out, "removed: ", "−")}
+                    {side(right, came, "added: ", "+")}
+                </tr>
+            }
+        })
+        .collect_view();
+    view! {
+        <table class="diff">
+            <caption>"The event before and after"</caption>
+            <thead><tr><th scope="col">"Before"</th><th scope="col">"After"</th></tr></thead>
+            <tbody>{rows}</tbody>
+        </table>
+    }
+    .into_any()
+}
+
+fn side(
+    line: Option<String>,
+    class: &'static str,
+    words: &'static str,
+    sign: &'static str,
+) -> AnyView {
+    match line {
+        None => view! { <td></td> }.into_any(),
+        Some(line) if class.is_empty() => view! { <td><code>{line}</code></td> }.into_any(),
+        Some(line) => view! {
+            <td class=class>
+                <span aria-hidden="true" class="diff-sign">{sign}</span>
+                <span class="hidden">{words}</span>
+                <code>{line}</code>
+            </td>
+        }
+        .into_any(),
+    }
+}

@@ -1,0 +1,204 @@
+//! The plugins of an organization, one list for each thing that they do.
+
+pub(crate) mod add;
+pub(crate) mod detail;
+pub(crate) mod source;
+mod words;
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+
+use super::id_in_path;
+use crate::server_fns::plugins::views::{PluginLine, ShelfView};
+use crate::server_fns::plugins::{CheckPlugin, UpgradePlugin, list_plugins, plugin_path};
+use crate::ui::empty::{Empty, ReadOnly};
+use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::icon::Icon;
+use crate::ui::page::{PageHead, page};
+use crate::ui::sections::{SubNav, Tab};
+use crate::ui::status::{Chip, Status, Tone};
+use words::Words;
+
+/// A part of the address.
+fn in_path(name: &'static str) -> String {
+    use_params_map().with_untracked(|params| params.get(name)).unwrap_or_default()
+}
+
+/// The list that the address names.
+#[component]
+pub(crate) fn PluginList() -> impl IntoView {
+    let (organization, shelf) = (id_in_path(), in_path("group"));
+    let (check, upgrade) =
+        (ServerAction::<CheckPlugin>::new(), ServerAction::<UpgradePlugin>::new());
+    let (checked, upgraded) = (sent(check), sent(upgrade));
+    let words = Words::of(&shelf);
+    page(words.title, async move {
+        let found = list_plugins(organization.clone(), shelf.clone()).await?;
+        let ShelfView { organization_name, plugins, refusal } = found;
+        let root = format!("/organizations/{organization}/plugins/{shelf}");
+        let may_install = refusal.is_none();
+        let content = if plugins.is_empty() {
+            nothing(&words, &root, may_install)
+        } else {
+            let lines = plugins
+                .into_iter()
+                .map(|line| entry(line, &organization, may_install, check, upgrade))
+                .collect_view();
+            view! { <ul class="plain plugins">{lines}</ul> }.into_any()
+        };
+        let adding = may_install.then(|| {
+            view! {
+                <a class="button button-primary" href=format!("{root}/add")>
+                    <Icon name="plus" />
+                    {words.add}
+                </a>
+            }
+        });
+        Ok(view! {
+            <PageHead title=words.title within=organization_name>{adding}</PageHead>
+            <SubNav label="Kinds of plugins" tabs=tabs(&organization) />
+            <p class="lead">{words.lead}</p>
+            {refusal.map(|why| view! { <ReadOnly why=why /> })}
+            <FormFailure sent=checked />
+            <FormFailure sent=upgraded />
+            {content}
+        }
+        .into_any())
+    })
+}
+
+/// Links to all lists.
+fn tabs(organization: &str) -> Vec<Tab> {
+    let tab = |(word, words): (&'static str, Words)| Tab {
+        href: format!("/organizations/{organization}/plugins/{word}"),
+        label: words.title.to_owned(),
+        count: None,
+    };
+    Words::all().into_iter().map(tab).collect()
+}
+
+fn nothing(words: &Words, root: &str, may_install: bool) -> AnyView {
+    let (add, example) = (words.add, words.example);
+    let action = may_install.then(|| {
+        view! { <p><a class="button button-primary" href=format!("{root}/add")>{add}</a></p> }
+    });
+    view! {
+        <Empty title=words.none>
+            <p>{example}</p>
+            {action}
+        </Empty>
+    }
+    .into_any()
+}
+
+fn entry(
+    line: PluginLine,
+    organization: &str,
+    may_install: bool,
+    check: ServerAction<CheckPlugin>,
+    upgrade: ServerAction<UpgradePlugin>,
+) -> AnyView {
+    let path = plugin_path(organization, &line.shelf, &line.id);
+    let may_change = may_install && line.is_own;
+    let actions = (may_change && line.is_elsewhere).then(|| match &line.newer {
+        Some(newer) => upgrade_form(&line, newer, organization, upgrade),
+        None => check_form(&line, organization, check),
+    });
+    let metrics = (!line.metrics.is_empty()).then(|| metrics(&line.metrics));
+    view! {
+        <li class="card plugin">
+            <div class="plugin-head">
+                {picture(&line)}
+                <h2><a href=path>{line.name.clone()}</a></h2>
+                {badges(&line)}
+            </div>
+            {(!line.description.is_empty()).then(|| view! { <p>{line.description.clone()}</p> })}
+            <dl class="facts facts-row">
+                <div><dt>"Code from"</dt><dd>{line.origin.clone()}</dd></div>
+                {line.tag.clone().map(|tag| view! {
+                    <div><dt>"Version"</dt><dd class="mono wrap">{tag}</dd></div>
+                })}
+                {(!line.is_own).then(|| view! {
+                    <div><dt>"Belongs to"</dt><dd>{line.owner.clone()}</dd></div>
+                })}
+                {metrics}
+            </dl>
+            {actions}
+        </li>
+    }
+    .into_any()
+}
+
+/// The icon of a plugin, or one for all that have none.
+fn picture(line: &PluginLine) -> AnyView {
+    match &line.icon {
+        Some(icon) => {
+            view! { <img class="plugin-icon" src=icon.clone() alt="" width="32" height="32" /> }
+                .into_any()
+        }
+        None => view! { <Icon name="plugin" /> }.into_any(),
+    }
+}
+
+/// What is special about a plugin.
+fn badges(line: &PluginLine) -> AnyView {
+    let update = line.newer.is_some().then(|| {
+        view! { <Status tone=Tone::Warn label="Update available" /> }
+    });
+    let global = line.is_global.then(|| view! { <Chip label="For all organizations" /> });
+    let unused = line.is_unused.then(|| view! { <Chip label="Unused" /> });
+    view! { <span class="plugin-badges">{update}{global}{unused}</span> }.into_any()
+}
+
+fn metrics(metrics: &[(String, String)]) -> AnyView {
+    let names: Vec<String> = metrics.iter().map(|(name, how)| format!("{name} ({how})")).collect();
+    view! { <div><dt>"Metrics"</dt><dd>{names.join(", ")}</dd></div> }.into_any()
+}
+
+/// Asks for a newer version.
+fn check_form(line: &PluginLine, organization: &str, check: ServerAction<CheckPlugin>) -> AnyView {
+    let (organization, id, name) = (organization.to_owned(), line.id.clone(), line.name.clone());
+    view! {
+        <ActionForm action=check>
+            <input type="hidden" name="organization" value=organization />
+            <input type="hidden" name="plugin" value=id />
+            <Back />
+            <button type="submit" class="button" data-busy="Checking for updates...">
+                "Check for updates"
+                <span class="hidden">" of " {name}</span>
+            </button>
+        </ActionForm>
+    }
+    .into_any()
+}
+
+/// Goes over to a newer version.
+fn upgrade_form(
+    line: &PluginLine,
+    newer: &str,
+    organization: &str,
+    upgrade: ServerAction<UpgradePlugin>,
+) -> AnyView {
+    let tag = line.tag.clone().unwrap_or_else(|| "no version".to_owned());
+    let (organization, id, name) = (organization.to_owned(), line.id.clone(), line.name.clone());
+    let newer = newer.to_owned();
+    view! {
+        <ActionForm action=upgrade>
+            <p class="plugin-upgrade">
+                <span class="hidden">"From version "</span>
+                <code class="wrap">{tag}</code>
+                <span aria-hidden="true">" → "</span>
+                <span class="hidden">" to version "</span>
+                <code class="wrap">{newer}</code>
+            </p>
+            <input type="hidden" name="organization" value=organization />
+            <input type="hidden" name="plugin" value=id />
+            <Back />
+            <button type="submit" class="button" data-busy="Upgrading plugin...">
+                "Upgrade"
+                <span class="hidden">" " {name}</span>
+            </button>
+        </ActionForm>
+    }
+    .into_any()
+}

@@ -1,0 +1,214 @@
+//! Adding a plugin: from the catalogue, from another host, from an archive, or
+//! written here.
+
+use leptos::prelude::*;
+use weir_model::plugins::{ARCHIVE_MAX, NAME_MAX, URL_MAX};
+
+use super::in_path;
+use super::words::Words;
+use crate::pages::id_in_path;
+use crate::server_fns::plugins::views::{CatalogueView, OfferView};
+use crate::server_fns::plugins::{InstallPlugin, WritePlugin, list_catalogue, plugin_path};
+use crate::ui::bytes;
+use crate::ui::empty::{NoMatch, ReadOnly};
+use crate::ui::field::{Field, FieldFrame, Ties};
+use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::sections::Section;
+
+/// The page.
+#[component]
+pub(crate) fn PluginAdd() -> impl IntoView {
+    let (organization, shelf, search) = (id_in_path(), in_path("group"), in_query("search"));
+    let install = ServerAction::<InstallPlugin>::new();
+    let installed = sent(install);
+    let words = Words::of(&shelf);
+    page(words.add, async move {
+        let found = list_catalogue(organization.clone(), shelf.clone(), search.clone()).await?;
+        let CatalogueView { organization_name, refusal, offers } = found;
+        let list = format!("/organizations/{organization}/plugins/{shelf}");
+        let content = match refusal {
+            Some(why) => view! { <ReadOnly why=why /> }.into_any(),
+            None => view! {
+                <FormFailure sent=installed fields=&["url", "archive"] />
+                {catalogue(offers, &organization, &shelf, &search, install)}
+                <FromAddress organization=organization.clone() shelf=shelf.clone() install=install />
+                <FromArchive organization=organization.clone() shelf=shelf.clone() sent=installed />
+                <Written organization=organization shelf=shelf />
+            }
+            .into_any(),
+        };
+        Ok(view! {
+            <PageHead title=words.add within=organization_name />
+            {content}
+            <p><a href=list>"Back to " {words.title}</a></p>
+        }
+        .into_any())
+    })
+}
+
+fn catalogue(
+    offers: Vec<OfferView>,
+    organization: &str,
+    shelf: &str,
+    search: &str,
+    install: ServerAction<InstallPlugin>,
+) -> AnyView {
+    if offers.is_empty() && search.is_empty() {
+        return view! {
+            <Section id="catalogue" title="From the catalogue">
+                <p>"The catalogue has no plugin of this kind yet. Add one from elsewhere, or write your own."</p>
+            </Section>
+        }
+        .into_any();
+    }
+    let found = if offers.is_empty() {
+        let clear = with_query(&[("search", None)]);
+        view! { <NoMatch filter=search.to_owned() clear=clear /> }.into_any()
+    } else {
+        let entries = offers
+            .into_iter()
+            .map(|entry| offer(entry, organization, shelf, install))
+            .collect_view();
+        view! { <ul class="plain offers">{entries}</ul> }.into_any()
+    };
+    let search = search.to_owned();
+    view! {
+        <Section id="catalogue" title="From the catalogue"
+            hint="These come with Weir. Nothing is downloaded.">
+            <FilterForm label="Search the catalogue">
+                <div class="field">
+                    <label for="search">"Name or purpose"</label>
+                    <input id="search" name="search" type="search" value=search maxlength="100" />
+                </div>
+            </FilterForm>
+            {found}
+        </Section>
+    }
+    .into_any()
+}
+
+fn offer(
+    offer: OfferView,
+    organization: &str,
+    shelf: &str,
+    install: ServerAction<InstallPlugin>,
+) -> AnyView {
+    let OfferView { name, url, description, installed } = offer;
+    let same_name = name.clone();
+    let (home, list) = (organization.to_owned(), shelf.to_owned());
+    let action = match installed {
+        Some((shelf, id)) => {
+            let path = plugin_path(organization, &shelf, &id);
+            view! { <p><a href=path>"Added: open " {name.clone()}</a></p> }.into_any()
+        }
+        None => view! {
+            <ActionForm action=install>
+                <input type="hidden" name="organization" value=home />
+                <input type="hidden" name="shelf" value=list />
+                <input type="hidden" name="url" value=url />
+                <Back />
+                <button type="submit" class="button" data-busy="Adding plugin...">
+                    "Add"<span class="hidden">" " {same_name}</span>
+                </button>
+            </ActionForm>
+        }
+        .into_any(),
+    };
+    view! {
+        <li class="offer">
+            <div>
+                <h3>{name}</h3>
+                <p>{description}</p>
+            </div>
+            {action}
+        </li>
+    }
+    .into_any()
+}
+
+/// A repository or a package of another host.
+#[component]
+fn FromAddress(
+    organization: String,
+    shelf: String,
+    install: ServerAction<InstallPlugin>,
+) -> impl IntoView {
+    let sent = sent(install);
+    view! {
+        <Section id="address" title="From another host"
+            hint="The code is fetched once and kept. Nothing is upgraded by itself.">
+            <ActionForm action=install>
+                <input type="hidden" name="organization" value=organization />
+                <input type="hidden" name="shelf" value=shelf />
+                <Back />
+                <Field sent=sent name="url" label="Address" kind="url" max=URL_MAX
+                    hint="A repository on github.com or gitlab.com, or a package on npmjs.com, such as https://www.npmjs.com/package/name." />
+                <div class="field">
+                    <label for="token">"Access token"</label>
+                    <input id="token" name="token" type="password" autocomplete="off" maxlength="200"
+                        aria-describedby="token-hint" />
+                    <p class="hint" id="token-hint">
+                        "Only where the place is private. It is encrypted and never shown again."
+                    </p>
+                </div>
+                <Submit sent=sent label="Add from address" busy="Fetching plugin..." />
+            </ActionForm>
+        </Section>
+    }
+}
+
+/// An archive with source files: a form of its own, for it carries a file.
+#[component]
+fn FromArchive(organization: String, shelf: String, sent: Sent) -> impl IntoView {
+    let hint = "A zip or a packed tar with plugin.json and the code.";
+    let ties = Ties::new("archive", hint, sent);
+    let most = bytes::text(u64::try_from(ARCHIVE_MAX).unwrap_or(u64::MAX));
+    view! {
+        <Section id="upload" title="From an archive" hint=format!("At most {most}.")>
+            <form method="post" action="/_upload/plugin" enctype="multipart/form-data">
+                <Back />
+                <input type="hidden" name="organization" value=organization />
+                <input type="hidden" name="shelf" value=shelf />
+                <FieldFrame ties=ties.clone() label="Archive">
+                    <input
+                        id="archive"
+                        name="archive"
+                        type="file"
+                        required
+                        accept=".zip,.tgz,.gz,.tar"
+                        autofocus=sent.begins_at("archive", false)
+                        aria-describedby=ties.described_by()
+                        aria-invalid=ties.invalid()
+                    />
+                </FieldFrame>
+                <div class="submit">
+                    <button type="submit" class="button button-primary" data-busy="Uploading archive...">
+                        "Add from archive"
+                    </button>
+                </div>
+            </form>
+        </Section>
+    }
+}
+
+/// A plugin whose source is written here.
+#[component]
+fn Written(organization: String, shelf: String) -> impl IntoView {
+    let write = ServerAction::<WritePlugin>::new();
+    let sent = sent(write);
+    view! {
+        <Section id="written" title="Written here"
+            hint="It begins with a few lines that work. You change them in the browser.">
+            <ActionForm action=write>
+                <FormFailure sent=sent fields=&["name"] />
+                <input type="hidden" name="organization" value=organization />
+                <input type="hidden" name="shelf" value=shelf />
+                <Back />
+                <Field sent=sent name="name" label="Name" max=NAME_MAX />
+                <Submit sent=sent label="Write plugin" busy="Making plugin..." />
+            </ActionForm>
+        </Section>
+    }
+}

@@ -1,0 +1,330 @@
+//! One plugin: what it does, who uses it, what was done with it.
+
+use leptos::prelude::*;
+
+use super::{badges, check_form, in_path, metrics, upgrade_form};
+use crate::pages::id_in_path;
+use crate::plugin_settings::{Part, Setting, settings};
+use crate::server_fns::plugin_configs::{SwitchPluginConfig, config_path};
+use crate::server_fns::plugins::views::{DeedView, PluginDetail as Detail, UseView};
+use crate::server_fns::plugins::{
+    CheckPlugin, OfferPlugin, RemovePlugin, UpgradePlugin, get_plugin, plugin_path,
+};
+use crate::ui::alert::Alert;
+use crate::ui::confirm::Confirm;
+use crate::ui::empty::ReadOnly;
+use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::number::counted;
+use crate::ui::page::{PageHead, page};
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+/// The page.
+#[component]
+pub(crate) fn PluginDetail() -> impl IntoView {
+    let (organization, plugin) = (id_in_path(), in_path("plugin"));
+    let upgrade = ServerAction::<UpgradePlugin>::new();
+    let check = ServerAction::<CheckPlugin>::new();
+    let switch = ServerAction::<SwitchPluginConfig>::new();
+    let remove = ServerAction::<RemovePlugin>::new();
+    let offer = ServerAction::<OfferPlugin>::new();
+    let (upgraded, checked) = (sent(upgrade), sent(check));
+    let (switched, removed, offered) = (sent(switch), sent(remove), sent(offer));
+    page("Plugin", async move {
+        let found = get_plugin(organization.clone(), plugin).await?;
+        let name = found.line.name.clone();
+        let root = plugin_path(&organization, &found.line.shelf, &found.line.id);
+        let may_change = found.refusal.is_none();
+        let marks = badges(&found.line);
+        let updating = (may_change && found.line.is_elsewhere).then(|| match &found.line.newer {
+            Some(newer) => upgrade_form(&found.line, newer, &organization, upgrade),
+            None => check_form(&found.line, &organization, check),
+        });
+        let faults = (!found.faults.is_empty()).then(|| faults(&found.faults, &root));
+        let danger = may_change.then(|| {
+            let offering = found.offers.then(|| offering(&found, &organization, offer));
+            view! { {offering} {removal(&found, &organization, remove)} }
+        });
+        Ok(view! {
+            <PageHead title=name within=found.organization_name.clone()>
+                {marks}
+            </PageHead>
+            // What failed to be upgraded says first that nothing changed.
+            <FormFailure sent=upgraded />
+            <FormFailure sent=checked />
+            <FormFailure sent=switched />
+            <FormFailure sent=removed />
+            <FormFailure sent=offered />
+            {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
+            {faults}
+            {about(&found, &root)}
+            {updating.map(|form| view! {
+                <Section id="updates" title="Updates">{form}</Section>
+            })}
+            {uses(&found, switch)}
+            {configurable(&found.settings)}
+            {history(found.history.clone())}
+            {danger}
+        }
+        .into_any())
+    })
+}
+
+fn faults(faults: &[(String, String)], root: &str) -> AnyView {
+    let lines = faults
+        .iter()
+        .map(|(file, fault)| view! { <li><code>{file.clone()}</code> ": " {fault.clone()}</li> })
+        .collect_view();
+    let source = format!("{root}/source");
+    view! {
+        <Alert kind="error">
+            <p>"Its source cannot be run as it is:"</p>
+            <ul>{lines}</ul>
+            <p><a href=source>"Open the source"</a></p>
+        </Alert>
+    }
+    .into_any()
+}
+
+fn about(found: &Detail, root: &str) -> AnyView {
+    let line = &found.line;
+    let description = match line.description.is_empty() {
+        true => "It says nothing of itself.".to_owned(),
+        false => line.description.clone(),
+    };
+    let (origin, owner, tag) = (line.origin.clone(), line.owner.clone(), line.tag.clone());
+    let url = line.url.clone();
+    let capabilities = found
+        .capabilities
+        .iter()
+        .map(|(label, names)| {
+            view! { <dt>{label.clone()}</dt> <dd class="mono wrap">{names.join(", ")}</dd> }
+        })
+        .collect_view();
+    let jobs = (!found.jobs.is_empty()).then(|| {
+        view! { <dt>"Started by hand"</dt> <dd class="mono wrap">{found.jobs.join(", ")}</dd> }
+    });
+    let metrics = (!line.metrics.is_empty()).then(|| metrics(&line.metrics));
+    let source = (!found.files.is_empty()).then(|| {
+        let verb = if line.is_edited_here && found.refusal.is_none() { "Edit" } else { "View" };
+        view! { <p><a class="button" href=format!("{root}/source")>{verb} " source"</a></p> }
+    });
+    view! {
+        <Section id="about" title="About">
+            <p>{description}</p>
+            <dl class="facts">
+                <dt>"Code from"</dt>
+                <dd>{origin}</dd>
+                {url.map(|url| view! { <dt>"Address"</dt> <dd class="mono wrap">{url}</dd> })}
+                {tag.map(|tag| view! { <dt>"Version"</dt> <dd class="mono wrap">{tag}</dd> })}
+                <dt>"Belongs to"</dt>
+                <dd>{owner}</dd>
+                {capabilities}
+                {jobs}
+            </dl>
+            {metrics.map(|metrics| view! { <dl class="facts facts-row">{metrics}</dl> })}
+            {source}
+        </Section>
+    }
+    .into_any()
+}
+
+/// The configs that use it, and how to use it in another project.
+fn uses(found: &Detail, switch: ServerAction<SwitchPluginConfig>) -> AnyView {
+    let transforms = found.line.shelf == "transformations";
+    let used: Vec<UseView> = found.uses.iter().filter(|one| !one.deleted).cloned().collect();
+    let lines: Vec<Line> =
+        used.into_iter().map(|one| use_line(one, &found.line.name, transforms, switch)).collect();
+    let table = if lines.is_empty() {
+        view! { <p>"No project uses it. It does nothing until one does."</p> }.into_any()
+    } else {
+        let columns = vec![Column::text("Project"), Column::text("State"), Column::text("Change")];
+        view! { <Table caption="Projects that use it" columns=columns lines=lines /> }.into_any()
+    };
+    let elsewhere = (found.elsewhere > 0).then(|| {
+        let count = u64::try_from(found.elsewhere).unwrap_or(u64::MAX);
+        let configs = counted(count, "config", "configs");
+        view! { <p class="hint">"Other organizations have " {configs} " of it."</p> }
+    });
+    let id = found.line.id.clone();
+    let list = if transforms { "transformations" } else { "plugins" };
+    let offers = found
+        .projects
+        .iter()
+        .map(|(project, name)| {
+            let href = format!("/projects/{project}/{list}/new?plugin={id}");
+            view! { <li><a class="button" href=href>"Use in " {name.clone()}</a></li> }
+        })
+        .collect_view();
+    view! {
+        <Section id="uses" title="Use"
+            hint="A project uses a plugin with settings of its own, as often as it likes.">
+            {table}
+            {elsewhere}
+            <ul class="links use-in">{offers}</ul>
+        </Section>
+    }
+    .into_any()
+}
+
+fn use_line(
+    one: UseView,
+    plugin: &str,
+    transforms: bool,
+    switch: ServerAction<SwitchPluginConfig>,
+) -> Line {
+    let UseView { config, name, project, project_name, enabled, .. } = one;
+    let href = config_path(project, transforms, &config);
+    let named = name.unwrap_or_else(|| plugin.to_owned());
+    let of = format!("{named} in {project_name}");
+    let state = if enabled { (Tone::Good, "On") } else { (Tone::Quiet, "Off") };
+    let change = if enabled {
+        view! {
+            <ActionForm action=switch>
+                <input type="hidden" name="project" value=project.to_string() />
+                <input type="hidden" name="config" value=config />
+                <input type="hidden" name="enabled" value="off" />
+                <Back />
+                <button type="submit" class="button" data-busy="Switching off...">
+                    "Switch off"<span class="hidden">" " {of}</span>
+                </button>
+            </ActionForm>
+        }
+        .into_any()
+    } else {
+        let to = href.clone();
+        view! { <a href=to>"Open settings"<span class="hidden">" of " {of}</span></a> }.into_any()
+    };
+    Line::new(vec![
+        cell(view! { <a href=href>{project_name} ": " {named}</a> }),
+        cell(view! { <Status tone=state.0 label=state.1 /> }),
+        cell(change),
+    ])
+}
+
+/// What can be configured, as a table.
+fn configurable(form: &[Part]) -> AnyView {
+    let line = |setting: &Setting| {
+        let Setting { key, name, hint, kind, secret, required, default } = setting.clone();
+        let needed = match (required, secret) {
+            (true, true) => "Needed, secret",
+            (true, false) => "Needed",
+            (false, true) => "Secret",
+            (false, false) => "Optional",
+        };
+        let default = if secret { String::new() } else { default };
+        Line::new(vec![
+            cell(view! { <span>{name}</span> " " <code class="wrap">{key}</code> }),
+            cell(kind.words()),
+            cell(needed),
+            cell(view! { <span class="wrap">{default}</span> }),
+            cell(hint),
+        ])
+    };
+    let lines: Vec<Line> = settings(form).map(line).collect();
+    let content = if lines.is_empty() {
+        view! { <p>"There is nothing to set."</p> }.into_any()
+    } else {
+        let columns = ["Setting", "Kind", "Needed", "Without it", "Meaning"].map(Column::text);
+        let columns: Vec<Column> = columns.into_iter().collect();
+        view! { <Table caption="What can be set" columns=columns lines=lines /> }.into_any()
+    };
+    view! { <Section id="settings" title="Settings">{content}</Section> }.into_any()
+}
+
+fn history(deeds: Vec<DeedView>) -> AnyView {
+    let content = if deeds.is_empty() {
+        view! { <p>"Nothing was done with it yet."</p> }.into_any()
+    } else {
+        let line = |deed: DeedView| {
+            Line::new(vec![
+                cell(view! { <Time iso=deed.at /> }),
+                cell(deed.who),
+                cell(deed.what),
+                cell(view! { <span class="wrap">{deed.fields.join(", ")}</span> }),
+            ])
+        };
+        let columns: Vec<Column> =
+            ["When", "Who", "What", "Changed"].map(Column::text).into_iter().collect();
+        let lines: Vec<Line> = deeds.into_iter().map(line).collect();
+        view! { <Table caption="What was done with it" columns=columns lines=lines /> }.into_any()
+    };
+    view! { <Section id="activity" title="Activity">{content}</Section> }.into_any()
+}
+
+/// Offering it to all organizations, or taking the offer back.
+fn offering(found: &Detail, organization: &str, offer: ServerAction<OfferPlugin>) -> AnyView {
+    let (organization, id) = (organization.to_owned(), found.line.id.clone());
+    let (title, text, verb) = match found.line.is_global {
+        false => (
+            "Offer to all organizations",
+            "Every organization of this instance can then use it. It runs on their events.",
+            "Offer plugin",
+        ),
+        true => (
+            "Take back from other organizations",
+            "Others can no longer add it. Configs that they have go on working.",
+            "Take back plugin",
+        ),
+    };
+    let offered = (!found.line.is_global).then(|| {
+        view! { <input type="hidden" name="offered" value="on" /> }
+    });
+    view! {
+        <Section id="offering" title=title>
+            <p>{text}</p>
+            <Confirm button=verb>
+                <ActionForm action=offer>
+                    <p>{text}</p>
+                    <input type="hidden" name="organization" value=organization />
+                    <input type="hidden" name="plugin" value=id />
+                    {offered}
+                    <Back />
+                    <button type="submit" class="button button-primary" data-busy="Saving...">
+                        {verb}
+                    </button>
+                </ActionForm>
+            </Confirm>
+        </Section>
+    }
+    .into_any()
+}
+
+/// Removing it, with the configs that go.
+fn removal(found: &Detail, organization: &str, remove: ServerAction<RemovePlugin>) -> AnyView {
+    let (organization, id, name) =
+        (organization.to_owned(), found.line.id.clone(), found.line.name.clone());
+    let used = found
+        .uses
+        .iter()
+        .map(|one| {
+            let named = one.name.clone().unwrap_or_else(|| found.line.name.clone());
+            view! { <li>"The config " <strong>{named}</strong> " of " {one.project_name.clone()}</li> }
+        })
+        .collect_view();
+    let content = match found.line.is_global {
+        true => view! { <p>"It is offered to all organizations. Take it back before removing it."</p> }
+            .into_any(),
+        false => view! {
+            <Confirm button="Remove plugin" of=name danger=true>
+                <ActionForm action=remove>
+                    <p>"This cannot be undone. What goes:"</p>
+                    <ul>
+                        <li>"Its source"</li>
+                        {used}
+                    </ul>
+                    <input type="hidden" name="organization" value=organization />
+                    <input type="hidden" name="plugin" value=id />
+                    <Back />
+                    <button type="submit" class="button button-danger" data-busy="Removing plugin...">
+                        "Remove plugin"
+                    </button>
+                </ActionForm>
+            </Confirm>
+        }
+        .into_any(),
+    };
+    view! { <Section id="removal" title="Remove" danger=true>{content}</Section> }.into_any()
+}

@@ -1,0 +1,218 @@
+//! The source of a plugin: reading it, and changing it in the browser.
+
+use leptos::prelude::*;
+use weir_model::plugins::{FILE_NAME_MAX, SOURCE_MAX};
+
+use super::in_path;
+use crate::local_path;
+use crate::pages::id_in_path;
+use crate::server_fns::plugins::plugin_path;
+use crate::server_fns::plugins::source::{
+    RemovePluginFile, SavePluginFile, SourceView, get_plugin_source,
+};
+use crate::ui::alert::Alert;
+use crate::ui::code::Source;
+use crate::ui::confirm::Confirm;
+use crate::ui::empty::ReadOnly;
+use crate::ui::field::{Field, TextArea};
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::query::in_query;
+use crate::ui::sections::Section;
+
+const TITLE: &str = "Source";
+/// In the query, in the place of a file: a new one.
+const NEW: &str = "*";
+
+/// The page.
+#[component]
+pub(crate) fn PluginSource() -> impl IntoView {
+    let (organization, plugin, asked) = (id_in_path(), in_path("plugin"), in_query("file"));
+    let save = ServerAction::<SavePluginFile>::new();
+    let remove = ServerAction::<RemovePluginFile>::new();
+    let removed = sent(remove);
+    page(TITLE, async move {
+        let found = get_plugin_source(organization.clone(), plugin.clone()).await?;
+        let SourceView { line, files, faults, refusal } = found;
+        let root = plugin_path(&organization, &line.shelf, &line.id);
+        let may_change = refusal.is_none();
+        let chosen = chosen(&files, &asked);
+        let told = (!faults.is_empty()).then(|| told(&faults, &root));
+        let links =
+            links(&files, chosen.as_ref().map(|(name, _)| name.as_str()), &root, may_change);
+        let content = match (asked == NEW && may_change, chosen) {
+            (true, _) => view! {
+                <Editor organization=organization plugin=plugin name=String::new() text=String::new() save=save />
+            }
+            .into_any(),
+            (false, None) => view! { <p>"It has no source files."</p> }.into_any(),
+            (false, Some((name, text))) => {
+                let editing = may_change.then(|| {
+                    let removing = (files.len() > 1)
+                        .then(|| removal(&organization, &plugin, &name, remove));
+                    view! {
+                        <Editor organization=organization.clone() plugin=plugin.clone()
+                            name=name.clone() text=text.clone() save=save />
+                        {removing}
+                    }
+                });
+                view! {
+                    {editing}
+                    <section class="card" aria-label=name.clone()>
+                        <h2 class="mono">{name.clone()}</h2>
+                        <Source text=text />
+                    </section>
+                }
+                .into_any()
+            }
+        };
+        Ok(view! {
+            <PageHead title=TITLE within=line.name.clone() />
+            <p class="lead">"What " <a href=root>{line.name.clone()}</a> " is made of."</p>
+            {refusal.map(|why| view! { <ReadOnly why=why /> })}
+            <FormFailure sent=removed />
+            {told}
+            {links}
+            {content}
+        }
+        .into_any())
+    })
+}
+
+/// The file that is asked for, else the code, else the first one.
+fn chosen(files: &[(String, String)], asked: &str) -> Option<(String, String)> {
+    let named = |wanted: &str| files.iter().find(|(name, _)| name == wanted);
+    let found = named(asked).or_else(|| files.iter().find(|(name, _)| !name.ends_with(".json")));
+    found.or_else(|| files.first()).cloned()
+}
+
+/// What is wrong, with links to the lines.
+fn told(faults: &[(String, String)], root: &str) -> AnyView {
+    let lines = faults
+        .iter()
+        .map(|(file, fault)| {
+            let page = format!("{root}/source?file={}", local_path::encode(file));
+            let link = line_of(fault).map(|line| {
+                view! {
+                    " "
+                    <a href=format!("{page}#L{line}")>"Go to line " {line.to_string()}</a>
+                }
+            });
+            view! { <li><code>{file.clone()}</code> ": " {fault.clone()} {link}</li> }
+        })
+        .collect_view();
+    view! {
+        <Alert kind="error">
+            <p>"The source is stored, but it cannot be run as it is:"</p>
+            <ul>{lines}</ul>
+        </Alert>
+    }
+    .into_any()
+}
+
+/// The first number between colons, or behind one: `index.js:3:7: ...`.
+fn line_of(fault: &str) -> Option<u32> {
+    let parts = fault.split([':', ' ', ',', '(', ')']);
+    parts.filter_map(|part| part.parse().ok()).find(|line| *line > 0)
+}
+
+fn links(
+    files: &[(String, String)],
+    chosen: Option<&str>,
+    root: &str,
+    may_change: bool,
+) -> AnyView {
+    let file = |(name, _): &(String, String)| {
+        let href = format!("{root}/source?file={}", local_path::encode(name));
+        let here = (chosen == Some(name.as_str())).then_some("page");
+        view! { <li><a class="mono" href=href aria-current=here>{name.clone()}</a></li> }
+    };
+    let files = files.iter().map(file).collect_view();
+    let adding = may_change.then(|| {
+        let href = format!("{root}/source?file={}", local_path::encode(NEW));
+        view! { <li><a href=href>"New file"</a></li> }
+    });
+    view! { <nav aria-label="Files"><ul class="file-list">{files}{adding}</ul></nav> }.into_any()
+}
+
+/// The form of a file; without a name it is a new one.
+#[component]
+fn Editor(
+    organization: String,
+    plugin: String,
+    name: String,
+    text: String,
+    save: ServerAction<SavePluginFile>,
+) -> impl IntoView {
+    let sent = sent(save);
+    let is_new = name.is_empty();
+    let title = if is_new { "New file".to_owned() } else { format!("Edit {name}") };
+    let naming = match is_new {
+        true => view! {
+            <Field sent=sent name="file" label="Name of the file" max=FILE_NAME_MAX
+                hint="Such as index.js, index.ts, site.ts, frontend.tsx or plugin.json." />
+        }
+        .into_any(),
+        false => view! { <input type="hidden" name="file" value=name /> }.into_any(),
+    };
+    view! {
+        <Section id="edit" title=title>
+            <ActionForm action=save>
+                <FormFailure sent=sent fields=&["file"] />
+                <input type="hidden" name="organization" value=organization />
+                <input type="hidden" name="plugin" value=plugin />
+                <Back />
+                {naming}
+                <TextArea sent=sent name="source" label="Text of the file" value=text rows=20
+                    max=SOURCE_MAX code=true
+                    hint="Takes effect within a second wherever the plugin is switched on." />
+                <Submit sent=sent label="Save file" busy="Saving file..." saved="Saved" />
+            </ActionForm>
+        </Section>
+    }
+}
+
+fn removal(
+    organization: &str,
+    plugin: &str,
+    name: &str,
+    remove: ServerAction<RemovePluginFile>,
+) -> AnyView {
+    let (organization, plugin, file) =
+        (organization.to_owned(), plugin.to_owned(), name.to_owned());
+    view! {
+        <Confirm button="Remove file" of=name.to_owned()>
+            <ActionForm action=remove>
+                <p>"The text is gone then. What the plugin can do is looked at anew."</p>
+                <input type="hidden" name="organization" value=organization />
+                <input type="hidden" name="plugin" value=plugin />
+                <input type="hidden" name="file" value=file />
+                <Back />
+                <button type="submit" class="button button-danger" data-busy="Removing file...">
+                    "Remove file"
+                </button>
+            </ActionForm>
+        </Confirm>
+    }
+    .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{chosen, line_of};
+
+    #[test]
+    fn faults_name_their_lines() {
+        assert_eq!(line_of("index.js:3:7: expected `}`"), Some(3));
+        assert_eq!(line_of("expected value at line 2 column 1"), Some(2));
+        assert_eq!(line_of("There is no plugin.json"), None);
+    }
+
+    #[test]
+    fn code_comes_first() {
+        let files = ["a.json", "index.js"].map(|name| (name.to_owned(), String::new()));
+        let name = |asked: &str| chosen(&files, asked).unwrap().0;
+        assert_eq!((name("a.json"), name("")), ("a.json".to_owned(), "index.js".to_owned()));
+        assert_eq!(chosen(&[], ""), None);
+    }
+}

@@ -1,0 +1,402 @@
+//! Configs of plugins in projects: lists, settings, order, jobs, logs. Trying them
+//! is in `trial`, the forms of what is shown in `views`.
+
+pub(crate) mod trial;
+pub(crate) mod views;
+
+use leptos::prelude::*;
+use server_fn::ServerFn;
+use weir_model::PluginConfigId;
+use weir_model::plugin_configs::{PluginConfigPatch, SentConfig};
+use weir_service::plugin_configs::Stage;
+use weir_service::{ProjectCtx, Services};
+
+use crate::context::{done, enter_project, go, tell, tell_with_undo, ui_error};
+use crate::error::UiError;
+use crate::plugin_settings::{SentSetting, field_at, parts, values};
+use views::{ConfigDetail, ConfigLine, LogView, OfferedPlugin, PipelineView};
+
+/// Where the list is that a config belongs to, below its project.
+const TRANSFORMATIONS: &str = "transformations";
+/// Where the configs of all other plugins are.
+const OTHERS: &str = "plugins";
+
+/// Where the page of a config is.
+pub(crate) fn config_path(project: i64, transforms: bool, config: &str) -> String {
+    let list = if transforms { TRANSFORMATIONS } else { OTHERS };
+    format!("/projects/{project}/{list}/{config}")
+}
+
+/// The project and the config of this id.
+async fn enter_config(
+    project: i64,
+    config: &str,
+) -> Result<(Services, ProjectCtx, Stage), UiError> {
+    let (services, ctx) = enter_project(project).await?;
+    let stage = services.plugin_configs.stage(&ctx, config).await.map_err(ui_error)?;
+    Ok((services, ctx, stage))
+}
+
+/// The transformations of a project, hidden ones apart.
+#[server(prefix = "/_fn", endpoint = "list_transformations")]
+pub(crate) async fn list_transformations(project: i64) -> Result<PipelineView, UiError> {
+    let (services, ctx) = enter_project(project).await?;
+    let found = services.projects.get(&ctx).await.map_err(ui_error)?;
+    let configs = &services.plugin_configs;
+    let mut stages = configs.stages(&ctx).await.map_err(ui_error)?;
+    stages.retain(|stage| stage.transforms);
+    let (hidden, listed): (Vec<Stage>, Vec<Stage>) =
+        stages.into_iter().partition(|stage| stage.config.fields.deleted);
+    Ok(PipelineView {
+        project_name: found.brief.name,
+        organization: found.brief.organization.to_string(),
+        listed: listed.into_iter().map(ConfigLine::from).collect(),
+        hidden: hidden.into_iter().map(ConfigLine::from).collect(),
+        refusal: configs.why_not_change(&ctx).await.map_err(ui_error)?,
+    })
+}
+
+/// One config with all that is known of it.
+#[server(prefix = "/_fn", endpoint = "get_plugin_config")]
+pub(crate) async fn get_plugin_config(
+    project: i64,
+    config: String,
+) -> Result<ConfigDetail, UiError> {
+    let (services, ctx, stage) = enter_config(project, &config).await?;
+    let found = services.projects.get(&ctx).await.map_err(ui_error)?;
+    let refusal = services.plugin_configs.why_not_change(&ctx).await.map_err(ui_error)?;
+    let shelved = services.plugins.shelved(&ctx.org, &stage.plugin.id.to_string()).await;
+    // The plugin of a hidden config may be seen no more.
+    let shelf = shelved.ok().map(|found| found.shelf.text().to_owned());
+    Ok(ConfigDetail {
+        project_name: found.brief.name,
+        organization: found.brief.organization.to_string(),
+        shelf,
+        refusal,
+        ..ConfigDetail::of(stage)
+    })
+}
+
+/// A plugin that a project is to use.
+#[server(prefix = "/_fn", endpoint = "offer_plugin_config")]
+pub(crate) async fn offer_plugin_config(
+    project: i64,
+    plugin: String,
+) -> Result<OfferedPlugin, UiError> {
+    let (services, ctx) = enter_project(project).await?;
+    let home = services.projects.get(&ctx).await.map_err(ui_error)?;
+    let found = services.plugins.shelved(&ctx.org, &plugin).await.map_err(ui_error)?;
+    let refusal = services.plugin_configs.why_not_change(&ctx).await.map_err(ui_error)?;
+    Ok(OfferedPlugin::of(home.brief, found, refusal))
+}
+
+/// Lets a project use a plugin, and leads to the config.
+#[server(prefix = "/_fn", endpoint = "create_plugin_config")]
+pub(crate) async fn create_plugin_config(
+    project: i64,
+    plugin: i64,
+    name: String,
+    #[server(default)] enabled: Option<String>,
+    #[server(default)] settings: Vec<SentSetting>,
+) -> Result<(), UiError> {
+    use weir_model::plugin_configs::PluginConfigInput;
+    use weir_model::{Patch, PluginId};
+
+    let (services, ctx) = enter_project(project).await?;
+    let id = plugin.to_string();
+    let found = services.plugins.shelved(&ctx.org, &id).await.map_err(ui_error)?;
+    let form = parts(found.plugin.fields.config_schema.as_ref());
+    let configs = &services.plugin_configs;
+    let input = PluginConfigInput {
+        plugin: PluginId(plugin),
+        order: configs.last_place(&ctx).await.map_err(ui_error)?,
+        rest: PluginConfigPatch {
+            enabled: Patch::Set(enabled.is_some()),
+            config: Some(SentConfig(values(&form, &settings, serde_json::Map::new()))),
+            name: named(&name, &crate::server_fns::plugins::views::name_of(&found.plugin)),
+            ..PluginConfigPatch::default()
+        },
+    };
+    let made = configs.create(&ctx, input).await.map_err(|error| at_field(error, &form))?;
+    let made = configs.stage(&ctx, &made.id.to_string()).await.map_err(ui_error)?;
+    let line = ConfigLine::from(made);
+    let state = if line.enabled { "It works from now on." } else { "It is switched off." };
+    let path = config_path(project, line.transforms, &line.id);
+    done(&path, &format!("Added {}. {state}", line.name));
+    Ok(())
+}
+
+/// Changes the name, the description and the settings of a config.
+#[server(prefix = "/_fn", endpoint = "save_plugin_config")]
+pub(crate) async fn save_plugin_config(
+    project: i64,
+    config: String,
+    name: String,
+    #[server(default)] description: String,
+    #[server(default)] settings: Vec<SentSetting>,
+) -> Result<(), UiError> {
+    use weir_model::Patch;
+
+    let (services, ctx, stage) = enter_config(project, &config).await?;
+    let form = parts(stage.plugin.fields.config_schema.as_ref());
+    let present = views::values_of(&stage.config);
+    let own = stage.plugin.fields.description.as_deref().unwrap_or_default();
+    let patch = PluginConfigPatch {
+        config: Some(SentConfig(values(&form, &settings, present))),
+        name: named(&name, &crate::server_fns::plugins::views::name_of(&stage.plugin)),
+        description: match description.trim() {
+            // What the plugin says of itself is no description of the config's own.
+            text if text.is_empty() || text == own.trim() => Patch::Clear,
+            text => Patch::Set(text.replace("\r\n", "\n")),
+        },
+        ..PluginConfigPatch::default()
+    };
+    let saved = services.plugin_configs.update(&ctx, &config, patch).await;
+    saved.map_err(|error| at_field(error, &form))?;
+    Ok(())
+}
+
+/// Switches a config on or off; undone by switching it back.
+#[server(prefix = "/_fn", endpoint = "switch_plugin_config")]
+pub(crate) async fn switch_plugin_config(
+    project: i64,
+    config: String,
+    #[server(default)] enabled: Option<String>,
+) -> Result<(), UiError> {
+    use weir_model::Patch;
+
+    let (services, ctx, stage) = enter_config(project, &config).await?;
+    let enabled = enabled.is_some_and(|word| word == "on");
+    let form = parts(stage.plugin.fields.config_schema.as_ref());
+    let patch = PluginConfigPatch { enabled: Patch::Set(enabled), ..PluginConfigPatch::default() };
+    let switched = services.plugin_configs.update(&ctx, &config, patch).await;
+    // The settings are on another page, so that what lacks is told by its name.
+    switched.map_err(|error| match ui_error(error) {
+        UiError::Field(fault) => {
+            let key = fault.attr.as_deref().and_then(|attr| attr.strip_prefix("config__"));
+            let named = crate::plugin_settings::settings(&form)
+                .find(|setting| Some(setting.key.as_str()) == key)
+                .map_or_else(String::new, |setting| format!("{}: ", setting.name));
+            UiError::form(&fault.code, &format!("{named}{}", fault.detail))
+        }
+        other => other,
+    })?;
+    let name = ConfigLine::from(stage).name;
+    let project = project.to_string();
+    let (text, back) = match enabled {
+        true => (format!("Switched {name} on."), "off"),
+        false => (format!("Switched {name} off."), "on"),
+    };
+    let fields = [("project", project.as_str()), ("config", config.as_str()), ("enabled", back)];
+    tell_with_undo(&text, SwitchPluginConfig::PATH, &fields);
+    Ok(())
+}
+
+/// Takes a config off the list; it can be brought back.
+#[server(prefix = "/_fn", endpoint = "hide_plugin_config")]
+pub(crate) async fn hide_plugin_config(project: i64, config: String) -> Result<(), UiError> {
+    use weir_model::Patch;
+
+    let (services, ctx, stage) = enter_config(project, &config).await?;
+    let hidden = PluginConfigPatch { deleted: Patch::Set(true), ..PluginConfigPatch::default() };
+    services.plugin_configs.update(&ctx, &config, hidden).await.map_err(ui_error)?;
+    let line = ConfigLine::from(stage);
+    let (was, number) = (if line.enabled { "on" } else { "off" }, project.to_string());
+    let fields = [("project", number.as_str()), ("config", config.as_str()), ("enabled", was)];
+    tell_with_undo(&format!("Deleted {}.", line.name), RestorePluginConfig::PATH, &fields);
+    if line.transforms {
+        go(&format!("/projects/{project}/{TRANSFORMATIONS}"));
+    }
+    Ok(())
+}
+
+/// Brings a config back that was taken off the list, as it was.
+#[server(prefix = "/_fn", endpoint = "restore_plugin_config")]
+pub(crate) async fn restore_plugin_config(
+    project: i64,
+    config: String,
+    #[server(default)] enabled: Option<String>,
+) -> Result<(), UiError> {
+    use weir_model::Patch;
+
+    let (services, ctx, stage) = enter_config(project, &config).await?;
+    let shown = PluginConfigPatch {
+        deleted: Patch::Set(false),
+        enabled: Patch::Set(enabled.is_some_and(|word| word == "on")),
+        ..PluginConfigPatch::default()
+    };
+    services.plugin_configs.update(&ctx, &config, shown).await.map_err(ui_error)?;
+    tell(&format!("{} is back.", ConfigLine::from(stage).name));
+    Ok(())
+}
+
+/// Deletes a config for good, with its files, its storage and the jobs that wait.
+#[server(prefix = "/_fn", endpoint = "delete_plugin_config")]
+pub(crate) async fn delete_plugin_config(project: i64, config: String) -> Result<(), UiError> {
+    let (services, ctx, stage) = enter_config(project, &config).await?;
+    services.plugin_configs.delete(&ctx, &config).await.map_err(ui_error)?;
+    let shelved = services.plugins.shelved(&ctx.org, &stage.plugin.id.to_string()).await;
+    let line = ConfigLine::from(stage);
+    let path = match shelved {
+        Ok(found) if !line.transforms => crate::server_fns::plugins::plugin_path(
+            &ctx.org.organization.to_string(),
+            found.shelf.text(),
+            &line.plugin,
+        ),
+        Ok(_) | Err(_) => format!("/projects/{project}/{TRANSFORMATIONS}"),
+    };
+    done(&path, &format!("Deleted {} for good.", line.name));
+    Ok(())
+}
+
+/// Puts the transformations into the order `wanted`, if they are still in the order
+/// `seen`. Both are ids with commas between them.
+#[server(prefix = "/_fn", endpoint = "reorder_transformations")]
+pub(crate) async fn reorder_transformations(
+    project: i64,
+    seen: String,
+    wanted: String,
+) -> Result<(), UiError> {
+    let (services, ctx) = enter_project(project).await?;
+    let (seen, wanted) = (ids(&seen)?, ids(&wanted)?);
+    services.plugin_configs.reorder(&ctx, &seen, &wanted).await.map_err(ui_error)
+}
+
+/// Starts a job of the plugin.
+#[server(prefix = "/_fn", endpoint = "run_plugin_job")]
+pub(crate) async fn run_plugin_job(
+    project: i64,
+    config: String,
+    job: String,
+    #[server(default)] payload: String,
+) -> Result<(), UiError> {
+    use weir_model::plugin_configs::JobInput;
+
+    let (services, ctx) = enter_project(project).await?;
+    let payload = object("payload", &payload)?;
+    let input = JobInput { kind: job.clone(), payload, operation: START.to_owned() };
+    services.plugin_configs.job(&ctx, &config, Some(input)).await.map_err(
+        |error| match ui_error(error) {
+            UiError::Field(fault) => {
+                let attr = fault.attr.as_deref().and_then(|attr| attr.strip_prefix("job__"));
+                let field = if attr == Some("payload") { "payload" } else { "job" };
+                UiError::field(field, &fault.code, &fault.detail)
+            }
+            other => other,
+        },
+    )?;
+    tell(&format!("The job {job} is to run now. The log tells how it went."));
+    Ok(())
+}
+
+/// What was written into the log of a config, newest first.
+#[server(prefix = "/_fn", endpoint = "list_plugin_logs")]
+pub(crate) async fn list_plugin_logs(
+    project: i64,
+    config: String,
+    limit: u32,
+    offset: u32,
+) -> Result<LogView, UiError> {
+    use weir_model::pagination::Page;
+
+    let (services, ctx) = enter_project(project).await?;
+    let page = Page { limit: limit.into(), offset: offset.into() };
+    let found = services.plugin_configs.logs(&ctx, &config, page).await.map_err(ui_error)?;
+    Ok(LogView::from(found))
+}
+
+/// Takes the file of a setting off a config.
+#[server(prefix = "/_fn", endpoint = "remove_plugin_attachment")]
+pub(crate) async fn remove_plugin_attachment(
+    project: i64,
+    config: String,
+    key: String,
+) -> Result<(), UiError> {
+    let (services, ctx) = enter_project(project).await?;
+    let patch =
+        PluginConfigPatch { remove_attachments: vec![key.clone()], ..PluginConfigPatch::default() };
+    services.plugin_configs.update(&ctx, &config, patch).await.map_err(ui_error)?;
+    tell(&format!("Removed the file of {key}."));
+    Ok(())
+}
+
+/// What is asked of a job.
+const START: &str = "start";
+
+/// A name of the config's own: the plugin's is none.
+fn named(name: &str, of_plugin: &str) -> weir_model::Patch<String> {
+    use weir_model::Patch;
+
+    match name.trim() {
+        "" => Patch::Clear,
+        name if name == of_plugin => Patch::Clear,
+        name => Patch::Set(name.to_owned()),
+    }
+}
+
+/// A failure, at the field that the form has for the setting at fault.
+fn at_field(error: weir_service::Error, form: &[crate::plugin_settings::Part]) -> UiError {
+    match ui_error(error) {
+        UiError::Field(fault) => {
+            match fault.attr.as_deref().and_then(|attr| field_at(form, attr)) {
+                Some(field) => UiError::field(&field, &fault.code, &fault.detail),
+                None => UiError::Field(fault),
+            }
+        }
+        other => other,
+    }
+}
+
+/// An object that was entered as JSON; nothing is an empty one.
+pub(super) fn object(
+    field: &str,
+    text: &str,
+) -> Result<serde_json::Map<String, serde_json::Value>, UiError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(serde_json::Map::new());
+    }
+    if weir_model::json::is_too_deep(text.as_bytes()) {
+        return Err(UiError::field(field, "invalid_input", "The JSON is nested too deeply."));
+    }
+    match serde_json::from_str(text) {
+        Ok(serde_json::Value::Object(object)) => Ok(object),
+        Ok(_) => Err(UiError::field(field, "invalid_input", "Enter a JSON object: {\"a\": 1}.")),
+        Err(error) => {
+            let detail = format!("This is no JSON: {error}.");
+            Err(UiError::field(field, "invalid_input", &detail))
+        }
+    }
+}
+
+fn ids(text: &str) -> Result<Vec<PluginConfigId>, UiError> {
+    let wrong = |_| UiError::form("invalid_input", "The order could not be read.");
+    let words = text.split(',').filter(|word| !word.is_empty());
+    words.map(|word| word.trim().parse::<PluginConfigId>().map_err(wrong)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::Patch;
+
+    use super::{ids, named, object};
+
+    #[test]
+    fn the_name_of_the_plugin_is_no_own_name() {
+        assert_eq!(named(" ", "Tea"), Patch::Clear);
+        assert_eq!(named("Tea ", "Tea"), Patch::Clear);
+        assert_eq!(named("Mint", "Tea"), Patch::Set("Mint".to_owned()));
+    }
+
+    #[test]
+    fn orders_and_objects_are_read() {
+        assert_eq!(ids("3,1,2").unwrap().len(), 3);
+        assert!(ids("").unwrap().is_empty());
+        assert!(ids("1,x").is_err());
+        assert!(object("payload", " ").unwrap().is_empty());
+        assert_eq!(object("payload", r#"{"a": 1}"#).unwrap()["a"], 1);
+        for bad in ["[]", "{", "7"] {
+            assert_eq!(object("payload", bad).unwrap_err().attr(), Some("payload"), "{bad}");
+        }
+    }
+}

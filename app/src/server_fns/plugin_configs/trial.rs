@@ -1,0 +1,147 @@
+//! Trying transformations with an event that is not stored.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use weir_model::plugin_configs::DryOutcome;
+use weir_service::plugin_configs::{Sample, Tried};
+
+use super::object;
+use crate::context::{enter_project, enter_with_token, go, ui_error};
+use crate::error::UiError;
+
+/// Under this name an event waits for the page that tries it.
+const FLASH: &str = "event to try";
+/// Events to choose from.
+const RECENT: usize = 20;
+/// In the address of the page: the event was entered.
+pub(crate) const ENTERED: &str = "entered";
+/// In the address of the page: the newest event.
+pub(crate) const NEWEST: &str = "newest";
+
+/// An event to choose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RecentEvent {
+    /// Id.
+    pub(crate) uuid: String,
+    /// Name.
+    pub(crate) event: String,
+    /// Whom it is about.
+    pub(crate) distinct_id: String,
+    /// Its time.
+    pub(crate) at: String,
+}
+
+/// What was tried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TriedView {
+    /// The event before, as JSON.
+    pub(crate) before: String,
+    /// The event after all steps, as JSON; none: it was dropped.
+    pub(crate) after: Option<String>,
+    /// The steps.
+    pub(crate) steps: Vec<StepView>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StepView {
+    /// Name of the config.
+    pub(crate) name: String,
+    /// What became of the event.
+    pub(crate) outcome: DryOutcome,
+    /// What went wrong.
+    pub(crate) error: Option<String>,
+    /// How long it took, in milliseconds.
+    pub(crate) took: String,
+    /// What the plugin wrote into its log.
+    pub(crate) logs: Vec<String>,
+}
+
+/// The newest events of a project.
+#[server(prefix = "/_fn", endpoint = "recent_events")]
+pub(crate) async fn recent_events(project: i64) -> Result<Vec<RecentEvent>, UiError> {
+    use weir_model::events::EventQuery;
+
+    let (services, ctx) = enter_project(project).await?;
+    let query = EventQuery { limit: RECENT, ..EventQuery::default() };
+    let found = services.events.list(&ctx, query).await.map_err(ui_error)?;
+    let event = |event: weir_model::events::Event| RecentEvent {
+        uuid: event.uuid.to_string(),
+        event: event.event,
+        distinct_id: event.distinct_id,
+        at: event.timestamp.to_string(),
+    };
+    Ok(found.events.into_iter().map(event).collect())
+}
+
+/// Takes an event that was entered and leads to the page that tries it. Nothing is
+/// stored but that, for one look.
+#[server(prefix = "/_fn", endpoint = "try_plugin_config")]
+pub(crate) async fn try_plugin_config(
+    project: i64,
+    #[server(default)] config: Option<String>,
+    sample: String,
+) -> Result<(), UiError> {
+    use weir_service::identity::FLASH_MAX;
+
+    let (services, ctx, token) = enter_with_token()?;
+    let sample = sample.trim();
+    object("sample", sample)?;
+    if sample.len() > FLASH_MAX {
+        let detail = format!("The event may have at most {FLASH_MAX} bytes here.");
+        return Err(UiError::field("sample", "max_length", &detail));
+    }
+    services.identity.put_flash(&ctx, &token, FLASH, sample).await.map_err(ui_error)?;
+    let page = config.filter(|config| !config.is_empty());
+    let page = page.unwrap_or_else(|| "try".to_owned());
+    go(&format!("/projects/{project}/transformations/{page}?sample={ENTERED}#try"));
+    Ok(())
+}
+
+/// What transformations make of an event: of the newest, of the one that was
+/// entered, which is known once, or of a stored one by its id. None: there is no
+/// such event.
+#[server(prefix = "/_fn", endpoint = "see_trial")]
+pub(crate) async fn see_trial(
+    project: i64,
+    config: Option<String>,
+    sample: String,
+) -> Result<Option<TriedView>, UiError> {
+    let (services, ctx) = enter_project(project).await?;
+    let sample = match sample.as_str() {
+        NEWEST => Sample::Newest,
+        ENTERED => {
+            let (_, person, token) = enter_with_token()?;
+            let kept = services.identity.take_flash(&person, &token, FLASH).await;
+            let Some(kept) = kept.map_err(ui_error)? else { return Ok(None) };
+            Sample::Given(object("sample", &kept)?)
+        }
+        id => match id.parse() {
+            Ok(id) => Sample::Stored(id),
+            Err(_) => return Ok(None),
+        },
+    };
+    let tried = services.plugin_configs.compare(&ctx, config.as_deref(), sample).await;
+    match tried {
+        Ok(tried) => Ok(Some(TriedView::from(tried))),
+        Err(weir_service::Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(ui_error(error)),
+    }
+}
+
+impl From<Tried> for TriedView {
+    fn from(tried: Tried) -> Self {
+        let step = |step: weir_model::plugin_configs::DryStep| StepView {
+            name: step.name,
+            outcome: step.outcome,
+            error: step.error,
+            took: format!("{:.1} ms", step.duration_ms),
+            logs: step.logs,
+        };
+        Self {
+            before: tried.before.text().to_owned(),
+            after: tried.run.event.map(|event| event.text().to_owned()),
+            steps: tried.run.results.into_iter().map(step).collect(),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Plugin records: lists, details, adding, upgrading, removing. Their source is
+//! in `source`, the forms of what is shown in `views`.
+
+pub(crate) mod source;
+pub(crate) mod views;
+
+use leptos::prelude::*;
+use weir_model::plugins::Shelf;
+use weir_service::OrgCtx;
+use weir_service::plugins::Shelved;
+
+use crate::context::{done, enter_organization, go, tell, ui_error};
+use crate::error::UiError;
+use views::{CatalogueView, DeedView, PluginDetail, PluginLine, ShelfView, UseView};
+
+/// Entries of the activity that a plugin's page shows.
+const DEEDS: u64 = 20;
+
+/// The list of this word.
+pub(crate) fn shelf_of(word: &str) -> Result<Shelf, UiError> {
+    Shelf::of(word)
+        .ok_or_else(|| ui_error(weir_service::Error::NotFound(weir_service::error::NOT_FOUND)))
+}
+
+/// Where the page of a plugin is.
+pub(crate) fn plugin_path(organization: &str, shelf: &str, plugin: &str) -> String {
+    format!("/organizations/{organization}/plugins/{shelf}/{plugin}")
+}
+
+/// The organization and the plugin of this id.
+pub(super) async fn enter_plugin(
+    organization: &str,
+    plugin: &str,
+) -> Result<(weir_service::Services, OrgCtx, Shelved), UiError> {
+    let (services, org) = enter_organization(organization).await?;
+    let found = services.plugins.shelved(&org, plugin).await.map_err(ui_error)?;
+    Ok((services, org, found))
+}
+
+/// The plugins of a list.
+#[server(prefix = "/_fn", endpoint = "list_plugins")]
+pub(crate) async fn list_plugins(
+    organization: String,
+    shelf: String,
+) -> Result<ShelfView, UiError> {
+    let shelf = shelf_of(&shelf)?;
+    let (services, org) = enter_organization(&organization).await?;
+    let home = services.organizations.get(&org).await.map_err(ui_error)?;
+    let found = services.plugins.shelf(&org, shelf).await.map_err(ui_error)?;
+    let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
+    Ok(ShelfView {
+        organization_name: home.name,
+        plugins: found.into_iter().map(PluginLine::from).collect(),
+        refusal,
+    })
+}
+
+/// One plugin.
+#[server(prefix = "/_fn", endpoint = "get_plugin")]
+pub(crate) async fn get_plugin(
+    organization: String,
+    plugin: String,
+) -> Result<PluginDetail, UiError> {
+    use weir_model::pagination::Page;
+    use weir_service::Error;
+
+    let (services, org, found) = enter_plugin(&organization, &plugin).await?;
+    let plugins = &services.plugins;
+    let home = services.organizations.get(&org).await.map_err(ui_error)?;
+    let refusal = plugins.why_not_change(&org, &found).await.map_err(ui_error)?;
+    let offers = found.is_own && plugins.offers(&org).await.map_err(ui_error)?;
+    let uses = plugins.uses(&org, &plugin).await.map_err(ui_error)?;
+    let page = Page { limit: DEEDS, offset: 0 };
+    let history = plugins.history(&org, &plugin, page).await.map_err(ui_error)?;
+    let (files, faults) = match plugins.source(&org, found.group, &plugin).await {
+        Ok(source) => (source.files.into_keys().collect(), source.faults.into_iter().collect()),
+        // That of others is not shown.
+        Err(Error::NotFound(_) | Error::Forbidden(_)) => (Vec::new(), Vec::new()),
+        Err(error) => return Err(ui_error(error)),
+    };
+    let projects: Vec<(i64, String)> =
+        home.teams.into_iter().map(|team| (team.id.0, team.name)).collect();
+    let elsewhere = uses.elsewhere;
+    let uses = uses.here.into_iter().map(|one| UseView::of(one, &projects)).collect();
+    Ok(PluginDetail {
+        organization_name: home.name,
+        refusal,
+        offers,
+        uses,
+        elsewhere,
+        history: history.results.into_iter().map(DeedView::from).collect(),
+        files,
+        faults,
+        projects,
+        ..PluginDetail::of(found)
+    })
+}
+
+/// What the catalogue has for a list, with whether the organization has it already.
+#[server(prefix = "/_fn", endpoint = "list_catalogue")]
+pub(crate) async fn list_catalogue(
+    organization: String,
+    shelf: String,
+    search: String,
+) -> Result<CatalogueView, UiError> {
+    let shelf = shelf_of(&shelf)?;
+    let (services, org) = enter_organization(&organization).await?;
+    let home = services.organizations.get(&org).await.map_err(ui_error)?;
+    let (_, entries) = services.plugins.repository(&org, shelf.group()).await.map_err(ui_error)?;
+    let mut installed = Vec::new();
+    for shelf in Shelf::ALL {
+        installed.extend(services.plugins.shelf(&org, shelf).await.map_err(ui_error)?);
+    }
+    let refusal = services.plugins.why_not_install(&org).await.map_err(ui_error)?;
+    Ok(CatalogueView::of(home.name, refusal, shelf, entries, &installed, &search))
+}
+
+/// Installs a plugin from the catalogue, or from another host, and leads to it.
+#[server(prefix = "/_fn", endpoint = "install_plugin")]
+pub(crate) async fn install_plugin(
+    organization: String,
+    shelf: String,
+    url: String,
+    #[server(default)] token: String,
+) -> Result<(), UiError> {
+    use weir_model::plugins::PluginInput;
+    use weir_model::plugins::address::Place;
+
+    let shelf = shelf_of(&shelf)?;
+    let (services, org) = enter_organization(&organization).await?;
+    let (url, token) = (url.trim(), token.trim());
+    let sign = if url.contains('?') { '&' } else { '?' };
+    let address = match token.is_empty() {
+        true => url.to_owned(),
+        false => format!("{url}{sign}private_token={token}"),
+    };
+    let place = Place::read(&address).map_err(UiError::Field)?;
+    let input = PluginInput { url: Some(place), ..PluginInput::default() };
+    let made = services.plugins.create(&org, shelf.group(), input).await.map_err(ui_error)?;
+    let found = services.plugins.shelved(&org, &made.id.to_string()).await.map_err(ui_error)?;
+    let line = PluginLine::from(found);
+    let path = plugin_path(&organization, &line.shelf, &line.id);
+    done(&path, &format!("Added {}.", line.name));
+    Ok(())
+}
+
+/// Makes a plugin whose source is written here, with a first text, and leads there.
+#[server(prefix = "/_fn", endpoint = "write_plugin")]
+pub(crate) async fn write_plugin(
+    organization: String,
+    shelf: String,
+    name: String,
+) -> Result<(), UiError> {
+    use weir_model::plugins::{NAME_MAX, PluginInput, PluginPatch, PluginType};
+    use weir_model::{Patch, validate};
+
+    let shelf = shelf_of(&shelf)?;
+    let (services, org) = enter_organization(&organization).await?;
+    // Before anything is made: writing its source will ask for it.
+    weir_service::policy::recent_if_person(&org.ctx).map_err(ui_error)?;
+    let name = validate::text("name", &name, NAME_MAX).map_err(UiError::Field)?;
+    let fields = PluginPatch {
+        plugin_type: Patch::Set(PluginType::Source),
+        name: Patch::Set(name.clone()),
+        ..PluginPatch::default()
+    };
+    let input = PluginInput { fields, ..PluginInput::default() };
+    let plugins = &services.plugins;
+    let made = plugins.create(&org, shelf.group(), input).await.map_err(ui_error)?;
+    let id = made.id.to_string();
+    let editable = plugins.editable(&org, shelf.group(), &id).await.map_err(ui_error)?;
+    let files = source::first_files(shelf, &name);
+    plugins.update_source(&org, editable, files).await.map_err(ui_error)?;
+    let found = plugins.shelved(&org, &id).await.map_err(ui_error)?;
+    go(&format!("{}/source", plugin_path(&organization, found.shelf.text(), &id)));
+    Ok(())
+}
+
+/// Asks for a newer version of a plugin, and tells what was found.
+#[server(prefix = "/_fn", endpoint = "check_plugin")]
+pub(crate) async fn check_plugin(organization: String, plugin: String) -> Result<(), UiError> {
+    let (services, org, found) = enter_plugin(&organization, &plugin).await?;
+    let checked =
+        services.plugins.check_for_updates(&org, found.group, &plugin).await.map_err(ui_error)?;
+    let name = views::name_of(&checked.plugin);
+    if let Some(fault) = checked.fault {
+        let detail = format!("Nobody knows whether {name} has a newer version: {fault}");
+        return Err(UiError::form("check_failed", &detail));
+    }
+    let fields = &checked.plugin.fields;
+    match views::newer(fields) {
+        Some(latest) => tell(&format!("{name} can be upgraded to {latest}.")),
+        None => tell(&format!("{name} is at its newest version.")),
+    }
+    Ok(())
+}
+
+/// Brings the newest code of a plugin. What fails says first that nothing changed.
+#[server(prefix = "/_fn", endpoint = "upgrade_plugin")]
+pub(crate) async fn upgrade_plugin(organization: String, plugin: String) -> Result<(), UiError> {
+    let (services, org, found) = enter_plugin(&organization, &plugin).await?;
+    let before = found.plugin.fields.tag.clone();
+    let upgraded = services.plugins.upgrade(&org, found.group, &plugin).await;
+    let after = upgraded.map_err(|error| match ui_error(error) {
+        UiError::Field(fault) => {
+            let still = match &before {
+                Some(tag) => format!("Still on {tag}."),
+                None => "Nothing was changed.".to_owned(),
+            };
+            UiError::form("upgrade_failed", &format!("{still} {}", fault.detail))
+        }
+        other => other,
+    })?;
+    let name = views::name_of(&after);
+    match after.fields.tag {
+        tag if tag == before => tell(&format!("{name} has the newest code already.")),
+        Some(tag) => tell(&format!("Upgraded {name} to {tag}.")),
+        None => tell(&format!("Upgraded {name}.")),
+    }
+    Ok(())
+}
+
+/// Offers a plugin to all organizations, or takes the offer back.
+#[server(prefix = "/_fn", endpoint = "offer_plugin")]
+pub(crate) async fn offer_plugin(
+    organization: String,
+    plugin: String,
+    #[server(default)] offered: Option<String>,
+) -> Result<(), UiError> {
+    use weir_model::Patch;
+    use weir_model::plugins::PluginPatch;
+
+    let (services, org, found) = enter_plugin(&organization, &plugin).await?;
+    let plugins = &services.plugins;
+    let changeable =
+        plugins.changeable(&org, found.group, &plugin, true).await.map_err(ui_error)?;
+    let is_global = Patch::Set(offered.is_some());
+    let patch = PluginPatch { is_global, ..PluginPatch::default() };
+    plugins.update(&org, changeable, patch).await.map_err(ui_error)?;
+    Ok(())
+}
+
+/// Removes a plugin with its source and its configs, and leads to the list.
+#[server(prefix = "/_fn", endpoint = "remove_plugin")]
+pub(crate) async fn remove_plugin(organization: String, plugin: String) -> Result<(), UiError> {
+    let (services, org, found) = enter_plugin(&organization, &plugin).await?;
+    let plugins = &services.plugins;
+    let changeable =
+        plugins.changeable(&org, found.group, &plugin, false).await.map_err(ui_error)?;
+    plugins.delete(&org, changeable).await.map_err(ui_error)?;
+    let name = views::name_of(&found.plugin);
+    let list = format!("/organizations/{organization}/plugins/{}", found.shelf.text());
+    done(&list, &format!("Removed {name}."));
+    Ok(())
+}

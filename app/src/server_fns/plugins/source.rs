@@ -1,0 +1,162 @@
+//! The source of plugins: reading and changing it.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use weir_model::plugins::{MANIFEST, SITE, Shelf, SourceChange};
+
+use super::views::PluginLine;
+use super::{enter_plugin, plugin_path};
+use crate::context::{go, tell, ui_error};
+use crate::error::UiError;
+use crate::local_path;
+
+/// A plugin with its source.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SourceView {
+    /// The plugin.
+    pub(crate) line: PluginLine,
+    /// Its files: name and text.
+    pub(crate) files: Vec<(String, String)>,
+    /// What is wrong with them: file and sentence.
+    pub(crate) faults: Vec<(String, String)>,
+    /// Why the person may not change it; none: the person may.
+    pub(crate) refusal: Option<String>,
+}
+
+/// What the source of the steps that are a part of Weir hears.
+const BUILT_IN: &str = "It comes with Weir. Upgrading Weir brings its newest code.";
+/// The same of what comes from another host.
+const BROUGHT: &str =
+    "Its code comes from another host. Upgrading it would undo what is changed here.";
+
+/// The source of a plugin.
+#[server(prefix = "/_fn", endpoint = "get_plugin_source")]
+pub(crate) async fn get_plugin_source(
+    organization: String,
+    plugin: String,
+) -> Result<SourceView, UiError> {
+    let (services, org, found) = enter_plugin(&organization, &plugin).await?;
+    let plugins = &services.plugins;
+    let refusal = plugins.why_not_change(&org, &found).await.map_err(ui_error)?;
+    let source = plugins.source(&org, found.group, &plugin).await.map_err(ui_error)?;
+    let line = PluginLine::from(found);
+    let foreign = match (line.is_edited_here, line.is_elsewhere) {
+        (true, _) => None,
+        (false, true) => Some(BROUGHT.to_owned()),
+        (false, false) => Some(BUILT_IN.to_owned()),
+    };
+    Ok(SourceView {
+        files: source.files.into_iter().collect(),
+        faults: source.faults.into_iter().collect(),
+        refusal: refusal.or(foreign),
+        line,
+    })
+}
+
+/// Stores a source file, new or changed. What cannot be loaded is stored all the
+/// same: the page says what is wrong with it.
+#[server(prefix = "/_fn", endpoint = "save_plugin_file")]
+pub(crate) async fn save_plugin_file(
+    organization: String,
+    plugin: String,
+    file: String,
+    #[server(default)] source: String,
+) -> Result<(), UiError> {
+    use weir_model::plugins::source as model;
+
+    let (services, org, found) = enter_plugin(&organization, &plugin).await?;
+    let file = file.trim();
+    if !model::is_file_name(file) {
+        let detail = "Enter a name with an ending, such as index.js or plugin.json.";
+        return Err(UiError::field("file", "invalid_input", detail));
+    }
+    let name = model::file_name(file).map_err(UiError::Field)?;
+    // Forms send lines as mails do.
+    let change = vec![(name.clone(), Some(source.replace("\r\n", "\n")))];
+    change_source(&services, &org, &found, change).await?;
+    // What it can do may have put it on another list.
+    let found = services.plugins.shelved(&org, &plugin).await.map_err(ui_error)?;
+    let path = plugin_path(&organization, found.shelf.text(), &plugin);
+    go(&format!("{path}/source?file={}", local_path::encode(&name)));
+    Ok(())
+}
+
+/// Removes a source file.
+#[server(prefix = "/_fn", endpoint = "remove_plugin_file")]
+pub(crate) async fn remove_plugin_file(
+    organization: String,
+    plugin: String,
+    file: String,
+) -> Result<(), UiError> {
+    let (services, org, found) = enter_plugin(&organization, &plugin).await?;
+    change_source(&services, &org, &found, vec![(file.clone(), None)]).await?;
+    tell(&format!("Removed the file {file}."));
+    let path = plugin_path(&organization, found.shelf.text(), &plugin);
+    go(&format!("{path}/source"));
+    Ok(())
+}
+
+async fn change_source(
+    services: &weir_service::Services,
+    org: &weir_service::OrgCtx,
+    found: &weir_service::plugins::Shelved,
+    change: SourceChange,
+) -> Result<(), UiError> {
+    let (plugins, id) = (&services.plugins, found.plugin.id.to_string());
+    let editable = plugins.editable(org, found.group, &id).await.map_err(ui_error)?;
+    plugins.update_source(org, editable, change).await.map_err(ui_error)?;
+    Ok(())
+}
+
+/// What the source of a new plugin begins with: something that works.
+pub(super) fn first_files(shelf: Shelf, name: &str) -> SourceChange {
+    let manifest = serde_json::json!({"name": name, "config": []});
+    let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default();
+    let (file, text) = match shelf {
+        Shelf::Transformations => (
+            "index.js",
+            "export function processEvent(event, { config }) {\n    \
+             // Change the event and return it, or return null to drop it.\n    \
+             return event\n}\n",
+        ),
+        Shelf::Destinations => (
+            "index.js",
+            "export async function onEvent(event, { config }) {\n    \
+             // Send the stored event somewhere with fetch().\n    \
+             console.log(event.event, event.distinct_id)\n}\n",
+        ),
+        Shelf::ImportApps => (
+            "index.js",
+            "export async function runEveryHour({ config, storage }) {\n    \
+             // Fetch what is new since the last time, and send each as an event:\n    \
+             // await posthog.capture('imported', { distinct_id: 'user-1' })\n}\n",
+        ),
+        Shelf::FrontendApps => (
+            SITE,
+            "export function inject({ config, posthog }) {\n    \
+             // Runs on every visited page that loads apps.\n}\n",
+        ),
+    };
+    vec![
+        (MANIFEST.to_owned(), Some(format!("{manifest}\n"))),
+        (file.to_owned(), Some(text.to_owned())),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::plugins::Shelf;
+    use weir_model::plugins::source::{faults, manifest};
+
+    use super::first_files;
+
+    #[test]
+    fn a_new_plugin_begins_with_a_manifest_that_can_be_read() {
+        for shelf in Shelf::ALL {
+            let files = first_files(shelf, "Say \"tea\"");
+            let texts = files.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
+            assert!(faults(&texts).is_empty(), "{shelf:?}");
+            assert_eq!(manifest(&texts["plugin.json"]).unwrap().name.unwrap(), "Say \"tea\"");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Configs of a project with what pages show beside them.
+//!
+//! What belongs here: reading. What does not: changes, and running plugins.
+
+use weir_model::PluginConfigId;
+use weir_model::plugin_configs::PluginConfig;
+use weir_model::plugins::{Plugin, transforms};
+use weir_store::plugin_configs::{self as rows, ConfigRow};
+
+use super::health::{self, Numbers};
+use super::{PluginConfigs, plugins_of, shown};
+use crate::ctx::ProjectCtx;
+use crate::error::{Error, NOT_FOUND};
+use crate::policy::{self, Action};
+use crate::{Result, plugins};
+
+/// A config with its plugin and how it went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    /// The config.
+    pub config: PluginConfig,
+    /// Its plugin.
+    pub plugin: Plugin,
+    /// Whether it changes events before they are stored.
+    pub transforms: bool,
+    /// What was counted in the last 24 hours.
+    pub numbers: Numbers,
+}
+
+impl PluginConfigs {
+    /// The configs of the project in their order, hidden ones too; none where the
+    /// organization may not configure plugins.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn stages(&self, project: &ProjectCtx) -> Result<Vec<Stage>> {
+        policy::check(&project.org, Action::ReadPlugins)?;
+        if !self.may_configure(&project.org).await? {
+            return Ok(Vec::new());
+        }
+        let store = &self.core.store;
+        let listed = rows::positions(store, project.project).await?;
+        let ids: Vec<PluginConfigId> = listed.into_iter().map(|one| one.id).collect();
+        self.with_plugins(rows::rows(store, project.project, &ids).await?).await
+    }
+
+    /// One config, also a hidden one.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`].
+    pub async fn stage(&self, project: &ProjectCtx, config: &str) -> Result<Stage> {
+        let row = self.readable(project, config).await?;
+        let stage = self.with_plugins(vec![row]).await?.into_iter().next();
+        stage.ok_or(Error::NotFound(NOT_FOUND))
+    }
+
+    /// Why the caller may not change configs; `None`: it may.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; any failure of the store.
+    pub async fn why_not_change(&self, project: &ProjectCtx) -> Result<Option<String>> {
+        match policy::check(&project.org, Action::WritePlugins) {
+            Ok(()) => {}
+            Err(Error::Forbidden(why)) => return Ok(Some(why)),
+            Err(error) => return Err(error),
+        }
+        Ok((!self.may_configure(&project.org).await?).then(|| plugins::ACCESS.to_owned()))
+    }
+
+    /// The place behind all configs of the project.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn last_place(&self, project: &ProjectCtx) -> Result<i64> {
+        policy::check(&project.org, Action::ReadPlugins)?;
+        let listed = rows::positions(&self.core.store, project.project).await?;
+        let last = listed.into_iter().filter(|one| !one.deleted).map(|one| one.order).max();
+        // What does not fit is told when it is stored.
+        Ok(last.map_or(1, |last| last.saturating_add(1)))
+    }
+
+    /// The transformations of the project that are not hidden, in their order.
+    pub(super) async fn transformations(
+        &self,
+        project: &ProjectCtx,
+    ) -> Result<Vec<PluginConfigId>> {
+        let listed = self.listed(project).await?;
+        let found = rows::rows(&self.core.store, project.project, &listed).await?;
+        let plugins = plugins_of(&self.core, &found).await?;
+        let is_one = |row: &&ConfigRow| {
+            let plugin = plugins.get(&row.plugin);
+            plugin.is_some_and(|plugin| transforms(plugin.capabilities.as_ref()))
+        };
+        Ok(found.iter().filter(is_one).map(|row| row.id).collect())
+    }
+
+    async fn with_plugins(&self, found: Vec<ConfigRow>) -> Result<Vec<Stage>> {
+        let ids: Vec<PluginConfigId> = found.iter().map(|row| row.id).collect();
+        let numbers = health::numbers(&self.core, &ids).await?;
+        let records = plugins_of(&self.core, &found).await?.into_values().collect();
+        let records = plugins::shown(&self.core, records).await?;
+        let stage = |config: PluginConfig| {
+            let plugin = records.iter().find(|record| record.id == config.plugin)?.clone();
+            Some(Stage {
+                transforms: transforms(plugin.fields.capabilities.as_ref()),
+                numbers: numbers.get(&config.id).copied().unwrap_or_default(),
+                plugin,
+                config,
+            })
+        };
+        Ok(shown(&self.core, &found).await?.into_iter().filter_map(stage).collect())
+    }
+}

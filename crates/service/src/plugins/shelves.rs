@@ -1,0 +1,188 @@
+//! Plugins as the pages of the app list them, and who uses one.
+//!
+//! What belongs here: what pages need beyond the operations of the API. What does
+//! not: rules; these are asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_model::activity::{Activity, Entry, Subject};
+use weir_model::pagination::{Page, Paged};
+use weir_model::plugins::{Group, Plugin, Shelf};
+use weir_model::{PluginConfigId, PluginId, ProjectId};
+use weir_store::plugin_configs as config_rows;
+use weir_store::plugins::{self as rows, PluginRow};
+
+use super::{Plugins, shown};
+use crate::ctx::OrgCtx;
+use crate::error::{Error, NOT_FOUND};
+use crate::{Result, activity, policy};
+
+/// A plugin on a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shelved {
+    /// The plugin.
+    pub plugin: Plugin,
+    /// The group of the API that it is reached through.
+    pub group: Group,
+    /// The list that it is on; of several the first.
+    pub shelf: Shelf,
+    /// Whether it belongs to the organization.
+    pub is_own: bool,
+    /// Whether it is the organization's and no enabled config uses it.
+    pub is_unused: bool,
+}
+
+/// That a config uses a plugin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginUse {
+    /// The config.
+    pub config: PluginConfigId,
+    /// A name of its own.
+    pub name: Option<String>,
+    /// Its project.
+    pub project: ProjectId,
+    /// Whether it is to be run.
+    pub enabled: bool,
+    /// Whether it is hidden from lists.
+    pub deleted: bool,
+}
+
+/// Who uses a plugin.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PluginUses {
+    /// The configs of the organization's projects that the caller sees.
+    pub here: Vec<PluginUse>,
+    /// How many configs other organizations have; 0 for a plugin of another one.
+    pub elsewhere: usize,
+}
+
+impl Plugins {
+    /// The plugins of a list, by id.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; [`Error::Forbidden`] when the organization may not
+    /// even see plugins.
+    pub async fn shelf(&self, org: &OrgCtx, shelf: Shelf) -> Result<Vec<Shelved>> {
+        self.may_read(org).await?;
+        let store = &self.core.store;
+        let groups = match shelf {
+            Shelf::Transformations => Group::ALL.to_vec(),
+            Shelf::Destinations | Shelf::FrontendApps | Shelf::ImportApps => vec![shelf.group()],
+        };
+        let mut found: BTreeMap<PluginId, Group> = BTreeMap::new();
+        let mut unused: BTreeSet<PluginId> = BTreeSet::new();
+        for group in groups {
+            for id in rows::visible(store, org.organization, group).await? {
+                found.entry(id).or_insert(group);
+            }
+            unused.extend(rows::unused(store, org.organization, group).await?);
+        }
+        let ids: Vec<PluginId> = found.keys().copied().collect();
+        let mut listed = rows::rows(store, &ids).await?;
+        listed.retain(|row| shelf.shows(row.capabilities.as_ref()));
+        let plugins = shown(&self.core, listed).await?;
+        let shelved = |plugin: Plugin| {
+            let group = found.get(&plugin.id).copied()?;
+            let is_own = plugin.fields.organization_id == Some(org.organization);
+            let is_unused = unused.contains(&plugin.id);
+            Some(Shelved { plugin, group, shelf, is_own, is_unused })
+        };
+        Ok(plugins.into_iter().filter_map(shelved).collect())
+    }
+
+    /// A plugin with the list that it is on.
+    ///
+    /// # Errors
+    /// As [`Self::shelf`]; [`Error::NotFound`].
+    pub async fn shelved(&self, org: &OrgCtx, plugin: &str) -> Result<Shelved> {
+        self.may_read(org).await?;
+        let row = self.seen(org, plugin).await?;
+        let groups = row.groups();
+        let group = groups.first().copied().ok_or(Error::NotFound(NOT_FOUND))?;
+        let of_group =
+            |shelf: &Shelf| *shelf == Shelf::Transformations || groups.contains(&shelf.group());
+        let shows = |shelf: &Shelf| of_group(shelf) && shelf.shows(row.capabilities.as_ref());
+        let shelf = Shelf::ALL.into_iter().find(shows).unwrap_or(Shelf::Destinations);
+        let is_own = row.organization == org.organization;
+        let unused = rows::unused(&self.core.store, org.organization, group).await?;
+        let is_unused = unused.contains(&row.id);
+        Ok(Shelved { plugin: self.show(row).await?, group, shelf, is_own, is_unused })
+    }
+
+    /// Why the caller may not install plugins; `None`: it may.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; any failure of the store.
+    pub async fn why_not_install(&self, org: &OrgCtx) -> Result<Option<String>> {
+        refusal(self.may_install(org).await)
+    }
+
+    /// Why the caller may not change a plugin; `None`: it may.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`]; any failure of the store.
+    pub async fn why_not_change(&self, org: &OrgCtx, shelved: &Shelved) -> Result<Option<String>> {
+        let id = shelved.plugin.id.to_string();
+        refusal(self.changeable(org, shelved.group, &id, false).await)
+    }
+
+    /// Whether the caller may offer plugins to all organizations.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`]; any failure of the store.
+    pub async fn offers(&self, org: &OrgCtx) -> Result<bool> {
+        Ok(refusal(self.may_offer(org).await)?.is_none())
+    }
+
+    /// Who uses a plugin, hidden configs too.
+    ///
+    /// # Errors
+    /// As [`Self::shelved`].
+    pub async fn uses(&self, org: &OrgCtx, plugin: &str) -> Result<PluginUses> {
+        self.may_read(org).await?;
+        let row = self.seen(org, plugin).await?;
+        let mut uses = PluginUses::default();
+        for config in config_rows::rows_of_plugin(&self.core.store, row.id).await? {
+            if config.organization != org.organization {
+                uses.elsewhere += usize::from(row.organization == org.organization);
+            } else if policy::project_in_limits(&org.ctx, config.organization, config.project) {
+                uses.here.push(PluginUse {
+                    config: config.id,
+                    name: config.name,
+                    project: config.project,
+                    enabled: config.enabled,
+                    deleted: config.deleted,
+                });
+            }
+        }
+        Ok(uses)
+    }
+
+    /// What was done with a plugin in this organization, newest first.
+    ///
+    /// # Errors
+    /// As [`Self::shelved`].
+    pub async fn history(&self, org: &OrgCtx, plugin: &str, page: Page) -> Result<Paged<Activity>> {
+        self.may_read(org).await?;
+        let id = self.seen(org, plugin).await?.id.to_string();
+        let wanted = |entry: &Entry| entry.scope == Subject::Plugin && entry.item_id == id;
+        let (count, found) = activity::search(&self.core, org.organization, page, wanted).await?;
+        Ok(Paged { count, results: activity::shown(&self.core, found).await? })
+    }
+
+    /// The plugin of this id that the organization sees in whatever group.
+    async fn seen(&self, org: &OrgCtx, plugin: &str) -> Result<PluginRow> {
+        let missing = || Error::NotFound(NOT_FOUND);
+        let id = PluginId::in_path(plugin).ok_or_else(missing)?;
+        rows::get(&self.core.store, org.organization, id).await?.ok_or_else(missing)
+    }
+}
+
+/// Why something is not allowed; `None`: it is.
+fn refusal<T>(asked: Result<T>) -> Result<Option<String>> {
+    match asked {
+        Ok(_) => Ok(None),
+        Err(Error::Forbidden(why)) => Ok(Some(why)),
+        Err(error) => Err(error),
+    }
+}

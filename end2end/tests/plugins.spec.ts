@@ -1,0 +1,102 @@
+// Plugins of an organization: from the catalogue, written here, changed, removed.
+
+import { alive, checkPage, enter, expect, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+let lists = "";
+let written = "";
+
+test("a destination comes from the catalogue", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/organizations");
+  const organization = await page.getByRole("main").locator("h2 a").first().getAttribute("href");
+  lists = `${organization}/plugins`;
+  await page.goto(`${lists}/destinations`);
+  await alive(page, scripts);
+  await expect(page.getByRole("heading", { name: "No destination yet" })).toBeVisible();
+  await page.getByRole("link", { name: "Add destination" }).first().click();
+  await alive(page, scripts);
+  await page.getByLabel("Name or purpose").fill("hook");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.waitForURL("**search=hook**");
+  await alive(page, scripts);
+  await expect(page.getByRole("heading", { name: "Slack message" })).toHaveCount(0);
+  await checkPage(page, "adding a plugin");
+  await page.getByRole("button", { name: "Add Webhook" }).click();
+  await expect(page.getByRole("heading", { name: "Webhook", level: 1 })).toBeVisible();
+  await expect(page.getByText("Added Webhook.")).toBeVisible();
+  await expect(page.getByRole("table", { name: "What can be set" })).toContainText("Address");
+  await checkPage(page, "a plugin");
+  await page.goto(`${lists}/destinations`);
+  await expect(page.getByRole("link", { name: "Webhook" })).toBeVisible();
+  await expect(page.getByText("Unused")).toBeVisible();
+  await checkPage(page, "the list of destinations");
+});
+
+test("an address that is none is refused at the field", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${lists}/destinations/add`);
+  await alive(page, scripts);
+  await page.getByLabel("Address").fill("https://example.org/tea");
+  await page.getByRole("button", { name: "Add from address" }).click();
+  await expect(page.getByLabel("Address")).toHaveAccessibleDescription(/Enter the address of a repository/);
+  await expect(page.getByLabel("Address")).toHaveValue("https://example.org/tea");
+});
+
+test("source is written, and a fault is shown at its line", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${lists}/transformations/add`);
+  await alive(page, scripts);
+  await page.getByLabel("Name", { exact: true }).fill("Shout");
+  await page.getByRole("button", { name: "Write plugin" }).click();
+  await page.waitForURL("**/source");
+  await alive(page, scripts);
+  const text = page.getByLabel("Text of the file");
+  await expect(text).toHaveValue(/export function processEvent/);
+  await text.fill("export function processEvent(event) {\n  event.event = \n}\n");
+  await page.getByRole("button", { name: "Save file" }).click();
+  await page.waitForURL("**file=index.js**");
+  await alive(page, scripts);
+  await expect(page.getByText("The source is stored, but it cannot be run as it is:")).toBeVisible();
+  await expect(page.getByRole("link", { name: /^Go to line \d+$/ })).toBeVisible();
+  await checkPage(page, "source with a fault");
+  await text.fill("export function processEvent(event) {\n  event.event = event.event.toUpperCase()\n  return event\n}\n");
+  await page.getByRole("button", { name: "Save file" }).click();
+  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  await expect(page.getByText("it cannot be run as it is")).toHaveCount(0);
+  await page.getByRole("link", { name: "Shout" }).click();
+  await page.waitForURL("**/plugins/transformations/*");
+  written = new URL(page.url()).pathname;
+  await expect(page.getByText("processEvent")).toBeVisible();
+});
+
+test("an archive that is none is refused at the field", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${lists}/frontend-apps/add`);
+  await alive(page, scripts);
+  await page.getByLabel("Archive").setInputFiles({ name: "tea.zip", mimeType: "application/zip", buffer: Buffer.from("no zip") });
+  await page.getByRole("button", { name: "Add from archive" }).click();
+  await page.waitForURL("**/frontend-apps/add**");
+  await expect(page.getByLabel("Archive")).toHaveAttribute("aria-invalid", "true");
+});
+
+test("import apps without one say what they do", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${lists}/import-apps`);
+  await expect(page.getByRole("heading", { name: "No import app yet" })).toBeVisible();
+  await page.goto(`${lists}/import-apps/add`);
+  await expect(page.getByText("The catalogue has no plugin of this kind yet.")).toBeVisible();
+});
+
+test("a plugin is removed", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(written);
+  await alive(page, scripts);
+  const ending = page.locator("details.confirm").filter({ has: page.getByRole("button", { name: "Remove plugin" }) });
+  await ending.locator("summary").click();
+  await ending.getByRole("button", { name: "Remove plugin" }).click();
+  await page.waitForURL("**/plugins/transformations");
+  await expect(page.getByText("Removed Shout.")).toBeVisible();
+  await expect(page.getByRole("link", { name: "Shout" })).toHaveCount(0);
+});

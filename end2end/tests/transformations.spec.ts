@@ -1,0 +1,150 @@
+// Transformations of a project: added, tried, switched, put in order, deleted, and
+// what they make of an event.
+
+import { alive, call, checkPage, enter, expect, newKey, projectKey, save, send, shot, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+let project = "";
+let key = "";
+let api = "";
+
+/** Installs a plugin of the catalogue and adds it to the project. */
+async function add(server: any, entry: string, config: object, order: number): Promise<number> {
+  const organization = (await call(server, api, "GET", "/api/organizations/")).results[0].id;
+  const plugin = await call(server, api, "POST", `/api/organizations/${organization}/pipeline_destinations/`, { url: `inline:${entry}` });
+  const path = `/api/projects/${project}/pipeline_transformation_configs/`;
+  return (await call(server, api, "POST", path, { plugin: plugin.id, order, enabled: true, config })).id;
+}
+
+test("the first one", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  project = /projects\/(\d+)/.exec(page.url())![1];
+  key = await projectKey(page);
+  api = await newKey(page, scripts, "Transformations");
+  await page.goto(`/projects/${project}/transformations`);
+  await alive(page, scripts);
+  await expect(page.getByRole("heading", { name: "No transformation yet" })).toBeVisible();
+  await checkPage(page, "no transformation");
+  await page.getByRole("link", { name: "Add transformation" }).first().click();
+  await alive(page, scripts);
+  await page.getByRole("link", { name: "Add a plugin" }).click();
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Add Property filter" }).click();
+  await expect(page.getByRole("heading", { name: "Property filter", level: 1 })).toBeVisible();
+  await alive(page, scripts);
+  await page.getByRole("link", { name: /^Use in / }).click();
+  await alive(page, scripts);
+  await page.getByLabel("Properties", { exact: true }).fill("card");
+  await page.getByRole("button", { name: "Add to project" }).click();
+  await page.waitForURL("**/transformations/*");
+  await expect(page.getByText("Added Property filter. It works from now on.")).toBeVisible();
+});
+
+test("an event is changed before it is stored", async ({ server }) => {
+  const stored = async () => (await call(server, api, "GET", `/api/projects/${project}/events/?event=paid`)).results;
+  // A new one is known within a second.
+  await expect(async () => {
+    await send(server, key, { event: "paid", distinct_id: "ada", properties: { card: "4711", total: 3 } });
+    const [event] = await stored();
+    expect(event.properties.total).toBe(3);
+    expect(event.properties.card).toBeUndefined();
+  }).toPass();
+});
+
+test("a try shows the event before and after", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`/projects/${project}/transformations`);
+  await alive(page, scripts);
+  await page.getByRole("link", { name: "Property filter" }).click();
+  await alive(page, scripts);
+  await page.getByLabel("Event", { exact: true }).fill('{"event": "paid", "properties": {"card": "4711", "total": 3}}');
+  await page.getByRole("button", { name: "Try this event" }).click();
+  await page.waitForURL("**sample=entered**");
+  const result = page.getByRole("region", { name: "What became of the event" });
+  await expect(result.getByText("Changed")).toBeVisible();
+  await expect(result.locator("td.diff-out").filter({ hasText: '"card"' })).toBeVisible();
+  await checkPage(page, "a config with a try");
+  await page.goto(`${new URL(page.url()).pathname}?sample=newest`);
+  await expect(result).toBeVisible();
+  await page.getByLabel("Event", { exact: true }).fill("{");
+  await page.getByRole("button", { name: "Try this event" }).click();
+  await expect(page.getByLabel("Event", { exact: true })).toHaveAccessibleDescription(/This is no JSON/);
+});
+
+test("settings are saved, and a fault is told at its field", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`/projects/${project}/transformations`);
+  await alive(page, scripts);
+  await page.getByRole("link", { name: "Property filter" }).click();
+  await alive(page, scripts);
+  await page.getByLabel("Name", { exact: true }).fill("No cards");
+  await save(page, "Save settings");
+  await expect(page.getByRole("heading", { name: "No cards", level: 1 })).toBeVisible();
+  await alive(page, scripts);
+  await page.getByLabel("Properties", { exact: true }).fill("");
+  await page.getByRole("button", { name: "Save settings" }).click();
+  await expect(page.getByLabel("Properties", { exact: true })).toHaveAttribute("aria-invalid", "true");
+});
+
+test("switch off and take it back", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`/projects/${project}/transformations`);
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Switch off No cards" }).click();
+  await expect(page.getByText("Switched No cards off.")).toBeVisible();
+  await expect(page.getByRole("button", { name: "Switch on No cards" })).toBeVisible();
+  await page.getByRole("button", { name: /^Undo/ }).first().click();
+  await expect(page.getByRole("button", { name: "Switch off No cards" })).toBeVisible();
+});
+
+test("order by buttons", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await add(server, "bot-filter", {}, 5);
+  await page.goto(`/projects/${project}/transformations`);
+  await alive(page, scripts);
+  const names = page.locator("ol.steps h2");
+  await expect(names).toHaveText(["No cards", "Bot filter"]);
+  await shot(page, "transformations");
+  await checkPage(page, "two transformations");
+  await page.getByRole("button", { name: "Move up Bot filter" }).click();
+  await expect(names).toHaveText(["Bot filter", "No cards"]);
+  await expect(page.getByRole("button", { name: "Move up Bot filter" })).toHaveCount(0);
+});
+
+test("another order meanwhile is shown, and asked about", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`/projects/${project}/transformations`);
+  await alive(page, scripts);
+  const path = `/api/projects/${project}/pipeline_transformation_configs/`;
+  const listed = (await call(server, api, "GET", path)).results;
+  const orders = Object.fromEntries(listed.map((one: any, at: number) => [one.id, listed.length - at]));
+  await call(server, api, "PATCH", `${path}rearrange/`, { orders });
+  await page.getByRole("button", { name: "Move up No cards" }).click();
+  await expect(page.getByText("Somebody else changed the order meanwhile.")).toBeVisible();
+  await checkPage(page, "two orders");
+  await page.getByRole("button", { name: "Use the order that I asked for" }).click();
+  await expect(page.locator("ol.steps h2")).toHaveText(["No cards", "Bot filter"]);
+});
+
+test("deleted, brought back, deleted for good", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`/projects/${project}/transformations`);
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Delete Bot filter" }).click();
+  await expect(page.getByText("Deleted Bot filter.")).toBeVisible();
+  await expect(page.locator("ol.steps h2")).toHaveText(["No cards"]);
+  const bin = page.locator("details.bin");
+  await bin.locator("summary").first().click();
+  await bin.getByRole("button", { name: "Bring back Bot filter" }).click();
+  await expect(page.locator("ol.steps h2")).toHaveCount(2);
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Delete Bot filter" }).click();
+  await expect(page.locator("ol.steps h2")).toHaveCount(1);
+  await alive(page, scripts);
+  await bin.locator("summary").first().click();
+  await bin.locator("details.confirm summary").click();
+  await bin.getByRole("button", { name: "Delete for good" }).click();
+  await expect(page.getByText("Deleted Bot filter for good.")).toBeVisible();
+  await expect(bin).toHaveCount(0);
+});

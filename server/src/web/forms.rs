@@ -1,0 +1,242 @@
+//! Forms that carry files. They are sent as they are, not to a server function: those
+//! read no files.
+//!
+//! How it went is told as of the server function whose form stands beside them: the
+//! page that a failure leads back to shows it where it shows those.
+
+use axum::body::to_bytes;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use bytes::Bytes;
+use http::header;
+use http::request::Parts;
+use leptos::server_fn::error::ServerFnUrlError;
+use weir_app::context::{Visit, ui_error};
+use weir_app::error::UiError;
+use weir_app::local_path;
+use weir_model::errors::FieldError;
+use weir_model::plugin_configs::{ANY_MEDIA, ATTACHMENT_MAX, PluginConfigPatch, SentAttachment};
+use weir_model::plugins::{ARCHIVE_MAX, PluginInput, SentArchive, Shelf};
+use weir_service::error::NOT_FOUND;
+use weir_service::{Ctx, Error};
+
+use super::{Web, visit};
+use crate::front::RoutePattern;
+use crate::http::input::{Fields, Upload};
+use crate::limits::{BodyLimits, Limits};
+
+/// What the addresses of these forms begin with.
+const ROOT: &str = "/_upload/";
+/// Bytes of a form beside its file.
+const ROOM: usize = 64 << 10;
+/// Stands for scheme and host while an address passes through a library that wants a
+/// complete one.
+const HERE: &str = "http://here.invalid";
+/// The function that installs plugins: its page shows what becomes of an archive.
+const INSTALL: &str = "/_fn/install_plugin";
+/// The function that saves configs: its page shows what becomes of a file.
+const SAVE: &str = "/_fn/save_plugin_config";
+
+/// The limits of a body that is sent to this path of the web app.
+pub(crate) fn limits(limits: &Limits, path: &str) -> BodyLimits {
+    let mut body = limits.web_body;
+    if path.starts_with(ROOT) {
+        body.size = body.size.max(ARCHIVE_MAX + ROOM);
+    }
+    body
+}
+
+/// Adds a plugin from an archive, and leads to it.
+pub(super) async fn plugin(State(web): State<Web>, request: Request) -> Response {
+    let asked = match Asked::read(&web, request, INSTALL).await {
+        Ok(asked) => asked,
+        Err(response) => return *response,
+    };
+    let done = match &asked.visit.ctx {
+        Some(ctx) => install(&web, &asked.form, ctx).await,
+        None => Err(Error::NotAuthenticated),
+    };
+    asked.answer(INSTALL, done)
+}
+
+async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
+    let services = &web.app.services;
+    let shelf = Shelf::of(form.text("shelf")).ok_or(Error::NotFound(NOT_FOUND))?;
+    let org = services.organizations.enter(ctx, form.text("organization")).await?;
+    // Who may not is told so before the archive is looked at.
+    services.plugins.may_install(&org).await?;
+    let file = form.file("archive", ARCHIVE_MAX)?;
+    let archive = Some(SentArchive(file.contents.to_vec()));
+    let input = PluginInput { archive, ..PluginInput::default() };
+    let made = services.plugins.create(&org, shelf.group(), input).await?;
+    let found = services.plugins.shelved(&org, &made.id.to_string()).await?;
+    let (organization, list) = (org.organization, found.shelf.text());
+    Ok(format!("/organizations/{organization}/plugins/{list}/{}", made.id))
+}
+
+/// Attaches a file to a config, and leads back.
+pub(super) async fn attachment(State(web): State<Web>, request: Request) -> Response {
+    let asked = match Asked::read(&web, request, SAVE).await {
+        Ok(asked) => asked,
+        Err(response) => return *response,
+    };
+    let done = match &asked.visit.ctx {
+        Some(ctx) => attach(&web, &asked.form, ctx).await,
+        None => Err(Error::NotAuthenticated),
+    };
+    asked.answer(SAVE, done)
+}
+
+async fn attach(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
+    let services = &web.app.services;
+    let project = services.projects.enter(ctx, form.text("project")).await?;
+    let config = form.text("config");
+    services.plugin_configs.enter(&project, config).await?;
+    let field = form.text("field");
+    let at_file = |fault: FieldError| FieldError::new(field, &fault.code, fault.detail);
+    let file = form.file("file", ATTACHMENT_MAX).map_err(at_file)?;
+    let attachment = SentAttachment {
+        key: form.text("key").to_owned(),
+        name: file.file_name.clone(),
+        media_type: file.media_type.clone().unwrap_or_else(|| ANY_MEDIA.to_owned()),
+        contents: file.contents.to_vec(),
+    };
+    let patch =
+        PluginConfigPatch { add_attachments: vec![attachment], ..PluginConfigPatch::default() };
+    match services.plugin_configs.update(&project, config, patch).await {
+        Ok(_) => Ok(form.back.clone()),
+        Err(Error::Invalid(fault)) => Err(at_file(fault).into()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A form and who sent it.
+struct Asked {
+    form: Form,
+    visit: Visit,
+}
+
+impl Asked {
+    /// Reads the form, else answers as of this function.
+    async fn read(
+        web: &Web,
+        request: Request,
+        function: &'static str,
+    ) -> Result<Self, Box<Response>> {
+        let (parts, body) = request.into_parts();
+        let visit = match visit::of(web, &parts).await {
+            Ok(visit) => visit,
+            Err(error) => return Err(Box::new(error.into_response())),
+        };
+        let most = limits(&web.app.limits, parts.uri.path()).size;
+        let form = match to_bytes(body, most).await {
+            Ok(bytes) => Form::read(&parts, &bytes).await,
+            Err(_) => None,
+        };
+        let unread = || UiError::form("invalid_input", "The form could not be read.");
+        match form {
+            Some(form) => Ok(Self { form, visit }),
+            None => Err(Box::new(lead_back("/", function, unread()))),
+        }
+    }
+
+    /// Leads to where what was done says, or back with what failed.
+    fn answer(&self, function: &'static str, done: Result<String, Error>) -> Response {
+        let mut response = match done {
+            Ok(path) => to(&path),
+            Err(error) => failed(&self.form.back, function, error, &self.visit.request_id),
+        };
+        response.extensions_mut().insert(RoutePattern("/_upload/{form}"));
+        response
+    }
+}
+
+fn failed(back: &str, function: &str, error: Error, request_id: &str) -> Response {
+    let next = local_path::encode(back);
+    match error {
+        Error::NotAuthenticated | Error::BadCredential(_) => to(&format!("/login?next={next}")),
+        Error::SignInAgain => to(&format!("/login/again?next={next}")),
+        error => {
+            let shown = match ui_error(error) {
+                // It does not know which request this is.
+                UiError::Internal { .. } => UiError::Internal { request_id: request_id.to_owned() },
+                shown => shown,
+            };
+            lead_back(back, function, shown)
+        }
+    }
+}
+
+/// To a page of this site, which is asked for anew.
+fn to(path: &str) -> Response {
+    Redirect::to(local_path::safe(path).unwrap_or("/")).into_response()
+}
+
+fn lead_back(back: &str, function: &str, error: UiError) -> Response {
+    let told = ServerFnUrlError::new(function, error).to_url(&format!("{HERE}{back}"));
+    match told {
+        Ok(address) => to(address.as_str().strip_prefix(HERE).unwrap_or("/")),
+        Err(_) => to(back),
+    }
+}
+
+/// A form that was sent.
+struct Form {
+    fields: Fields,
+    /// The page it is on.
+    back: String,
+}
+
+impl Form {
+    async fn read(parts: &Parts, body: &Bytes) -> Option<Self> {
+        let content_type = parts.headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+        let fields = Fields::parse(Some(content_type), body).await.ok()?;
+        let back = local_path::safe(fields.raw_text("back").unwrap_or("/")).unwrap_or("/");
+        Some(Self { back: local_path::without_outcome(back), fields })
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.fields.raw_text(name).unwrap_or_default()
+    }
+
+    /// The file of this field. Browsers send an empty one where none was chosen.
+    fn file(&self, name: &str, most: usize) -> Result<&Upload, FieldError> {
+        let found = self.fields.uploads().iter().find(|upload| upload.field == name);
+        match found.filter(|upload| !upload.contents.is_empty()) {
+            None => Err(FieldError::new(name, "required", "Choose a file.")),
+            Some(file) if file.contents.len() > most => {
+                let detail = format!("Ensure this file has no more than {most} bytes.");
+                Err(FieldError::new(name, "max_length", detail))
+            }
+            Some(file) => Ok(file),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header;
+    use weir_app::error::UiError;
+
+    use super::{INSTALL, lead_back, limits};
+    use crate::limits::Limits;
+
+    #[test]
+    fn only_uploads_may_be_large() {
+        let all = Limits::default();
+        assert_eq!(limits(&all, "/_fn/sign_in").size, all.web_body.size);
+        assert!(limits(&all, "/_upload/plugin").size > 5 << 20);
+    }
+
+    #[test]
+    fn a_failure_leads_back_to_the_page() {
+        let error = UiError::field("archive", "invalid_input", "It is damaged.");
+        for (back, begins) in
+            [("/a?b=1", "/a?b=1&__path=%2F_fn%2Finstall_plugin&__err="), ("/a", "/a?__path=")]
+        {
+            let response = lead_back(back, INSTALL, error.clone());
+            let location = response.headers()[header::LOCATION].to_str().unwrap();
+            assert!(location.starts_with(begins), "{location}");
+        }
+    }
+}

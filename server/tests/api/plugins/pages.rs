@@ -1,0 +1,232 @@
+//! Plugins and their configs through the web app: its functions, its pages, and forms
+//! that carry files.
+
+use http::Method;
+use weir_testkit::Call;
+
+use super::hosts::{tea, zip};
+use super::*;
+use crate::web::{page, session};
+
+/// A browser that the owner is signed in with.
+struct Browser<'a> {
+    place: &'a Place,
+    cookie: String,
+}
+
+impl<'a> Browser<'a> {
+    async fn of(place: &'a Place) -> Self {
+        Self { place, cookie: session(&place.app).await }
+    }
+
+    fn call(&self, path: &str) -> Call {
+        let call = self.place.app.anonymous().call(Method::POST, path);
+        call.header("cookie", &self.cookie).header("sec-fetch-site", "same-origin")
+    }
+
+    async fn function(&self, name: &str, body: &str) -> Answer {
+        let call = self.call(&format!("/_fn/{name}"));
+        let form = "application/x-www-form-urlencoded";
+        call.header("content-type", form).body(body.to_owned()).send().await
+    }
+
+    /// Sends a form with a file.
+    async fn upload(&self, form: &str, fields: &[(&str, &str)], name: &str, file: &[u8]) -> Answer {
+        let mut body = Vec::new();
+        for (name, text) in fields {
+            let part =
+                format!("--b\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n");
+            body.extend(part.bytes());
+        }
+        let head = format!(
+            "--b\r\ncontent-disposition: form-data; name=\"{name}\"; filename=\"tea.zip\"\r\n\r\n"
+        );
+        body.extend(head.bytes());
+        body.extend(file);
+        body.extend(b"\r\n--b--\r\n");
+        let call = self.call(&format!("/_upload/{form}"));
+        call.header("content-type", "multipart/form-data; boundary=b").body(body).send().await
+    }
+
+    async fn opens(&self, path: &str, expected: u16) -> String {
+        let answer = page(&self.place.app, path, &self.cookie).await;
+        assert_eq!(answer.status, expected, "{path}");
+        String::from_utf8(answer.body.to_vec()).unwrap()
+    }
+
+    fn organization(&self) -> String {
+        self.place.app.organization().to_string()
+    }
+
+    fn project(&self) -> String {
+        self.place.app.project().to_string()
+    }
+
+    /// Adds a plugin of the catalogue to the project; gives the config's id.
+    async fn adds(&self, entry: &str, settings: &str) -> String {
+        let (organization, project) = (self.organization(), self.project());
+        let body = format!("organization={organization}&shelf=transformations&url=inline:{entry}");
+        let answer = self.function("install_plugin", &body).await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+        let plugin = answer.header("location").unwrap().rsplit('/').next().unwrap();
+        let body = format!("project={project}&plugin={plugin}&name=&enabled=on&{settings}");
+        let answer = self.function("create_plugin_config", &body).await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+        answer.header("location").unwrap().rsplit('/').next().unwrap().to_owned()
+    }
+
+    async fn configs(&self) -> Vec<Value> {
+        let path = format!(
+            "/api/projects/{}/pipeline_transformation_configs/?expand=object",
+            self.project()
+        );
+        self.place.owner.get(&path).await.json()["results"].as_array().unwrap().clone()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transformations_are_added_changed_and_put_in_order() {
+    let place = place(GROUPS[0]).await;
+    let browser = Browser::of(&place).await;
+    let project = browser.project();
+    let first = browser.adds("bot-filter", "").await;
+    let settings = "settings[0][key]=properties&settings[0][value]=card";
+    let second = browser.adds("property-filter", settings).await;
+    let all = browser.configs().await;
+    assert_eq!(all.len(), 2);
+    assert_eq!(
+        (&all[1]["config"]["properties"], &all[1]["enabled"]),
+        (&json!("card"), &json!(true))
+    );
+    let root = format!("/projects/{project}/transformations");
+    let list = browser.opens(&root, 200).await;
+    assert!(list.contains("Bot filter") && list.contains("Property filter"));
+    browser.opens(&format!("{root}/{first}"), 200).await;
+    browser.opens(&format!("{root}/{second}?sample=newest"), 200).await;
+    browser.opens(&format!("{root}/try?sample=newest"), 200).await;
+
+    let body = format!("project={project}&seen={first},{second}&wanted={second},{first}");
+    assert_eq!(browser.function("reorder_transformations", &body).await.status, 200);
+    let late = browser.function("reorder_transformations", &body).await;
+    assert_eq!(late.status, 409, "somebody was faster");
+    assert_eq!(browser.configs().await[0]["id"].to_string(), second);
+
+    // A fault is told of the field that the form has for the setting.
+    let body = format!("project={project}&config={second}&name=&settings[0][key]=properties");
+    let refused =
+        browser.function("save_plugin_config", &format!("{body}&settings[0][value]=")).await;
+    assert_eq!(refused.status, 400);
+    let text = String::from_utf8(refused.body.to_vec()).unwrap();
+    assert!(text.contains("settings[0][value]"), "{text}");
+
+    // What was deleted comes back as it was.
+    let body = format!("project={project}&config={second}");
+    assert_eq!(browser.function("hide_plugin_config", &body).await.status, 200);
+    assert_eq!(browser.configs().await.len(), 1);
+    assert_eq!(
+        browser.function("restore_plugin_config", &format!("{body}&enabled=on")).await.status,
+        200
+    );
+    assert_eq!(browser.configs().await[0]["enabled"], true);
+    assert_eq!(browser.function("delete_plugin_config", &body).await.status, 200);
+    browser.opens(&format!("{root}/{second}"), 404).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_is_added_by_a_form() {
+    let place = place(GROUPS[0]).await;
+    let browser = Browser::of(&place).await;
+    let organization = browser.organization();
+    let back = format!("/organizations/{organization}/plugins/destinations/add");
+    let fields = [
+        ("organization", organization.as_str()),
+        ("shelf", "destinations"),
+        ("back", back.as_str()),
+    ];
+    let added = browser.upload("plugin", &fields, "archive", &zip(&tea())).await;
+    assert_eq!(added.status, 303, "{:?}", added.body);
+    let root = format!("/organizations/{organization}/plugins/destinations/");
+    let path = added.header("location").unwrap();
+    assert!(path.starts_with(&root), "{path}");
+    assert!(browser.opens(path, 200).await.contains("Tea"));
+    assert!(
+        browser
+            .opens(&format!("{path}/source?file=plugin.json"), 200)
+            .await
+            .contains("plugin.json")
+    );
+
+    for file in [&b"no archive"[..], &[]] {
+        let refused = browser.upload("plugin", &fields, "archive", file).await;
+        assert_eq!(refused.status, 303);
+        let location = refused.header("location").unwrap();
+        let begins = format!("{back}?__path=%2F_fn%2Finstall_plugin&__err=");
+        assert!(location.starts_with(&begins), "{location}");
+    }
+    let large = browser.upload("plugin", &fields, "archive", &vec![0; 6 << 20]).await;
+    assert_eq!(large.status, 413);
+
+    // Another site, nobody, and who belongs elsewhere.
+    let anonymous = Browser { place: &place, cookie: String::new() };
+    let answer = anonymous.upload("plugin", &fields, "archive", &zip(&tea())).await;
+    assert_eq!(answer.status, 303);
+    assert!(answer.header("location").unwrap().starts_with("/login?next="));
+    let foreign = place.app.anonymous().call(Method::POST, "/_upload/plugin");
+    let foreign = foreign.header("cookie", &browser.cookie).header("sec-fetch-site", "cross-site");
+    assert_eq!(foreign.send().await.status, 403);
+    assert_eq!(place.owner.get(&place.path()).await.json()["count"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_attached_by_a_form() {
+    let place = place(GROUPS[0]).await;
+    let browser = Browser::of(&place).await;
+    let schema = json!([{"key": "table", "type": "attachment", "name": "Table"}]);
+    let (plugin, _) = place.made(&json!({"name": "Tea", "config_schema": schema})).await;
+    let project = json!(place.app.project());
+    let path = configured(&place.owner, &project, &plugin, false).await;
+    let config = path.trim_end_matches('/').rsplit('/').next().unwrap();
+    let (project, back) = (browser.project(), format!("/projects/{project}/plugins/{config}"));
+    let fields = [
+        ("project", project.as_str()),
+        ("config", config),
+        ("key", "table"),
+        ("field", "file-0"),
+        ("back", back.as_str()),
+    ];
+    let attached = browser.upload("attachment", &fields, "file", b"a,b").await;
+    assert_eq!((attached.status, attached.header("location")), (303, Some(back.as_str())));
+    assert!(browser.opens(&back, 200).await.contains("Attached: tea.zip (3 B)."));
+    let large = browser.upload("attachment", &fields, "file", &vec![0; (256 << 10) + 1]).await;
+    assert!(large.header("location").unwrap().contains("__err="), "{large:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn others_see_and_change_nothing() {
+    let place = place(GROUPS[0]).await;
+    let browser = Browser::of(&place).await;
+    let elsewhere = place.elsewhere().await;
+    let organization = elsewhere.path.split('/').nth(3).unwrap().to_owned();
+    let project = elsewhere.project.to_string();
+    for (name, body) in [
+        ("list_plugins", format!("organization={organization}&shelf=destinations")),
+        ("write_plugin", format!("organization={organization}&shelf=destinations&name=x")),
+        ("get_plugin", format!("organization={organization}&plugin=1")),
+        ("list_transformations", format!("project={project}")),
+        ("reorder_transformations", format!("project={project}&seen=&wanted=")),
+        ("list_plugins", format!("organization={}&shelf=nothing", browser.organization())),
+        ("get_plugin", format!("organization={}&plugin=4711", browser.organization())),
+    ] {
+        assert_eq!(browser.function(name, &body).await.status, 404, "{name}");
+    }
+    browser.opens(&format!("/organizations/{organization}/plugins/destinations"), 404).await;
+    browser.opens(&format!("/projects/{project}/transformations"), 404).await;
+
+    // An organization that may only configure plugins reads why.
+    place.allow(PluginsAccess::Config).await;
+    let path = format!("/organizations/{}/plugins/destinations", browser.organization());
+    let shown = browser.opens(&path, 200).await;
+    assert!(shown.contains("What your organization may do with plugins does not include this."));
+    let body = format!("organization={}&shelf=destinations&name=x", browser.organization());
+    assert_eq!(browser.function("write_plugin", &body).await.status, 403);
+}
