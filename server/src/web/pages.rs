@@ -13,7 +13,8 @@ use super::{Web, assets, visit};
 use crate::front::RoutePattern;
 
 /// Below these nothing is shown to people who are not signed in.
-const PRIVATE: [&str; 4] = ["/projects", "/organizations", "/account", "/login/again"];
+const PRIVATE: [&str; 7] =
+    ["/projects", "/organizations", "/account", "/login/again", "/search", "/help", "/instance"];
 
 /// An asset of this name, else a page.
 pub(super) async fn page_or_asset(State(web): State<Web>, request: Request) -> Response {
@@ -89,10 +90,19 @@ mod tests {
 
     #[test]
     fn private_pages() {
-        for path in ["/", "/projects/1/live", "/organizations", "/account/keys", "/login/again"] {
+        for path in [
+            "/",
+            "/projects/1/live",
+            "/organizations",
+            "/account/keys",
+            "/login/again",
+            "/search",
+            "/help/exports",
+            "/instance",
+        ] {
             assert!(is_private(path), "{path}");
         }
-        for path in ["/login", "/setup", "/projectsx", "/nothing", "/favicon.ico"] {
+        for path in ["/login", "/setup", "/projectsx", "/helpx", "/nothing", "/favicon.ico"] {
             assert!(!is_private(path), "{path}");
         }
     }
