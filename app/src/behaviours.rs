@@ -8,7 +8,9 @@ mod guard;
 mod key_sentence;
 mod menu;
 mod outcome;
+mod palette;
 mod password;
+mod shortcuts;
 mod times;
 
 use leptos::prelude::{document, window_event_listener_untyped};
@@ -23,7 +25,9 @@ pub fn start() {
     key_sentence::start();
     menu::start();
     outcome::start();
+    palette::start();
     password::start();
+    shortcuts::start();
     times::start();
 }
 

@@ -17,6 +17,9 @@ use crate::{Core, Result};
 pub const MOST: usize = 20;
 /// Longest message, in characters.
 const LONGEST: usize = 500;
+/// The same message within so many seconds is one: a page that leads on at once
+/// hands it to the next.
+const AGAIN_SECONDS: i64 = 5;
 
 /// Messages.
 #[derive(Clone)]
@@ -37,8 +40,15 @@ impl Messages {
     pub async fn put(&self, ctx: &Ctx, text: &str) -> Result<()> {
         let Actor::Session { session, .. } = &ctx.actor else { return Ok(()) };
         let message = Message { at: ctx.now, text: text.chars().take(LONGEST).collect() };
+        let store = &self.core.store;
+        let newest = sessions::messages(store, session).await?.into_iter().next();
+        let is_again =
+            |one: Message| one.text == message.text && ctx.now < one.at.plus_seconds(AGAIN_SECONDS);
+        if newest.is_some_and(is_again) {
+            return Ok(());
+        }
         let most = i64::try_from(MOST).unwrap_or(i64::MAX);
-        Ok(sessions::put_message(&self.core.store, session, &message, most).await?)
+        Ok(sessions::put_message(store, session, &message, most).await?)
     }
 
     /// The messages of the caller's session, newest first.
@@ -73,6 +83,8 @@ mod tests {
         assert_eq!((found.len(), found[0].at), (MOST, here.now));
         assert_eq!(found[0].text, format!("Saved {MOST}."));
         assert_eq!(found[MOST - 1].text, "Saved 1.");
+        services.messages.put(&here, &found[0].text).await.unwrap();
+        assert_eq!(services.messages.list(&here).await.unwrap(), found);
         assert!(services.messages.list(&elsewhere).await.unwrap().is_empty());
     }
 }

@@ -28,7 +28,8 @@ fn answer(name: &str, query: Option<&str>, request: &HeaderMap) -> Response {
     } else {
         Body::from(image.data).into_response()
     };
-    let is_present = query.and_then(|query| query.strip_prefix("v=")) == Some(image.version.as_str());
+    let is_present =
+        query.and_then(|query| query.strip_prefix("v=")) == Some(image.version.as_str());
     let caching = if is_present { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(name)));

@@ -49,7 +49,18 @@ async fn page(web: Web, request: Request) -> Response {
         let next = local_path::encode(&local_path::without_outcome(asked));
         return Redirect::to(&format!("/login?next={next}")).into_response();
     }
+    keep_message(&web, &visit).await;
     render(&web, visit, Request::from_parts(parts, body)).await
+}
+
+/// What the page tells once is listed afterwards. A page loads also when that
+/// cannot be written.
+async fn keep_message(web: &Web, visit: &Visit) {
+    if let (Some(ctx), Some(notice)) = (&visit.ctx, &visit.notice)
+        && let Err(error) = web.app.services.messages.put(ctx, &notice.text).await
+    {
+        tracing::warn!(%error, "a message was not kept");
+    }
 }
 
 fn is_private(path: &str) -> bool {
