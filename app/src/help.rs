@@ -156,7 +156,7 @@ fn rendered(text: &str) -> String {
             // What may be wider than the page is scrolled, also with keys.
             Event::Start(Tag::Table(_)) => {
                 shown.push(Event::Html(CowStr::from(
-                    "<div class=\"help-table\" role=\"group\" aria-label=\"Table\" tabindex=\"0\">",
+                    "<div class=\"guide-table\" role=\"group\" aria-label=\"Table\" tabindex=\"0\">",
                 )));
                 shown.push(event.clone());
             }

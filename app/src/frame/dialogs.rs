@@ -27,10 +27,10 @@ pub(super) fn Dialogs() -> impl IntoView {
 #[component]
 fn Palette() -> impl IntoView {
     view! {
-        <dialog class="palette" id="palette" aria-label="Search">
+        <dialog class="palette" id="palette" aria-label="Find anything">
             <form method="get" action="/search" role="search">
                 <Icon name="search" />
-                <label class="hidden" for="palette-q">"Search"</label>
+                <label class="hidden" for="palette-q">"Find anything"</label>
                 <input
                     id="palette-q"
                     name="q"
@@ -69,7 +69,7 @@ fn Keys() -> impl IntoView {
         })
         .collect_view();
     view! {
-        <dialog class="keys" id="keys" aria-labelledby="keys-title">
+        <dialog class="key-list" id="keys" aria-labelledby="keys-title">
             <header>
                 <h2 id="keys-title">"Keys"</h2>
                 <button type="button" class="button button-quiet" data-closes="" aria-label="Close the list of keys">

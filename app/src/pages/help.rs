@@ -18,7 +18,7 @@ pub(crate) fn HelpIndex() -> impl IntoView {
     view! {
         <PageHead title="Help" />
         <p class="lead">"One page for each job. The API is described at " <a href="/api/docs/">"/api/docs/"</a> "."</p>
-        <ul class="links help-index" aria-label="Pages of the guide">{links}</ul>
+        <ul class="links guide-index" aria-label="Pages of the guide">{links}</ul>
     }
     .into_any()
 }
@@ -34,7 +34,7 @@ pub(crate) fn HelpPage() -> impl IntoView {
         };
         Ok(view! {
             <PageHead title=found.title within="Help" />
-            <article class="help" inner_html=found.html></article>
+            <article class="guide" inner_html=found.html></article>
             <p><a href="/help">"All pages of the guide"</a></p>
         }
         .into_any())
