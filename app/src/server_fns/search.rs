@@ -44,7 +44,7 @@ pub(crate) async fn search(q: String) -> Result<Vec<FoundGroup>, UiError> {
             .into();
     for hit in services.search.find(&ctx, &wanted).await.map_err(ui_error)? {
         let home = format!("/organizations/{}", hit.organization);
-        let (kind, href) = match hit.kind {
+        let (kind, href): (usize, String) = match hit.kind {
             Kind::Project(id) => (0, format!("/projects/{id}/live")),
             Kind::Organization => (1, home),
             Kind::Member => (2, format!("{home}/members")),
