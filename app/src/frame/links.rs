@@ -68,7 +68,7 @@ pub(super) const ACCOUNT: [Goal; 4] = [
 ];
 
 /// Pages that are found by search alone; none has a letter.
-const OTHERS: [Goal; 8] = [
+const OTHERS: [Goal; 9] = [
     goal("Start", "start", "", Of::Project, "/start"),
     goal("Organization settings", "organization", "", Of::Organization, ""),
     goal("Members", "member", "", Of::Organization, "/members"),
@@ -76,6 +76,7 @@ const OTHERS: [Goal; 8] = [
     goal("Domains", "domain", "", Of::Organization, "/domains"),
     goal("Organizations", "organization", "", Of::Account, "/organizations"),
     goal("New organization", "plus", "", Of::Account, "/organizations/new"),
+    goal("Security", "shield", "", Of::Account, "/account/security"),
     goal("Preferences", "settings", "", Of::Account, "/account/preferences"),
 ];
 
