@@ -46,7 +46,13 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/organizations/:id/plugins/:group/add") view=pages::plugins::add::PluginAdd />
                     <Route path=path!("/organizations/:id/plugins/:group/:plugin") view=pages::plugins::detail::PluginDetail />
                     <Route path=path!("/organizations/:id/plugins/:group/:plugin/source") view=pages::plugins::source::PluginSource />
+                    <Route path=path!("/search") view=pages::search::Search />
+                    <Route path=path!("/help") view=pages::help::HelpIndex />
+                    <Route path=path!("/help/:page") view=pages::help::HelpPage />
+                    <Route path=path!("/instance") view=pages::instance::Instance />
                     <Route path=path!("/account") view=pages::account::Account />
+                    <Route path=path!("/account/preferences") view=pages::preferences::PreferencesPage />
+                    <Route path=path!("/account/messages") view=pages::messages::Messages />
                     <Route path=path!("/account/keys") view=pages::keys::Keys />
                     <Route path=path!("/account/keys/new") view=pages::key_new::KeyNew />
                     <Route path=path!("/account/keys/reveal") view=pages::key_reveal::KeyReveal />

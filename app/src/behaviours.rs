@@ -11,9 +11,11 @@ mod guard;
 mod key_sentence;
 mod menu;
 mod outcome;
+mod palette;
 mod password;
 mod refresh;
 mod reorder;
+mod shortcuts;
 mod times;
 mod toast;
 
@@ -33,9 +35,11 @@ pub fn start() {
     key_sentence::start();
     menu::start();
     outcome::start();
+    palette::start();
     password::start();
     refresh::start();
     reorder::start();
+    shortcuts::start();
     times::start();
     toast::start();
 }

@@ -10,11 +10,13 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::ResponseOptions;
 use server_fn::redirect::REDIRECT_HEADER;
+use weir_model::preferences::Preferences;
 use weir_service::error::NOT_CONFIRMED;
 use weir_service::identity::{NewSession, Peer};
 use weir_service::{Ctx, Error, OrgCtx, ProjectCtx, Services};
 
 use crate::error::UiError;
+use crate::facts::{Facts, InstanceFacts};
 use crate::local_path;
 use crate::notice::Notice;
 use crate::theme::{self, Theme};
@@ -42,6 +44,8 @@ pub struct WebContext {
     pub assets: Assets,
     /// Tells capture that projects came, changed or went.
     pub projects_changed: ProjectsChanged,
+    /// Tells staff of the process.
+    pub instance_facts: InstanceFacts,
 }
 
 /// Lets capture know the keys of projects as they are now. When it is done, a
@@ -119,6 +123,8 @@ pub struct Visit {
     pub keeps_sessions: bool,
     /// The chosen theme.
     pub theme: Theme,
+    /// What else was chosen.
+    pub preferences: Preferences,
     /// Whether a session cannot work here: plain http, not on this machine.
     pub insecure: bool,
     /// Whether a page is asked for, by a link or by a form.
@@ -134,6 +140,7 @@ pub struct Visit {
 /// Makes one request known to pages and server functions.
 pub fn provide(web: &WebContext, visit: &Visit) {
     provide_context(Typed(visit.typed.clone()));
+    provide_context(visit.preferences.numbers);
     provide_context(web.clone());
     provide_context(visit.clone());
 }
@@ -192,6 +199,12 @@ pub(crate) fn refuse_without_session(visit: &Visit) -> Result<(), UiError> {
         return Ok(());
     }
     Err(ui_error(Error::Forbidden(NO_SESSION.to_owned())))
+}
+
+/// What the process knows of itself. Who may know it is for the caller to see.
+pub(crate) async fn facts() -> Result<Facts, UiError> {
+    let (web, _) = context()?;
+    Ok((web.instance_facts.0)().await)
 }
 
 /// To be called after anything that creates, changes or deletes a project.

@@ -24,9 +24,13 @@ mod behaviours;
 pub mod context;
 pub mod error;
 #[cfg(feature = "ssr")]
+pub mod facts;
+#[cfg(feature = "ssr")]
 mod frame;
 #[cfg(feature = "csr")]
 mod gallery;
+#[cfg(feature = "ssr")]
+pub mod help;
 #[cfg(any(feature = "ssr", feature = "hydrate", feature = "csr"))]
 mod key_words;
 mod live;

@@ -20,11 +20,15 @@ pub fn shell() -> impl IntoView {
     if let Some(shared) = Owner::current_shared_context() {
         shared.set_is_hydrating(false);
     }
-    let theme = visit().map_or(Theme::System, |visit| visit.theme);
+    let visit = visit();
+    let theme = visit.as_ref().map_or(Theme::System, |visit| visit.theme);
+    let preferences = visit.map(|visit| visit.preferences).unwrap_or_default();
+    let zone = preferences.zone.name().map(str::to_owned);
+    let no_keys = (!preferences.shortcuts).then_some("off");
     let uri = use_context::<http::request::Parts>().map(|parts| parts.uri).unwrap_or_default();
     view! {
         <!DOCTYPE html>
-        <html lang="en" data-theme=theme.word()>
+        <html lang="en" data-theme=theme.word() data-zone=zone data-shortcuts=no_keys>
             <head>
                 <meta charset="utf-8" />
                 <meta name="viewport" content="width=device-width, initial-scale=1" />

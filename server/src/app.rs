@@ -2,6 +2,7 @@
 //! the program and by tests.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::watch;
 use weir_egress::Egress;
@@ -48,6 +49,8 @@ pub struct App {
     pub site_apps: SiteApps,
     /// Whether the service is stopping.
     pub stopping: Stopping,
+    /// When it was started.
+    pub started: Instant,
     /// The effective settings.
     pub config: Arc<Config>,
 }
@@ -101,6 +104,7 @@ impl AppBuilder {
             export_hosts: Arc::new(export_hosts),
             browser_library: BrowserLibrary::at(&config.browser_library),
             stopping: Stopping::default(),
+            started: Instant::now(),
             config: Arc::new(config),
         }
     }

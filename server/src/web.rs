@@ -11,6 +11,8 @@ pub(crate) mod cookies;
 pub(crate) mod cross_site;
 pub(crate) mod forms;
 mod functions;
+mod help;
+mod instance;
 mod live;
 mod pages;
 mod visit;
@@ -63,7 +65,12 @@ pub fn router(app: &App) -> Router {
         Box::pin(async move { tokens.refresh().await })
     }));
     let web = Web {
-        context: WebContext { services: app.services.clone(), assets, projects_changed },
+        context: WebContext {
+            services: app.services.clone(),
+            assets,
+            projects_changed,
+            instance_facts: instance::facts(app),
+        },
         streams: Arc::new(Semaphore::new(STREAMS)),
         app: app.clone(),
     };
@@ -74,6 +81,7 @@ pub fn router(app: &App) -> Router {
         .route("/_live/{project}", get(live::stream))
         .route("/_export/activity.csv", get(activity_csv::download))
         .route_layer(from_fn_with_state(web.clone(), refuse_other_sites))
+        .route("/_help/img/{name}", get(help::image))
         .fallback(pages::page_or_asset)
         .with_state(web)
 }

@@ -7,11 +7,11 @@ use web_sys::{Element, Event, KeyboardEvent};
 
 use super::{each, on};
 use crate::ui::keyboard::is_free;
-use crate::ui::time::{ZONE_CHANGED, ZONE_MARK, minute};
+use crate::ui::time::{ZONE_CHANGED, ZONE_MARK, begins_local, minute};
 
 /// `time.time` outside of islands.
 pub(super) fn start() {
-    show(true);
+    show(begins_local());
     on("keydown", |event, target| {
         let Some(event) = event.dyn_ref::<KeyboardEvent>() else { return };
         if is_free(event, target, "u") {

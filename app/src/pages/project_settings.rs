@@ -11,7 +11,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::time::Time;
 
 /// Suggestions; any IANA name can be entered.
-const ZONES: [&str; 16] = [
+pub(super) const ZONES: [&str; 16] = [
     "UTC",
     "Africa/Johannesburg",
     "America/Chicago",

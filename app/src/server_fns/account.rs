@@ -16,6 +16,8 @@ pub(crate) struct Viewer {
     pub(crate) email: String,
     /// Chosen theme.
     pub(crate) theme: Theme,
+    /// Whether they may see the instance.
+    pub(crate) staff: bool,
     /// The project they looked at last.
     pub(crate) project: Option<i64>,
     /// Their organizations with projects.
@@ -51,9 +53,19 @@ pub(crate) async fn get_viewer() -> Result<Viewer, UiError> {
         name: me.first_name,
         email: me.email,
         theme: Theme::from_word(me.theme_mode.as_deref().unwrap_or_default()),
+        staff: me.is_staff,
         project: me.team.map(|team| team.id.0),
         organizations: organizations.results.into_iter().map(place).collect(),
     })
+}
+
+/// How many exports of an organization fail, for the navigation. A page does not
+/// fail with it.
+#[server(prefix = "/_fn", endpoint = "count_failing_exports")]
+pub(crate) async fn count_failing_exports(organization: String) -> Result<u64, UiError> {
+    let (services, ctx) = enter()?;
+    let Ok(org) = services.organizations.enter(&ctx, &organization).await else { return Ok(0) };
+    Ok(services.exports.failing((&org).into()).await.unwrap_or(0))
 }
 
 /// Leads to where a visit begins: the project looked at last.

@@ -17,6 +17,7 @@ pub(crate) mod events;
 pub(crate) mod identity;
 #[cfg(feature = "ssr")]
 pub(crate) mod invites;
+pub(crate) mod instance;
 #[cfg(feature = "ssr")]
 pub(crate) mod keys;
 #[cfg(feature = "ssr")]
@@ -29,8 +30,15 @@ pub(crate) mod organizations;
 pub(crate) mod plugin_configs;
 #[cfg(feature = "ssr")]
 pub(crate) mod plugins;
+pub(crate) mod messages;
+#[cfg(feature = "ssr")]
+pub(crate) mod organizations;
+#[cfg(feature = "ssr")]
+pub(crate) mod preferences;
 #[cfg(feature = "ssr")]
 pub(crate) mod projects;
+#[cfg(feature = "ssr")]
+pub(crate) mod search;
 #[cfg(feature = "ssr")]
 pub(crate) mod setup;
 #[cfg(feature = "ssr")]

@@ -1,14 +1,16 @@
 //! Numbers of bytes for people.
 
-/// `312 B`, `1.2 KiB`, `4.0 MiB`. Without floating point, whose formatting
+/// `312 B`, `1.2 KiB`, `4.0 MiB`, `1.5 GiB`. Without floating point, whose formatting
 /// would cost the browser more than the rest of the list.
 pub(crate) fn text(bytes: u64) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
+    const GIB: u64 = 1 << 30;
     let (unit, name) = match bytes {
         0..KIB => return format!("{bytes} B"),
         KIB..MIB => (KIB, "KiB"),
-        _ => (MIB, "MiB"),
+        MIB..GIB => (MIB, "MiB"),
+        _ => (GIB, "GiB"),
     };
     let tenths = bytes.saturating_mul(10) / unit;
     format!("{}.{} {name}", tenths / 10, tenths % 10)

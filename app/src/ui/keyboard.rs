@@ -1,9 +1,13 @@
-//! Single keys as shortcuts. Ignored in fields, and with a modifier.
+//! Single keys as shortcuts. Ignored in fields, with a modifier, and by pages of
+//! whoever has switched them off.
 
 use leptos::ev;
 use leptos::prelude::*;
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlElement, KeyboardEvent};
+
+/// Attribute of the page of whoever has switched single keys off.
+const SWITCHED: &str = "data-shortcuts";
 
 /// Calls `act` whenever the key is pressed and nothing else takes it. To be
 /// called within an island.
@@ -25,7 +29,20 @@ pub(crate) fn on_key(key: &'static str, act: impl Fn() + Clone + 'static) {
 /// Whether the key was pressed, without a modifier, where nothing else takes it.
 pub(crate) fn is_free(event: &KeyboardEvent, target: &Element, key: &str) -> bool {
     let modified = event.ctrl_key() || event.meta_key() || event.alt_key();
-    event.key() == key && !modified && !event.default_prevented() && !takes_key(target, key)
+    event.key() == key
+        && !modified
+        && !event.default_prevented()
+        && !takes_key(target, key)
+        && !(is_character(key) && are_off())
+}
+
+/// Letters, figures and signs are what speech recognition presses by mistake.
+fn is_character(key: &str) -> bool {
+    key != " " && key.chars().count() == 1
+}
+
+fn are_off() -> bool {
+    document().document_element().is_some_and(|page| page.has_attribute(SWITCHED))
 }
 
 fn takes_key(element: &Element, key: &str) -> bool {

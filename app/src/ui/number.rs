@@ -11,13 +11,16 @@ const ID_WHOLE: usize = 16;
 /// Characters that are shown of the end of a longer id.
 const ID_END: usize = 6;
 
-/// `0`, `312`, `1,204,000`.
+/// `0`, `312`, `1,204,000`, in the form that the viewer has chosen.
 pub(crate) fn grouped(count: u64) -> String {
+    use weir_model::preferences::NumberFormat;
+
+    let group = leptos::prelude::use_context::<NumberFormat>().unwrap_or_default().group();
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
+            text.push(group);
         }
         text.push(digit);
     }

@@ -24,7 +24,7 @@ fn changed(path: &str, query: &str, changes: &[(&str, Option<&str>)]) -> String 
         let name = pair.split('=').next().unwrap_or_default();
         let of_outcome = name.starts_with("__");
         let replaced = changes.iter().any(|(changed, _)| *changed == name);
-        !name.is_empty() && !of_outcome && !replaced && !(begins_anew && name == "offset")
+        !(name.is_empty() || of_outcome || replaced || (begins_anew && name == "offset"))
     };
     let kept = query.split('&').filter(is_kept).map(str::to_owned);
     let set = changes.iter().filter_map(|(name, value)| {

@@ -1,14 +1,35 @@
 //! Times. The server prints UTC; once scripts run, the viewer's zone takes its
-//! place, and the key `u` switches between the two (`behaviours::times`).
+//! place, and the key `u` switches between the two (`behaviours::times`). The
+//! viewer's zone is that of the browser unless the page names another.
 
-use js_sys::Date;
+use js_sys::{Date, Function, Object, Reflect};
 use leptos::prelude::*;
-use leptos::wasm_bindgen::JsValue;
+use leptos::wasm_bindgen::{JsCast as _, JsValue};
 
 /// Attribute of the page while times are in the viewer's zone.
 pub(crate) const ZONE_MARK: &str = "data-zone-local";
 /// Event of the window when that changes.
 pub(crate) const ZONE_CHANGED: &str = "zonechanged";
+
+/// Attribute of the page with the zone that the viewer has chosen.
+const ZONE_CHOSEN: &str = "data-zone";
+const UTC: &str = "UTC";
+
+/// Whether a page begins with times in the viewer's zone. Runs in the browser.
+#[cfg(any(feature = "hydrate", feature = "csr"))]
+pub(crate) fn begins_local() -> bool {
+    chosen().is_none_or(|zone| zone != UTC)
+}
+
+/// The zone that the page names. Runs in the browser.
+fn chosen() -> Option<String> {
+    document().document_element()?.get_attribute(ZONE_CHOSEN)
+}
+
+/// The same, as what `u` switches to from UTC.
+fn chosen_beside_utc() -> Option<String> {
+    chosen().filter(|zone| zone != UTC)
+}
 
 /// Whether an island shows times in the viewer's zone.
 #[derive(Clone, Copy)]
@@ -36,7 +57,10 @@ fn is_local() -> bool {
 /// The name of the zone in which an island shows times.
 #[component]
 pub(crate) fn ZoneName() -> impl IntoView {
-    move || if is_local() { "local time" } else { "UTC" }
+    move || match is_local() {
+        true => chosen_beside_utc().unwrap_or_else(|| "local time".to_owned()),
+        false => UTC.to_owned(),
+    }
 }
 
 /// Date and time to the minute.
@@ -95,6 +119,13 @@ fn clock(iso: &str) -> String {
 /// The same moment on the viewer's clock, in the same form. Runs in the browser.
 fn local(iso: &str) -> Option<String> {
     let moment = Date::new(&JsValue::from_str(iso));
+    match chosen_beside_utc() {
+        Some(zone) => in_zone(&moment, &zone),
+        None => of_browser(&moment),
+    }
+}
+
+fn of_browser(moment: &Date) -> Option<String> {
     let shifted = moment.get_time() - moment.get_timezone_offset() * 60_000.0;
     if shifted.is_nan() {
         return None;
@@ -102,9 +133,41 @@ fn local(iso: &str) -> Option<String> {
     Some(String::from(Date::new(&JsValue::from_f64(shifted)).to_iso_string()))
 }
 
+/// By the tables of the browser; `None` where it does not know the zone.
+fn in_zone(moment: &Date, zone: &str) -> Option<String> {
+    let options = Object::new();
+    for (name, value) in [
+        ("timeZone", zone),
+        ("hourCycle", "h23"),
+        ("year", "numeric"),
+        ("month", "2-digit"),
+        ("day", "2-digit"),
+        ("hour", "2-digit"),
+        ("minute", "2-digit"),
+        ("second", "2-digit"),
+    ] {
+        Reflect::set(&options, &JsValue::from_str(name), &JsValue::from_str(value)).ok()?;
+    }
+    let digits = JsValue::from_str("fractionalSecondDigits");
+    Reflect::set(&options, &digits, &JsValue::from_f64(3.0)).ok()?;
+    // Called by its name, because it throws at a zone that it does not know.
+    let write = Reflect::get(moment, &JsValue::from_str("toLocaleString")).ok()?;
+    let write: Function = write.dyn_into().ok()?;
+    // The locale that writes as ISO 8601 does: `2026-08-21 14:05:09,123`.
+    let written = write.call2(moment, &JsValue::from_str("sv-SE"), &options).ok()?;
+    iso_like(&written.as_string()?)
+}
+
+/// `2026-08-21T14:05:09.123`, if that is what was written.
+fn iso_like(written: &str) -> Option<String> {
+    let text = written.replacen(' ', "T", 1).replacen(',', ".", 1);
+    let fits = text.is_ascii() && text.len() == 23 && text.as_bytes().get(10) == Some(&b'T');
+    fits.then_some(text)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{clock, exact, minute};
+    use super::{clock, exact, iso_like, minute};
 
     #[test]
     fn forms() {
@@ -114,5 +177,8 @@ mod tests {
         assert_eq!(minute(iso, false), "2026-08-21 14:05 UTC");
         assert_eq!(exact("2026-08-21T14:05:09Z"), "2026-08-21 14:05:09 UTC");
         assert_eq!(minute("?", false), "?");
+        let written = iso_like("2026-08-21 14:05:09,123").unwrap();
+        assert_eq!(clock(&written), "14:05:09.123");
+        assert_eq!(iso_like("Invalid Date"), None);
     }
 }

@@ -198,12 +198,12 @@ mod tests {
     /// The guide cannot say something else than the product.
     #[test]
     fn the_guide_has_a_row_for_every_kind() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/import.md");
         let guide = std::fs::read_to_string(path).unwrap();
         for defect in Defect::ALL {
             let row =
                 format!("| `{}` | {} | {} |\n", defect, defect.effect().word(), defect.sentence());
-            assert!(guide.contains(&row), "docs/guide.md lacks: {row}");
+            assert!(guide.contains(&row), "the guide lacks: {row}");
         }
         assert_eq!(Effect::LeftOut.word(), "left out");
     }

@@ -29,6 +29,7 @@ pub mod patch;
 pub mod persons;
 pub mod plugin_configs;
 pub mod plugins;
+pub mod preferences;
 pub mod projects;
 #[cfg(feature = "schema")]
 pub mod schema;

@@ -19,7 +19,7 @@ use weir_model::activity::Deed;
 use weir_model::errors::FieldError;
 use weir_model::exports::{
     BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, ExportModel,
-    Interval, NAME_MAX, Run,
+    Interval, NAME_MAX, Run, Status,
 };
 use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Patch, ProjectId, validate};
@@ -60,6 +60,13 @@ impl<'a> Within<'a> {
     pub fn org(self) -> &'a OrgCtx {
         self.org
     }
+
+    fn of(self) -> Of {
+        match self.project {
+            Some(project) => Of::Project(project),
+            None => Of::Organization(self.org.organization),
+        }
+    }
 }
 
 /// Batch exports.
@@ -79,16 +86,34 @@ impl Exports {
     /// [`Error::MissingScope`].
     pub async fn list(&self, within: Within<'_>, page: Page) -> Result<Paged<BatchExport>> {
         policy::check(within.org, Action::ReadExports)?;
-        let of = match within.project {
-            Some(project) => Of::Project(project),
-            None => Of::Organization(within.org.organization),
-        };
-        let mut ids = rows::ordered(&self.core.store, of).await?;
+        let mut ids = rows::ordered(&self.core.store, within.of()).await?;
         ids.reverse();
         let count = ids.len() as u64;
         let page = page.slice(ids);
         let found = rows::rows(&self.core.store, within.org.organization, &page).await?;
         Ok(Paged { count, results: self.shown(found).await? })
+    }
+
+    /// How many exports fail: those that are not paused and whose newest run that
+    /// has ended did not deliver. Where there are no exports this is one look at
+    /// an empty list.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn failing(&self, within: Within<'_>) -> Result<u64> {
+        policy::check(within.org, Action::ReadExports)?;
+        let store = &self.core.store;
+        let ids = rows::ordered(store, within.of()).await?;
+        let mut found = rows::rows(store, within.org.organization, &ids).await?;
+        found.retain(|row| !row.paused);
+        let latest = rows::latest_runs(store, &found).await?;
+        let fails = |runs: &&Vec<Run>| {
+            let ended = runs.iter().map(|run| run.status).find(|status| !status.is_active());
+            ended.is_some_and(|status| {
+                matches!(status, Status::Failed | Status::FailedRetryable | Status::TimedOut)
+            })
+        };
+        Ok(latest.iter().filter(fails).count() as u64)
     }
 
     /// One export.

@@ -19,17 +19,21 @@ pub mod events;
 pub mod exports;
 pub mod groups;
 pub mod identity;
+pub mod instance;
 pub mod invites;
 pub mod keys;
 pub mod mail;
 pub mod members;
+pub mod messages;
 pub mod organizations;
 pub mod persons;
 pub mod plugin_configs;
 pub mod plugins;
 pub mod policy;
+pub mod preferences;
 pub mod projects;
 pub mod sealing;
+pub mod search;
 pub mod secrets;
 pub mod sessions;
 #[cfg(test)]
@@ -86,6 +90,14 @@ pub struct Services {
     pub definitions: definitions::Definitions,
     /// What was changed, by whom.
     pub activity: activity::ActivityLog,
+    /// How people want the pages to be.
+    pub preferences: preferences::Preferences,
+    /// What pages have told people.
+    pub messages: messages::Messages,
+    /// Finding things by name.
+    pub search: search::Search,
+    /// The instance, for staff.
+    pub instance: instance::Instance,
     /// The clock all of them read.
     pub clock: Clock,
 }
@@ -134,6 +146,10 @@ impl Services {
             groups: groups::Groups::new(Arc::clone(&core)),
             sessions: sessions::Sessions::new(Arc::clone(&core)),
             definitions: definitions::Definitions::new(Arc::clone(&core)),
+            preferences: preferences::Preferences::new(Arc::clone(&core)),
+            messages: messages::Messages::new(Arc::clone(&core)),
+            search: search::Search::new(Arc::clone(&core)),
+            instance: instance::Instance::new(Arc::clone(&core)),
             activity: activity::ActivityLog::new(core),
             clock,
         }

@@ -1,4 +1,5 @@
-//! The instance: whether it is set up, and the one transaction that does it.
+//! The instance: whether it is set up, the one transaction that does it, and how
+//! much there is of everything.
 //!
 //! What belongs here: statements about the one record `instance:setup`. It is
 //! created by the first migration, so that a token can be put there. What does
@@ -16,7 +17,7 @@ use crate::db::Statement;
 use crate::keys::{self, KeyRow, write_key};
 use crate::organizations::{self, NewOrganization, write_organization};
 use crate::users::{self, UserRow};
-use crate::{Error, Result, Store, projects};
+use crate::{Error, Result, Store, events, projects};
 
 /// What is known of the set-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,4 +147,52 @@ pub async fn set_up(store: &Store, new: &NewInstance, now: Timestamp) -> Result<
         Err(Error::Refused { .. }) => Ok(SetUp::Refused),
         Err(error) => Err(error),
     }
+}
+
+/// How much there is, over all organizations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Accounts.
+    pub users: u64,
+    /// Organizations.
+    pub organizations: u64,
+    /// Projects.
+    pub projects: u64,
+    /// Events that can be read back.
+    pub events: u64,
+}
+
+#[derive(Debug, SurrealValue)]
+struct StoredCounts {
+    users: i64,
+    organizations: i64,
+    projects: i64,
+}
+
+// One record for each: as many as people have made.
+const COUNTS: Statement = Statement::read(
+    "instance counts",
+    "RETURN {
+         users: count(SELECT VALUE 1 FROM `user`),
+         organizations: count(SELECT VALUE 1 FROM organization),
+         projects: count(SELECT VALUE 1 FROM project)
+     };",
+);
+
+/// How much there is. Events are counted by the numbers that they were given.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn counts(store: &Store) -> Result<Counts> {
+    let stored = store.db.run(COUNTS, bind! {}).await?.row::<StoredCounts>(0)?;
+    let stored = stored
+        .ok_or_else(|| Error::Shape { statement: COUNTS.name, detail: "no answer".to_owned() })?;
+    let next = events::next_arrivals(store).await?;
+    let number = |count: i64| u64::try_from(count).unwrap_or(0);
+    Ok(Counts {
+        users: number(stored.users),
+        organizations: number(stored.organizations),
+        projects: number(stored.projects),
+        events: next.values().map(|next| next.saturating_sub(1)).sum(),
+    })
 }

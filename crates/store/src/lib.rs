@@ -43,6 +43,7 @@ pub mod persons;
 pub mod plugin_configs;
 pub mod plugin_runtime;
 pub mod plugins;
+pub mod preferences;
 pub mod projects;
 pub mod sealing;
 pub mod sessions;

@@ -60,6 +60,13 @@ const ALL: &[Migration] = &[
         version: 8,
         statement: Statement::write("migration 8", include_str!("migrations/0008_plugins.surql")),
     },
+    Migration {
+        version: 9,
+        statement: Statement::write(
+            "migration 9",
+            include_str!("migrations/0009_preferences.surql"),
+        ),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -13,6 +13,21 @@ use crate::db::Statement;
 use crate::users::PasswordHash;
 use crate::{Error, Result, Store};
 
+/// What a page told a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub text: String,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct StoredMessage {
+    at: i64,
+    text: String,
+}
+
 /// A session as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
@@ -215,4 +230,38 @@ const TAKE_FLASH: Statement = Statement::read(
 pub async fn take_flash(store: &Store, hash: &str, name: &str) -> Result<Option<String>> {
     let mut answer = store.db.run(TAKE_FLASH, bind! { hash: hash, name: name }).await?;
     answer.row(0)
+}
+
+const PUT_MESSAGE: Statement = Statement::write(
+    "sessions put message",
+    "UPDATE type::record('session', $hash)
+     SET messages = array::slice(array::concat([$message], messages ?? []), 0, $most)
+     RETURN NONE;",
+);
+
+/// Lays a message on top of those of the session and drops the oldest beyond
+/// `most`.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn put_message(store: &Store, hash: &str, message: &Message, most: i64) -> Result<()> {
+    let stored = StoredMessage { at: message.at.micros(), text: message.text.clone() };
+    let vars = bind! { hash: hash, message: stored, most: most };
+    store.db.run(PUT_MESSAGE, vars).await.map(drop)
+}
+
+const MESSAGES: Statement = Statement::read(
+    "sessions messages",
+    "SELECT VALUE messages ?? [] FROM ONLY type::record('session', $hash);",
+);
+
+/// The messages of the session, newest first.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn messages(store: &Store, hash: &str) -> Result<Vec<Message>> {
+    let mut answer = store.db.run(MESSAGES, bind! { hash: hash }).await?;
+    let stored = answer.rows::<StoredMessage>(0)?.into_iter();
+    let shown = |one: StoredMessage| Message { at: Timestamp::from_micros(one.at), text: one.text };
+    Ok(stored.map(shown).collect())
 }

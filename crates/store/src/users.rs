@@ -338,6 +338,7 @@ const DELETE: Statement = Statement::read(
          DELETE type::record('user_session', [$user, $session]) RETURN NONE;
      };
      DELETE account_link:[$user]..=[$user, ..] RETURN NONE;
+     DELETE type::record('preference', $user) RETURN NONE;
      DELETE type::record('user_email', $email) RETURN NONE;
      DELETE type::record('user', $user) RETURN NONE;
      COMMIT;",

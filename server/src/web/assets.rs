@@ -88,7 +88,8 @@ fn is_hashed(name: &str) -> bool {
     is_hash && parts.next().is_some()
 }
 
-fn media_type(name: &str) -> &'static str {
+/// What a file of this name is.
+pub(super) fn media_type(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "css" => "text/css; charset=utf-8",
         "html" => "text/html; charset=utf-8",

@@ -13,7 +13,16 @@ use super::{Web, assets, visit};
 use crate::front::RoutePattern;
 
 /// Below these nothing is shown to people who are not signed in.
-const PRIVATE: [&str; 5] = ["/projects", "/organizations", "/account", "/login/again", "/gallery"];
+const PRIVATE: [&str; 8] = [
+    "/projects",
+    "/organizations",
+    "/account",
+    "/login/again",
+    "/gallery",
+    "/search",
+    "/help",
+    "/instance",
+];
 
 /// An asset of this name, else a page.
 pub(super) async fn page_or_asset(State(web): State<Web>, request: Request) -> Response {
@@ -48,7 +57,18 @@ async fn page(web: Web, request: Request) -> Response {
         let next = local_path::encode(&local_path::without_outcome(asked));
         return Redirect::to(&format!("/login?next={next}")).into_response();
     }
+    keep_message(&web, &visit).await;
     render(&web, visit, Request::from_parts(parts, body)).await
+}
+
+/// What the page tells once is listed afterwards. A page loads also when that
+/// cannot be written.
+async fn keep_message(web: &Web, visit: &Visit) {
+    if let (Some(ctx), Some(notice)) = (&visit.ctx, &visit.notice)
+        && let Err(error) = web.app.services.messages.put(ctx, &notice.text).await
+    {
+        tracing::warn!(%error, "a message was not kept");
+    }
 }
 
 fn is_private(path: &str) -> bool {
@@ -89,10 +109,19 @@ mod tests {
 
     #[test]
     fn private_pages() {
-        for path in ["/", "/projects/1/live", "/organizations", "/account/keys", "/login/again"] {
+        for path in [
+            "/",
+            "/projects/1/live",
+            "/organizations",
+            "/account/keys",
+            "/login/again",
+            "/search",
+            "/help/exports",
+            "/instance",
+        ] {
             assert!(is_private(path), "{path}");
         }
-        for path in ["/login", "/setup", "/projectsx", "/nothing", "/favicon.ico"] {
+        for path in ["/login", "/setup", "/projectsx", "/helpx", "/nothing", "/favicon.ico"] {
             assert!(!is_private(path), "{path}");
         }
     }

@@ -5,6 +5,7 @@ use http::{HeaderMap, header};
 use weir_app::context::{Cookies, Visit};
 use weir_app::notice::Notice;
 use weir_app::theme::{self, Theme};
+use weir_model::preferences::Preferences;
 use weir_service::identity::Peer;
 
 use super::{Web, cookies, functions};
@@ -26,6 +27,10 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         Some(token) => web.app.services.identity.session(token, request_id.clone()).await?,
         None => None,
     };
+    let preferences = match &ctx {
+        Some(ctx) => web.app.services.preferences.get(ctx).await?,
+        None => Preferences::default(),
+    };
     let host = asked.strip_prefix("http://");
     let is_call = parts.uri.path().starts_with("/_fn/");
     Ok(Visit {
@@ -38,6 +43,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         request_id,
         cookies,
         keeps_sessions: manner.keeps_sessions,
+        preferences,
         theme: Theme::from_word(cookies::read(headers, theme::COOKIE).unwrap_or_default()),
         insecure: !manner.keeps_sessions
             || cookies.secure && host.is_some_and(|host| !cookies::is_this_machine(host)),

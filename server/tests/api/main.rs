@@ -14,6 +14,7 @@ mod domains;
 mod errors;
 mod events;
 mod exports;
+mod frame;
 mod full_disk;
 mod generated;
 mod import;

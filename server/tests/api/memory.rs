@@ -131,7 +131,7 @@ async fn a_flood_of_large_bodies_stays_within_its_budget() {
     let sound = clients.join_all().await;
     assert!(sound.iter().all(|status| [200, 503].contains(status)), "{sound:?}");
 
-    // As docs/guide.md says: the bodies, what the log keeps for its readers,
+    // As docs/guide/running.md says: the bodies, what the log keeps for its readers,
     // and the caches and buffers of the engine.
     let log = LogSettings::default();
     let engine = weir_store::Settings::default();

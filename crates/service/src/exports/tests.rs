@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 use weir_model::exports::destinations::DestinationType;
-use weir_model::exports::{BACKFILLS_MAX, SentConfig, Status};
+use weir_model::exports::{BACKFILLS_MAX, SentConfig};
 use weir_model::organizations::Level;
 use weir_model::{RunId, Timestamp, UserId};
 use weir_store::exports::backfills;
@@ -419,4 +419,29 @@ async fn a_row_of_failed_runs_is_told_once() {
         told.push(services.mails.waiting().await.unwrap());
     }
     assert_eq!(told, [1, 1, 1, 1, 1, 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exports_that_fail_are_counted() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let failing = async || services.exports.failing((&org).into()).await.unwrap();
+    assert_eq!(failing().await, 0);
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    for (number, (status, expected)) in (0..).zip([
+        (Status::Completed, 0),
+        (Status::Failed, 1),
+        // It goes on failing until a run has delivered.
+        (Status::Running, 1),
+        (Status::Completed, 0),
+        (Status::TimedOut, 1),
+        (Status::Cancelled, 0),
+        (Status::FailedRetryable, 1),
+    ]) {
+        assert!(create_run(&services, &Run { status, ..run(&made, number) }).await);
+        assert_eq!(failing().await, expected, "{status}");
+    }
+    services.exports.pause((&org).into(), &made.id.to_string()).await.unwrap();
+    assert_eq!(failing().await, 0);
 }

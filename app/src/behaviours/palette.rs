@@ -1,0 +1,182 @@
+//! Search over the page: `Ctrl K`, `⌘ K`, or the link of the rail. What is found
+//! comes from the page of the same search.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use leptos::prelude::{document, set_timeout, window};
+use leptos::task::spawn_local;
+use leptos::wasm_bindgen::JsCast as _;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{
+    Document, DomParser, Element, HtmlDialogElement, HtmlElement, HtmlInputElement, KeyboardEvent,
+    MouseEvent, Response, SupportedType,
+};
+
+use super::{closest, on, within};
+use crate::local_path;
+
+const DIALOG: &str = "palette";
+/// So long nothing was typed before it is searched.
+const PAUSE: Duration = Duration::from_millis(120);
+
+thread_local! {
+    /// Which text is the newest: older answers are not shown.
+    static ASKED: Cell<u32> = const { Cell::new(0) };
+    /// The text whose answer is shown.
+    static SHOWN: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// `#palette`, `data-palette` on what opens it, `data-closes` within any dialog.
+pub(super) fn start() {
+    on("keydown", |event, target| {
+        let Some(event) = event.dyn_ref::<KeyboardEvent>() else { return };
+        let with_control = (event.ctrl_key() || event.meta_key()) && !event.alt_key();
+        if with_control && !event.shift_key() && event.key().eq_ignore_ascii_case("k") {
+            if open() {
+                event.prevent_default();
+            }
+        } else if let Some(dialog) = closest(target, "#palette[open]") {
+            walk(event, target, &dialog);
+        }
+    });
+    on("click", |event, target| {
+        let plain = event.dyn_ref::<MouseEvent>().is_some_and(|event| {
+            !event.ctrl_key() && !event.meta_key() && !event.shift_key() && event.button() == 0
+        });
+        if plain && closest(target, "[data-palette]").is_some() && open() {
+            event.prevent_default();
+        }
+        close(target);
+    });
+    on("input", |_, target| {
+        if target.id() == "palette-q" {
+            ask(PAUSE);
+        }
+    });
+}
+
+fn dialog() -> Option<HtmlDialogElement> {
+    document().get_element_by_id(DIALOG)?.dyn_into().ok()
+}
+
+fn field() -> Option<HtmlInputElement> {
+    within(&dialog()?, "input")
+}
+
+/// Opens it, unless another dialog is open.
+fn open() -> bool {
+    let Some(dialog) = dialog() else { return false };
+    let taken = document().query_selector("dialog[open]").ok().flatten();
+    if taken.is_some_and(|taken| taken.id() != DIALOG) {
+        return false;
+    }
+    if !dialog.open() && dialog.show_modal().is_err() {
+        return false;
+    }
+    if let Some(field) = field() {
+        let _ = field.focus();
+        field.select();
+    }
+    ask(Duration::ZERO);
+    true
+}
+
+/// A click on its button, or beside it: the browser leads the focus back.
+fn close(target: &Element) {
+    let is_button = closest(target, "[data-closes]").is_some();
+    if (is_button || target.tag_name() == "DIALOG")
+        && let Some(dialog) = closest(target, "dialog[open]")
+        && let Some(dialog) = dialog.dyn_ref::<HtmlDialogElement>()
+    {
+        dialog.close();
+    }
+}
+
+/// Arrows go through what was found, Enter in the field opens the first.
+fn walk(event: &KeyboardEvent, target: &Element, dialog: &Element) {
+    let links = links(dialog);
+    let at = links.iter().position(|link| link.is_same_node(Some(target)));
+    let in_field = target.id() == "palette-q";
+    let to = match (event.key().as_str(), at) {
+        ("ArrowDown", Some(at)) => links.get(at + 1).or(links.first()),
+        ("ArrowDown", None) => links.first(),
+        ("ArrowUp", Some(0)) => None,
+        ("ArrowUp", Some(at)) => links.get(at - 1),
+        ("ArrowUp", None) => links.last(),
+        ("Enter", None) if in_field && is_shown(target) => {
+            if let Some(first) = links.first() {
+                event.prevent_default();
+                first.click();
+            }
+            return;
+        }
+        _ => return,
+    };
+    event.prevent_default();
+    match to {
+        Some(link) => drop(link.focus()),
+        None => drop(field().map(|field| field.focus())),
+    }
+}
+
+fn links(dialog: &Element) -> Vec<HtmlElement> {
+    let Ok(found) = dialog.query_selector_all("[data-palette-found] a") else { return Vec::new() };
+    (0..found.length()).filter_map(|at| found.get(at)?.dyn_into().ok()).collect()
+}
+
+/// Whether what is shown was found for what is typed.
+fn is_shown(field: &Element) -> bool {
+    let typed = field.dyn_ref::<HtmlInputElement>().map(HtmlInputElement::value);
+    SHOWN.with_borrow(|shown| shown.is_some() && *shown == typed)
+}
+
+/// Searches for what is typed then, unless more was typed.
+fn ask(after: Duration) {
+    let number = ASKED.get().wrapping_add(1);
+    ASKED.set(number);
+    set_timeout(
+        move || {
+            if ASKED.get() == number
+                && let Some(field) = field()
+            {
+                spawn_local(show(field.value(), number));
+            }
+        },
+        after,
+    );
+}
+
+async fn show(text: String, number: u32) {
+    let page = fetch(&text).await;
+    if ASKED.get() != number {
+        return;
+    }
+    let found = page.and_then(|page| page.query_selector("[data-found]").ok().flatten());
+    let (html, told) = match &found {
+        Some(found) => (found.inner_html(), found.get_attribute("data-count")),
+        None => (String::new(), Some("The search gave no answer. Press Enter to try.".to_owned())),
+    };
+    let Some(dialog) = dialog() else { return };
+    if let Some(place) = within::<Element>(&dialog, "[data-palette-found]") {
+        place.set_inner_html(&html);
+    }
+    if let Some(status) = within::<Element>(&dialog, "[data-palette-count]") {
+        status.set_text_content(told.as_deref());
+    }
+    SHOWN.set(found.map(|_| text));
+}
+
+/// The page of the search, without what is around it; none when there is no
+/// answer, or another page.
+async fn fetch(text: &str) -> Option<Document> {
+    let address = format!("/search?part=1&q={}", local_path::encode(text));
+    let answer = JsFuture::from(window().fetch_with_str(&address)).await.ok()?;
+    let answer: Response = answer.dyn_into().ok()?;
+    if !answer.ok() || answer.redirected() {
+        return None;
+    }
+    let html = JsFuture::from(answer.text().ok()?).await.ok()?;
+    let page = DomParser::new().ok()?;
+    page.parse_from_string(&html.as_string()?, SupportedType::TextHtml).ok()
+}

@@ -1,0 +1,60 @@
+//! Single keys: `?` lists them, `g` and a letter goes to a page. The others are
+//! where they act: `u` in `times`, those of the live page in its island.
+
+use std::cell::Cell;
+
+use leptos::prelude::document;
+use leptos::wasm_bindgen::JsCast as _;
+use web_sys::{HtmlDialogElement, HtmlElement, KeyboardEvent};
+
+use super::{each, on};
+use crate::ui::keyboard::is_free;
+
+/// The letter must follow within so many milliseconds.
+const PATIENCE: f64 = 1500.0;
+
+/// `data-go` on links: the letter that goes there; `#keys`: the list.
+pub(super) fn start() {
+    let began = Cell::new(None::<f64>);
+    on("keydown", move |event, target| {
+        let Some(event) = event.dyn_ref::<KeyboardEvent>() else { return };
+        let key = event.key();
+        // Shift and its like come between the two.
+        if key.chars().count() != 1 {
+            return;
+        }
+        let now = event.time_stamp();
+        let follows = began.take().is_some_and(|began| now - began < PATIENCE);
+        let in_dialog = document().query_selector("dialog[open]").ok().flatten().is_some();
+        if in_dialog || !is_free(event, target, &key) {
+            return;
+        }
+        if follows {
+            go(&key, event);
+        } else if key == "g" {
+            began.set(Some(now));
+        } else if key == "?" && list() {
+            event.prevent_default();
+        }
+    });
+}
+
+/// Follows the first link with the letter, wherever it is.
+fn go(letter: &str, event: &KeyboardEvent) {
+    let found = Cell::new(None::<HtmlElement>);
+    each::<HtmlElement>("a[data-go]", |link| {
+        let known = found.take();
+        let fits = link.get_attribute("data-go").as_deref() == Some(letter);
+        found.set(known.or_else(|| fits.then(|| link.clone())));
+    });
+    if let Some(link) = found.into_inner() {
+        event.prevent_default();
+        link.click();
+    }
+}
+
+fn list() -> bool {
+    let list = document().get_element_by_id("keys");
+    let list = list.and_then(|list| list.dyn_into::<HtmlDialogElement>().ok());
+    list.is_some_and(|list| list.show_modal().is_ok())
+}

@@ -1,0 +1,57 @@
+//! The menu of whoever is signed in.
+
+use leptos::prelude::*;
+
+use super::links::ACCOUNT;
+use super::rail::current;
+use crate::server_fns::identity::SignOut;
+use crate::ui::icon::Icon;
+use crate::ui::menu::Menu;
+
+/// Links to what is one's own, and the way out.
+#[component]
+pub(super) fn AccountMenu(
+    /// First name.
+    name: String,
+    /// E-mail address.
+    email: String,
+    /// Whether the person may see the instance.
+    staff: bool,
+    /// The address of the page.
+    at: String,
+) -> impl IntoView {
+    let sign_out = ServerAction::<SignOut>::new();
+    let label = view! {
+        <Icon name="account" />
+        <span class="account-name">{name}</span>
+    }
+    .into_any();
+    let links = ACCOUNT
+        .into_iter()
+        .filter_map(|goal| Some((goal.at(None, None)?, goal)))
+        .map(|(href, goal)| {
+            // The page of an account is above the others, but is not around them.
+            let here = current(&at, &href).filter(|here| *here == "page" || href != "/account");
+            view! {
+                <li><a href=href aria-current=here data-go=goal.letter>{goal.label}</a></li>
+            }
+        })
+        .collect_view();
+    let instance = staff.then(|| {
+        let here = current(&at, "/instance");
+        view! { <li><a href="/instance" aria-current=here>"Instance"</a></li> }
+    });
+    view! {
+        <Menu class="account" label=label>
+            <p class="menu-title">{email}</p>
+            <ul>
+                {links}
+                {instance}
+            </ul>
+            <ActionForm action=sign_out>
+                <button type="submit">"Sign out"</button>
+            </ActionForm>
+        </Menu>
+    }
+    .into_any()
+}

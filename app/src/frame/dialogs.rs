@@ -1,0 +1,90 @@
+//! What scripts open over a page: search, and the list of keys. Without them the
+//! link of the rail leads to the page of the same search.
+
+use leptos::prelude::*;
+
+use super::links;
+use crate::ui::icon::Icon;
+
+/// Keys of every page, and what they do.
+const KEYS: [(&str, &str); 5] = [
+    ("Ctrl K", "Search. On a Mac: \u{2318} K"),
+    ("?", "This list"),
+    ("u", "Times in UTC, and back"),
+    ("/", "Filter, on the live page"),
+    ("Space", "Pause and go on, on the live page"),
+];
+
+/// Both, closed.
+#[component]
+pub(super) fn Dialogs() -> impl IntoView {
+    view! {
+        <Palette />
+        <Keys />
+    }
+}
+
+#[component]
+fn Palette() -> impl IntoView {
+    view! {
+        <dialog class="palette" id="palette" aria-label="Find anything">
+            <form method="get" action="/search" role="search">
+                <Icon name="search" />
+                <label class="hidden" for="palette-q">"Find anything"</label>
+                <input
+                    id="palette-q"
+                    name="q"
+                    type="text"
+                    enterkeyhint="search"
+                    autocomplete="off"
+                    spellcheck="false"
+                    maxlength="200"
+                    placeholder="Pages, projects, members, exports, plugins"
+                />
+                <button type="button" class="button button-quiet" data-closes="" aria-label="Close search">
+                    <Icon name="close" />
+                </button>
+            </form>
+            <p class="hidden" role="status" data-palette-count=""></p>
+            <div class="palette-found" data-palette-found=""></div>
+        </dialog>
+    }
+    .into_any()
+}
+
+#[component]
+fn Keys() -> impl IntoView {
+    let row = |keys: AnyView, what: String| {
+        view! { <tr><th scope="row">{keys}</th><td>{what}</td></tr> }
+    };
+    let general = KEYS
+        .into_iter()
+        .map(|(key, what)| row(view! { <kbd>{key}</kbd> }.into_any(), what.to_owned()))
+        .collect_view();
+    let goals = links::all()
+        .filter(|goal| !goal.letter.is_empty())
+        .map(|goal| {
+            let keys = view! { <kbd>"g"</kbd> " " <kbd>{goal.letter}</kbd> }.into_any();
+            row(keys, format!("Go to {}", goal.label))
+        })
+        .collect_view();
+    view! {
+        <dialog class="key-list" id="keys" aria-labelledby="keys-title">
+            <header>
+                <h2 id="keys-title">"Keys"</h2>
+                <button type="button" class="button button-quiet" data-closes="" aria-label="Close the list of keys">
+                    <Icon name="close" />
+                </button>
+            </header>
+            <table>
+                <caption class="hidden">"Keys and what they do"</caption>
+                <tbody>{general} {goals}</tbody>
+            </table>
+            <p class="hint">
+                "Keys do nothing in fields. "
+                <a href="/account/preferences">"Switch single keys off"</a>
+            </p>
+        </dialog>
+    }
+    .into_any()
+}

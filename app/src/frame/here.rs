@@ -1,0 +1,75 @@
+//! Where a page is: the organization and project that the navigation leads
+//! around in.
+
+use crate::server_fns::account::Place;
+
+/// The organization and project of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Here {
+    /// Id and name of the organization.
+    pub(super) organization: Option<(String, String)>,
+    /// Number and name of the project.
+    pub(super) project: Option<(i64, String)>,
+}
+
+impl Here {
+    /// Those that the address names, else those that were looked at last. What is
+    /// not there, or not for this person, has no pages to go to.
+    pub(super) fn of(places: &[Place], last: Option<i64>, path: &str) -> Self {
+        let within = |wanted: i64| {
+            places.iter().find(|place| place.projects.iter().any(|(id, _)| *id == wanted))
+        };
+        let named = organization_in(path).and_then(|id| places.iter().find(|place| place.id == id));
+        let project = project_in(path).filter(|id| within(*id).is_some()).or(last);
+        let place = named.or_else(|| project.and_then(within)).or_else(|| places.first());
+        let Some(place) = place else { return Self::default() };
+        let known = place.projects.iter().find(|(id, _)| Some(*id) == project);
+        Self {
+            organization: Some((place.id.clone(), place.name.clone())),
+            project: known.or_else(|| place.projects.first()).cloned(),
+        }
+    }
+}
+
+fn project_in(path: &str) -> Option<i64> {
+    path.strip_prefix("/projects/")?.split('/').next()?.parse().ok()
+}
+
+fn organization_in(path: &str) -> Option<&str> {
+    path.strip_prefix("/organizations/")?.split('/').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Here, Place};
+
+    fn place(id: &str, projects: &[i64]) -> Place {
+        let projects = projects.iter().map(|id| (*id, format!("P{id}"))).collect();
+        Place { id: id.to_owned(), name: id.to_uppercase(), projects }
+    }
+
+    #[test]
+    fn the_address_counts_before_what_was_looked_at_last() {
+        let places = [place("a", &[1, 2]), place("b", &[3]), place("c", &[])];
+        for (path, last, organization, project) in [
+            ("/projects/3/live", Some(1), Some("b"), Some(3)),
+            ("/projects/9/live", Some(2), Some("a"), Some(2)),
+            ("/projects/x/live", Some(3), Some("b"), Some(3)),
+            ("/organizations/b/exports", Some(1), Some("b"), Some(3)),
+            ("/organizations/a", Some(2), Some("a"), Some(2)),
+            ("/organizations/c/members", Some(2), Some("c"), None),
+            ("/organizations/new", Some(2), Some("a"), Some(2)),
+            ("/account", None, Some("a"), Some(1)),
+            ("/account", Some(9), Some("a"), Some(1)),
+        ] {
+            let here = Here::of(&places, last, path);
+            assert_eq!(
+                here.organization.as_ref().map(|(id, _)| id.as_str()),
+                organization,
+                "{path}"
+            );
+            assert_eq!(here.project.map(|(id, _)| id), project, "{path}");
+        }
+        assert_eq!(Here::of(&[], Some(1), "/projects/1/live"), Here::default());
+    }
+}

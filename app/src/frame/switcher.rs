@@ -1,0 +1,48 @@
+//! All organizations and projects, to go to another one.
+
+use leptos::prelude::*;
+
+use crate::server_fns::account::{Place, SwitchProject};
+
+/// Each project is a button that leads there.
+#[component]
+pub(super) fn Switcher(
+    /// The organizations with their projects.
+    organizations: Vec<Place>,
+    /// The project of the page.
+    project: Option<i64>,
+) -> impl IntoView {
+    let switch = ServerAction::<SwitchProject>::new();
+    let groups = organizations
+        .into_iter()
+        .map(|place| {
+            let projects = place
+                .projects
+                .into_iter()
+                .map(|(id, name)| {
+                    let here = (Some(id) == project).then_some("true");
+                    view! {
+                        <li>
+                            <button type="submit" name="project" value=id.to_string() aria-current=here>
+                                {name}
+                            </button>
+                        </li>
+                    }
+                })
+                .collect_view();
+            view! {
+                <p class="menu-title">
+                    <a href=format!("/organizations/{}", place.id)>{place.name}</a>
+                </p>
+                <ul>{projects}</ul>
+            }
+        })
+        .collect_view();
+    view! {
+        <ActionForm action=switch>{groups}</ActionForm>
+        <p class="menu-foot">
+            <a href="/organizations">"All organizations"</a>
+            <a href="/organizations/new">"New organization"</a>
+        </p>
+    }
+}

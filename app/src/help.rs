@@ -1,0 +1,310 @@
+//! The user guide inside the app: `docs/guide`, one page for each job.
+//!
+//! What belongs here: which pages there are, and what becomes of their Markdown.
+//! What does not: how a page is laid out (`pages::help`), and serving pictures
+//! (the server). Raw HTML is shown as it is written. The files are in the
+//! program; a debug build reads them when they are asked for.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use rust_embed::RustEmbed;
+
+/// The files of the guide.
+#[derive(RustEmbed)]
+#[folder = "../docs/guide"]
+struct Files;
+
+/// The file that names the pages in their order.
+const INDEX: &str = "README.md";
+const ENDING: &str = ".md";
+/// Where pictures are, in the guide and here.
+const PICTURES: &str = "img/";
+const SERVED: &str = "/_help/img/";
+/// Bytes of a hash that tell versions of a picture apart.
+const VERSION_BYTES: usize = 8;
+
+/// One page, ready to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// Its first heading.
+    pub(crate) title: String,
+    /// What stands below it, as HTML.
+    pub(crate) html: String,
+}
+
+/// A picture.
+pub struct Image {
+    /// The file.
+    pub data: Cow<'static, [u8]>,
+    /// Another one whenever the file changes.
+    pub version: String,
+}
+
+/// The page of this name.
+pub(crate) fn page(name: &str) -> Option<Page> {
+    if !is_name(name) {
+        return None;
+    }
+    let text = text(&format!("{name}{ENDING}"))?;
+    Some(Page { title: title(&text), html: rendered(&text) })
+}
+
+/// Name and title of every page: first those that the index of the guide names,
+/// in its order, then the others by title.
+pub(crate) fn index() -> Vec<(String, String)> {
+    let named = text(INDEX).map(|text| links(&text)).unwrap_or_default();
+    let place = |name: &str| named.iter().position(|known| known == name).unwrap_or(usize::MAX);
+    let mut pages: Vec<(String, String)> = Files::iter()
+        .filter(|file| file.as_ref() != INDEX)
+        .filter_map(|file| {
+            let name = file.strip_suffix(ENDING).filter(|name| is_name(name))?;
+            Some((name.to_owned(), title(&text(&file)?)))
+        })
+        .collect();
+    pages.sort_by_cached_key(|(name, title)| (place(name), title.clone()));
+    pages
+}
+
+/// The picture of this name.
+#[must_use]
+pub fn image(name: &str) -> Option<Image> {
+    let (stem, ending) = name.rsplit_once('.')?;
+    if !is_name(stem) || !matches!(ending, "png" | "svg" | "webp") {
+        return None;
+    }
+    let file = Files::get(&format!("{PICTURES}{name}"))?;
+    let hash = file.metadata.sha256_hash();
+    let version = hash.iter().take(VERSION_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    Some(Image { data: file.data, version })
+}
+
+/// Whether a text can be the name of a file here, and of nothing elsewhere.
+fn is_name(name: &str) -> bool {
+    let kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    !name.is_empty() && name.bytes().all(kept)
+}
+
+fn text(file: &str) -> Option<String> {
+    String::from_utf8(Files::get(file)?.data.into_owned()).ok()
+}
+
+/// The first heading.
+fn title(text: &str) -> String {
+    let heading = text.lines().find_map(|line| line.strip_prefix("# "));
+    heading.unwrap_or("Help").trim().to_owned()
+}
+
+/// The names of the pages that a text links to.
+fn links(text: &str) -> Vec<String> {
+    let of = |event: Event<'_>| match event {
+        Event::Start(Tag::Link { dest_url, .. }) => {
+            dest_url.strip_suffix(ENDING).filter(|name| is_name(name)).map(str::to_owned)
+        }
+        _ => None,
+    };
+    Parser::new(text).filter_map(of).collect()
+}
+
+/// The text below the first heading as HTML.
+fn rendered(text: &str) -> String {
+    let events: Vec<Event<'_>> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
+    let mut anchors = HashMap::new();
+    let mut shown = Vec::with_capacity(events.len());
+    let mut in_title = false;
+    let mut in_plain_link = false;
+    let mut in_plain_image = false;
+    for (at, event) in events.iter().enumerate() {
+        match event {
+            Event::Start(Tag::Heading { level: HeadingLevel::H1, .. }) => in_title = true,
+            Event::End(TagEnd::Heading(HeadingLevel::H1)) => in_title = false,
+            _ if in_title => {}
+            Event::Start(Tag::Heading { level, .. }) => {
+                let id = anchor(&heading(&events[at..]), &mut anchors);
+                shown.push(Event::Start(Tag::Heading {
+                    level: *level,
+                    id: Some(CowStr::from(id)),
+                    classes: Vec::new(),
+                    attrs: Vec::new(),
+                }));
+            }
+            Event::Start(Tag::Link { link_type, dest_url, title, id }) => match address(dest_url) {
+                Some(here) => shown.push(Event::Start(Tag::Link {
+                    link_type: *link_type,
+                    dest_url: CowStr::from(here),
+                    title: title.clone(),
+                    id: id.clone(),
+                })),
+                // What is not in the app stays as text.
+                None => in_plain_link = true,
+            },
+            Event::End(TagEnd::Link) if in_plain_link => in_plain_link = false,
+            Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
+                match picture(dest_url) {
+                    Some(here) => shown.push(Event::Start(Tag::Image {
+                        link_type: *link_type,
+                        dest_url: CowStr::from(here),
+                        title: title.clone(),
+                        id: id.clone(),
+                    })),
+                    None => in_plain_image = true,
+                }
+            }
+            Event::End(TagEnd::Image) if in_plain_image => in_plain_image = false,
+            Event::Html(text) | Event::InlineHtml(text) => shown.push(Event::Text(text.clone())),
+            // What may be wider than the page is scrolled, also with keys.
+            Event::Start(Tag::Table(_)) => {
+                shown.push(Event::Html(CowStr::from(
+                    "<div class=\"guide-table\" role=\"group\" aria-label=\"Table\" tabindex=\"0\">",
+                )));
+                shown.push(event.clone());
+            }
+            Event::End(TagEnd::Table) => {
+                shown.push(event.clone());
+                shown.push(Event::Html(CowStr::from("</div>")));
+            }
+            Event::Start(Tag::CodeBlock(_)) => {
+                shown.push(Event::Html(CowStr::from("<pre tabindex=\"0\"><code>")));
+            }
+            Event::End(TagEnd::CodeBlock) => {
+                shown.push(Event::Html(CowStr::from("</code></pre>")));
+            }
+            other => shown.push(other.clone()),
+        }
+    }
+    let mut written = String::with_capacity(text.len() * 2);
+    html::push_html(&mut written, shown.into_iter());
+    written
+}
+
+/// The text of the heading that begins here.
+fn heading(events: &[Event<'_>]) -> String {
+    let mut text = String::new();
+    for event in events {
+        match event {
+            Event::End(TagEnd::Heading(_)) => break,
+            Event::Text(part) | Event::Code(part) => text.push_str(part),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// The anchor that readers of Markdown make of a heading; a number tells equal
+/// ones apart.
+fn anchor(heading: &str, known: &mut HashMap<String, usize>) -> String {
+    let kept = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == ' ';
+    let text: String = heading.trim().to_lowercase().chars().filter(|c| kept(*c)).collect();
+    let text = text.replace(' ', "-");
+    let count = known.entry(text.clone()).or_insert(0);
+    *count += 1;
+    if *count == 1 { text } else { format!("{text}-{}", *count - 1) }
+}
+
+/// Where a link of the guide leads in the app; `None`: to a document that is not
+/// in it.
+fn address(link: &str) -> Option<String> {
+    if link.starts_with('#') || link.starts_with("https://") || link.starts_with("http://") {
+        return Some(link.to_owned());
+    }
+    let (file, anchor) = match link.split_once('#') {
+        Some((file, anchor)) => (file, format!("#{anchor}")),
+        None => (link, String::new()),
+    };
+    match file.strip_suffix(ENDING)? {
+        "README" => Some(format!("/help{anchor}")),
+        name if is_name(name) => Some(format!("/help/{name}{anchor}")),
+        _ => None,
+    }
+}
+
+/// Where a picture of the guide is served.
+fn picture(link: &str) -> Option<String> {
+    let name = link.strip_prefix(PICTURES)?;
+    let image = image(name)?;
+    Some(format!("{SERVED}{name}?v={}", image.version))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::{Files, address, anchor, image, index, page, rendered};
+
+    #[test]
+    fn markdown_becomes_html() {
+        let html = rendered(
+            "# Title\n\nSee [keys](api-keys.md#one-two), [plugins](../plugins.md) and \
+             <b>this</b>.\n\n## One `two`\n\n```sh\na < b\n```\n\n| a |\n|---|\n| b |\n",
+        );
+        assert!(!html.contains("Title"), "{html}");
+        assert!(
+            html.contains("<a href=\"/help/api-keys#one-two\">keys</a>, plugins and"),
+            "{html}"
+        );
+        assert!(html.contains("&lt;b&gt;this&lt;/b&gt;"), "{html}");
+        assert!(html.contains("<h2 id=\"one-two\">One <code>two</code></h2>"), "{html}");
+        assert!(html.contains("<pre tabindex=\"0\"><code>a &lt; b\n</code></pre>"), "{html}");
+        assert!(html.contains("tabindex=\"0\"><table>"), "{html}");
+    }
+
+    #[test]
+    fn addresses_and_anchors() {
+        for (link, expected) in [
+            ("README.md", Some("/help")),
+            ("live-view.md", Some("/help/live-view")),
+            ("#a", Some("#a")),
+            ("https://weir.example", Some("https://weir.example")),
+            ("../plugins.md", None),
+            ("img/live.png", None),
+            ("javascript:alert(1)", None),
+        ] {
+            assert_eq!(address(link).as_deref(), expected, "{link}");
+        }
+        let mut known = HashMap::new();
+        assert_eq!(anchor("The `weir` command", &mut known), "the-weir-command");
+        assert_eq!(anchor("The weir command", &mut known), "the-weir-command-1");
+    }
+
+    #[test]
+    fn only_files_of_the_guide_are_shown() {
+        for name in ["", "README.md", "../README", "a/b", "nothing"] {
+            assert_eq!(page(name), None, "{name}");
+        }
+        for name in ["live.md", "../../img/live.png", "x.png/../y.png", "nothing.png"] {
+            assert!(image(name).is_none(), "{name}");
+        }
+    }
+
+    /// Links between pages, also to their headings, lead somewhere.
+    #[test]
+    fn every_page_is_listed_and_every_link_leads_somewhere() {
+        let pages = index();
+        let names = Files::iter().filter_map(|file| file.strip_suffix(".md").map(str::to_owned));
+        let html: HashMap<String, String> = names
+            .map(|name| {
+                let page = page(&name).unwrap_or_else(|| panic!("{name} is no name of a page"));
+                (name, page.html)
+            })
+            .collect();
+        assert_eq!(pages.len() + 1, html.len(), "every page but the index is listed");
+        for (name, html_of_page) in &html {
+            for link in html_of_page.split("href=\"").skip(1) {
+                let link = link.split('"').next().unwrap();
+                let (to, anchor) = link.split_once('#').unwrap_or((link, ""));
+                let to = match to {
+                    "" => name.as_str(),
+                    "/help" => "README",
+                    other => match other.strip_prefix("/help/") {
+                        Some(to) => to,
+                        None => continue,
+                    },
+                };
+                let found = html.get(to).unwrap_or_else(|| panic!("{name} links to {link}"));
+                let id = format!("id=\"{anchor}\"");
+                assert!(anchor.is_empty() || found.contains(&id), "{name} links to {link}");
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The user guide.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+
+use crate::context::set_not_found;
+use crate::error::UiError;
+use crate::help;
+use crate::ui::page::{PageHead, page};
+
+/// All pages of the guide.
+#[component]
+pub(crate) fn HelpIndex() -> impl IntoView {
+    let links = help::index()
+        .into_iter()
+        .map(|(name, title)| view! { <li><a href=format!("/help/{name}")>{title}</a></li> })
+        .collect_view();
+    view! {
+        <PageHead title="Help" />
+        <p class="lead">"One page for each job. The API is described at " <a href="/api/docs/">"/api/docs/"</a> "."</p>
+        <ul class="links guide-index" aria-label="Pages of the guide">{links}</ul>
+    }
+    .into_any()
+}
+
+/// One page of the guide.
+#[component]
+pub(crate) fn HelpPage() -> impl IntoView {
+    let name = use_params_map().with_untracked(|params| params.get("page")).unwrap_or_default();
+    page("Help", async move {
+        let Some(found) = help::page(&name) else {
+            set_not_found();
+            return Err(UiError::NotFound);
+        };
+        Ok(view! {
+            <PageHead title=found.title within="Help" />
+            <article class="guide" inner_html=found.html></article>
+            <p><a href="/help">"All pages of the guide"</a></p>
+        }
+        .into_any())
+    })
+}

@@ -1,0 +1,110 @@
+//! The instance, for staff: the process, its data, its work, how much there is.
+
+use leptos::prelude::*;
+
+use crate::facts::{DiskFacts, Facts};
+use crate::server_fns::instance::{InstanceView, get_instance};
+use crate::ui::bytes;
+use crate::ui::number::{Count, counted, duration};
+use crate::ui::page::{PageHead, page};
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+
+/// What is known now.
+#[component]
+pub(crate) fn Instance() -> impl IntoView {
+    page("Instance", async {
+        let found = get_instance().await?;
+        let InstanceView { facts, sends_mail, users, organizations, projects, events } = found;
+        Ok(view! {
+            <PageHead title="Instance" />
+            <p class="lead">"As it was when this page was loaded. Only staff sees it."</p>
+            <Process facts=facts.clone() sends_mail=sends_mail />
+            <Data facts=facts.clone() />
+            <Work facts=facts />
+            <Section id="contents" title="Contents">
+                <dl class="facts">
+                    <dt>"Accounts"</dt><dd><Count value=users /></dd>
+                    <dt>"Organizations"</dt><dd><Count value=organizations /></dd>
+                    <dt>"Projects"</dt><dd><Count value=projects /></dd>
+                    <dt>"Events"</dt><dd><Count value=events /></dd>
+                </dl>
+            </Section>
+        }
+        .into_any())
+    })
+}
+
+#[component]
+fn Process(facts: Facts, sends_mail: bool) -> impl IntoView {
+    let public_url = match facts.public_url {
+        Some(url) => view! { <code class="wrap">{url}</code> }.into_any(),
+        None => view! {
+            "Not set: people can sign in on this machine only. "
+            <a href="/help/sign-in">"Let others sign in"</a>
+        }
+        .into_any(),
+    };
+    let mail = match sends_mail {
+        true => view! { <Status tone=Tone::Good label="Sent" /> }.into_any(),
+        false => view! {
+            <Status tone=Tone::Quiet label="Not sent" />
+            " " <a href="/help/mail">"Send mail"</a>
+        }
+        .into_any(),
+    };
+    view! {
+        <Section id="process" title="Process">
+            <dl class="facts">
+                <dt>"Version"</dt><dd>{facts.version}</dd>
+                <dt>"Running for"</dt><dd>{duration(facts.up_seconds.saturating_mul(1000))}</dd>
+                <dt>"Public address"</dt><dd>{public_url}</dd>
+                <dt>"Mail"</dt><dd>{mail}</dd>
+                <dt>"Licences"</dt><dd><a href="/help/licences">"What Weir is made of"</a></dd>
+            </dl>
+        </Section>
+    }
+    .into_any()
+}
+
+#[component]
+fn Data(facts: Facts) -> impl IntoView {
+    let content = match facts.disk {
+        Some(disk) => on_disk(disk),
+        None => view! { <p>"The data is in memory: nothing survives the process."</p> }.into_any(),
+    };
+    view! { <Section id="data" title="Data">{content}</Section> }.into_any()
+}
+
+fn on_disk(disk: DiskFacts) -> AnyView {
+    view! {
+        <dl class="facts">
+            <dt>"Directory"</dt><dd><code class="wrap">{disk.directory}</code></dd>
+            <dt>"Size"</dt><dd>{bytes::text(disk.all_bytes)}</dd>
+            <dt>"Store"</dt><dd>{bytes::text(disk.store_bytes)}</dd>
+            <dt>"Ingest log"</dt><dd>{bytes::text(disk.log_bytes)}</dd>
+            <dt>"Free on the disk"</dt><dd>{bytes::text(disk.free_bytes)}</dd>
+        </dl>
+    }
+    .into_any()
+}
+
+#[component]
+fn Work(facts: Facts) -> impl IntoView {
+    let (tone, word) = match facts.accepts {
+        true => (Tone::Good, "Taken"),
+        false => (Tone::Bad, "Refused"),
+    };
+    view! {
+        <Section id="work" title="Work">
+            <dl class="facts">
+                <dt>"Events"</dt><dd><Status tone=tone label=word /></dd>
+                <dt>"Waiting to be readable"</dt><dd>{bytes::text(facts.lag_bytes)}</dd>
+                <dt>"Exports"</dt><dd>{counted(facts.export_runs, "run", "runs")} " going on"</dd>
+                <dt>"Scripts of plugins"</dt>
+                <dd>{counted(facts.plugin_children, "process", "processes")}</dd>
+            </dl>
+        </Section>
+    }
+    .into_any()
+}

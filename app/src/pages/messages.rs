@@ -1,0 +1,37 @@
+//! What pages have told in this session, for whoever missed it.
+
+use leptos::prelude::*;
+
+use crate::server_fns::messages::{MessageView, list_messages};
+use crate::ui::empty::Empty;
+use crate::ui::page::{PageHead, page};
+use crate::ui::time::Time;
+
+/// The list.
+#[component]
+pub(crate) fn Messages() -> impl IntoView {
+    page("Messages", async {
+        let found = list_messages().await?;
+        let content = if found.is_empty() {
+            view! {
+                <Empty title="No message yet">
+                    <p>"When something is done, the page says so and it is listed here."</p>
+                </Empty>
+            }
+            .into_any()
+        } else {
+            let lines = found.into_iter().map(line).collect_view();
+            view! { <ul class="plain messages" aria-label="Messages">{lines}</ul> }.into_any()
+        };
+        Ok(view! {
+            <PageHead title="Messages" />
+            <p class="lead">"The last twenty of this session, newest first. They go when you sign out."</p>
+            {content}
+        }
+        .into_any())
+    })
+}
+
+fn line(message: MessageView) -> AnyView {
+    view! { <li><Time iso=message.at /> " " <span>{message.text}</span></li> }.into_any()
+}

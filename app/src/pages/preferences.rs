@@ -1,0 +1,93 @@
+//! How a person wants the pages to be: theme, zone of times, form of numbers,
+//! keys.
+
+use leptos::prelude::*;
+use weir_model::preferences::{NumberFormat, Preferences, Zone};
+
+use super::project_settings::ZONES;
+use crate::server_fns::account::{ChooseTheme, get_viewer};
+use crate::server_fns::preferences::{SetPreferences, get_preferences};
+use crate::theme::Theme;
+use crate::ui::field::{Check, Choice, Field, RadioCards};
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::sections::Section;
+
+/// The choices.
+#[component]
+pub(crate) fn PreferencesPage() -> impl IntoView {
+    page("Preferences", async {
+        let viewer = get_viewer().await?;
+        let chosen = get_preferences().await?;
+        Ok(view! {
+            <PageHead title="Preferences" within="Account" />
+            <p class="lead">"Kept with your account. They apply at once, wherever you are signed in."</p>
+            <Section id="appearance" title="Appearance">
+                <ThemeForm theme=viewer.theme />
+            </Section>
+            <Section id="formats" title="Times, numbers and keys">
+                <FormatForm chosen=chosen />
+            </Section>
+            <p><a href="/account">"Back to your account"</a></p>
+        }
+        .into_any())
+    })
+}
+
+#[component]
+fn ThemeForm(theme: Theme) -> impl IntoView {
+    let choose = ServerAction::<ChooseTheme>::new();
+    let sent = sent(choose);
+    let choices: Vec<Choice> =
+        Theme::ALL.into_iter().map(|theme| Choice::new(theme.word(), theme.label())).collect();
+    view! {
+        <ActionForm action=choose>
+            <FormFailure sent=sent />
+            <Back />
+            <RadioCards sent=sent name="theme" legend="Theme" choices=choices value=theme.word() />
+            <Submit sent=sent label="Save theme" busy="Saving theme..." saved="Saved" />
+        </ActionForm>
+    }
+    .into_any()
+}
+
+#[component]
+fn FormatForm(chosen: Preferences) -> impl IntoView {
+    let set = ServerAction::<SetPreferences>::new();
+    let sent = sent(set);
+    let (zone, named) = match &chosen.zone {
+        Zone::Browser => ("browser", String::new()),
+        Zone::Named(name) if name == "UTC" => ("utc", String::new()),
+        Zone::Named(name) => ("named", name.clone()),
+    };
+    let zones = vec![
+        Choice::new("browser", "The one of the browser").hint("Without scripts times are in UTC."),
+        Choice::new("utc", "UTC"),
+        Choice::new("named", "Another one").hint("Enter its name below."),
+    ];
+    let numbers: Vec<Choice> = NumberFormat::ALL
+        .into_iter()
+        .map(|form| Choice::new(form.word(), form.example()))
+        .collect();
+    let known = ZONES.into_iter().map(|zone| view! { <option value=zone></option> }).collect_view();
+    view! {
+        <ActionForm action=set>
+            <FormFailure sent=sent fields=&["named"] />
+            <Back />
+            <RadioCards sent=sent name="zone" legend="Time zone" choices=zones value=zone />
+            <Field sent=sent name="named" label="Name of another zone" max=64 value=named list="zones" required=false
+                hint="IANA name, such as Europe/Berlin." />
+            <datalist id="zones">{known}</datalist>
+            <RadioCards sent=sent name="numbers" legend="Numbers" choices=numbers value=chosen.numbers.word() />
+            <Check
+                sent=sent
+                name="shortcuts"
+                label="Single keys are shortcuts"
+                hint="Such as u for times in UTC and ? for the list of keys. Ctrl K always searches."
+                checked=chosen.shortcuts
+            />
+            <Submit sent=sent label="Save preferences" busy="Saving preferences..." saved="Saved" />
+        </ActionForm>
+    }
+    .into_any()
+}

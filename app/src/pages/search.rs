@@ -1,0 +1,85 @@
+//! Search: pages, and what the person may see, by name. Scripts show the same
+//! over any page (`behaviours::palette`).
+
+use leptos::prelude::*;
+
+use crate::server_fns::search::{Found, FoundGroup, search};
+use crate::ui::number::counted;
+use crate::ui::page::{PageHead, page};
+use crate::ui::query::in_query;
+
+/// A field and what was found.
+#[component]
+pub(crate) fn Search() -> impl IntoView {
+    let q = in_query("q");
+    page("Search", async move {
+        let groups = search(q.clone()).await?;
+        Ok(view! {
+            <PageHead title="Search" />
+            <form class="search-form" method="get" action="/search" role="search">
+                <div class="field">
+                    <label for="q">"Name"</label>
+                    <input
+                        id="q"
+                        name="q"
+                        type="search"
+                        value=q.clone()
+                        autocomplete="off"
+                        spellcheck="false"
+                        maxlength="200"
+                        autofocus=q.is_empty()
+                        aria-describedby="q-hint"
+                    />
+                    <p class="hint" id="q-hint">
+                        "Pages, projects, organizations, members, exports and plugins. Every word must be in the name."
+                    </p>
+                </div>
+                <div class="submit">
+                    <button type="submit" class="button button-primary">"Search"</button>
+                </div>
+            </form>
+            {results(groups, &q)}
+        }
+        .into_any())
+    })
+}
+
+/// What was found, as scripts take it into another page too.
+fn results(groups: Vec<FoundGroup>, q: &str) -> AnyView {
+    let count = groups.iter().map(|group| group.found.len() as u64).sum();
+    let told = counted(count, "result", "results");
+    if groups.is_empty() {
+        let none = format!("Nothing that you may see has a name with \u{201c}{q}\u{201d}.");
+        return view! {
+            <div data-found="" data-count=none.clone()><p class="empty">{none}</p></div>
+        }
+        .into_any();
+    }
+    let shown = groups.into_iter().map(group).collect_view();
+    view! {
+        <div class="found" data-found="" data-count=told.clone()>
+            <p class="faint">{told}</p>
+            {shown}
+        </div>
+    }
+    .into_any()
+}
+
+fn group(group: FoundGroup) -> AnyView {
+    let FoundGroup { title, found } = group;
+    let links = found.into_iter().map(link).collect_view();
+    view! {
+        <h2>{title.clone()}</h2>
+        <ul class="plain" aria-label=title>{links}</ul>
+    }
+    .into_any()
+}
+
+fn link(found: Found) -> AnyView {
+    let Found { name, within, href } = found;
+    let within = (!within.is_empty()).then(|| {
+        view! { <span class="faint">{within}</span> }
+    });
+    view! { <li><a class="found-link" href=href><span>{name}</span> " " {within}</a></li> }
+        .into_any()
+}

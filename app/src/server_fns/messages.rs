@@ -1,0 +1,24 @@
+//! What pages have told in this session.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{enter, ui_error};
+use crate::error::UiError;
+
+/// A message as the list shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MessageView {
+    /// When.
+    pub(crate) at: String,
+    /// What.
+    pub(crate) text: String,
+}
+
+/// The messages of this session, newest first.
+#[server(prefix = "/_fn", endpoint = "list_messages")]
+pub(crate) async fn list_messages() -> Result<Vec<MessageView>, UiError> {
+    let (services, ctx) = enter()?;
+    let found = services.messages.list(&ctx).await.map_err(ui_error)?.into_iter();
+    Ok(found.map(|one| MessageView { at: one.at.to_string(), text: one.text }).collect())
+}

@@ -1,0 +1,95 @@
+//! Finding pages and things by name.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{enter, ui_error};
+use crate::error::UiError;
+
+/// A group of what was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FoundGroup {
+    /// What it holds, such as Projects.
+    pub(crate) title: String,
+    /// What was found.
+    pub(crate) found: Vec<Found>,
+}
+
+/// One thing that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Found {
+    /// Its name.
+    pub(crate) name: String,
+    /// The organization or project that it belongs to; may be empty.
+    pub(crate) within: String,
+    /// Its page.
+    pub(crate) href: String,
+}
+
+/// Whatever has all words of the text in its name, by kind. Without a text all
+/// pages.
+#[server(prefix = "/_fn", endpoint = "search")]
+pub(crate) async fn search(q: String) -> Result<Vec<FoundGroup>, UiError> {
+    use weir_service::search::{Kind, Wanted};
+
+    let (services, ctx) = enter()?;
+    let wanted = Wanted::new(&q);
+    let me = services.users.me(&ctx).await.map_err(ui_error)?;
+    let project = me.team.as_ref().map(|team| (team.id.0, team.name.clone()));
+    let organization = me.organization.as_ref().map(|one| (one.id.to_string(), one.name.clone()));
+    let mut groups = vec![pages(&wanted, organization.as_ref(), project.as_ref())];
+    let mut of_kind: Vec<(&str, Vec<Found>)> =
+        ["Projects", "Organizations", "Members", "Exports", "Plugins"]
+            .map(|t| (t, Vec::new()))
+            .into();
+    for hit in services.search.find(&ctx, &wanted).await.map_err(ui_error)? {
+        let home = format!("/organizations/{}", hit.organization);
+        let (kind, href): (usize, String) = match hit.kind {
+            Kind::Project(id) => (0, format!("/projects/{id}/live")),
+            Kind::Organization => (1, home),
+            Kind::Member => (2, format!("{home}/members")),
+            Kind::Export(id) => (3, format!("{home}/exports/{id}")),
+            Kind::Plugin(group, id) => (4, format!("{home}/plugins/{}/{id}", segment(group))),
+        };
+        let within = if kind == 1 { String::new() } else { hit.organization_name };
+        of_kind[kind].1.push(Found { name: hit.name, within, href });
+    }
+    groups.extend(
+        of_kind.into_iter().map(|(title, found)| FoundGroup { title: title.to_owned(), found }),
+    );
+    groups.retain(|group| !group.found.is_empty());
+    Ok(groups)
+}
+
+/// The pages whose names fit; all of them where nothing is wanted.
+fn pages(
+    wanted: &weir_service::search::Wanted,
+    organization: Option<&(String, String)>,
+    project: Option<&(i64, String)>,
+) -> FoundGroup {
+    let fitting = crate::frame::links::all().filter(|goal| wanted.fits(goal.label));
+    let found = fitting.filter_map(|goal| {
+        let id = organization.map(|(id, _)| id.as_str());
+        let href = goal.at(id, project.map(|(id, _)| *id))?;
+        let within = if href.starts_with("/projects/") {
+            project.map(|(_, name)| name.clone())
+        } else if goal.is_of_organization() {
+            organization.map(|(_, name)| name.clone())
+        } else {
+            None
+        };
+        Some(Found { name: goal.label.to_owned(), within: within.unwrap_or_default(), href })
+    });
+    FoundGroup { title: "Pages".to_owned(), found: found.collect() }
+}
+
+/// The word of a group of plugins in addresses of pages.
+fn segment(group: weir_model::plugins::Group) -> &'static str {
+    use weir_model::plugins::Group;
+
+    match group {
+        Group::Destinations => "destinations",
+        Group::FrontendApps => "frontend-apps",
+        Group::ImportApps => "import-apps",
+    }
+}

@@ -1,0 +1,148 @@
+//! How a person wants the pages to be: zone of times, form of numbers, keys.
+//!
+//! What belongs here: the choices and their words. What does not: the theme,
+//! which is part of the account (`users`); how pages follow them.
+
+use serde::{Deserialize, Serialize};
+
+/// What one person chose, or the beginning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preferences {
+    /// In which zone times are shown.
+    pub zone: Zone,
+    /// How numbers are written.
+    pub numbers: NumberFormat,
+    /// Whether single keys are shortcuts.
+    pub shortcuts: bool,
+}
+
+impl Default for Preferences {
+    fn default() -> Self {
+        Self { zone: Zone::default(), numbers: NumberFormat::default(), shortcuts: true }
+    }
+}
+
+/// A zone for times.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Zone {
+    /// The one of the browser.
+    #[default]
+    Browser,
+    /// The one of this IANA name; `UTC` too.
+    Named(String),
+}
+
+impl Zone {
+    /// The word for the zone of the browser.
+    pub const BROWSER: &'static str = "browser";
+
+    /// The word in forms and in the store.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Browser => Self::BROWSER,
+            Self::Named(name) => name,
+        }
+    }
+
+    /// The zone of a word. Whether a name is known is for others to check.
+    #[must_use]
+    pub fn from_word(word: &str) -> Self {
+        match word {
+            "" | Self::BROWSER => Self::Browser,
+            name => Self::Named(name.to_owned()),
+        }
+    }
+
+    /// Its name, unless it is the one of the browser.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Browser => None,
+            Self::Named(name) => Some(name),
+        }
+    }
+}
+
+/// How numbers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum NumberFormat {
+    /// 1,234.5
+    #[default]
+    Comma,
+    /// 1.234,5
+    Point,
+    /// 1 234.5
+    Space,
+}
+
+impl NumberFormat {
+    /// All forms, in the order in which they are offered.
+    pub const ALL: [Self; 3] = [Self::Comma, Self::Point, Self::Space];
+
+    /// The word in forms and in the store.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Comma => "comma",
+            Self::Point => "point",
+            Self::Space => "space",
+        }
+    }
+
+    /// The form of a word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|form| form.word() == word)
+    }
+
+    /// A number in this form.
+    #[must_use]
+    pub const fn example(self) -> &'static str {
+        match self {
+            Self::Comma => "1,234.5",
+            Self::Point => "1.234,5",
+            Self::Space => "1\u{a0}234.5",
+        }
+    }
+
+    /// What stands between groups of three digits.
+    #[must_use]
+    pub const fn group(self) -> char {
+        match self {
+            Self::Comma => ',',
+            Self::Point => '.',
+            // A number is not broken at the end of a line.
+            Self::Space => '\u{a0}',
+        }
+    }
+
+    /// What stands before the decimals.
+    #[must_use]
+    pub const fn decimal(self) -> char {
+        match self {
+            Self::Comma | Self::Space => '.',
+            Self::Point => ',',
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NumberFormat, Zone};
+
+    #[test]
+    fn words_lead_back() {
+        for form in NumberFormat::ALL {
+            assert_eq!(NumberFormat::from_word(form.word()), Some(form));
+            assert!(
+                form.example().contains(form.group()) && form.example().contains(form.decimal())
+            );
+        }
+        assert_eq!(NumberFormat::from_word("x"), None);
+        for zone in [Zone::Browser, Zone::from_word("UTC"), Zone::from_word("Europe/Berlin")] {
+            assert_eq!(Zone::from_word(zone.word()), zone);
+        }
+        assert_eq!((Zone::from_word(""), Zone::Browser.name()), (Zone::Browser, None));
+    }
+}

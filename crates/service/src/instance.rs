@@ -1,0 +1,72 @@
+//! The instance as a whole, for its staff.
+//!
+//! What belongs here: who may see it, and what the store knows of it. What does
+//! not: the process and its files (the server).
+
+use std::sync::Arc;
+
+use weir_store::users;
+
+pub use weir_store::instance::Counts;
+
+use crate::ctx::Ctx;
+use crate::error::{Error, NOT_FOUND};
+use crate::{Core, Result, policy};
+
+/// The instance.
+#[derive(Clone)]
+pub struct Instance {
+    core: Arc<Core>,
+}
+
+impl Instance {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// Whether the caller is a person who may see the instance.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn is_staff(&self, ctx: &Ctx) -> Result<bool> {
+        if policy::person_only(ctx).is_err() {
+            return Ok(false);
+        }
+        let user = users::get(&self.core.store, ctx.user()).await?;
+        Ok(user.is_some_and(|user| user.is_staff))
+    }
+
+    /// How much there is of everything, over all organizations.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for everybody but staff.
+    pub async fn counts(&self, ctx: &Ctx) -> Result<Counts> {
+        if !self.is_staff(ctx).await? {
+            return Err(Error::NotFound(NOT_FOUND));
+        }
+        Ok(weir_store::instance::counts(&self.core.store).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Error;
+    use crate::test_support::{ada, key, key_input, organization, set_up, stranger};
+
+    #[tokio::test]
+    async fn staff_sees_how_much_there_is() {
+        let services = set_up().await;
+        let ada = ada(&services).await;
+        organization(&services, &ada, "Second House").await;
+        let counts = services.instance.counts(&ada).await.unwrap();
+        assert_eq!((counts.users, counts.organizations, counts.projects), (1, 2, 2));
+        assert_eq!(counts.events, 0);
+
+        let eve = stranger(&services, "eve").await;
+        let key = key(&services, &ada, key_input()).await;
+        for nobody in [eve, key] {
+            let refused = services.instance.counts(&nobody).await;
+            assert!(matches!(refused, Err(Error::NotFound(_))));
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Finding things by name: what the caller may see, over all of their
+//! organizations.
+//!
+//! What belongs here: what fits, and how much of it is told. What does not: the
+//! addresses of pages (the web app).
+
+use std::sync::Arc;
+
+use weir_model::members::MemberQuery;
+use weir_model::pagination::{MAX_LIMIT, Page};
+use weir_model::plugins::Group;
+use weir_model::{BatchExportId, OrganizationId, PluginId, ProjectId};
+use weir_store::exports::{self as export_rows, Of};
+
+use crate::ctx::{Ctx, OrgCtx};
+use crate::error::Error;
+use crate::members::Members;
+use crate::organizations::{self, Organizations};
+use crate::plugins::Plugins;
+use crate::policy::{self, Action};
+use crate::{Core, Result};
+
+/// How many things of each kind are told.
+pub const MOST: usize = 8;
+/// In so many organizations it is looked for members, exports and plugins.
+const ORGANIZATIONS: usize = 10;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// What it is.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    /// The organization that it belongs to, or is.
+    pub organization: OrganizationId,
+    /// The name of that.
+    pub organization_name: String,
+}
+
+/// What sort of thing was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// An organization.
+    Organization,
+    /// A project.
+    Project(ProjectId),
+    /// A member.
+    Member,
+    /// A batch export.
+    Export(BatchExportId),
+    /// A plugin, in the group that lists it.
+    Plugin(Group, PluginId),
+}
+
+/// A text that is looked for: every word of it must be there, in any case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted(Vec<String>);
+
+impl Wanted {
+    /// The words of a text.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(text.split_whitespace().map(str::to_lowercase).collect())
+    }
+
+    /// Whether there is nothing to look for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a text has all of the words.
+    #[must_use]
+    pub fn fits(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        self.0.iter().all(|word| text.contains(word))
+    }
+}
+
+/// Search.
+#[derive(Clone)]
+pub struct Search {
+    core: Arc<Core>,
+}
+
+impl Search {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// What fits, by kind; nothing when nothing is looked for.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] for keys that are limited
+    /// to projects.
+    pub async fn find(&self, ctx: &Ctx, wanted: &Wanted) -> Result<Vec<Hit>> {
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let all = Page { limit: MAX_LIMIT, offset: 0 };
+        let organizations = Organizations::new(Arc::clone(&self.core)).list(ctx, all).await?;
+        let organizations = organizations.results;
+        let mut hits = Vec::new();
+        for one in organizations.iter().filter(|one| wanted.fits(&one.name)).take(MOST) {
+            hits.push(Hit {
+                kind: Kind::Organization,
+                name: one.name.clone(),
+                organization: one.id,
+                organization_name: one.name.clone(),
+            });
+        }
+        let projects =
+            organizations.iter().flat_map(|one| one.teams.iter().map(move |team| (one, team)));
+        for (one, team) in projects.filter(|(_, team)| wanted.fits(&team.name)).take(MOST) {
+            hits.push(Hit {
+                kind: Kind::Project(team.id),
+                name: team.name.clone(),
+                organization: one.id,
+                organization_name: one.name.clone(),
+            });
+        }
+        let (mut members, mut exports, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
+        for one in organizations.into_iter().take(ORGANIZATIONS) {
+            let org = organizations::enter(&self.core, ctx, one.id).await?;
+            let hit = |(kind, name)| Hit {
+                kind,
+                name,
+                organization: one.id,
+                organization_name: one.name.clone(),
+            };
+            members.extend(self.members(&org, wanted).await?.into_iter().map(hit));
+            exports.extend(self.exports(&org, wanted).await?.into_iter().map(hit));
+            plugins.extend(self.plugins(&org, wanted).await?.into_iter().map(hit));
+        }
+        for found in [members, exports, plugins] {
+            hits.extend(found.into_iter().take(MOST));
+        }
+        Ok(hits)
+    }
+
+    async fn members(&self, org: &OrgCtx, wanted: &Wanted) -> Result<Vec<(Kind, String)>> {
+        let all = Page { limit: MAX_LIMIT, offset: 0 };
+        let members = Members::new(Arc::clone(&self.core));
+        let found = members.list(org, &MemberQuery::default(), all).await?.results.into_iter();
+        let named = found.map(|member| {
+            let user = member.user;
+            let name = format!("{} {}", user.first_name, user.last_name);
+            format!("{} ({})", name.trim(), user.email)
+        });
+        Ok(named.filter(|name| wanted.fits(name)).map(|name| (Kind::Member, name)).collect())
+    }
+
+    async fn exports(&self, org: &OrgCtx, wanted: &Wanted) -> Result<Vec<(Kind, String)>> {
+        policy::check(org, Action::ReadExports)?;
+        let store = &self.core.store;
+        let ids = export_rows::ordered(store, Of::Organization(org.organization)).await?;
+        let found = export_rows::rows(store, org.organization, &ids).await?.into_iter();
+        let fitting = found.filter(|row| wanted.fits(&row.name));
+        Ok(fitting.map(|row| (Kind::Export(row.id), row.name)).collect())
+    }
+
+    /// Where an organization may not even see plugins, none is found.
+    async fn plugins(&self, org: &OrgCtx, wanted: &Wanted) -> Result<Vec<(Kind, String)>> {
+        let plugins = Plugins::new(Arc::clone(&self.core));
+        let all = Page { limit: MAX_LIMIT, offset: 0 };
+        let mut fitting: Vec<(Kind, String)> = Vec::new();
+        for group in Group::ALL {
+            let found = match plugins.list(org, group, all).await {
+                Ok(found) => found.results,
+                Err(Error::Forbidden(_)) => return Ok(Vec::new()),
+                Err(error) => return Err(error),
+            };
+            for plugin in found {
+                let name = plugin.fields.name.unwrap_or_default();
+                // One that several groups list is told once.
+                let known = fitting
+                    .iter()
+                    .any(|(kind, _)| matches!(kind, Kind::Plugin(_, id) if *id == plugin.id));
+                if wanted.fits(&name) && !known {
+                    fitting.push((Kind::Plugin(group, plugin.id), name));
+                }
+            }
+        }
+        Ok(fitting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Wanted};
+    use crate::test_support::{ada, organization, set_up, stranger};
+
+    #[test]
+    fn every_word_must_be_there() {
+        let wanted = Wanted::new("  Nightly COPY ");
+        assert!(wanted.fits("Copy to the warehouse, nightly"));
+        assert!(!wanted.fits("Nightly"));
+        assert!(Wanted::new("  ").is_empty());
+    }
+
+    #[tokio::test]
+    async fn people_find_what_they_see() {
+        let services = set_up().await;
+        let ada = ada(&services).await;
+        let second = organization(&services, &ada, "Tea House").await;
+        let found = services.search.find(&ada, &Wanted::new("tea")).await.unwrap();
+        let named: Vec<_> = found.iter().map(|hit| (hit.kind, hit.name.as_str())).collect();
+        assert_eq!(
+            named,
+            [(Kind::Organization, "Acme Tea"), (Kind::Organization, "Tea House")],
+            "{found:?}"
+        );
+        assert_eq!(found[1].organization, second);
+        let found = services.search.find(&ada, &Wanted::new("shop")).await.unwrap();
+        assert!(matches!(found[0].kind, Kind::Project(_)));
+        assert_eq!(found[0].organization_name, "Acme Tea");
+        let found = services.search.find(&ada, &Wanted::new("ada.l@")).await.unwrap();
+        // Once for each organization.
+        assert!(found.len() == 2 && found.iter().all(|hit| hit.kind == Kind::Member));
+
+        let eve = stranger(&services, "eve").await;
+        assert!(services.search.find(&eve, &Wanted::new("tea")).await.unwrap().is_empty());
+        assert!(services.search.find(&ada, &Wanted::new(" ")).await.unwrap().is_empty());
+    }
+}

@@ -1,0 +1,81 @@
+// Search over the page and the keys, from the keyboard.
+
+import { alive, checkPage, enter, expect, person, save, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+test("the palette searches, and leads the focus back", async ({ page, server }) => {
+  test.setTimeout(90_000);
+  await enter(page, server, true);
+  await page.goto("/account");
+  await alive(page, true);
+  const name = page.getByLabel("First name");
+  await name.focus();
+  await page.keyboard.press("Control+k");
+  const palette = page.getByRole("dialog", { name: "Find anything" });
+  const field = palette.getByRole("textbox", { name: "Find anything" });
+  await expect(field).toBeFocused();
+  await expect(palette.getByRole("list", { name: "Pages" }).getByRole("link").first()).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(palette).toBeHidden();
+  await expect(name).toBeFocused();
+
+  await page.keyboard.press("Control+k");
+  await field.fill("no such thing");
+  await expect(palette.getByRole("status")).toContainText("no such thing");
+  await field.fill("set");
+  const pages = palette.getByRole("list", { name: "Pages" }).getByRole("link");
+  await expect(pages).toHaveText([/^Settings/, /^Organization settings/]);
+  await checkPage(page, "palette");
+  await field.focus();
+  await page.keyboard.press("ArrowDown");
+  await expect(pages.first()).toBeFocused();
+  await page.keyboard.press("ArrowUp");
+  await expect(field).toBeFocused();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await expect(pages.last()).toBeFocused();
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/organizations/*");
+
+  await alive(page, true);
+  await page.getByRole("link", { name: "Search" }).click();
+  await field.fill(person.project);
+  await expect(palette.getByRole("list", { name: "Projects" }).getByRole("link")).toBeVisible();
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/projects/1/live");
+});
+
+test("keys lead around, unless they are switched off", async ({ page, server }) => {
+  test.setTimeout(60_000);
+  await enter(page, server, true);
+  await alive(page, true);
+  await page.keyboard.press("Shift+?");
+  const list = page.getByRole("dialog", { name: "Keys" });
+  await expect(list).toContainText("Go to Health");
+  await checkPage(page, "list of keys");
+  await page.keyboard.press("Escape");
+  await expect(list).toBeHidden();
+  await page.keyboard.press("g");
+  await page.keyboard.press("h");
+  await page.waitForURL("**/projects/1/health");
+
+  // Not while something is typed.
+  await page.goto("/account");
+  await alive(page, true);
+  await page.getByLabel("First name").focus();
+  await page.keyboard.type("?gh");
+  await expect(list).toBeHidden();
+  await expect(page).toHaveURL(/\/account$/);
+
+  await page.goto("/account/preferences");
+  await alive(page, true);
+  await page.getByLabel("Single keys are shortcuts").uncheck();
+  await save(page, "Save preferences");
+  await alive(page, true);
+  await page.getByRole("heading", { level: 1 }).click();
+  await page.keyboard.press("Shift+?");
+  await page.keyboard.press("Control+k");
+  await expect(page.getByRole("dialog", { name: "Find anything" })).toBeVisible();
+  await expect(list).toBeHidden();
+});

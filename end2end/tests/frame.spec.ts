@@ -1,0 +1,143 @@
+// What is around every page: the rail, search, preferences, messages, help, the instance.
+
+import { alive, call, checkPage, enter, expect, newKey, person, save, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+test("the rail leads around in the organization and project of the page", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const main = page.getByRole("navigation", { name: "Main" });
+  await expect(main.getByRole("link")).toHaveText([
+    "Live",
+    "Persons",
+    "Groups",
+    "Health",
+    "Migrations",
+    "Exports",
+    "Destinations",
+    "Frontend apps",
+    "Import apps",
+    "Transformations",
+    "Activity",
+    "Settings",
+  ]);
+  await expect(page.locator(".switch-organization")).toHaveText(person.organization);
+  await expect(page.locator(".switch-project")).toHaveText(person.project);
+
+  const key = await newKey(page, scripts, "frame");
+  const other = await call(server, key, "POST", "/api/organizations/", { name: "Second House" });
+  await page.goto(`/organizations/${other.id}`);
+  await expect(page.locator(".switch-organization")).toHaveText("Second House");
+  await expect(main.getByRole("link", { name: "Exports" })).toHaveAttribute("href", `/organizations/${other.id}/exports`);
+  await expect(main.getByRole("link", { name: "Live" })).toHaveAttribute("href", `/projects/${other.teams[0].id}/live`);
+  await page.goto("/projects/1/health");
+  await expect(page.locator(".switch-organization")).toHaveText(person.organization);
+  await expect(main.locator("[aria-current=page]")).toHaveText("Health");
+});
+
+test("on a phone the pages are behind a button, with scripts or without", async ({ page, server, scripts }) => {
+  await page.setViewportSize({ width: 360, height: 780 });
+  await enter(page, server, scripts);
+  const health = page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Health" });
+  await expect(health).toBeHidden();
+  await page.getByRole("button", { name: "Menu" }).click();
+  await expect(health).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(health).toBeHidden();
+  await page.getByRole("button", { name: "Menu" }).click();
+  await page.locator("details.account > summary").click();
+  await expect(page.getByRole("link", { name: "Help" })).toBeVisible();
+  await health.click();
+  await page.waitForURL("**/projects/1/health");
+});
+
+test("search finds pages and things by name", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/search");
+  await alive(page, scripts);
+  await page.getByLabel("Name", { exact: true }).fill(person.project.toUpperCase());
+  await page.getByRole("button", { name: "Search" }).click();
+  await expect(page).toHaveURL(/\/search\?q=/);
+  await expect(page.getByRole("list", { name: "Projects" }).getByRole("link")).toHaveText(new RegExp(person.project));
+  if (scripts) await checkPage(page, "search");
+  await page.getByRole("list", { name: "Projects" }).getByRole("link").click();
+  await page.waitForURL("**/projects/1/live");
+
+  await page.goto("/search?q=%3Cnothing%3E");
+  await expect(page.getByRole("main").getByText("<nothing>")).toBeVisible();
+});
+
+test("preferences apply at once and are kept", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/account/preferences");
+  await alive(page, scripts);
+  await page.getByRole("radio", { name: "Another one" }).check();
+  await page.getByLabel("Name of another zone").fill("Nowhere/Land");
+  await page.getByRole("button", { name: "Save preferences" }).click();
+  await expect(page.getByLabel("Name of another zone")).toHaveAccessibleDescription(/such as UTC or Europe\/Berlin/);
+  await page.getByLabel("Name of another zone").fill("Asia/Tokyo");
+  await page.getByRole("radio", { name: "1.234,5" }).check();
+  await save(page, "Save preferences");
+  await expect(page.locator("html")).toHaveAttribute("data-zone", "Asia/Tokyo");
+  await page.reload();
+  await alive(page, scripts);
+  await expect(page.getByRole("radio", { name: "1.234,5" })).toBeChecked();
+  await expect(page.getByLabel("Name of another zone")).toHaveValue("Asia/Tokyo");
+  if (scripts) await checkPage(page, "preferences");
+
+  await page.goto("/account/keys");
+  await alive(page, scripts);
+  const time = page.locator("time.time").first();
+  const utc = (await time.getAttribute("datetime")) ?? "";
+  const shown = new Date(scripts ? new Date(utc).getTime() + 9 * 60 * 60 * 1000 : utc).toISOString();
+  await expect(time).toHaveText(`${shown.slice(0, 10)} ${shown.slice(11, 16)}${scripts ? "" : " UTC"}`);
+
+  await page.goto("/account/preferences");
+  await alive(page, scripts);
+  await page.getByRole("radio", { name: "The one of the browser" }).check();
+  await page.getByRole("radio", { name: "1,234.5" }).check();
+  await save(page, "Save preferences");
+  await expect(page.locator("html")).not.toHaveAttribute("data-zone");
+});
+
+test("messages of the session", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/account/messages");
+  await alive(page, scripts);
+  await expect(page.getByRole("heading", { level: 1, name: "Messages" })).toBeVisible();
+  await expect(page.getByText("No message yet")).toBeVisible();
+  if (scripts) await checkPage(page, "messages");
+});
+
+test("help is in the same place on every page", async ({ page, server, scripts }) => {
+  test.setTimeout(60_000);
+  await enter(page, server, scripts);
+  const places = [];
+  for (const path of ["/projects/1/live", "/account", "/search", "/help"]) {
+    await page.goto(path);
+    await alive(page, scripts);
+    await page.locator("details.account > summary").click();
+    places.push(await page.locator("details.account").getByRole("link", { name: "Help" }).boundingBox());
+  }
+  expect(new Set(places.map((place) => JSON.stringify(place))).size).toBe(1);
+
+  await page.getByRole("main").getByRole("link", { name: "Send events" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Send events" })).toBeVisible();
+  await expect(page).toHaveTitle("Send events - Help - Weir");
+  await expect(page.getByRole("heading", { level: 2, name: "Persons" })).toBeVisible();
+  if (scripts) await checkPage(page, "help");
+  await page.getByRole("link", { name: "All pages of the guide" }).click();
+  await page.waitForURL("**/help");
+  expect((await page.goto("/help/nothing"))?.status()).toBe(404);
+});
+
+test("staff sees the instance", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.locator("details.account > summary").click();
+  await page.getByRole("link", { name: "Instance" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Instance" })).toBeVisible();
+  await alive(page, scripts);
+  await expect(page.getByRole("region", { name: "Contents" })).toContainText("Accounts");
+  await expect(page.getByRole("region", { name: "Work" })).toContainText("Taken");
+  if (scripts) await checkPage(page, "instance");
+});

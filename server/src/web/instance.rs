@@ -1,0 +1,78 @@
+//! What the process tells its staff about itself.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use weir_app::facts::{DiskFacts, Facts, InstanceFacts};
+
+use crate::app::App;
+use crate::config::StoreKind;
+
+/// Finds out whenever it is asked.
+pub(super) fn facts(app: &App) -> InstanceFacts {
+    let app = app.clone();
+    InstanceFacts(Arc::new(move || {
+        let app = app.clone();
+        Box::pin(async move { now(&app).await })
+    }))
+}
+
+async fn now(app: &App) -> Facts {
+    let count = |gauge: i64| u64::try_from(gauge).unwrap_or(0);
+    Facts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        up_seconds: app.started.elapsed().as_secs(),
+        public_url: app.config.public_url.origin(),
+        disk: disk(app).await,
+        lag_bytes: app.ingest.lag_bytes(),
+        accepts: app.ingest.accepts(),
+        export_runs: count(app.metrics.export_runs_active.get()),
+        plugin_children: count(app.metrics.plugin_children.get()),
+    }
+}
+
+/// The files are counted away from the threads that answer requests.
+async fn disk(app: &App) -> Option<DiskFacts> {
+    let directory = match app.config.store {
+        StoreKind::RocksDb => app.config.data.clone(),
+        StoreKind::Memory => return None,
+    };
+    let free_bytes = app.disk.free_bytes();
+    let counting = tokio::task::spawn_blocking(move || DiskFacts {
+        all_bytes: size(&directory),
+        store_bytes: size(&directory.join("store")),
+        log_bytes: size(&directory.join("log")),
+        directory: directory.display().to_string(),
+        free_bytes,
+    });
+    counting.await.ok()
+}
+
+/// Bytes of the files below a directory; what goes meanwhile counts nothing.
+fn size(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => size(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::size;
+
+    #[test]
+    fn files_below_count() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("deep")).unwrap();
+        fs::write(directory.path().join("a"), "abc").unwrap();
+        fs::write(directory.path().join("deep/b"), "de").unwrap();
+        assert_eq!(size(directory.path()), 5);
+        assert_eq!(size(&directory.path().join("missing")), 0);
+    }
+}

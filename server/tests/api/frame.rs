@@ -1,0 +1,152 @@
+//! What is around every page: search, preferences, messages, help, the instance.
+
+use http::Method;
+use serde_json::{Value, json};
+use weir_testkit::{Answer, Call, TestApp};
+
+use crate::web::{page, session};
+
+fn function(app: &TestApp, name: &str, body: &str, cookie: &str) -> Call {
+    let call = app.anonymous().call(Method::POST, &format!("/_fn/{name}"));
+    call.header("content-type", "application/x-www-form-urlencoded")
+        .header("sec-fetch-site", "same-origin")
+        .header("cookie", cookie)
+        .body(body.to_owned())
+}
+
+fn text(answer: &Answer) -> String {
+    String::from_utf8_lossy(&answer.body).into_owned()
+}
+
+/// The cookie of a session of Grace, a plain member.
+async fn member(app: &TestApp) -> String {
+    let owner = app.owner().key(&["*"]).await;
+    let invites = format!("/api/organizations/{}/invites/", app.organization());
+    let body = json!({"target_email": "grace@mail.example", "level": 1});
+    let invite = owner.post(&invites, &body).await.json();
+    let link = format!("/api/signup/{}/", invite["id"].as_str().unwrap());
+    let account = json!({"first_name": "Grace", "password": "plum-otter-violin-93"});
+    let answer = app.anonymous().post(&link, &account).await;
+    let set = answer.header("set-cookie").expect("a cookie");
+    set.split(';').next().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn preferences_are_kept_and_applied() {
+    let app = TestApp::with_owner().await;
+    let (ada, grace) = (session(&app).await, member(&app).await);
+    let before = text(&page(&app, "/account/preferences", &ada).await);
+    assert!(!before.contains("data-zone=") && !before.contains("data-shortcuts="), "{before}");
+
+    let body = "zone=named&named=Europe%2FBerlin&numbers=point";
+    assert_eq!(function(&app, "set_preferences", body, &ada).send().await.status, 200);
+    let after = text(&page(&app, "/help", &ada).await);
+    assert!(after.contains("data-zone=\"Europe/Berlin\""), "{after}");
+    assert!(after.contains("data-shortcuts=\"off\""), "{after}");
+    let theirs = text(&page(&app, "/help", &grace).await);
+    assert!(!theirs.contains("data-zone="), "{theirs}");
+
+    for body in [
+        "zone=named&named=Nowhere&numbers=point",
+        "zone=named&named=&numbers=point",
+        "zone=utc&numbers=roman",
+    ] {
+        let refused = function(&app, "set_preferences", body, &ada).send().await;
+        assert_eq!(refused.status, 400, "{body}");
+    }
+    let utc = "zone=utc&numbers=comma&shortcuts=on";
+    assert_eq!(function(&app, "set_preferences", utc, &ada).send().await.status, 200);
+    let after = text(&page(&app, "/account/preferences", &ada).await);
+    assert!(after.contains("data-zone=\"UTC\"") && !after.contains("data-shortcuts="), "{after}");
+    let nobody = function(&app, "set_preferences", utc, "session=x").send().await;
+    assert_eq!(nobody.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_find_what_they_may_see() {
+    let app = TestApp::with_owner().await;
+    let ada = session(&app).await;
+    let mallory = app.stranger("mallory").await.key(&["*"]).await;
+    mallory.post("/api/organizations/", &json!({"name": "Acme Secrets"})).await;
+
+    let search = async |q: &str| {
+        let answer = function(&app, "search", &format!("q={q}"), &ada).send().await;
+        assert_eq!(answer.status, 200);
+        answer.json()
+    };
+    let found = search("ACME").await;
+    let organization = app.organization().to_string();
+    assert_eq!(
+        found,
+        json!([{"title": "Organizations", "found": [
+            {"name": "Acme Tea", "within": "", "href": format!("/organizations/{organization}")},
+        ]}])
+    );
+    let found = search("exports").await;
+    let href = format!("/organizations/{organization}/exports");
+    assert_eq!(
+        found[0]["found"][0],
+        json!({"name": "Exports", "within": "Acme Tea", "href": href})
+    );
+    let project = search("shop").await;
+    assert_eq!(project[0]["title"], "Projects");
+    assert_eq!(search("%22nothing%3C").await, Value::Array(Vec::new()));
+
+    // The same as a page, and as the part that scripts take over.
+    let whole = text(&page(&app, "/search?q=shop", &ada).await);
+    assert!(whole.contains("data-found") && whole.contains("aria-label=\"Main\""), "{whole}");
+    let part = text(&page(&app, "/search?q=shop&part=1", &ada).await);
+    assert!(part.contains("data-found") && !part.contains("aria-label=\"Main\""), "{part}");
+    let none = text(&page(&app, "/search?q=%3Cb%3E", &ada).await);
+    assert!(none.contains("&lt;b&gt;") && !none.contains("\u{201c}<b>"), "{none}");
+    assert_eq!(page(&app, "/search?q=shop", "session=x").await.status, 303);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_instance_is_for_staff() {
+    let app = TestApp::with_owner().await;
+    let (ada, grace) = (session(&app).await, member(&app).await);
+    let shown = page(&app, "/instance", &ada).await;
+    assert_eq!(shown.status, 200);
+    let shown = text(&shown);
+    assert!(shown.contains(env!("CARGO_PKG_VERSION")), "{shown}");
+    assert!(shown.contains("The data is in memory"), "{shown}");
+    assert!(shown.contains("href=\"/instance\""), "the menu leads there: {shown}");
+
+    assert_eq!(page(&app, "/instance", &grace).await.status, 404);
+    let told = function(&app, "get_instance", "", &grace).send().await;
+    assert_eq!(told.status, 404);
+    let theirs = text(&page(&app, "/help", &grace).await);
+    assert!(!theirs.contains("href=\"/instance\""), "{theirs}");
+    assert_eq!(page(&app, "/instance", "session=x").await.status, 303);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_guide_is_in_the_app() {
+    let app = TestApp::with_owner().await;
+    let ada = session(&app).await;
+    let index = text(&page(&app, "/help", &ada).await);
+    assert!(index.contains("href=\"/help/first-event\""), "{index}");
+    let shown = text(&page(&app, "/help/running", &ada).await);
+    assert!(shown.contains("<h2 id=\"disk\">Disk</h2>"), "{shown}");
+    for name in ["nothing", "..%2Fplugins", "README.md"] {
+        assert_eq!(page(&app, &format!("/help/{name}"), &ada).await.status, 404, "{name}");
+    }
+    for name in ["nothing.png", "..%2F..%2Fimg%2Flive.png", "x.md"] {
+        let path = format!("/_help/img/{name}");
+        assert_eq!(app.anonymous().get(&path).await.status, 404, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_those_of_the_session() {
+    let app = TestApp::with_owner().await;
+    let (ada, elsewhere) = (session(&app).await, session(&app).await);
+    let told = format!("{ada}; notice=text=Saved%20the%20%3Cmap%3E.");
+    let shown = text(&page(&app, "/help", &told).await);
+    assert!(shown.contains("Saved the &lt;map&gt;."), "{shown}");
+    let listed = text(&page(&app, "/account/messages", &ada).await);
+    assert!(listed.contains("Saved the &lt;map&gt;."), "{listed}");
+    let other = text(&page(&app, "/account/messages", &elsewhere).await);
+    assert!(other.contains("No message yet"), "{other}");
+}
