@@ -51,14 +51,14 @@ fn results(groups: Vec<FoundGroup>, q: &str) -> AnyView {
     if groups.is_empty() {
         let none = format!("Nothing that you may see has a name with \u{201c}{q}\u{201d}.");
         return view! {
-            <div data-found="" data-count=none.clone()><p class="empty">{none}</p></div>
+            <div data-found="" data-count=none><p class="empty">{none.clone()}</p></div>
         }
         .into_any();
     }
     let shown = groups.into_iter().map(group).collect_view();
     view! {
-        <div class="found" data-found="" data-count=told.clone()>
-            <p class="faint">{told}</p>
+        <div class="found" data-found="" data-count=told>
+            <p class="faint">{told.clone()}</p>
             {shown}
         </div>
     }

@@ -32,8 +32,6 @@ pub(crate) mod plugin_configs;
 pub(crate) mod plugins;
 pub(crate) mod messages;
 #[cfg(feature = "ssr")]
-pub(crate) mod organizations;
-#[cfg(feature = "ssr")]
 pub(crate) mod preferences;
 #[cfg(feature = "ssr")]
 pub(crate) mod projects;
