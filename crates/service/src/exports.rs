@@ -19,7 +19,7 @@ use weir_model::activity::Deed;
 use weir_model::errors::FieldError;
 use weir_model::exports::{
     BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, ExportModel,
-    Interval, NAME_MAX, Run,
+    Interval, LATEST_RUNS, NAME_MAX, Run,
 };
 use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Patch, ProjectId, validate};
@@ -267,7 +267,7 @@ impl Exports {
     }
 
     async fn shown(&self, found: Vec<ExportRow>) -> Result<Vec<BatchExport>> {
-        let runs = rows::latest_runs(&self.core.store, &found).await?;
+        let runs = rows::latest_runs(&self.core.store, &found, LATEST_RUNS).await?;
         found.into_iter().zip(runs).map(|(row, runs)| shown(row, runs)).collect()
     }
 }
