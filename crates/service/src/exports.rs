@@ -9,6 +9,8 @@ mod backfill;
 mod change;
 mod config;
 mod logs;
+mod overview;
+mod preview;
 mod runs;
 mod trial;
 mod unattended;
@@ -33,6 +35,8 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Core, Result, current};
 
+pub use overview::{Condition, ExportOverview, Overview, OverviewQuery};
+pub use preview::BackfillPreview;
 pub use trial::{SentDestination, Trial};
 
 /// What a call about exports is within: an organization, or one project of it.
@@ -60,6 +64,14 @@ impl<'a> Within<'a> {
     pub fn org(self) -> &'a OrgCtx {
         self.org
     }
+
+    /// Whose exports are listed.
+    fn of(self) -> Of {
+        match self.project {
+            Some(project) => Of::Project(project),
+            None => Of::Organization(self.org.organization),
+        }
+    }
 }
 
 /// Batch exports.
@@ -79,11 +91,7 @@ impl Exports {
     /// [`Error::MissingScope`].
     pub async fn list(&self, within: Within<'_>, page: Page) -> Result<Paged<BatchExport>> {
         policy::check(within.org, Action::ReadExports)?;
-        let of = match within.project {
-            Some(project) => Of::Project(project),
-            None => Of::Organization(within.org.organization),
-        };
-        let mut ids = rows::ordered(&self.core.store, of).await?;
+        let mut ids = rows::ordered(&self.core.store, within.of()).await?;
         ids.reverse();
         let count = ids.len() as u64;
         let page = page.slice(ids);

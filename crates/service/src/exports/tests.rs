@@ -1,3 +1,5 @@
+mod overview;
+
 use serde_json::{Map, Value, json};
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{BACKFILLS_MAX, SentConfig, Status};
