@@ -37,6 +37,7 @@ use crate::{Core, Result, current};
 
 pub use overview::{Condition, ExportOverview, Overview, OverviewQuery};
 pub use preview::BackfillPreview;
+pub use runs::RunBeside;
 pub use trial::{SentDestination, Trial};
 
 /// What a call about exports is within: an organization, or one project of it.

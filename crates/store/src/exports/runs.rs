@@ -360,6 +360,15 @@ pub async fn row(store: &Store, export: BatchExportId, run: RunId) -> Result<Opt
     Ok(rows(store, vec![vec![export.0, run.0]]).await?.into_iter().flatten().next())
 }
 
+/// Runs of an export as stored, in the order of `runs`; what is gone is left out.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn stored(store: &Store, export: BatchExportId, runs: &[RunId]) -> Result<Vec<RunRow>> {
+    let keys = runs.iter().map(|run| vec![export.0, run.0]).collect();
+    Ok(rows(store, keys).await?.into_iter().flatten().collect())
+}
+
 /// The runs with these keys, in their order.
 async fn rows(store: &Store, keys: Vec<Vec<Uuid>>) -> Result<Vec<Option<RunRow>>> {
     let found = lists::records::<Value>(store, "batch_export_run", keys.clone()).await?;
