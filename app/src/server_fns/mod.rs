@@ -10,6 +10,8 @@ pub(crate) mod account;
 // The only one that scripts call: islands fill gaps with it.
 pub(crate) mod events;
 #[cfg(feature = "ssr")]
+pub(crate) mod exports;
+#[cfg(feature = "ssr")]
 pub(crate) mod identity;
 #[cfg(feature = "ssr")]
 pub(crate) mod keys;
