@@ -16,7 +16,7 @@ use weir_service::{Ctx, Services};
 use super::House;
 use super::config::{Values, at_field, sent};
 use crate::context::{
-    TriedStep, done, enter_organization, enter_with_token, try_destination, ui_error,
+    TriedStep, done, enter_organization, enter_with_token, tell, try_destination, ui_error,
 };
 use crate::error::UiError;
 use crate::ui::field::moment;
@@ -53,29 +53,43 @@ pub(crate) async fn get_export_offer(
     let (services, org) = enter_organization(&organization).await?;
     weir_service::policy::recent_if_person(&org.ctx).map_err(ui_error)?;
     let house = services.organizations.get(&org).await.map_err(ui_error)?.into();
-    let kept = kept_secrets(String::new(), destination, failed).await?;
+    let kept = waiting("", &destination, failed).await?;
     Ok(Offer { house, kept })
 }
 
 /// Which secrets wait for a form that is shown again. Another form begins anew.
-#[server(prefix = "/_fn", endpoint = "kept_export_secrets")]
-pub(crate) async fn kept_secrets(
-    export: String,
-    destination: String,
-    failed: bool,
-) -> Result<Vec<String>, UiError> {
+async fn waiting(export: &str, destination: &str, failed: bool) -> Result<Vec<String>, UiError> {
     let session = Session::enter()?;
-    let kept = session.take(&export, &destination).await?;
+    let kept = session.take(export, destination).await?;
     if failed && !kept.is_empty() {
-        session.keep(&export, &destination, &kept).await?;
+        session.keep(export, destination, &kept).await?;
         return Ok(kept.into_keys().collect());
     }
     Ok(Vec::new())
 }
 
+/// Which secrets of an export are set: those that wait for its form with those that
+/// are stored.
+#[server(prefix = "/_fn", endpoint = "get_export_secrets")]
+pub(crate) async fn get_export_secrets(
+    organization: String,
+    export: String,
+    failed: bool,
+) -> Result<Vec<String>, UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let exports = &services.exports;
+    let present = exports.get((&org).into(), &export).await.map_err(ui_error)?;
+    let mut set = exports.secrets_set((&org).into(), &export).await.map_err(ui_error)?;
+    set.extend(waiting(&export, &present.destination.kind, failed).await?);
+    Ok(set)
+}
+
 /// Creates an export and leads to it.
 #[server(prefix = "/_fn", endpoint = "create_export")]
-#[expect(clippy::too_many_arguments, reason = "the fields of the form")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the fields of the form; the macro repeats this on a struct"
+)]
 pub(crate) async fn create_export(
     organization: String,
     #[server(default)] team_id: String,
@@ -124,7 +138,10 @@ pub(crate) async fn create_export(
 
 /// Changes an export. Secrets that are left empty stay.
 #[server(prefix = "/_fn", endpoint = "update_export")]
-#[expect(clippy::too_many_arguments, reason = "the fields of the form")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the fields of the form; the macro repeats this on a struct"
+)]
 pub(crate) async fn update_export(
     organization: String,
     export: String,
@@ -158,6 +175,7 @@ pub(crate) async fn update_export(
     let changed = exports.update((&org).into(), &export, patch).await;
     changed.map_err(|error| at_field(kind, ui_error(error)))?;
     session.take(&export, kind.name).await?;
+    tell("Saved the settings of the export.");
     Ok(())
 }
 
