@@ -22,9 +22,6 @@ use crate::http::error::ApiError;
 const HERE: &str = "http://here.invalid";
 /// Fields that are not kept: secrets, and what the page knows by itself.
 const NOT_KEPT: [&str; 4] = ["password", "token", "back", "id"];
-/// What the names of fields begin with whose values are secrets, whatever they are
-/// called.
-const SECRETS: &str = "secrets[";
 /// What was typed is kept for so many seconds.
 const KEPT_SECONDS: u32 = 60;
 /// Longest text that is kept, in bytes: browsers drop cookies beyond 4096.
@@ -74,10 +71,6 @@ fn server_fn_exists(path: &str) -> bool {
     leptos::server_fn::axum::server_fn_paths().any(|(known, _)| known == path)
 }
 
-fn is_kept(name: &str) -> bool {
-    !NOT_KEPT.contains(&name) && !name.starts_with(SECRETS)
-}
-
 /// A form that was sent.
 struct Form {
     /// The page it is on.
@@ -92,7 +85,7 @@ impl Form {
         let back = fields.iter().find(|(name, _)| name == "back");
         let back = back.and_then(|(_, value)| local_path::safe(value)).unwrap_or("/");
         let mut kept = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in fields.iter().filter(|(name, _)| is_kept(name)) {
+        for (name, value) in fields.iter().filter(|(name, _)| !NOT_KEPT.contains(&&**name)) {
             kept.append_pair(name, value);
         }
         Self { back: local_path::without_outcome(back), kept: kept.finish() }
@@ -154,11 +147,6 @@ mod tests {
         let form = Form::read(&Bytes::from_static(body.as_bytes()));
         assert_eq!(form.back, "/setup?token=t");
         assert_eq!(form.kept, "email=a%40b.de");
-        let body = "config%5Bhost%5D=h&secrets%5Bpassword%5D=x&name=n";
-        assert_eq!(
-            Form::read(&Bytes::from_static(body.as_bytes())).kept,
-            "config%5Bhost%5D=h&name=n"
-        );
         for bad in ["back=%2F%2Fevil.example", "back=http%3A%2F%2Fevil", "x=1"] {
             assert_eq!(Form::read(&Bytes::from_static(bad.as_bytes())).back, "/", "{bad}");
         }
