@@ -245,13 +245,12 @@ fn request(shape: &Shape) -> ApiCall {
     let config = Value::Object(config_of_request(shape));
     match &shape.export {
         None => {
-            let project = shape.house.projects.first().map_or(0, |(id, _)| *id);
             let mut body = json!({
                 "name": "{name}", "interval": "{interval}", "model": "{model}",
                 "destination": {"type": shape.kind.name, "config": config},
             });
             if shape.house.projects.len() > 1 {
-                body["team_id"] = Value::from(project);
+                body["team_id"] = Value::from("{team_id}");
             }
             ApiCall {
                 method: "POST",

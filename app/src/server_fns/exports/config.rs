@@ -90,7 +90,8 @@ impl Form<'_> {
     fn value(&self, field: &'static Field, within: &str) -> Option<Value> {
         let path = join(within, field.name);
         if field.is_secret {
-            return self.secrets.get(&path).filter(|text| !text.is_empty()).map(secret);
+            let typed = self.secrets.get(&path).filter(|text| !text.is_empty());
+            return typed.map(|text| secret(text));
         }
         let text = self.config.get(&path).map_or("", String::as_str).trim();
         match &field.kind {
@@ -101,9 +102,10 @@ impl Form<'_> {
                 let names: Vec<Value> = names.map(Value::from).collect();
                 Some(if names.is_empty() { Value::Null } else { Value::from(names) })
             }
-            Kind::Object(inner) => match self.has_any(inner, &path) {
-                true => Some(self.object(inner, &path)),
-                false => Some(Value::Null),
+            Kind::Object(inner) => match (self.has_any(inner, &path), field.need) {
+                (true, _) => Some(self.object(inner, &path)),
+                (false, Need::Nullable) => Some(Value::Null),
+                (false, Need::Required | Need::Default(_)) => None,
             },
             Kind::TextOrObject(inner) => match text {
                 "" if self.has_any(inner, &path) => Some(self.object(inner, &path)),
@@ -150,7 +152,7 @@ fn may_be_empty(kind: &Kind) -> bool {
 
 /// A secret as it was meant: browsers end lines in their own way, and a key that is
 /// copied out of a file of JSON has its line ends written out.
-fn secret(text: &String) -> Value {
+fn secret(text: &str) -> Value {
     let text = text.replace("\r\n", "\n");
     let is_key_of_json = text.trim_start().starts_with("-----BEGIN");
     Value::from(if is_key_of_json { text.replace("\\n", "\n") } else { text })

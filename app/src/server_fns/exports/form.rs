@@ -6,7 +6,7 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{BatchExportInput, BatchExportPatch, ExportModel, Interval, SentConfig};
 use weir_model::{Patch, ProjectId, Timestamp};
@@ -14,7 +14,7 @@ use weir_service::exports::{SentDestination, Trial};
 use weir_service::{Ctx, Services};
 
 use super::House;
-use super::config::{Values, at_field, sent};
+use super::config::{Values, at_field, sent, shown};
 use crate::context::{
     TriedStep, done, enter_organization, enter_with_token, tell, try_destination, ui_error,
 };
@@ -218,17 +218,15 @@ pub(crate) fn tried(text: &str) -> Vec<TriedStep> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-/// Whether settings that were sent are those that are stored.
+/// Whether settings that were sent are those that are stored, as far as they are
+/// shown. Any secret is a change.
 fn is_unchanged(
     kind: &'static DestinationType,
     sent: &SentConfig,
-    stored: &serde_json::Map<String, Value>,
+    stored: &Map<String, Value>,
 ) -> bool {
-    use weir_model::exports::config;
-
-    // As far as they can be compared: any secret is a change.
-    let (_, secrets) = config::apart(kind, sent.0.clone());
-    secrets.is_empty() && config::changed(kind, stored, &sent.0).is_ok_and(|new| new == *stored)
+    let (_, secrets) = weir_model::exports::config::apart(kind, sent.0.clone());
+    secrets.is_empty() && shown(kind, &sent.0) == shown(kind, stored)
 }
 
 fn kind(name: &str) -> Result<&'static DestinationType, UiError> {
