@@ -129,7 +129,7 @@ fn history(found: &ExportHead) -> AnyView {
     let export = &found.export;
     let id = export.id.to_string();
     let activity =
-        format!("/organizations/{}/activity?scope=BatchExport&item_id={id}", found.house.id);
+        format!("/organizations/{}/activity?kind=BatchExport&item={id}", found.house.id);
     view! {
         <Section id="history" title="History">
             <dl class="facts">
