@@ -128,8 +128,7 @@ fn pausing(found: &ExportHead) -> AnyView {
 fn history(found: &ExportHead) -> AnyView {
     let export = &found.export;
     let id = export.id.to_string();
-    let activity =
-        format!("/organizations/{}/activity?kind=BatchExport&item={id}", found.house.id);
+    let activity = format!("/organizations/{}/activity?kind=BatchExport&item={id}", found.house.id);
     view! {
         <Section id="history" title="History">
             <dl class="facts">
