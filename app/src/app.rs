@@ -36,6 +36,12 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/settings") view=pages::project_settings::ProjectSettings />
                     <Route path=path!("/organizations") view=pages::organizations::Organizations />
                     <Route path=path!("/organizations/new") view=pages::organization_new::OrganizationNew />
+                    <Route path=path!("/organizations/:id/exports") view=pages::exports::Exports />
+                    <Route path=path!("/organizations/:id/exports/new") view=pages::exports::new::ExportNew />
+                    <Route path=path!("/organizations/:id/exports/:export") view=pages::exports::runs::ExportRuns />
+                    <Route path=path!("/organizations/:id/exports/:export/backfill") view=pages::exports::backfill::ExportBackfill />
+                    <Route path=path!("/organizations/:id/exports/:export/settings") view=pages::exports::settings::ExportSettings />
+                    <Route path=path!("/organizations/:id/exports/:export/logs") view=pages::exports::logs::ExportLogs />
                     <Route path=path!("/organizations/:id") view=pages::organization::Organization />
                     <Route path=path!("/organizations/:id/members") view=pages::organization::members::Members />
                     <Route path=path!("/organizations/:id/invites") view=pages::organization::invites::Invites />

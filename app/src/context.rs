@@ -9,9 +9,11 @@ use futures::future::BoxFuture;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use leptos::prelude::{provide_context, use_context};
 use leptos_axum::ResponseOptions;
+use serde::{Deserialize, Serialize};
 use server_fn::redirect::REDIRECT_HEADER;
 use weir_model::preferences::Preferences;
 use weir_service::error::NOT_CONFIRMED;
+use weir_service::exports::Trial;
 use weir_service::identity::{NewSession, Peer};
 use weir_service::{Ctx, Error, OrgCtx, ProjectCtx, Services};
 
@@ -46,12 +48,40 @@ pub struct WebContext {
     pub projects_changed: ProjectsChanged,
     /// Tells staff of the process.
     pub instance_facts: InstanceFacts,
+    /// Tries out destinations of exports.
+    pub try_destination: TryDestination,
 }
 
 /// Lets capture know the keys of projects as they are now. When it is done, a
 /// new key works and one that is gone does not.
 #[derive(Clone)]
 pub struct ProjectsChanged(pub Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>);
+
+/// Does the steps of the test of an export's destination, until one fails.
+#[derive(Clone)]
+pub struct TryDestination(
+    pub Arc<dyn Fn(Trial) -> BoxFuture<'static, Vec<TriedStep>> + Send + Sync>,
+);
+
+/// A step of the test of a destination.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriedStep {
+    /// What it does.
+    pub name: String,
+    /// What came of it.
+    pub outcome: StepOutcome,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StepOutcome {
+    /// It did what it should.
+    Passed,
+    /// It did not: the class of fault, and a sentence.
+    Failed(String),
+    /// One before it failed.
+    Skipped,
+}
 
 /// Addresses of the files that every page loads; `None`: not built.
 #[derive(Debug, Clone, Default)]
@@ -205,6 +235,12 @@ pub(crate) fn refuse_without_session(visit: &Visit) -> Result<(), UiError> {
 pub(crate) async fn facts() -> Result<Facts, UiError> {
     let (web, _) = context()?;
     Ok((web.instance_facts.0)().await)
+}
+
+/// Tries out a destination, until a step fails. No step: there is nothing to try.
+pub(crate) async fn try_destination(trial: Trial) -> Result<Vec<TriedStep>, UiError> {
+    let (web, _) = context()?;
+    Ok((web.try_destination.0)(trial).await)
 }
 
 /// To be called after anything that creates, changes or deletes a project.

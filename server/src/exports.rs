@@ -1,20 +1,29 @@
-//! The engine of batch exports within the service: what it needs of the others.
+//! The engine of batch exports within the service: what it needs of the others,
+//! and trying out destinations for the API and the pages.
 //!
 //! What belongs here: passing on. What does not: when and what is exported
 //! (`weir-export`), what pausing means and who is told (`weir-service`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
+use tokio::time::timeout;
+use weir_app::context::{StepOutcome, TriedStep};
 use weir_export::destination::{Destination, Failure};
 use weir_export::destinations::{self, Surroundings};
 use weir_export::engine::Host;
 use weir_model::Timestamp;
 use weir_model::exports::Run;
+use weir_service::exports::Trial;
 use weir_store::exports::ExportRow;
 
 use crate::app::App;
+
+/// For one step of a test, so that the answer comes before the request is given up.
+pub(crate) const STEP_TIME: Duration = Duration::from_secs(20);
+/// For all steps of a test that are done with one request.
+const STEPS_TIME: Duration = Duration::from_secs(25);
 
 /// The service, as the engine of exports sees it.
 pub struct ExportHost {
@@ -80,4 +89,40 @@ impl Host for ExportHost {
             }
         }
     }
+}
+
+/// Does a step of the test of a destination.
+pub(crate) async fn try_step(
+    app: &App,
+    trial: &Trial,
+    step: usize,
+    time: Duration,
+) -> Result<(), Failure> {
+    let destination = destinations::open(trial.kind.name, &trial.config.0, &app.surroundings())?;
+    match timeout(time, destination.test(step, trial.model)).await {
+        Ok(outcome) => outcome,
+        Err(_elapsed) => {
+            let detail = format!("There was no answer within {} seconds.", time.as_secs());
+            Err(Failure::retryable("TimedOut", detail))
+        }
+    }
+}
+
+/// Does the steps of the test of a destination until one fails.
+pub(crate) async fn try_all(app: &App, trial: &Trial) -> Vec<TriedStep> {
+    let begun = Instant::now();
+    let mut tried: Vec<TriedStep> = Vec::new();
+    for (step, name) in destinations::steps(trial.kind.name).iter().enumerate() {
+        let outcome = if tried.last().is_some_and(|last| last.outcome != StepOutcome::Passed) {
+            StepOutcome::Skipped
+        } else {
+            let time = STEPS_TIME.saturating_sub(begun.elapsed()).min(STEP_TIME);
+            match try_step(app, trial, step, time).await {
+                Ok(()) => StepOutcome::Passed,
+                Err(failure) => StepOutcome::Failed(failure.to_string()),
+            }
+        };
+        tried.push(TriedStep { name: (*name).to_owned(), outcome });
+    }
+    tried
 }

@@ -27,9 +27,10 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::sync::Semaphore;
-use weir_app::context::{Assets, ProjectsChanged, WebContext};
+use weir_app::context::{Assets, ProjectsChanged, TryDestination, WebContext};
 
 use crate::app::App;
+use crate::exports;
 
 /// Live streams at a time.
 const STREAMS: usize = 256;
@@ -64,12 +65,18 @@ pub fn router(app: &App) -> Router {
         let tokens = tokens.clone();
         Box::pin(async move { tokens.refresh().await })
     }));
+    let trying = app.clone();
+    let try_destination = TryDestination(Arc::new(move |trial| {
+        let app = trying.clone();
+        Box::pin(async move { exports::try_all(&app, &trial).await })
+    }));
     let web = Web {
         context: WebContext {
             services: app.services.clone(),
             assets,
             projects_changed,
             instance_facts: instance::facts(app),
+            try_destination,
         },
         streams: Arc::new(Semaphore::new(STREAMS)),
         app: app.clone(),

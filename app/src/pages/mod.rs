@@ -4,6 +4,7 @@
 pub(crate) mod account;
 pub(crate) mod confirm;
 mod entrance;
+pub(crate) mod exports;
 pub(crate) mod gallery;
 pub(crate) mod health;
 pub(crate) mod help;

@@ -14,10 +14,13 @@ pub(crate) mod domains;
 // The only one that scripts call: islands fill gaps with it.
 pub(crate) mod events;
 #[cfg(feature = "ssr")]
+pub(crate) mod exports;
+#[cfg(feature = "ssr")]
 pub(crate) mod identity;
 #[cfg(feature = "ssr")]
-pub(crate) mod invites;
 pub(crate) mod instance;
+#[cfg(feature = "ssr")]
+pub(crate) mod invites;
 #[cfg(feature = "ssr")]
 pub(crate) mod keys;
 #[cfg(feature = "ssr")]
@@ -25,12 +28,13 @@ pub(crate) mod links;
 #[cfg(feature = "ssr")]
 pub(crate) mod members;
 #[cfg(feature = "ssr")]
+pub(crate) mod messages;
+#[cfg(feature = "ssr")]
 pub(crate) mod organizations;
 #[cfg(feature = "ssr")]
 pub(crate) mod plugin_configs;
 #[cfg(feature = "ssr")]
 pub(crate) mod plugins;
-pub(crate) mod messages;
 #[cfg(feature = "ssr")]
 pub(crate) mod preferences;
 #[cfg(feature = "ssr")]

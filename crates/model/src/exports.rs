@@ -11,6 +11,7 @@ pub mod destinations;
 pub mod interval;
 pub mod lists;
 mod log;
+mod next;
 pub mod prefix;
 mod table;
 
@@ -33,6 +34,8 @@ pub const NAME_MAX: usize = 200;
 pub const QUERY_MAX: usize = 10_000;
 /// Runs that an export shows.
 pub const LATEST_RUNS: usize = 10;
+/// Runs that are kept whatever their age, and that pages show as a strip.
+pub const RECENT_RUNS: usize = 24;
 /// Backfills of one project that may go on at a time.
 pub const BACKFILLS_MAX: usize = 5;
 
@@ -206,6 +209,19 @@ impl Status {
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.text() == text)
+    }
+
+    /// Whether it ended without everything being delivered, and nobody wanted that.
+    #[must_use]
+    pub const fn is_failure(self) -> bool {
+        matches!(
+            self,
+            Self::Failed
+                | Self::FailedRetryable
+                | Self::FailedBilling
+                | Self::TimedOut
+                | Self::Terminated
+        )
     }
 
     /// Whether work is still to be done.

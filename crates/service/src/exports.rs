@@ -9,6 +9,8 @@ mod backfill;
 mod change;
 mod config;
 mod logs;
+mod overview;
+mod preview;
 mod runs;
 mod trial;
 mod unattended;
@@ -19,7 +21,7 @@ use weir_model::activity::Deed;
 use weir_model::errors::FieldError;
 use weir_model::exports::{
     BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, ExportModel,
-    Interval, NAME_MAX, Run, Status,
+    Interval, LATEST_RUNS, NAME_MAX, Run, Status,
 };
 use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Patch, ProjectId, validate};
@@ -33,6 +35,9 @@ use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
 use crate::{Core, Result, current};
 
+pub use overview::{Condition, ExportOverview, Overview, OverviewQuery};
+pub use preview::BackfillPreview;
+pub use runs::RunBeside;
 pub use trial::{SentDestination, Trial};
 
 /// What a call about exports is within: an organization, or one project of it.
@@ -61,6 +66,7 @@ impl<'a> Within<'a> {
         self.org
     }
 
+    /// Whose exports are listed.
     fn of(self) -> Of {
         match self.project {
             Some(project) => Of::Project(project),
@@ -106,12 +112,10 @@ impl Exports {
         let ids = rows::ordered(store, within.of()).await?;
         let mut found = rows::rows(store, within.org.organization, &ids).await?;
         found.retain(|row| !row.paused);
-        let latest = rows::latest_runs(store, &found).await?;
+        let latest = rows::latest_runs(store, &found, LATEST_RUNS).await?;
         let fails = |runs: &&Vec<Run>| {
             let ended = runs.iter().map(|run| run.status).find(|status| !status.is_active());
-            ended.is_some_and(|status| {
-                matches!(status, Status::Failed | Status::FailedRetryable | Status::TimedOut)
-            })
+            ended.is_some_and(Status::is_failure)
         };
         Ok(latest.iter().filter(fails).count() as u64)
     }
@@ -292,7 +296,7 @@ impl Exports {
     }
 
     async fn shown(&self, found: Vec<ExportRow>) -> Result<Vec<BatchExport>> {
-        let runs = rows::latest_runs(&self.core.store, &found).await?;
+        let runs = rows::latest_runs(&self.core.store, &found, LATEST_RUNS).await?;
         found.into_iter().zip(runs).map(|(row, runs)| shown(row, runs)).collect()
     }
 }

@@ -252,13 +252,13 @@ pub async fn all(store: &Store) -> Result<Vec<ExportRow>> {
     Ok(found.into_iter().map(ExportRow::from).collect())
 }
 
-/// The newest runs of each of these exports, newest first, in the order of
-/// `rows`.
+/// The newest runs of each of these exports, at most so many, newest first, in the
+/// order of `rows`.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn latest_runs(store: &Store, rows: &[ExportRow]) -> Result<Vec<Vec<Run>>> {
-    runs::latest(store, rows).await
+pub async fn latest_runs(store: &Store, rows: &[ExportRow], most: usize) -> Result<Vec<Vec<Run>>> {
+    runs::latest(store, rows, most).await
 }
 
 // It writes the organization's record for the reason given at

@@ -121,36 +121,10 @@ async fn plan(
     let Some(first) = spans.map(|span| span.from).min().map(Timestamp::from_micros) else {
         return Ok(None);
     };
-    let start = first_run(interval, start, first);
+    let start = interval.backfill_start(start, first);
     if start >= end {
         return Ok(None);
     }
     let up_to = newest(shared, export.project).await?;
     Ok(Some(Plan { start, total_runs: interval.runs_between(start, end), up_to }))
-}
-
-/// Where the first run begins: not before there is anything, but where a run would
-/// begin.
-fn first_run(interval: Interval, start: Option<Timestamp>, first: Timestamp) -> Timestamp {
-    let Some(start) = start else { return interval.boundary_before(first) };
-    let length = interval.seconds().saturating_mul(1_000_000);
-    let empty = first.micros().saturating_sub(start.micros()).max(0).div_euclid(length);
-    start.plus_seconds(empty.saturating_mul(interval.seconds()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_backfill_begins_where_there_is_something() {
-        let time = |text: &str| Timestamp::parse_lenient(&format!("2026-{text}")).unwrap();
-        let of = |start: Option<&str>, first: &str| {
-            first_run(Interval::Hour, start.map(time), time(first)).to_string()
-        };
-        assert_eq!(of(None, "08-21T14:20"), "2026-08-21T14:00:00Z");
-        assert_eq!(of(Some("08-01T00:30"), "08-21T14:20"), "2026-08-21T13:30:00Z");
-        assert_eq!(of(Some("08-01T00:30"), "08-21T14:30"), "2026-08-21T14:30:00Z");
-        assert_eq!(of(Some("08-22T00:30"), "08-21T14:30"), "2026-08-22T00:30:00Z");
-    }
 }

@@ -69,7 +69,7 @@ impl Plan {
         if schedule.interval != self.interval.text() {
             return Due::Change(schedule.last_end.max(self.interval.boundary_before(now)));
         }
-        let end = self.after(schedule.last_end);
+        let end = self.interval.boundary_after(schedule.last_end);
         if now < end.plus_seconds(self.jitter) {
             return Due::Nothing;
         }
@@ -87,11 +87,6 @@ impl Plan {
             return Due::Skip(last.min(before).max(end));
         }
         Due::Run { start: end.plus_seconds(-self.interval.seconds()), end }
-    }
-
-    /// The first boundary after this time.
-    fn after(&self, time: Timestamp) -> Timestamp {
-        self.interval.boundary_before(time).plus_seconds(self.interval.seconds())
     }
 }
 

@@ -86,6 +86,23 @@ impl Interval {
         Timestamp::from_micros(boundary.saturating_mul(1_000_000))
     }
 
+    /// The first boundary between intervals after this time.
+    #[must_use]
+    pub fn boundary_after(self, time: Timestamp) -> Timestamp {
+        self.boundary_before(time).plus_seconds(self.seconds())
+    }
+
+    /// Where the first run of a backfill begins: not before the first event, but
+    /// where a run would begin.
+    #[must_use]
+    pub fn backfill_start(self, start: Option<Timestamp>, first_event: Timestamp) -> Timestamp {
+        let Some(start) = start else { return self.boundary_before(first_event) };
+        let length = self.seconds().saturating_mul(1_000_000);
+        let ahead = first_event.micros().saturating_sub(start.micros());
+        let empty = ahead.max(0).div_euclid(length);
+        start.plus_seconds(empty.saturating_mul(self.seconds()))
+    }
+
     /// How many runs a backfill between two instants takes: a part of what a run
     /// covers takes one too.
     #[must_use]
@@ -157,6 +174,18 @@ mod tests {
         assert_eq!(between("2026-08-21T14:00", "2026-08-21T16:00"), 2);
         assert_eq!(between("2026-08-21T14:00", "2026-08-21T16:01"), 3);
         assert_eq!(between("2026-08-21T16:00", "2026-08-21T14:00"), 0);
+    }
+
+    #[test]
+    fn a_backfill_begins_where_there_is_something() {
+        let time = |text: &str| time(&format!("2026-{text}"));
+        let of = |start: Option<&str>, first: &str| {
+            Interval::Hour.backfill_start(start.map(time), time(first)).to_string()
+        };
+        assert_eq!(of(None, "08-21T14:20"), "2026-08-21T14:00:00Z");
+        assert_eq!(of(Some("08-01T00:30"), "08-21T14:20"), "2026-08-21T13:30:00Z");
+        assert_eq!(of(Some("08-01T00:30"), "08-21T14:30"), "2026-08-21T14:30:00Z");
+        assert_eq!(of(Some("08-22T00:30"), "08-21T14:30"), "2026-08-22T00:30:00Z");
     }
 
     #[test]

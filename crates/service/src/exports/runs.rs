@@ -27,7 +27,42 @@ const LOOK: usize = 50_000;
 /// What whoever cancels something hears that has ended.
 pub(super) const ENDED: &str = "Only what is starting or running can be cancelled.";
 
+/// What people want to know of a run beside what the API shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunBeside {
+    /// The run.
+    pub id: RunId,
+    /// How often it was tried.
+    pub attempt: u32,
+    /// Bytes of the events that it has sent.
+    pub bytes: u64,
+    /// The backfill that it is a part of.
+    pub backfill: Option<BackfillId>,
+}
+
 impl Exports {
+    /// What there is beside the runs of an export; what is gone is left out.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::NotFound`].
+    pub async fn beside_runs(
+        &self,
+        within: Within<'_>,
+        export: &str,
+        runs: &[RunId],
+    ) -> Result<Vec<RunBeside>> {
+        policy::check(within.org, Action::ReadExports)?;
+        let row = self.find(within, export).await?;
+        let found = rows::stored(&self.core.store, row.id, runs).await?;
+        let beside = |row: rows::RunRow| RunBeside {
+            id: row.run.id,
+            attempt: row.attempt,
+            bytes: row.bytes,
+            backfill: row.backfill,
+        };
+        Ok(found.into_iter().map(beside).collect())
+    }
+
     /// A page of the runs of an export: of the last seven days, if the query does
     /// not say from when. In an order that is not newest first, the newest fifty
     /// thousand of those are looked at.

@@ -1,3 +1,5 @@
+mod overview;
+
 use serde_json::{Map, Value, json};
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{BACKFILLS_MAX, SentConfig};
@@ -70,12 +72,15 @@ async fn secrets_are_sealed_and_kept() {
     assert!(row.secrets.as_ref().unwrap().starts_with("w1."));
     assert_eq!(password(&services, &row).await, "hunter2-canary");
 
+    let id = made.id.to_string();
+    let set = services.exports.secrets_set((&org).into(), &id).await.unwrap();
+    assert_eq!(set, ["user", "password"]);
+
     // A change of something else keeps them, without another sealed text.
     let patch = BatchExportPatch {
         config: Some(config(json!({"table_name": "t"}))),
         ..BatchExportPatch::default()
     };
-    let id = made.id.to_string();
     let changed = services.exports.update((&org).into(), &id, patch).await.unwrap();
     assert_eq!(changed.destination.config["table_name"], "t");
     assert_eq!(password(&services, &stored(&services, &org, &made).await).await, "hunter2-canary");

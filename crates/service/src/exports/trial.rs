@@ -4,6 +4,7 @@
 //! What belongs here: who may, and which settings are tried. What does not:
 //! connecting (`weir-export`, which the server calls with what stands here).
 
+use serde_json::Map;
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{ExportModel, SentConfig};
 
@@ -38,6 +39,19 @@ impl Exports {
     /// [`Error::MissingScope`](crate::Error::MissingScope).
     pub fn may_see_tests(&self, within: Within<'_>) -> Result<()> {
         policy::check(within.org, Action::ReadExports)
+    }
+
+    /// Which secrets of an export's destination are set: names, those within other
+    /// settings joined with two underscores.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`](crate::Error::MissingScope),
+    /// [`Error::NotFound`](crate::Error::NotFound).
+    pub async fn secrets_set(&self, within: Within<'_>, export: &str) -> Result<Vec<String>> {
+        policy::check(within.org, Action::ReadExports)?;
+        let row = self.find(within, export).await?;
+        let whole = config::open(&self.core.sealer, &row)?;
+        Ok(config::changed_secrets(config::kind(&row.kind)?, &Map::new(), &whole))
     }
 
     /// The destination of an export that is not there yet.

@@ -7,7 +7,7 @@
 
 use weir_model::activity::{Deed, Subject};
 use weir_model::exports::destinations::DestinationType;
-use weir_model::exports::{Run, SentConfig, Status};
+use weir_model::exports::{LATEST_RUNS, Run, SentConfig, Status};
 use weir_model::mail::{ExportNamed, Mail, News};
 use weir_model::organizations::Level;
 use weir_store::exports::{self as rows, ExportRow, backfills};
@@ -86,7 +86,7 @@ impl Exports {
             return Ok(());
         }
         let fresh = rows::rows(store, row.organization, &[row.id]).await?;
-        let latest = rows::latest_runs(store, &fresh).await?;
+        let latest = rows::latest_runs(store, &fresh, LATEST_RUNS).await?;
         let before = latest.into_iter().flatten().find(|other| {
             other.id < run.id && !other.status.is_active() && other.status != Status::Cancelled
         });

@@ -37,7 +37,7 @@ pub use by_time::page;
 pub use purge::purge;
 pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, stored_uuids};
 pub use received::last_before;
-pub use scan::{Scan, Selection, TimeStretch, count, size};
+pub use scan::{Scan, Selection, TimeStretch, count, estimate, size};
 
 use weir_model::ProjectId;
 

@@ -65,6 +65,22 @@ pub struct TimeStretch {
     pub end: i64,
 }
 
+impl TimeStretch {
+    /// How much of what lies between two times, both included, is in here: a part
+    /// and the whole, in microseconds.
+    fn within(self, from: i64, to: i64) -> (u64, u64) {
+        let length = |from: i64, to: i64| u64::try_from(to.saturating_sub(from)).unwrap_or(0);
+        let end = to.saturating_add(1);
+        (length(self.start.max(from), self.end.min(end)), length(from, end).max(1))
+    }
+}
+
+/// This part of a count, rounded up.
+fn part(count: u64, (part, whole): (u64, u64)) -> u64 {
+    let scaled = u128::from(count) * u128::from(part.min(whole));
+    u64::try_from(scaled.div_ceil(u128::from(whole.max(1)))).unwrap_or(count)
+}
+
 /// What a summary says about a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
@@ -72,8 +88,8 @@ enum Verdict {
     Nothing,
     /// All of it is: so many events.
     All(u64),
-    /// Something may be.
-    Something,
+    /// Something may be: about so many events.
+    Something(u64),
 }
 
 impl Selection {
@@ -96,11 +112,14 @@ impl Selection {
             return Verdict::Nothing;
         }
         let mut is_all = first > self.after && last <= self.up_to;
+        let count = u64::try_from(brief.count).unwrap_or(0);
+        let mut about = count;
         if let Some(time) = self.time {
             if brief.summary().latest_before(time.end).is_none_or(|latest| latest < time.start) {
                 return Verdict::Nothing;
             }
             is_all &= brief.from_time >= time.start && brief.to_time < time.end;
+            about = part(about, time.within(brief.from_time, brief.to_time));
         }
         if !self.include.is_empty() || !self.exclude.is_empty() {
             let taken = brief.names.iter().filter(|name| self.takes_name(name)).count();
@@ -109,10 +128,11 @@ impl Selection {
                 return Verdict::Nothing;
             }
             is_all &= taken > 0 && taken == brief.names.len();
+            about = part(about, (taken.max(1) as u64, brief.names.len().max(1) as u64));
         }
         match is_all {
-            true => Verdict::All(u64::try_from(brief.count).unwrap_or(0)),
-            false => Verdict::Something,
+            true => Verdict::All(count),
+            false => Verdict::Something(about.max(1)),
         }
     }
 }
@@ -260,7 +280,7 @@ pub async fn count(store: &Store, project: ProjectId, selection: Selection) -> R
             match block.verdict {
                 Verdict::Nothing => {}
                 Verdict::All(events) => count += events,
-                Verdict::Something => {
+                Verdict::Something(_) => {
                     let place = (lane.partition, block.first);
                     let source = Arc::clone(&scan.place);
                     reading.spawn(async move { Ok(source.read(place).await?.len()) });
@@ -275,6 +295,27 @@ pub async fn count(store: &Store, project: ProjectId, selection: Selection) -> R
         count += ended(reading.join_next().await)?;
     }
     Ok(count)
+}
+
+/// About how many events a selection has, from the summaries of blocks alone: cheap
+/// also where many blocks would have to be looked into.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn estimate(store: &Store, project: ProjectId, selection: Selection) -> Result<u64> {
+    let mut scan = Scan::begin(store, project, selection).await?;
+    let mut about: u64 = 0;
+    for lane in &mut scan.lanes {
+        loop {
+            lane.find(&scan.place).await?;
+            let Some(block) = lane.found.pop_front() else { break };
+            about = about.saturating_add(match block.verdict {
+                Verdict::Nothing => 0,
+                Verdict::All(events) | Verdict::Something(events) => events,
+            });
+        }
+    }
+    Ok(about)
 }
 
 fn ended(read: Option<Result<Result<usize>, tokio::task::JoinError>>) -> Result<u64> {

@@ -8,7 +8,7 @@
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::activity::Entry;
-use weir_model::exports::{Backfill, BackfillProgress, LATEST_RUNS, Status};
+use weir_model::exports::{Backfill, BackfillProgress, RECENT_RUNS, Status};
 use weir_model::{BackfillId, BatchExportId, ProjectId, RunId, Timestamp};
 
 use super::runs::{RunRow, StoredRun, add_run};
@@ -288,7 +288,7 @@ pub async fn add_run_of(
 ) -> Result<bool> {
     let vars = bind! {
         run: StoredRun::from(run),
-        most: int(LATEST_RUNS as u64),
+        most: int(RECENT_RUNS as u64),
         begins: begins.micros(),
         next: next.micros(),
     };

@@ -11,7 +11,7 @@
 use surrealdb::types::{SurrealValue, Value};
 use uuid::Uuid;
 use weir_model::activity::Entry;
-use weir_model::exports::{LATEST_RUNS, Run, Status};
+use weir_model::exports::{RECENT_RUNS, Run, Status};
 use weir_model::{BackfillId, BatchExportId, RunId, Timestamp};
 
 use super::back::Stretches;
@@ -222,7 +222,7 @@ pub async fn create(
     let export = row.run.batch_export;
     let vars = bind! {
         run: StoredRun::from(row),
-        most: int(LATEST_RUNS as u64),
+        most: int(RECENT_RUNS as u64),
         from: StoredSchedule::of(export, before),
         to: StoredSchedule::of(export, after),
     };
@@ -360,6 +360,15 @@ pub async fn row(store: &Store, export: BatchExportId, run: RunId) -> Result<Opt
     Ok(rows(store, vec![vec![export.0, run.0]]).await?.into_iter().flatten().next())
 }
 
+/// Runs of an export as stored, in the order of `runs`; what is gone is left out.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn stored(store: &Store, export: BatchExportId, runs: &[RunId]) -> Result<Vec<RunRow>> {
+    let keys = runs.iter().map(|run| vec![export.0, run.0]).collect();
+    Ok(rows(store, keys).await?.into_iter().flatten().collect())
+}
+
 /// The runs with these keys, in their order.
 async fn rows(store: &Store, keys: Vec<Vec<Uuid>>) -> Result<Vec<Option<RunRow>>> {
     let found = lists::records::<Value>(store, "batch_export_run", keys.clone()).await?;
@@ -381,16 +390,19 @@ fn read(key: &[Uuid], value: Value) -> Option<RunRow> {
     }
 }
 
-/// The newest runs of each of these exports, newest first, in the order of
-/// `rows`.
+/// The newest runs of each of these exports, at most `most` and [`RECENT_RUNS`],
+/// newest first, in the order of `rows`.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn latest(store: &Store, exports: &[ExportRow]) -> Result<Vec<Vec<Run>>> {
-    let keys = exports.iter().flat_map(|row| row.latest.iter().map(|run| vec![row.id.0, run.0]));
+pub async fn latest(store: &Store, exports: &[ExportRow], most: usize) -> Result<Vec<Vec<Run>>> {
+    let newest = |row: &ExportRow| row.latest.len().min(most);
+    let keys = exports
+        .iter()
+        .flat_map(|row| row.latest.iter().take(newest(row)).map(|run| vec![row.id.0, run.0]));
     let mut found = rows(store, keys.collect()).await?.into_iter();
     let of = |row: &ExportRow| {
-        let runs = found.by_ref().take(row.latest.len()).flatten();
+        let runs = found.by_ref().take(newest(row)).flatten();
         runs.map(|row| row.run).collect()
     };
     Ok(exports.iter().map(of).collect())

@@ -1,4 +1,4 @@
-use weir_model::exports::{LogLevel, LogLine, Status};
+use weir_model::exports::{LogLevel, LogLine, RECENT_RUNS, Status};
 use weir_model::{BackfillId, RunId};
 
 use super::backfills::{BackfillRow, Plan};
@@ -168,10 +168,12 @@ async fn runs_are_listed_newest_first() {
     assert_eq!(second, newest[7..14]);
     let within = Runs { after: Some(at(7_000)), before: Some(at(21_000)), ..all };
     assert_eq!(page(within).await, newest[26..29]);
-    assert_eq!(
-        runs::latest(&store, &super::all(&store).await.unwrap()).await.unwrap()[0].len(),
-        10
-    );
+    let all = super::all(&store).await.unwrap();
+    for (most, expected) in [(10, 10), (1_000, RECENT_RUNS)] {
+        let found = runs::latest(&store, &all, most).await.unwrap();
+        let found: Vec<RunId> = found[0].iter().map(|run| run.id).collect();
+        assert_eq!(found, newest[..expected]);
+    }
 }
 
 #[tokio::test]
@@ -338,7 +340,7 @@ async fn what_is_old_is_forgotten() {
     let store = store().await;
     let export = export(&store).await;
     let mut rows = Vec::new();
-    for n in 0..15 {
+    for n in 0..30 {
         let row = run(&export, n * 86_400);
         create_run(&store, &row).await;
         let line = LogLine {
@@ -352,11 +354,11 @@ async fn what_is_old_is_forgotten() {
         rows.push(row.run);
     }
     let stored = find(&store, export.id).await.unwrap().unwrap();
-    forget(&store, &stored, at(12 * 86_400), at(20 * 86_400)).await.unwrap();
+    forget(&store, &stored, at(27 * 86_400), at(40 * 86_400)).await.unwrap();
     let all = Runs { limit: 100, ..Runs::default() };
     rows.reverse();
-    // The ten newest stay.
-    assert_eq!(runs::page(&store, export.id, all).await.unwrap(), rows[..10]);
+    // The newest stay.
+    assert_eq!(runs::page(&store, export.id, all).await.unwrap(), rows[..RECENT_RUNS]);
     let lines = logs::page(&store, export.id, None, Logs { limit: 100, ..Logs::default() });
     assert_eq!(lines.await.unwrap().len(), 2);
 }

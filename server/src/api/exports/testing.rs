@@ -1,16 +1,12 @@
 //! Trying out a destination step by step (batch-exports 8, "connection test"):
 //! `…/batch_exports/test/` names the steps, the others do one.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::json;
-use tokio::time::timeout;
 use utoipa::ToSchema;
-use weir_export::destination::Failure;
-use weir_export::destinations::{open, steps};
+use weir_export::destinations::steps;
 use weir_model::errors::FieldError;
 use weir_model::exports::ExportModel;
 use weir_model::exports::destinations::{self, DestinationType};
@@ -21,6 +17,7 @@ use weir_service::policy::{self, Action};
 use super::ID;
 use super::body::{destination, model, required};
 use crate::app::App;
+use crate::exports::{STEP_TIME, try_step};
 use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{ApiJson, Authorized, InOrganization, InProject, PathParams};
@@ -28,8 +25,6 @@ use crate::http::guards::{ExportsRead, ExportsWrite};
 use crate::http::input::{Fields, Input};
 use crate::http::pagination::Params;
 
-/// For one step, so that the answer comes before the request is given up.
-const STEP_TIME: Duration = Duration::from_secs(20);
 /// Steps that can be asked for: more than any destination has.
 const STEPS_MAX: i64 = 100;
 const DESTINATION: &str = "destination";
@@ -152,22 +147,11 @@ async fn run(app: &App, trial: Trial, step: usize) -> ApiResult<Json<TestStep>> 
         let detail = format!("This test has the steps 0 to {}.", names.len() - 1);
         return Err(FieldError::new("step", "invalid_input", detail).into());
     };
-    let result = match done(app, &trial, step).await {
+    let result = match try_step(app, &trial, step, STEP_TIME).await {
         Ok(()) => result(StepStatus::Passed, None),
         Err(failure) => result(StepStatus::Failed, Some(failure.to_string())),
     };
     Ok(Json(TestStep { name: Some((*name).to_owned()), result }))
-}
-
-async fn done(app: &App, trial: &Trial, step: usize) -> Result<(), Failure> {
-    let destination = open(trial.kind.name, &trial.config.0, &app.surroundings())?;
-    match timeout(STEP_TIME, destination.test(step, trial.model)).await {
-        Ok(outcome) => outcome,
-        Err(_elapsed) => {
-            let detail = format!("There was no answer within {} seconds.", STEP_TIME.as_secs());
-            Err(Failure::retryable("TimedOut", detail))
-        }
-    }
 }
 
 /// The body of `run_test_step_new/`: of the fields of an export the destination and

@@ -10,6 +10,7 @@ mod get;
 mod killed;
 mod list;
 mod logs;
+mod pages;
 mod pause;
 mod running;
 mod runs;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::support::{PROJECT, events, store, stretch};
 use crate::Store;
-use crate::events::{Scan, Selection, StoredEvent, TimeStretch, apply, count};
+use crate::events::{Scan, Selection, StoredEvent, TimeStretch, apply, count, estimate};
 
 /// All events of a selection, by a scan.
 async fn scanned(store: &Store, selection: Selection) -> Vec<u64> {
@@ -64,6 +64,29 @@ async fn a_scan_merges_partitions_in_order_of_arrival() {
     assert_eq!(scanned(&store, some).await, (151..=1_500).collect::<Vec<_>>());
     let some = Selection { time, ..arrived(0, last) };
     assert_eq!(scanned(&store, some).await, (100..=1_699).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn an_estimate_is_near_what_a_count_finds() {
+    let store = store().await;
+    let all = events(1, 3_000, "a");
+    for (block, some) in (0..).zip(all.chunks(500)) {
+        apply(&store, stretch(0, block, block + 1, some)).await.unwrap();
+    }
+    let about = async |selection| estimate(&store, PROJECT, selection).await.unwrap();
+    // What summaries tell for certain is exact.
+    assert_eq!(about(arrived(0, 3_000)).await, 3_000);
+    // Event number n happened in second n.
+    let in_time = |start: i64, end: i64| Selection {
+        time: Some(TimeStretch { start: start * 1_000_000, end: end * 1_000_000 }),
+        ..arrived(0, u64::MAX)
+    };
+    assert_eq!(about(in_time(4_000, 9_000)).await, 0);
+    let found = about(in_time(250, 1_750)).await;
+    assert!((1_490..=1_510).contains(&found), "{found}");
+    let some = Selection { include: names(&["event 1"]), ..arrived(0, 3_000) };
+    let found = about(some).await;
+    assert!((1_000..=1_010).contains(&found), "{found}");
 }
 
 #[tokio::test]

@@ -1,0 +1,350 @@
+//! Batch exports of an organization: the list, and what their pages have in
+//! common.
+
+pub(crate) mod backfill;
+mod causes;
+mod fields;
+mod form;
+pub(crate) mod logs;
+pub(crate) mod new;
+pub(crate) mod runs;
+pub(crate) mod settings;
+mod words;
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+use server_fn::ServerFn;
+use weir_model::exports::destinations::{ALL, DestinationType};
+use weir_model::exports::{ExportModel, Run};
+
+use super::id_in_path;
+use crate::server_fns::exports::{
+    ExportHead, ExportLine, ExportList, PauseExport, UnpauseExport, list_exports,
+};
+use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::field::{Choice, Select, TextLine};
+use crate::ui::form::{Back, FormFailure, Sent, sent};
+use crate::ui::icon::Icon;
+use crate::ui::number::{counted, grouped};
+use crate::ui::page::{PageHead, page};
+use crate::ui::pager::{Pager, Slice, slice_in_query};
+use crate::ui::query::{FilterForm, in_query};
+use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::sections::{SubNav, Tab};
+use crate::ui::status::{Chip, Mark, Status, Strip};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Exports";
+/// Exports on a page.
+const LINES: u32 = 20;
+/// Seconds after which the list is asked for again.
+const SECONDS: u32 = 30;
+/// Filters of the list: word, label.
+const STATES: [(&str, &str); 4] =
+    [("", "Any state"), ("failing", "Failing"), ("active", "Active"), ("paused", "Paused")];
+
+/// The list.
+#[component]
+pub(crate) fn Exports() -> impl IntoView {
+    let organization = id_in_path();
+    let slice = slice_in_query(LINES);
+    let asked = Asked {
+        name: in_query("name"),
+        state: in_query("state"),
+        destination: in_query("destination"),
+    };
+    let paused = sent(ServerAction::<PauseExport>::new());
+    let unpaused = sent(ServerAction::<UnpauseExport>::new());
+    page(TITLE, async move {
+        let Asked { name, state, destination } = asked.clone();
+        let Slice { limit, offset } = slice;
+        let found = list_exports(organization, name, state, destination, limit, offset).await?;
+        let base = list_path(&found.house.id);
+        let within = found.house.name.clone();
+        let failure = view! { <FormFailure sent=paused /> <FormFailure sent=unpaused /> };
+        let content = match (found.all, found.count) {
+            (0, _) => nothing(&base),
+            (_, 0) => view! {
+                {filters(asked.clone(), paused)}
+                <NoMatch filter=asked.words() clear=base.clone() />
+            }
+            .into_any(),
+            _ => view! {
+                {filters(asked, paused)}
+                <Refresh seconds=SECONDS />
+                <Fresh id="exports">{listed(found, slice)}</Fresh>
+            }
+            .into_any(),
+        };
+        Ok(view! {
+            <PageHead title=TITLE within=within>
+                <a class="button button-primary" href=format!("{base}/new")>
+                    <Icon name="plus" />
+                    "New export"
+                </a>
+            </PageHead>
+            <p class="lead">
+                "An export sends the events or the persons of a project to a storage, a database or another instance, at the end of every interval."
+            </p>
+            {failure}
+            {content}
+        }
+        .into_any())
+    })
+}
+
+/// What the address asks for.
+#[derive(Clone)]
+struct Asked {
+    name: String,
+    state: String,
+    destination: String,
+}
+
+impl Asked {
+    fn words(&self) -> String {
+        let state = STATES.iter().find(|(word, _)| *word == self.state && !word.is_empty());
+        let kind = DestinationType::of(&self.destination).map(|kind| kind.label.to_owned());
+        let name = (!self.name.is_empty()).then(|| format!("name with \"{}\"", self.name));
+        let all = [name, state.map(|(_, label)| (*label).to_owned()), kind];
+        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn filters(asked: Asked, sent: Sent) -> AnyView {
+    let states: Vec<Choice> =
+        STATES.iter().map(|(word, label)| Choice::new(*word, *label)).collect();
+    let mut kinds = vec![Choice::new("", "Any destination")];
+    kinds.extend(ALL.iter().map(|kind| Choice::new(kind.name, kind.label)));
+    view! {
+        <FilterForm label="Filter exports">
+            <TextLine sent=sent name="name" label="Name" value=asked.name kind="search" />
+            <Select sent=sent name="state" label="State" choices=states value=asked.state />
+            <Select sent=sent name="destination" label="Destination" choices=kinds
+                value=asked.destination />
+        </FilterForm>
+    }
+    .into_any()
+}
+
+fn nothing(base: &str) -> AnyView {
+    let kinds = ALL
+        .iter()
+        .filter(|kind| kind.name != "NoOp")
+        .map(|kind| view! { <li class="chip">{kind.label}</li> })
+        .collect_view();
+    view! {
+        <Empty title="No export yet">
+            <p>
+                "An export keeps a copy of your events where you analyse them. What was stored before it is created follows with a backfill."
+            </p>
+            <ul class="chips" aria-label="Destinations">{kinds}</ul>
+            <p>
+                <a class="button button-primary" href=format!("{base}/new")>"Create export"</a>
+            </p>
+        </Empty>
+    }
+    .into_any()
+}
+
+fn listed(found: ExportList, slice: Slice) -> AnyView {
+    let ExportList { house, count, lines, .. } = found;
+    let several = house.projects.len() > 1;
+    let mut columns = vec![
+        Column::text("Export"),
+        Column::text("State"),
+        Column::text("Last run"),
+        Column::text("Next run"),
+        Column::text("Recent runs"),
+        Column::text("Schedule"),
+    ];
+    if several {
+        columns.insert(1, Column::text("Project"));
+    }
+    let lines = lines
+        .into_iter()
+        .map(|line| {
+            let project = several.then(|| house.project(line.export.team_id.0));
+            entry(line, &house.id, project)
+        })
+        .collect();
+    view! {
+        <Table caption="Exports" columns=columns lines=lines />
+        <Pager slice=slice total=count what="exports" />
+    }
+    .into_any()
+}
+
+fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line {
+    let ExportLine { export, condition, recent, next_run } = line;
+    let path = export_path(organization, &export.id.to_string());
+    let (tone, state) = words::condition(&condition, export.paused);
+    let last = match recent.first() {
+        Some(run) => last_run(run, export.model, &path),
+        None => view! { <span class="faint">"No run yet"</span> }.into_any(),
+    };
+    let next = match next_run {
+        Some(next) => view! { <Time iso=next /> }.into_any(),
+        None if export.paused => view! { <span class="faint">"Paused"</span> }.into_any(),
+        None => view! { <span class="faint">"None, its end has passed"</span> }.into_any(),
+    };
+    let label = label_of(&export.destination.kind);
+    let ids = (organization.to_owned(), export.id.to_string());
+    let form = if export.paused {
+        switch(UnpauseExport::PATH, ids, &export.name, "Unpause", "Unpausing export...")
+    } else {
+        switch(PauseExport::PATH, ids, &export.name, "Pause", "Pausing export...")
+    };
+    let head = view! {
+        <a class="export-name" href=path.clone()>{export.name}</a>
+        <span class="hint">{label}</span>
+    };
+    let mut cells = vec![cell(head)];
+    cells.extend(project.map(cell));
+    cells.push(cell(view! { <Status tone=tone label=state /> }));
+    cells.push(last);
+    cells.push(next);
+    cells.push(strip(&recent, &path));
+    cells.push(cell(view! {
+        <div class="export-schedule">
+            <span>{words::interval(export.interval)}</span>
+            {form}
+        </div>
+    }));
+    Line::new(cells)
+}
+
+/// The button that pauses an export or lets it go on, by the path of its function.
+fn switch(
+    function: &'static str,
+    ids: (String, String),
+    name: &str,
+    verb: &'static str,
+    busy: &'static str,
+) -> AnyView {
+    let (organization, export) = ids;
+    let of = name.to_owned();
+    view! {
+        <form method="post" action=function>
+            <input type="hidden" name="organization" value=organization />
+            <input type="hidden" name="export" value=export />
+            <Back />
+            <button type="submit" class="button" data-busy=busy>
+                {verb}
+                <span class="hidden">" " {of}</span>
+            </button>
+        </form>
+    }
+    .into_any()
+}
+
+fn last_run(run: &Run, model: ExportModel, path: &str) -> AnyView {
+    let (tone, label) = words::status(run.status);
+    let rows = words::count(run.records_completed).map(|count| {
+        let (one, many) = words::rows(model);
+        view! { <span class="hint">{counted(count, one, many)}</span> }
+    });
+    let when = run.finished_at.unwrap_or(run.created_at).to_string();
+    view! {
+        <a class="export-run" href=format!("{path}#run-{}", run.id)>
+            <Status tone=tone label=label />
+        </a>
+        {rows}
+        <span class="hint"><Time iso=when /></span>
+    }
+    .into_any()
+}
+
+/// The newest runs as shapes, the oldest first.
+fn strip(recent: &[Run], path: &str) -> AnyView {
+    if recent.is_empty() {
+        return view! { <span class="faint">"-"</span> }.into_any();
+    }
+    let mark = |run: &Run| {
+        let (tone, label) = words::status(run.status);
+        let rows = words::count(run.records_completed).map(grouped).unwrap_or_default();
+        let rows = if rows.is_empty() { rows } else { format!(", {rows} delivered") };
+        Mark {
+            tone,
+            title: format!("{label}: {}{rows}", words::stretch(run)),
+            href: Some(format!("{path}#run-{}", run.id)),
+        }
+    };
+    let failed = recent.iter().filter(|run| run.status.is_failure()).count();
+    let total = counted(recent.len() as u64, "run", "runs");
+    let summary = match failed {
+        0 => format!("None of the last {total} failed."),
+        failed => format!("{failed} of the last {total} failed."),
+    };
+    view! { <Strip marks=recent.iter().rev().map(mark).collect() summary=summary /> }.into_any()
+}
+
+fn label_of(kind: &str) -> &'static str {
+    DestinationType::of(kind).map_or("Unknown destination", |kind| kind.label)
+}
+
+fn list_path(organization: &str) -> String {
+    format!("/organizations/{organization}/exports")
+}
+
+fn export_path(organization: &str, export: &str) -> String {
+    format!("{}/{export}", list_path(organization))
+}
+
+/// The id of the export in the address.
+fn export_in_path() -> String {
+    use_params_map().with_untracked(|params| params.get("export")).unwrap_or_default()
+}
+
+/// What stands above every page of one export.
+fn head(found: &ExportHead, title: &'static str) -> AnyView {
+    let export = &found.export;
+    let path = export_path(&found.house.id, &export.id.to_string());
+    let (tone, state) = words::condition(&found.condition, export.paused);
+    let next = match &found.next_run {
+        Some(next) => view! { <span>"Next run " <Time iso=next.clone() /></span> }.into_any(),
+        None if export.paused => view! { <span>"No run while it is paused"</span> }.into_any(),
+        None => view! { <span>"No further run: its end has passed"</span> }.into_any(),
+    };
+    let tab = |rest: &str, label: &str| Tab {
+        href: format!("{path}{rest}"),
+        label: label.to_owned(),
+        count: None,
+    };
+    let tabs = vec![
+        tab("", "Runs"),
+        tab("/backfill", "Backfill"),
+        tab("/settings", "Settings"),
+        tab("/logs", "Logs"),
+    ];
+    let project = (found.house.projects.len() > 1).then(|| {
+        view! { <Chip label=found.house.project(export.team_id.0) /> }
+    });
+    let ids = (found.house.id.clone(), export.id.to_string());
+    let form = if export.paused {
+        switch(UnpauseExport::PATH, ids, &export.name, "Unpause", "Unpausing export...")
+    } else {
+        switch(PauseExport::PATH, ids, &export.name, "Pause", "Pausing export...")
+    };
+    let paused = sent(ServerAction::<PauseExport>::new());
+    let unpaused = sent(ServerAction::<UnpauseExport>::new());
+    view! {
+        <p class="crumb"><a href=list_path(&found.house.id)>"Exports"</a></p>
+        <PageHead title=export.name.clone() within=format!("{title} - {}", found.house.name)>
+            {form}
+        </PageHead>
+        <p class="export-facts">
+            <Status tone=tone label=state />
+            <span>{label_of(&export.destination.kind)}</span>
+            <span>{words::model(export.model)}</span>
+            {project}
+            <span>{words::interval(export.interval)}</span>
+            {next}
+        </p>
+        <SubNav label="Pages of the export" tabs=tabs />
+        <FormFailure sent=paused />
+        <FormFailure sent=unpaused />
+    }
+    .into_any()
+}

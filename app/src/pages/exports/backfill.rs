@@ -1,0 +1,237 @@
+//! Backfills of an export: looking at one before it is started, following them.
+
+use leptos::prelude::*;
+use weir_model::exports::{Backfill, ExportModel};
+
+use super::{export_in_path, export_path, head, words};
+use crate::pages::id_in_path;
+use crate::server_fns::exports::backfills::{
+    BackfillList, CancelBackfill, Preview, StartBackfill, list_backfills, preview_backfill,
+};
+use crate::server_fns::exports::{ExportHead, get_export};
+use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::confirm::Confirm;
+use crate::ui::empty::panel;
+use crate::ui::field::MomentField;
+use crate::ui::form::{Back, FormFailure, Sent, sent};
+use crate::ui::number::{compact, counted, grouped};
+use crate::ui::page::page;
+use crate::ui::query::{in_query, with_query};
+use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::sections::Section;
+use crate::ui::status::{Progress, Status};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Backfill";
+/// Seconds after which the list is asked for again while one goes on.
+const SECONDS: u32 = 5;
+
+/// The page.
+#[component]
+pub(crate) fn ExportBackfill() -> impl IntoView {
+    let (organization, export) = (id_in_path(), export_in_path());
+    let (start, end) = (in_query("start"), in_query("end"));
+    let is_asked = in_query("look") == "1";
+    let cursor = in_query("cursor");
+    let started = sent(ServerAction::<StartBackfill>::new());
+    let cancelled = sent(ServerAction::<CancelBackfill>::new());
+    page(TITLE, async move {
+        let found = get_export(organization.clone(), export.clone()).await?;
+        let list = list_backfills(organization, export, cursor).await?;
+        let is_active = list.backfills.iter().any(|backfill| backfill.status.is_active());
+        let refresh = (is_active && !is_asked).then(|| view! { <Refresh seconds=SECONDS /> });
+        Ok(view! {
+            {head(&found, TITLE)}
+            <FormFailure sent=started />
+            <FormFailure sent=cancelled />
+            {planning(&found, start, end, is_asked, started)}
+            <Section id="backfills" title="Backfills">
+                {refresh}
+                <Fresh id="backfill-list">{listed(list, &found)}</Fresh>
+            </Section>
+        }
+        .into_any())
+    })
+}
+
+/// The bounds, and what a backfill with them would do.
+fn planning(found: &ExportHead, start: String, end: String, is_asked: bool, sent: Sent) -> AnyView {
+    let path = export_path(&found.house.id, &found.export.id.to_string());
+    let preview = is_asked.then(|| {
+        let (found, start, end) = (found.clone(), start.clone(), end.clone());
+        panel(async move {
+            let (organization, export) = (found.house.id.clone(), found.export.id.to_string());
+            let preview =
+                preview_backfill(organization, export, start.clone(), end.clone()).await?;
+            Ok(previewed(&found, &preview, start, end))
+        })
+    });
+    let what = match found.export.model {
+        ExportModel::Events => {
+            "Exports the events that happened in a stretch of time, whenever they arrived, beside the schedule."
+        }
+        ExportModel::Persons => {
+            "Exports the persons of the events that happened in a stretch of time, as they are now, beside the schedule."
+        }
+    };
+    view! {
+        <Section id="plan" title="Plan a backfill" hint=what>
+            <form method="get" action=format!("{path}/backfill") class="export-plan">
+                <input type="hidden" name="look" value="1" />
+                <MomentField sent=sent name="start" label="From" value=start
+                    hint="Empty: from the first event." />
+                <MomentField sent=sent name="end" label="Up to" value=end
+                    hint="Empty: up to the last full interval." />
+                <div class="submit">
+                    <button type="submit" class="button">"Preview backfill"</button>
+                </div>
+            </form>
+            {preview}
+        </Section>
+    }
+    .into_any()
+}
+
+/// What would be done, what to know of it, and the button that does it.
+fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) -> AnyView {
+    let export = &found.export;
+    let Some(begin) = preview.start_at.clone() else {
+        let first = preview.first_event.clone().map(|first| {
+            view! { " The first event of the project happened at " <Time iso=first /> "." }
+        });
+        return view! {
+            <Alert kind="note">
+                <p>"There is nothing to export in this range." {first}</p>
+            </Alert>
+        }
+        .into_any();
+    };
+    let runs = counted(preview.runs, "run", "runs");
+    let (one, many) = words::rows(export.model);
+    let records = match preview.records {
+        Some(1) => format!(", about 1 {one}"),
+        Some(count) => format!(", about {} {many}", compact(count)),
+        None => String::new(),
+    };
+    let longer = (preview.intervals_per_run > 1).then(|| {
+        let intervals = grouped(preview.intervals_per_run);
+        view! { <li>"Each run covers " {intervals} " intervals, so that they do not become too many."</li> }
+    });
+    let earlier = preview.begins_before_first_event.then(|| {
+        let first = preview.first_event.clone().unwrap_or_default();
+        view! { <li>"The range begins before the first event, which happened at " <Time iso=first /> ". The backfill begins there."</li> }
+    });
+    let repeated = preview.may_repeat.then(|| {
+        let what = words::repeated(&export.destination.kind, export.model);
+        view! { <li>"Some of this may have been delivered already. " {what}</li> }
+    });
+    let overlap = preview.overlaps_active.then(|| {
+        view! { <li>"A backfill that still goes on has some of this range too."</li> }
+    });
+    let fewer = preview.has_condition.then(|| {
+        view! { <li>"The query of the export leaves some of these events out."</li> }
+    });
+    let start_backfill = ServerAction::<StartBackfill>::new();
+    view! {
+        <div class="export-preview" id="preview">
+            <p class="export-count"><strong>{runs.clone()} {records}</strong></p>
+            <p>"From " <Time iso=begin /> " up to " <Time iso=preview.end_at.clone() /> "."</p>
+            <ul>{longer}{earlier}{repeated}{overlap}{fewer}</ul>
+            <ActionForm action=start_backfill>
+                <input type="hidden" name="organization" value=found.house.id.clone() />
+                <input type="hidden" name="export" value=export.id.to_string() />
+                <input type="hidden" name="start" value=start />
+                <input type="hidden" name="end" value=end />
+                <Back />
+                <div class="submit">
+                    <button type="submit" class="button button-primary" data-busy="Scheduling runs...">
+                        {format!("Schedule {runs}")}
+                    </button>
+                </div>
+            </ActionForm>
+            <ApiRequest call=request(found, preview) />
+        </div>
+    }
+    .into_any()
+}
+
+fn request(found: &ExportHead, preview: &Preview) -> ApiCall {
+    let (organization, export) = (&found.house.id, &found.export.id);
+    ApiCall {
+        method: "POST",
+        path: format!("/api/organizations/{organization}/batch_exports/{export}/backfill/"),
+        scope: "batch_export:write",
+        body: Some(serde_json::json!({
+            "start_at": preview.start_at, "end_at": preview.end_at,
+        })),
+    }
+}
+
+fn listed(list: BackfillList, found: &ExportHead) -> AnyView {
+    if list.backfills.is_empty() {
+        return view! { <p class="faint">"No backfill yet."</p> }.into_any();
+    }
+    let columns = vec![
+        Column::text("Range"),
+        Column::text("Status"),
+        Column::number("Records"),
+        Column::text("Created"),
+        Column::text("Actions"),
+    ];
+    let older = list.backfills.last().filter(|_| list.more).map(|backfill| {
+        let cursor = backfill.id.to_string();
+        let href = with_query(&[("cursor", Some(cursor.as_str()))]);
+        view! { <p><a class="button" rel="next" href=href>"Older backfills"</a></p> }
+    });
+    let lines = list.backfills.iter().map(|backfill| entry(backfill, found)).collect();
+    view! {
+        <Table caption="Backfills, newest first" columns=columns lines=lines />
+        {older}
+    }
+    .into_any()
+}
+
+fn entry(backfill: &Backfill, found: &ExportHead) -> Line {
+    let (tone, label) = words::status(backfill.status);
+    let start = backfill.adjusted_start_at.or(backfill.start_at);
+    let end = backfill.end_at.to_string();
+    let range = match start {
+        Some(start) => view! { <Time iso=start.to_string() /> " to " <Time iso=end /> }.into_any(),
+        None => view! { "From the first event to " <Time iso=end /> }.into_any(),
+    };
+    let progress = backfill.progress.filter(|_| backfill.status.is_active()).map(|progress| {
+        let (done, total) = (progress.finished_runs, progress.total_runs);
+        view! { <Progress done=done total=Some(total) label="Runs" /> }
+    });
+    let records = backfill.total_records_count.and_then(|count| u64::try_from(count).ok());
+    let records = records.map_or_else(|| "-".to_owned(), grouped);
+    let cancel = backfill.status.is_active().then(|| cancel(backfill, found));
+    Line::new(vec![
+        range,
+        cell(view! { <Status tone=tone label=label /> {progress} }),
+        cell(records),
+        cell(view! { <Time iso=backfill.created_at.to_string() /> }),
+        cell(cancel),
+    ])
+}
+
+fn cancel(backfill: &Backfill, found: &ExportHead) -> AnyView {
+    let cancel = ServerAction::<CancelBackfill>::new();
+    view! {
+        <Confirm button="Cancel" of="backfill">
+            <p>"The run that goes on ends now, and no further one follows. What was delivered stays at the destination."</p>
+            <ActionForm action=cancel>
+                <input type="hidden" name="organization" value=found.house.id.clone() />
+                <input type="hidden" name="export" value=found.export.id.to_string() />
+                <input type="hidden" name="backfill" value=backfill.id.to_string() />
+                <Back />
+                <button type="submit" class="button button-primary" data-busy="Cancelling backfill...">
+                    "Cancel backfill"
+                </button>
+            </ActionForm>
+        </Confirm>
+    }
+    .into_any()
+}

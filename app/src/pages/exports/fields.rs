@@ -1,0 +1,133 @@
+//! The fields for what a destination is set up with, drawn from the one list of
+//! settings (`weir_model::exports::destinations`).
+
+use leptos::prelude::*;
+use weir_model::exports::destinations::{DestinationType, Kind, Need};
+
+use super::words;
+use crate::context::SECRET_MARK;
+use crate::server_fns::exports::config::{Asked, Values, asked};
+use crate::ui::field::{Check, Choice, SecretField, Select, TextArea, TextLine};
+use crate::ui::form::Sent;
+
+/// Secrets longer than this have several lines, as keys do.
+const ONE_LINE: usize = 1_000;
+
+/// What the fields begin with.
+#[derive(Clone, Default)]
+pub(super) struct Begin {
+    /// Values by path; none: the defaults of a new destination.
+    pub(super) values: Option<Values>,
+    /// Secrets that are set, by path.
+    pub(super) set: Vec<String>,
+}
+
+/// Names and labels of the fields, for the summary of faults.
+pub(super) fn labels(kind: &'static DestinationType) -> Vec<(String, String)> {
+    let label = |asked: Asked| {
+        let (label, _) = words::setting(kind.name, &asked.path);
+        (asked.name(), label.to_owned())
+    };
+    asked(kind).into_iter().map(label).collect()
+}
+
+/// The fields.
+pub(super) fn fields(kind: &'static DestinationType, begin: &Begin, sent: Sent) -> AnyView {
+    let draw = |asked: Asked| field(kind, &asked, begin, sent);
+    asked(kind).into_iter().map(draw).collect_view().into_any()
+}
+
+fn field(kind: &'static DestinationType, asked: &Asked, begin: &Begin, sent: Sent) -> AnyView {
+    let (label, hint) = words::setting(kind.name, &asked.path);
+    let (name, required) = (asked.name(), asked.required);
+    if asked.field.is_secret {
+        let is_set = begin.set.contains(&asked.path);
+        return secret(asked, sent, label, hint, is_set);
+    }
+    let value = value(asked, begin);
+    match &asked.field.kind {
+        Kind::Boolean => {
+            view! { <Check sent=sent name=name label=label hint=hint checked=!value.is_empty() /> }
+                .into_any()
+        }
+        Kind::Choice(choices) => {
+            let mut offered = Vec::new();
+            if asked.field.need == Need::Nullable {
+                offered.push(Choice::new("", "None"));
+            }
+            offered.extend(choices.iter().map(|word| Choice::new(*word, *word)));
+            view! {
+                <Select sent=sent name=name label=label hint=hint choices=offered value=value />
+            }
+            .into_any()
+        }
+        Kind::Texts => {
+            view! { <TextArea sent=sent name=name label=label hint=hint value=value rows=3 code=true /> }
+                .into_any()
+        }
+        Kind::Integer { .. } => view! {
+            <TextLine sent=sent name=name label=label hint=hint value=value kind="number"
+                required=required />
+        }
+        .into_any(),
+        Kind::Url => view! {
+            <TextLine sent=sent name=name label=label hint=hint value=value kind="url" max=1000
+                required=required />
+        }
+        .into_any(),
+        Kind::Text { .. } | Kind::Identifier | Kind::Object(_) | Kind::TextOrObject(_) => view! {
+            <TextLine sent=sent name=name label=label hint=hint value=value max=1000
+                required=required />
+        }
+        .into_any(),
+    }
+}
+
+/// What a field that is no secret begins with. Settings within others have no
+/// default here: who leaves all of them empty does not use them.
+fn value(asked: &Asked, begin: &Begin) -> String {
+    if let Some(values) = &begin.values {
+        return values.get(&asked.path).cloned().unwrap_or_default();
+    }
+    match asked.field.need {
+        Need::Default(json) if !asked.path.contains("__") => {
+            match serde_json::from_str::<serde_json::Value>(json) {
+                Ok(serde_json::Value::String(text)) => text,
+                Ok(serde_json::Value::Bool(true)) => "on".to_owned(),
+                Ok(serde_json::Value::Number(number)) => number.to_string(),
+                _ => String::new(),
+            }
+        }
+        Need::Required | Need::Nullable | Need::Default(_) => String::new(),
+    }
+}
+
+/// A secret: never shown, and kept when it is left empty.
+fn secret(
+    asked: &Asked,
+    sent: Sent,
+    label: &'static str,
+    hint: &'static str,
+    is_set: bool,
+) -> AnyView {
+    let (name, required) = (asked.name(), asked.required && !is_set);
+    if !matches!(asked.field.kind, Kind::Text { max, .. } if max > ONE_LINE) {
+        return match is_set {
+            true => view! { <SecretField sent=sent name=name label=label hint=hint set="" /> }
+                .into_any(),
+            false => view! {
+                <SecretField sent=sent name=name label=label hint=hint required=required />
+            }
+            .into_any(),
+        };
+    }
+    let kept = if is_set { "One is set. Leave this empty to keep it." } else { "" };
+    let hint = [hint, kept].join(" ").trim().to_owned();
+    let mark = format!("{SECRET_MARK}{name}");
+    view! {
+        <TextArea sent=sent name=name label=label hint=hint rows=4 max=20_000 required=required
+            code=true />
+        <input type="hidden" name=mark />
+    }
+    .into_any()
+}

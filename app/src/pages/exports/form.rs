@@ -1,0 +1,294 @@
+//! The form of an export, for a new one and for one that is there.
+
+use leptos::prelude::*;
+use serde_json::{Map, Value, json};
+use weir_model::exports::destinations::{DestinationType, Kind, Need};
+use weir_model::exports::{ExportModel, Interval, NAME_MAX, QUERY_MAX};
+
+use super::fields::{Begin, fields, labels};
+use super::{causes, words};
+use crate::context::{StepOutcome, TriedStep};
+use crate::server_fns::exports::House;
+use crate::server_fns::exports::config::asked;
+use crate::server_fns::exports::form::{CONNECTION, tried};
+use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::field::{Check, Choice, MomentField, Select, TextArea, TextLine};
+use crate::ui::form::{Back, Sent, Summary};
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+
+/// What the form is about and begins with.
+pub(super) struct Shape {
+    /// Where the export is.
+    pub(super) house: House,
+    /// The kind of its destination.
+    pub(super) kind: &'static DestinationType,
+    /// The export that is there; none: a new one.
+    pub(super) export: Option<weir_model::exports::BatchExport>,
+    /// What the fields of the destination begin with.
+    pub(super) begin: Begin,
+    /// Path of the function that saves.
+    pub(super) saves: &'static str,
+    /// Path of the function that tries the destination.
+    pub(super) tries: &'static str,
+}
+
+/// The form. `saved` and `tested`: what became of it, by either button.
+pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
+    let sent = if tested.failed() { tested } else { saved };
+    let outcome = tested.fault(CONNECTION);
+    let summary = outcome.is_none().then(|| {
+        view! { <Summary sent=sent fields=all_labels(shape.kind) /> }
+    });
+    let request = request(&shape);
+    let destination = fields(shape.kind, &shape.begin, sent);
+    let hidden = hidden(&shape);
+    let label = shape.kind.label;
+    let (verb, busy) = match shape.export {
+        None => ("Create export", "Creating export..."),
+        Some(_) => ("Save settings", "Saving settings..."),
+    };
+    let (saves, tries) = (shape.saves, shape.tries);
+    let schedule = schedule(&shape, sent);
+    let choice = what(&shape, sent);
+    let pausing = shape.export.is_none().then(|| {
+        view! {
+            <Check sent=sent name="paused" label="Create it paused"
+                hint="Its schedule starts no runs until it is unpaused." />
+        }
+    });
+    view! {
+        <form method="post" action=saves class="export-form" data-dirty-guard="">
+            {summary}
+            {hidden}
+            <Back />
+            {schedule}
+            <Section id="destination" title=label hint=words::destination(shape.kind.name)>
+                {destination}
+            </Section>
+            {choice}
+            {pausing}
+            {outcome.map(|outcome| connection(&tried(&outcome)))}
+            <div class="submit">
+                <button type="submit" class="button button-primary" data-busy=busy>{verb}</button>
+                // What is missing elsewhere does not matter to the destination.
+                <button
+                    type="submit"
+                    class="button"
+                    formaction=tries
+                    formnovalidate=true
+                    data-busy="Testing connection..."
+                >
+                    "Test connection"
+                </button>
+            </div>
+            <ApiRequest call=request />
+        </form>
+    }
+    .into_any()
+}
+
+fn hidden(shape: &Shape) -> AnyView {
+    let export = shape.export.as_ref().map(|export| {
+        view! { <input type="hidden" name="export" value=export.id.to_string() /> }
+    });
+    let project = (shape.export.is_none() && shape.house.projects.len() == 1)
+        .then(|| shape.house.projects.first().map(|(id, _)| id.to_string()))
+        .flatten()
+        .map(|id| view! { <input type="hidden" name="team_id" value=id /> });
+    view! {
+        <input type="hidden" name="organization" value=shape.house.id.clone() />
+        <input type="hidden" name="destination" value=shape.kind.name />
+        {export}
+        {project}
+    }
+    .into_any()
+}
+
+fn all_labels(kind: &'static DestinationType) -> Vec<(String, String)> {
+    let own = [
+        ("name", "Name"),
+        ("team_id", "Project"),
+        ("interval", "Interval"),
+        ("start_at", "Not before"),
+        ("end_at", "Not after"),
+        ("model", "What is exported"),
+        ("hogql_query", "Query"),
+    ];
+    let own = own.into_iter().map(|(name, label)| (name.to_owned(), label.to_owned()));
+    own.chain(labels(kind)).collect()
+}
+
+/// Name, project, interval and its window.
+fn schedule(shape: &Shape, sent: Sent) -> AnyView {
+    let export = shape.export.as_ref();
+    let name = export.map(|export| export.name.clone()).unwrap_or_default();
+    let interval = export.map_or(Interval::Hour, |export| export.interval);
+    let time = |time: Option<weir_model::Timestamp>| time.map(|time| time.to_string());
+    let start = export.and_then(|export| time(export.start_at)).unwrap_or_default();
+    let end = export.and_then(|export| time(export.end_at)).unwrap_or_default();
+    let intervals: Vec<Choice> = Interval::ALL
+        .into_iter()
+        .map(|interval| Choice::new(interval.text(), words::interval(interval)))
+        .collect();
+    let project = (export.is_none() && shape.house.projects.len() > 1).then(|| {
+        let projects: Vec<Choice> = shape
+            .house
+            .projects
+            .iter()
+            .map(|(id, name)| Choice::new(id.to_string(), name.clone()))
+            .collect();
+        view! {
+            <Select sent=sent name="team_id" label="Project" choices=projects
+                hint="Whose events or persons are exported. This cannot be changed later." />
+        }
+    });
+    view! {
+        <Section id="schedule" title="Schedule">
+            <TextLine sent=sent name="name" label="Name" value=name max=NAME_MAX required=true />
+            {project}
+            <Select sent=sent name="interval" label="Interval" choices=intervals
+                value=interval.text()
+                hint="At the end of each interval a run exports what arrived in it." />
+            <MomentField sent=sent name="start_at" label="Not before" value=start
+                hint="No run is started before this time. Empty: from now on." />
+            <MomentField sent=sent name="end_at" label="Not after" value=end
+                hint="No run is started after this time. Empty: without an end." />
+        </Section>
+    }
+    .into_any()
+}
+
+/// What is exported: the model and the query.
+fn what(shape: &Shape, sent: Sent) -> AnyView {
+    let is_http = shape.kind.name == "HTTP";
+    let query = shape.export.as_ref().and_then(|export| export.hogql_query.clone());
+    let model = match &shape.export {
+        Some(export) => view! {
+            <p>{words::model(export.model)} ". This cannot be changed; create another export instead."</p>
+            <input type="hidden" name="model" value=export.model.text() />
+        }
+        .into_any(),
+        None => {
+            let persons = Choice::new(ExportModel::Persons.text(), "Persons");
+            let persons = match is_http {
+                true => persons.disabled("this destination takes events only"),
+                false => persons,
+            };
+            let models = vec![Choice::new(ExportModel::Events.text(), "Events"), persons];
+            view! {
+                <Select sent=sent name="model" label="What is exported" choices=models
+                    hint="Persons: a row for each distinct id, anew whenever the person has events. This cannot be changed later." />
+            }
+            .into_any()
+        }
+    };
+    let query = if is_http {
+        view! { <p class="hint">"This destination takes whole events, so there is no query."</p> }
+            .into_any()
+    } else {
+        view! {
+            <TextArea sent=sent name="hogql_query" label="Query" value=query.unwrap_or_default()
+                max=QUERY_MAX code=true rows=4
+                hint="Chooses columns and events, as in SELECT event, timestamp, properties.amount AS amount FROM events WHERE event = 'paid'. Empty: the usual columns of all events. Not for persons." />
+        }
+        .into_any()
+    };
+    view! { <Section id="contents" title="Contents">{model} {query}</Section> }.into_any()
+}
+
+/// What came of trying the destination.
+fn connection(steps: &[TriedStep]) -> AnyView {
+    if steps.is_empty() {
+        return view! {
+            <Alert kind="note" autofocus=true>
+                <p>"This destination has nothing to test."</p>
+            </Alert>
+        }
+        .into_any();
+    }
+    let failed = steps.iter().any(|step| step.outcome != StepOutcome::Passed);
+    let (kind, title) = match failed {
+        true => ("error", "The connection does not work yet."),
+        false => ("note", "The connection works. Nothing was left at the destination."),
+    };
+    let items = steps.iter().map(step).collect_view();
+    view! {
+        <Alert kind=kind autofocus=true>
+            <p><strong>{title}</strong></p>
+            <ol class="export-steps" aria-label="Steps of the connection test">{items}</ol>
+        </Alert>
+    }
+    .into_any()
+}
+
+fn step(step: &TriedStep) -> AnyView {
+    let (tone, label) = match &step.outcome {
+        StepOutcome::Passed => (Tone::Good, "Passed"),
+        StepOutcome::Failed(_) => (Tone::Bad, "Failed"),
+        StepOutcome::Skipped => (Tone::Quiet, "Not tried"),
+    };
+    let why = match &step.outcome {
+        StepOutcome::Failed(why) => Some(view! {
+            <p class="export-error">{why.clone()}</p>
+            {causes::advice(why)}
+        }),
+        StepOutcome::Passed | StepOutcome::Skipped => None,
+    };
+    view! { <li>{step.name.clone()} " " <Status tone=tone label=label /> {why}</li> }.into_any()
+}
+
+/// The same as a request to the API. Fields that may be empty are left out of it,
+/// because the API tells empty from left out; secrets are never printed.
+fn request(shape: &Shape) -> ApiCall {
+    let config = Value::Object(config_of_request(shape));
+    match &shape.export {
+        None => {
+            let mut body = json!({
+                "name": "{name}", "interval": "{interval}", "model": "{model}",
+                "destination": {"type": shape.kind.name, "config": config},
+            });
+            if shape.house.projects.len() > 1 {
+                body["team_id"] = Value::from("{team_id}");
+            }
+            ApiCall {
+                method: "POST",
+                path: format!("/api/organizations/{}/batch_exports/", shape.house.id),
+                scope: "batch_export:write",
+                body: Some(body),
+            }
+        }
+        Some(export) => ApiCall {
+            method: "PATCH",
+            path: format!("/api/organizations/{}/batch_exports/{}/", shape.house.id, export.id),
+            scope: "batch_export:write",
+            body: Some(json!({
+                "name": "{name}", "interval": "{interval}", "destination": {"config": config},
+            })),
+        },
+    }
+}
+
+fn config_of_request(shape: &Shape) -> Map<String, Value> {
+    let is_new = shape.export.is_none();
+    let mut config = Map::new();
+    for asked in asked(shape.kind).into_iter().filter(|asked| !asked.path.contains("__")) {
+        let field = asked.field;
+        let is_always_given = match &field.kind {
+            Kind::Boolean | Kind::Integer { .. } => true,
+            Kind::Choice(_) => field.need != Need::Nullable,
+            Kind::Texts => false,
+            _ => field.need == Need::Required,
+        };
+        if field.is_secret {
+            if is_new && field.need == Need::Required {
+                config.insert(asked.path, Value::from("..."));
+            }
+        } else if is_always_given {
+            let blank = format!("{{{}}}", asked.name());
+            config.insert(asked.path, Value::from(blank));
+        }
+    }
+    config
+}

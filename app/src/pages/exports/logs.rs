@@ -1,0 +1,151 @@
+//! What the runs of an export wrote into their log.
+
+use leptos::prelude::*;
+use weir_model::exports::{LogLevel, LogLine};
+
+use super::{export_in_path, export_path, head, words};
+use crate::pages::id_in_path;
+use crate::server_fns::exports::runs::{LogList, list_export_logs};
+use crate::server_fns::exports::{ExportHead, PauseExport, get_export};
+use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::field::{Choice, Select, TextLine};
+use crate::ui::form::{Sent, sent};
+use crate::ui::page::page;
+use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::status::Status;
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Logs";
+/// Seconds after which the newest lines are asked for again.
+const SECONDS: u32 = 15;
+/// Characters of a run's id that lines show.
+const SHOWN: usize = 8;
+
+/// What the address asks for.
+#[derive(Clone)]
+struct Asked {
+    run: String,
+    level: String,
+    text: String,
+    before: String,
+}
+
+impl Asked {
+    fn is_filter(&self) -> bool {
+        !(self.run.is_empty() && self.level.is_empty() && self.text.is_empty())
+    }
+
+    fn words(&self) -> String {
+        let run = (!self.run.is_empty()).then(|| format!("run {}", self.run));
+        let level = LogLevel::of(&self.level).map(|level| words::level(level).1.to_owned());
+        let level = level.map(|level| format!("{level} and graver"));
+        let text = (!self.text.is_empty()).then(|| format!("text with \"{}\"", self.text));
+        [run, level, text].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The lines.
+#[component]
+pub(crate) fn ExportLogs() -> impl IntoView {
+    let (organization, export) = (id_in_path(), export_in_path());
+    let asked = Asked {
+        run: in_query("run"),
+        level: in_query("level"),
+        text: in_query("text"),
+        before: in_query("before"),
+    };
+    // Nothing is changed here: its fields belong to no form that can fail.
+    let form = sent(ServerAction::<PauseExport>::new());
+    page(TITLE, async move {
+        let found = get_export(organization.clone(), export.clone()).await?;
+        let Asked { run, level, text, before } = asked.clone();
+        let list = list_export_logs(organization, export, run, level, text, before).await?;
+        let path = export_path(&found.house.id, &found.export.id.to_string());
+        let content = match (list.lines.is_empty(), asked.is_filter()) {
+            (true, true) => {
+                view! { <NoMatch filter=asked.words() clear=format!("{path}/logs") /> }.into_any()
+            }
+            (true, false) => view! {
+                <Empty title="No lines">
+                    <p>"Runs write here what they did. Lines are kept for 30 days."</p>
+                    <p><a class="button" href=path>"See the runs"</a></p>
+                </Empty>
+            }
+            .into_any(),
+            (false, _) if asked.before.is_empty() => view! {
+                <Refresh seconds=SECONDS />
+                <Fresh id="lines">{listed(list, &found, &asked)}</Fresh>
+            }
+            .into_any(),
+            (false, _) => listed(list, &found, &asked),
+        };
+        Ok(view! {
+            {head(&found, TITLE)}
+            {filters(&asked, form)}
+            {content}
+        }
+        .into_any())
+    })
+}
+
+fn filters(asked: &Asked, sent: Sent) -> AnyView {
+    let mut levels = vec![Choice::new("", "Any level")];
+    levels.extend(
+        LogLevel::ALL.into_iter().skip(1).map(|level| {
+            Choice::new(level.text(), format!("{} and graver", words::level(level).1))
+        }),
+    );
+    let Asked { run, level, text, .. } = asked.clone();
+    view! {
+        <FilterForm label="Filter lines">
+            <Select sent=sent name="level" label="Level" choices=levels value=level />
+            <TextLine sent=sent name="text" label="Text" value=text kind="search" max=200 />
+            <TextLine sent=sent name="run" label="Run" value=run max=36
+                hint="Id of a run, from its details." />
+        </FilterForm>
+    }
+    .into_any()
+}
+
+fn listed(list: LogList, found: &ExportHead, asked: &Asked) -> AnyView {
+    let columns = vec![
+        Column::text("Time"),
+        Column::text("Level"),
+        Column::text("Run"),
+        Column::text("Message"),
+    ];
+    let older = list.lines.last().filter(|_| list.more).map(|line| {
+        let before = line.timestamp.to_string();
+        let href = with_query(&[("before", Some(before.as_str()))]);
+        view! { <a class="button" rel="next" href=href>"Older lines"</a> }
+    });
+    let newest = (!asked.before.is_empty()).then(|| {
+        let href = with_query(&[("before", None)]);
+        view! { <a class="button" rel="prev" href=href>"Newest lines"</a> }
+    });
+    let path = export_path(&found.house.id, &found.export.id.to_string());
+    let lines = list.lines.into_iter().map(|line| entry(line, &path)).collect();
+    view! {
+        <Table caption="Log lines, newest first" columns=columns lines=lines />
+        <nav class="pager" aria-label="Pages of log lines">
+            <div class="pager-ways">{newest}{older}</div>
+        </nav>
+    }
+    .into_any()
+}
+
+fn entry(line: LogLine, path: &str) -> Line {
+    let (tone, label) = words::level(line.level);
+    let run = line.instance_id.to_string();
+    // The end of an id tells runs of one hour apart, its beginning does not.
+    let shown = run.get(run.len().saturating_sub(SHOWN)..).unwrap_or(&run).to_owned();
+    let href = format!("{path}/logs?run={run}");
+    Line::new(vec![
+        cell(view! { <Time iso=line.timestamp.to_string() /> }),
+        cell(view! { <Status tone=tone label=label /> }),
+        cell(view! { <a href=href title=run><code>{shown}</code></a> }),
+        cell(view! { <span class="wrap">{line.message}</span> }),
+    ])
+}

@@ -1,0 +1,83 @@
+//! A new export: first where to, then how.
+
+use leptos::prelude::*;
+use server_fn::ServerFn;
+use weir_model::exports::destinations::{ALL, DestinationType};
+
+use super::fields::Begin;
+use super::form::{Shape, form};
+use super::{list_path, words};
+use crate::pages::id_in_path;
+use crate::server_fns::exports::form::{CreateExport, TestExport, get_export_offer};
+use crate::ui::field::{Choice, RadioCards};
+use crate::ui::form::{Sent, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::query::in_query;
+
+const TITLE: &str = "New export";
+
+/// The form.
+#[component]
+pub(crate) fn ExportNew() -> impl IntoView {
+    let organization = id_in_path();
+    let destination = in_query("destination");
+    // What a form that comes back left in the session belongs to it alone.
+    let failed = !in_query("__err").is_empty();
+    let created = sent(ServerAction::<CreateExport>::new());
+    let tested = sent(ServerAction::<TestExport>::new());
+    page(TITLE, async move {
+        let offer = get_export_offer(organization, destination.clone(), failed).await?;
+        let (house, within) = (offer.house.clone(), offer.house.name.clone());
+        let list = list_path(&house.id);
+        let content = match DestinationType::of(&destination) {
+            None => view! {
+                <p class="lead">"Where to? Settings follow on the next page."</p>
+                {destinations(&house.id, created)}
+            }
+            .into_any(),
+            Some(kind) => {
+                let shape = Shape {
+                    house,
+                    kind,
+                    export: None,
+                    begin: Begin { values: None, set: offer.kept },
+                    saves: CreateExport::PATH,
+                    tries: TestExport::PATH,
+                };
+                let change = format!("{list}/new");
+                view! {
+                    <p class="lead">
+                        "To " <strong>{kind.label}</strong> ". "
+                        <a href=change>"Choose another destination"</a>
+                    </p>
+                    {form(shape, created, tested)}
+                }
+                .into_any()
+            }
+        };
+        Ok(view! {
+            <p class="crumb"><a href=list>"Exports"</a></p>
+            <PageHead title=TITLE within=within />
+            {content}
+        }
+        .into_any())
+    })
+}
+
+/// The first step, which changes nothing.
+fn destinations(organization: &str, sent: Sent) -> AnyView {
+    let choices: Vec<Choice> = ALL
+        .iter()
+        .map(|kind| Choice::new(kind.name, kind.label).hint(words::destination(kind.name)))
+        .collect();
+    let first = ALL.first().map_or("", |kind| kind.name);
+    view! {
+        <form method="get" action=format!("{}/new", list_path(organization))>
+            <RadioCards sent=sent name="destination" legend="Destination" choices=choices value=first />
+            <div class="submit">
+                <button type="submit" class="button button-primary">"Continue"</button>
+            </div>
+        </form>
+    }
+    .into_any()
+}

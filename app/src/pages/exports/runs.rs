@@ -1,0 +1,298 @@
+//! Runs of an export: what each delivered, what went wrong, doing one again.
+
+use leptos::prelude::*;
+
+use super::{causes, export_in_path, export_path, head, words};
+use crate::pages::id_in_path;
+use crate::server_fns::exports::runs::{
+    CancelExportRun, RetryExportRun, RunLine, RunList, list_export_runs,
+};
+use crate::server_fns::exports::{ExportHead, get_export};
+use crate::ui::bytes;
+use crate::ui::code::Code;
+use crate::ui::confirm::Confirm;
+use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::field::{Choice, MomentField, Select};
+use crate::ui::form::{Back, FormFailure, Sent, sent};
+use crate::ui::icon::Icon;
+use crate::ui::number::{Id, duration, grouped};
+use crate::ui::page::page;
+use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::refresh::{Fresh, Refresh};
+use crate::ui::status::{Chip, Progress, Status};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Runs";
+/// Seconds after which the list is asked for again while a run goes on,
+const SECONDS: u32 = 5;
+/// and while none does.
+const IDLE_SECONDS: u32 = 30;
+/// Filters by state: word, label.
+const STATES: [(&str, &str); 5] = [
+    ("", "Any state"),
+    ("active", "Under way"),
+    ("completed", "Completed"),
+    ("failed", "Failed"),
+    ("cancelled", "Cancelled"),
+];
+
+/// What the address asks for.
+#[derive(Clone)]
+struct Asked {
+    state: String,
+    after: String,
+    before: String,
+    cursor: String,
+}
+
+impl Asked {
+    fn is_filter(&self) -> bool {
+        !(self.state.is_empty() && self.after.is_empty() && self.before.is_empty())
+    }
+
+    fn words(&self) -> String {
+        let state = STATES.iter().find(|(word, _)| *word == self.state && !word.is_empty());
+        let after = (!self.after.is_empty()).then(|| format!("created after {} UTC", self.after));
+        let before =
+            (!self.before.is_empty()).then(|| format!("created before {} UTC", self.before));
+        let all = [state.map(|(_, label)| (*label).to_owned()), after, before];
+        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The list.
+#[component]
+pub(crate) fn ExportRuns() -> impl IntoView {
+    let (organization, export) = (id_in_path(), export_in_path());
+    let asked = Asked {
+        state: in_query("state"),
+        after: in_query("after"),
+        before: in_query("before"),
+        cursor: in_query("cursor"),
+    };
+    let retried = sent(ServerAction::<RetryExportRun>::new());
+    let cancelled = sent(ServerAction::<CancelExportRun>::new());
+    page(TITLE, async move {
+        let found = get_export(organization.clone(), export.clone()).await?;
+        let Asked { state, after, before, cursor } = asked.clone();
+        let list = list_export_runs(organization, export, state, after, before, cursor).await?;
+        let is_active = list.lines.iter().any(|line| line.run.status.is_active());
+        let seconds = if is_active { SECONDS } else { IDLE_SECONDS };
+        let content = match (list.lines.is_empty(), found.export.latest_runs.is_empty()) {
+            (true, true) => view! {
+                <Refresh seconds=seconds />
+                <Fresh id="runs">{nothing(&found)}</Fresh>
+            }
+            .into_any(),
+            (true, false) => view! {
+                {filters(&asked, retried)}
+                {none_of_these(&asked, &found)}
+            }
+            .into_any(),
+            (false, _) => view! {
+                {filters(&asked, retried)}
+                <Refresh seconds=seconds />
+                <Fresh id="runs">{listed(list, &found, &asked)}</Fresh>
+            }
+            .into_any(),
+        };
+        Ok(view! {
+            {head(&found, TITLE)}
+            <FormFailure sent=retried />
+            <FormFailure sent=cancelled />
+            {content}
+        }
+        .into_any())
+    })
+}
+
+fn filters(asked: &Asked, sent: Sent) -> AnyView {
+    let states: Vec<Choice> =
+        STATES.iter().map(|(word, label)| Choice::new(*word, *label)).collect();
+    let Asked { state, after, before, .. } = asked.clone();
+    view! {
+        <FilterForm label="Filter runs">
+            <Select sent=sent name="state" label="State" choices=states value=state />
+            <MomentField sent=sent name="after" label="Created after" value=after />
+            <MomentField sent=sent name="before" label="Created before" value=before />
+        </FilterForm>
+    }
+    .into_any()
+}
+
+fn nothing(found: &ExportHead) -> AnyView {
+    let path = export_path(&found.house.id, &found.export.id.to_string());
+    let often = words::interval(found.export.interval);
+    let next = match &found.next_run {
+        Some(next) => view! {
+            <p>{often} ", what arrived since the run before is exported. The next run starts at " <Time iso=next.clone() /> "."</p>
+        }
+        .into_any(),
+        None => view! { <p>"Its schedule starts no run now."</p> }.into_any(),
+    };
+    view! {
+        <Empty title="No run yet">
+            {next}
+            <p>"What was stored before follows with a backfill."</p>
+            <p><a class="button" href=format!("{path}/backfill")>"Plan a backfill"</a></p>
+        </Empty>
+    }
+    .into_any()
+}
+
+/// There are runs, but none of those that are asked for.
+fn none_of_these(asked: &Asked, found: &ExportHead) -> AnyView {
+    let path = export_path(&found.house.id, &found.export.id.to_string());
+    if asked.is_filter() {
+        return view! { <NoMatch filter=asked.words() clear=path /> }.into_any();
+    }
+    let since = found.export.created_at.to_string();
+    let all = with_query(&[("after", Some(since.as_str())), ("cursor", None)]);
+    view! {
+        <Empty title="No run in the last 7 days">
+            <p>"Older runs are kept for 90 days."</p>
+            <p><a class="button" href=all>"Show all runs"</a></p>
+        </Empty>
+    }
+    .into_any()
+}
+
+fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
+    let columns = vec![
+        Column::text("Interval of data"),
+        Column::text("Status"),
+        Column::number("Records"),
+        Column::number("Took"),
+        Column::number("Tries"),
+        Column::text("More"),
+    ];
+    let older = list.lines.last().filter(|_| list.more).map(|line| {
+        let cursor = line.run.id.to_string();
+        let href = with_query(&[("cursor", Some(cursor.as_str()))]);
+        view! { <a class="button" rel="next" href=href>"Older runs"</a> }
+    });
+    let newest = (!asked.cursor.is_empty()).then(|| {
+        let href = with_query(&[("cursor", None)]);
+        view! { <a class="button" rel="prev" href=href>"Newest runs"</a> }
+    });
+    let range = (asked.after.is_empty() && asked.before.is_empty()).then(|| {
+        view! { <p class="hint">"Runs of the last 7 days."</p> }
+    });
+    let lines = list.lines.into_iter().map(|line| entry(line, found)).collect();
+    view! {
+        {range}
+        <Table caption="Runs, newest first" columns=columns lines=lines />
+        <nav class="pager" aria-label="Pages of runs">
+            <div class="pager-ways">{newest}{older}</div>
+        </nav>
+    }
+    .into_any()
+}
+
+fn entry(line: RunLine, found: &ExportHead) -> Line {
+    let run = &line.run;
+    let (tone, label) = words::status(run.status);
+    let (done, total) =
+        (words::count(run.records_completed), words::count(run.records_total_count));
+    let records = match (done, total) {
+        (done, Some(total)) => format!("{} / {}", grouped(done.unwrap_or(0)), grouped(total)),
+        (Some(done), None) => grouped(done),
+        (None, None) => "-".to_owned(),
+    };
+    let progress = run.status.is_active().then(|| {
+        view! { <Progress done=done.unwrap_or(0) total=total label="Delivered" /> }
+    });
+    let first_line = run.latest_error.as_deref().and_then(|error| error.lines().next());
+    let error = first_line.map(|text| {
+        view! { <p class="export-error">{text.to_owned()}</p> }
+    });
+    let backfill = line.of_backfill.then(|| view! { <Chip label="Backfill" /> });
+    let cells = vec![
+        cell(view! { <span>{words::stretch(run)}</span> {backfill} }),
+        cell(view! { <Status tone=tone label=label /> {error} {progress} }),
+        cell(records),
+        cell(duration(line.milliseconds)),
+        cell(grouped(line.attempt.into())),
+        more(&line, found),
+    ];
+    Line::new(cells).id(format!("run-{}", run.id))
+}
+
+/// All that is known of a run, and what can be done with it.
+fn more(line: &RunLine, found: &ExportHead) -> AnyView {
+    let run = &line.run;
+    let path = export_path(&found.house.id, &found.export.id.to_string());
+    let error = run.latest_error.clone().map(|error| {
+        let advice = causes::advice(&error);
+        view! { <Code text=error what="error" /> {advice} }
+    });
+    let finished = run.finished_at.map(|time| {
+        view! { <div><dt>"Ended"</dt><dd><Time iso=time.to_string() /></dd></div> }
+    });
+    let cursor = run.cursor.clone().map(|cursor| {
+        view! { <div><dt>"Goes on at"</dt><dd><code class="wrap">{cursor}</code></dd></div> }
+    });
+    let id = run.id.to_string();
+    let logs = format!("{path}/logs?run={id}");
+    let of = words::stretch(run);
+    let form = if run.status.is_active() { cancel(line, found) } else { again(line, found) };
+    view! {
+        <details class="export-more">
+            <summary>"Details"<span class="hidden">" of " {of}</span></summary>
+            {error}
+            <dl class="facts facts-row">
+                <div><dt>"Created"</dt><dd><Time iso=run.created_at.to_string() /></dd></div>
+                <div><dt>"Last change"</dt><dd><Time iso=run.last_updated_at.to_string() /></dd></div>
+                {finished}
+                <div><dt>"Sent"</dt><dd>{bytes::text(line.bytes)}</dd></div>
+                {cursor}
+                <div><dt>"Id"</dt><dd><Id text=id what="run id" /></dd></div>
+            </dl>
+            <p><a href=logs>"Log of this run"</a></p>
+        </details>
+        {form}
+    }
+    .into_any()
+}
+
+fn ids(line: &RunLine, found: &ExportHead) -> AnyView {
+    view! {
+        <input type="hidden" name="organization" value=found.house.id.clone() />
+        <input type="hidden" name="export" value=found.export.id.to_string() />
+        <input type="hidden" name="run" value=line.run.id.to_string() />
+        <Back />
+    }
+    .into_any()
+}
+
+fn again(line: &RunLine, found: &ExportHead) -> AnyView {
+    let retry = ServerAction::<RetryExportRun>::new();
+    view! {
+        <ActionForm action=retry>
+            {ids(line, found)}
+            <button type="submit" class="button" data-busy="Starting run...">
+                <Icon name="refresh" />
+                "Run again"
+                <span class="hidden">" " {words::stretch(&line.run)}</span>
+            </button>
+        </ActionForm>
+    }
+    .into_any()
+}
+
+fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
+    let cancel = ServerAction::<CancelExportRun>::new();
+    view! {
+        <Confirm button="Cancel" of=format!("run {}", words::stretch(&line.run))>
+            <p>"The run ends now and is not tried again. What it delivered stays at the destination."</p>
+            <ActionForm action=cancel>
+                {ids(line, found)}
+                <button type="submit" class="button button-primary" data-busy="Cancelling run...">
+                    "Cancel run"
+                </button>
+            </ActionForm>
+        </Confirm>
+    }
+    .into_any()
+}

@@ -1,0 +1,165 @@
+//! Settings of an export: changing it, letting it go on, its end.
+
+use leptos::prelude::*;
+use server_fn::ServerFn;
+use weir_model::exports::destinations::DestinationType;
+
+use super::fields::Begin;
+use super::form::{Shape, form};
+use super::{export_in_path, head};
+use crate::error::UiError;
+use crate::local_path;
+use crate::pages::id_in_path;
+use crate::server_fns::exports::config::shown;
+use crate::server_fns::exports::form::{TestExport, UpdateExport, get_export_secrets};
+use crate::server_fns::exports::{
+    DeleteExport, ExportHead, PauseExport, UnpauseExport, get_export,
+};
+use crate::ui::alert::Alert;
+use crate::ui::confirm::TypedConfirm;
+use crate::ui::field::Check;
+use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::number::Id;
+use crate::ui::page::page;
+use crate::ui::query::in_query;
+use crate::ui::sections::Section;
+use crate::ui::time::Time;
+
+const TITLE: &str = "Settings";
+
+/// The settings.
+#[component]
+pub(crate) fn ExportSettings() -> impl IntoView {
+    let (organization, export) = (id_in_path(), export_in_path());
+    let failed = !in_query("__err").is_empty();
+    let saved = sent(ServerAction::<UpdateExport>::new());
+    let tested = sent(ServerAction::<TestExport>::new());
+    page(TITLE, async move {
+        let found = get_export(organization.clone(), export.clone()).await?;
+        let set = get_export_secrets(organization, export, failed).await?;
+        // An export that another version made may go where this one cannot.
+        let kind = DestinationType::of(&found.export.destination.kind).ok_or_else(|| {
+            UiError::form("unknown", "This version of Weir does not know the destination.")
+        })?;
+        let values = Some(shown(kind, &found.export.destination.config));
+        let shape = Shape {
+            house: found.house.clone(),
+            kind,
+            export: Some(found.export.clone()),
+            begin: Begin { values, set },
+            saves: UpdateExport::PATH,
+            tries: TestExport::PATH,
+        };
+        Ok(view! {
+            {head(&found, TITLE)}
+            {(!found.recent_sign_in).then(|| confirm_first(&found))}
+            {form(shape, saved, tested)}
+            {pausing(&found)}
+            {history(&found)}
+            {ending(&found)}
+        }
+        .into_any())
+    })
+}
+
+/// Who signed in long ago would lose what is typed when it is sent.
+fn confirm_first(found: &ExportHead) -> AnyView {
+    let path = super::export_path(&found.house.id, &found.export.id.to_string());
+    let next = local_path::encode(&format!("{path}/settings"));
+    view! {
+        <Alert kind="note">
+            <p>
+                "To change or test the destination, confirm your password first. Name and schedule can be changed without it. "
+                <a href=format!("/login/again?next={next}")>"Confirm password"</a>
+            </p>
+        </Alert>
+    }
+    .into_any()
+}
+
+fn ids(found: &ExportHead) -> AnyView {
+    view! {
+        <input type="hidden" name="organization" value=found.house.id.clone() />
+        <input type="hidden" name="export" value=found.export.id.to_string() />
+        <Back />
+    }
+    .into_any()
+}
+
+fn pausing(found: &ExportHead) -> AnyView {
+    let pause = ServerAction::<PauseExport>::new();
+    let unpause = ServerAction::<UnpauseExport>::new();
+    let unpaused = sent(unpause);
+    let content = if found.export.paused {
+        let since = found.export.last_paused_at.map(|time| {
+            view! { <p>"Paused since " <Time iso=time.to_string() /> "."</p> }
+        });
+        view! {
+            {since}
+            <ActionForm action=unpause>
+                {ids(found)}
+                <Check sent=unpaused name="backfill" label="Export what was missed"
+                    hint="A backfill from the start of the interval in which it was paused." />
+                <div class="submit">
+                    <button type="submit" class="button" data-busy="Unpausing export...">
+                        "Unpause export"
+                    </button>
+                </div>
+            </ActionForm>
+        }
+        .into_any()
+    } else {
+        view! {
+            <p>"While it is paused, its schedule starts no runs. Events stay in Weir, and runs that go on are not touched."</p>
+            <ActionForm action=pause>
+                {ids(found)}
+                <div class="submit">
+                    <button type="submit" class="button" data-busy="Pausing export...">
+                        "Pause export"
+                    </button>
+                </div>
+            </ActionForm>
+        }
+        .into_any()
+    };
+    view! { <Section id="pausing" title="Pausing">{content}</Section> }.into_any()
+}
+
+fn history(found: &ExportHead) -> AnyView {
+    let export = &found.export;
+    let id = export.id.to_string();
+    let activity = format!("/organizations/{}/activity?kind=BatchExport&item={id}", found.house.id);
+    view! {
+        <Section id="history" title="History">
+            <dl class="facts">
+                <dt>"Id"</dt>
+                <dd><Id text=id what="export id" /></dd>
+                <dt>"Created"</dt>
+                <dd><Time iso=export.created_at.to_string() /></dd>
+                <dt>"Last changed"</dt>
+                <dd><Time iso=export.last_updated_at.to_string() /></dd>
+            </dl>
+            <p><a href=activity>"Changes of this export"</a></p>
+        </Section>
+    }
+    .into_any()
+}
+
+fn ending(found: &ExportHead) -> AnyView {
+    let delete = ServerAction::<DeleteExport>::new();
+    let sent = sent(delete);
+    view! {
+        <Section id="ending" title="Delete export" danger=true>
+            <p>
+                "The export goes with its runs, backfills and logs, and what is under way ends. This cannot be undone. What it delivered stays at the destination, and events stay in Weir."
+            </p>
+            <ActionForm action=delete>
+                <FormFailure sent=sent fields=&["typed_name"] />
+                {ids(found)}
+                <TypedConfirm sent=sent name_to_type=found.export.name.clone()
+                    label="Name of the export" verb="Delete export" busy="Deleting export..." />
+            </ActionForm>
+        </Section>
+    }
+    .into_any()
+}

@@ -1,0 +1,297 @@
+//! Words for exports: states, intervals, destinations and what each is set up with.
+//!
+//! What belongs here: labels and hints. What does not: which settings there are
+//! (`weir_model::exports::destinations`), what helps against a fault (`causes`).
+
+use weir_model::exports::{ExportModel, Interval, LogLevel, Run, Status};
+
+use crate::ui::status::Tone;
+
+/// A status: how good it is, and a word.
+pub(super) const fn status(status: Status) -> (Tone, &'static str) {
+    match status {
+        Status::Starting => (Tone::Busy, "Starting"),
+        Status::Running => (Tone::Busy, "Running"),
+        Status::Completed => (Tone::Good, "Completed"),
+        Status::Failed => (Tone::Bad, "Failed"),
+        Status::FailedRetryable => (Tone::Bad, "Failed after all tries"),
+        Status::FailedBilling => (Tone::Bad, "Failed, quota used up"),
+        Status::Cancelled => (Tone::Quiet, "Cancelled"),
+        Status::TimedOut => (Tone::Bad, "Took too long"),
+        Status::Terminated => (Tone::Bad, "Ended from outside"),
+        Status::ContinuedAsNew => (Tone::Quiet, "Went on as another"),
+    }
+}
+
+/// How an export is doing.
+pub(super) fn condition(word: &str, paused: bool) -> (Tone, &'static str) {
+    match (word, paused) {
+        ("failing", true) => (Tone::Bad, "Failing, paused"),
+        ("failing", false) => (Tone::Bad, "Failing"),
+        (_, true) => (Tone::Quiet, "Paused"),
+        (_, false) => (Tone::Good, "Active"),
+    }
+}
+
+/// How grave a log line is.
+pub(super) const fn level(level: LogLevel) -> (Tone, &'static str) {
+    match level {
+        LogLevel::Debug => (Tone::Quiet, "Debug"),
+        LogLevel::Info => (Tone::Quiet, "Info"),
+        LogLevel::Warning => (Tone::Warn, "Warning"),
+        LogLevel::Error => (Tone::Bad, "Error"),
+    }
+}
+
+/// How often, as the start of a sentence.
+pub(super) const fn interval(interval: Interval) -> &'static str {
+    match interval {
+        Interval::Hour => "Every hour",
+        Interval::Day => "Every day at midnight UTC",
+        Interval::Week => "Every Sunday at midnight UTC",
+        Interval::FiveMinutes => "Every 5 minutes",
+        Interval::QuarterHour => "Every 15 minutes",
+    }
+}
+
+/// What is exported.
+pub(super) const fn model(model: ExportModel) -> &'static str {
+    match model {
+        ExportModel::Events => "Events",
+        ExportModel::Persons => "Persons",
+    }
+}
+
+/// The rows of a model, after a number.
+pub(super) const fn rows(model: ExportModel) -> (&'static str, &'static str) {
+    match model {
+        ExportModel::Events => ("event", "events"),
+        ExportModel::Persons => ("row of persons", "rows of persons"),
+    }
+}
+
+/// A count of the wire, which has none below zero.
+pub(super) fn count(count: Option<i32>) -> Option<u64> {
+    count.and_then(|count| u64::try_from(count).ok())
+}
+
+/// What a run exports, such as `2026-08-21 14:00 to 15:00 UTC`.
+pub(super) fn stretch(run: &Run) -> String {
+    let end = run.data_interval_end.minute_text();
+    match run.data_interval_start {
+        Some(start) => between(&start.minute_text(), &end),
+        None => format!("From the beginning to {end}"),
+    }
+}
+
+/// Two times, the second without what it has in common with the first.
+fn between(start: &str, end: &str) -> String {
+    let start = start.trim_end_matches(" UTC");
+    let same_day = start.get(..10).is_some_and(|day| end.starts_with(day));
+    let end = if same_day { end.get(11..).unwrap_or(end) } else { end };
+    format!("{start} to {end}")
+}
+
+/// What a kind of destination is, in a sentence.
+pub(super) fn destination(kind: &str) -> &'static str {
+    match kind {
+        "S3" => "Files of JSON Lines or Parquet, in S3, MinIO, R2 and others.",
+        "AzureBlob" => "The same files in a container of Azure.",
+        "GoogleCloudStorage" => "The same files in a bucket of Google.",
+        "Postgres" => "A table in PostgreSQL; rows of the same events are replaced.",
+        "Redshift" => "A table in Redshift, by inserts or from a bucket.",
+        "Snowflake" => "A table in Snowflake.",
+        "BigQuery" => "A table in BigQuery.",
+        "Databricks" => "A table in Unity Catalog.",
+        "HTTP" => "Another instance, or whatever takes what event libraries send.",
+        "LocalDirectory" => "Files on the machine that Weir runs on, if its operator allows it.",
+        "NoOp" => "Delivers nothing: for trying an interval, a filter or a backfill.",
+        _ => "",
+    }
+}
+
+/// What becomes of events that are delivered a second time.
+pub(super) fn repeated(kind: &str, model: ExportModel) -> &'static str {
+    match (kind, model) {
+        (_, ExportModel::Persons) | ("Postgres" | "Redshift", ExportModel::Events) => {
+            "Rows that are there already are replaced, if the table has a unique key."
+        }
+        ("S3" | "AzureBlob" | "GoogleCloudStorage" | "LocalDirectory", _) => {
+            "A backfill has files of its own, so these events are there twice: take one for each uuid."
+        }
+        ("Snowflake" | "BigQuery" | "Databricks", _) => {
+            "The table has these events twice: take one row for each uuid."
+        }
+        ("HTTP", _) => "A receiver that knows events by their uuid keeps one of them.",
+        _ => "Nothing is stored there.",
+    }
+}
+
+/// The label of a setting and what to know of it. `path` is its name; a setting
+/// within another one has both, joined with two underscores.
+pub(super) fn setting(kind: &str, path: &str) -> (&'static str, &'static str) {
+    let own = match (kind, path) {
+        ("S3", "region") => (
+            "Region",
+            "Of the bucket, such as eu-central-1. For a storage without regions any word, such as auto.",
+        ),
+        ("S3", "prefix") => ("Prefix", PREFIX),
+        ("S3", "endpoint_url") => {
+            ("Endpoint", "Address of a compatible storage. Leave empty for Amazon's own.")
+        }
+        ("AzureBlob" | "GoogleCloudStorage", "prefix") => ("Prefix", PREFIX_OR_ROOT),
+        ("GoogleCloudStorage", "endpoint_url") => {
+            ("Endpoint", "Address of a compatible storage. Leave empty for Google's own.")
+        }
+        ("Redshift", "host") => ("Host", "Name of the cluster's or the workgroup's endpoint."),
+        ("Snowflake", "schema") => ("Schema", "It must be there."),
+        ("Snowflake", "user") => ("User", "Who signs in."),
+        ("Snowflake", "password") => ("Password", "For the sign-in with a password."),
+        ("Snowflake", "private_key") => (
+            "Private key",
+            "For the sign-in with a key pair: the key in PEM, with its first and last line.",
+        ),
+        ("BigQuery", "private_key") => (
+            "Private key",
+            "From the key file of the service account; line ends as \\n are understood.",
+        ),
+        ("Databricks", "schema") => ("Schema", "It must be there."),
+        ("Databricks", "table_name") => ("Table", "It is made if it is missing."),
+        _ => shared(path),
+    };
+    if own.0.is_empty() { ("Setting", "") } else { own }
+}
+
+const PREFIX: &str = "Directory of the files. {year}, {month}, {day}, {hour} and {table} are replaced, as in weir/{year}/{month}.";
+const PREFIX_OR_ROOT: &str = "Directory of the files; empty for the root. {year}, {month}, {day}, {hour} and {table} are replaced.";
+
+/// Settings that mean the same wherever they are.
+fn shared(path: &str) -> (&'static str, &'static str) {
+    match path {
+        "bucket_name" => ("Bucket", "It must be there."),
+        "container_name" => ("Container", "It must be there."),
+        "aws_access_key_id" => {
+            ("Access key id", "Leave both keys empty for requests that are not signed.")
+        }
+        "aws_secret_access_key" => ("Secret access key", ""),
+        "compression" => ("Compression", "zstd, lz4 and snappy are for Parquet only."),
+        "file_format" => ("File format", ""),
+        "encryption" => ("Encryption by the storage", "Empty: what the bucket says."),
+        "kms_key_id" => ("Key for aws:kms", "Empty: the account's own."),
+        "max_file_size_mb" => {
+            ("Largest file in MiB", "Another file is begun after about so many. Empty: one file.")
+        }
+        "use_virtual_style_addressing" => {
+            ("The bucket is part of the host name", "And not of the path.")
+        }
+        "connection_string" => (
+            "Connection string",
+            "As the portal shows it under Access keys or Shared access signature.",
+        ),
+        "service_account_key" => {
+            ("Key of the service account", "The key file that Google gives out, as text.")
+        }
+        "host" => ("Host", "Name or address of the server."),
+        "port" => ("Port", ""),
+        "database" => ("Database", ""),
+        "user" => ("User", "Who signs in."),
+        "password" => ("Password", ""),
+        "schema" => ("Schema", "It must be there."),
+        "table_name" | "table_id" => {
+            ("Table", "It is made if it is missing. Persons need a table of their own.")
+        }
+        "has_self_signed_cert" => {
+            ("Take any certificate", "The line is secret then, but not who is at its other end.")
+        }
+        "properties_data_type" => ("Type of JSON columns", "For a table that Weir makes."),
+        "mode" => (
+            "How rows get there",
+            "COPY goes through a bucket and is faster for millions of events.",
+        ),
+        "copy_inputs__s3_bucket" => ("COPY: bucket", "Only for COPY, as all that follows."),
+        "copy_inputs__region_name" => ("COPY: region of the bucket", ""),
+        "copy_inputs__s3_key_prefix" => ("COPY: prefix in the bucket", "Empty: none."),
+        "copy_inputs__authorization" => (
+            "COPY: role of Redshift",
+            "ARN of the role that reads the files. Instead of it, a key below.",
+        ),
+        "copy_inputs__authorization__aws_access_key_id" => {
+            ("COPY: access key id of Redshift", "Only without a role.")
+        }
+        "copy_inputs__authorization__aws_secret_access_key" => {
+            ("COPY: secret access key of Redshift", "Only without a role.")
+        }
+        "copy_inputs__bucket_credentials__aws_access_key_id" => {
+            ("COPY: access key id of Weir", "With which Weir writes and removes the files.")
+        }
+        "copy_inputs__bucket_credentials__aws_secret_access_key" => {
+            ("COPY: secret access key of Weir", "")
+        }
+        "account" => ("Account", "Such as acme-main: what stands before snowflakecomputing.com."),
+        "warehouse" => ("Warehouse", ""),
+        "authentication_type" => ("Sign-in", ""),
+        "private_key_passphrase" => ("Passphrase of the private key", "If it has one."),
+        "role" => ("Role", "Empty: the user's own."),
+        "project_id" => ("Project of Google Cloud", ""),
+        "dataset_id" => ("Dataset", "It must be there."),
+        "private_key_id" => ("Id of the private key", "From the key file."),
+        "token_uri" => ("Token address", "token_uri of the key file."),
+        "client_email" => {
+            ("E-mail address of the service account", "client_email of the key file.")
+        }
+        "use_json_type" => {
+            ("Columns of type JSON", "Instead of STRING; only for a table that Weir makes.")
+        }
+        "server_hostname" => ("Server host name", "From Connection details of the SQL warehouse."),
+        "http_path" => ("HTTP path", "Such as /sql/1.0/warehouses/1a2b3c."),
+        "client_id" => ("Client id", "Of the service principal."),
+        "client_secret" => ("Client secret", "Of the service principal."),
+        "catalog" => ("Catalog", "It must be there."),
+        "use_variant_type" => ("New JSON columns are VARIANT", "Instead of STRING."),
+        "use_automatic_schema_evolution" => {
+            ("Add columns that the table lacks", "Otherwise they are left out.")
+        }
+        "url" => ("Address", "Where the receiver takes events; without a path, /batch/ is added."),
+        "token" => ("Project key at the receiver", ""),
+        "path" => (
+            "Directory",
+            "Below the directory for exports; {year}, {month}, {day} and {table} are replaced.",
+        ),
+        "arg" => ("Note", "Kept and shown, without effect."),
+        "include_events" => ("Only these events", "One name on each line. Empty: all events."),
+        "exclude_events" => ("Without these events", "One name on each line."),
+        _ => ("", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::exports::destinations::ALL;
+
+    use super::*;
+    use crate::server_fns::exports::config::asked;
+
+    #[test]
+    fn every_setting_and_destination_has_words() {
+        for kind in ALL {
+            assert!(!destination(kind.name).is_empty(), "{}", kind.name);
+            for asked in asked(kind) {
+                let (label, _) = setting(kind.name, &asked.path);
+                assert_ne!(label, "Setting", "{} {}", kind.name, asked.path);
+            }
+        }
+    }
+
+    #[test]
+    fn stretches_are_short() {
+        let of = |start, end| between(start, end);
+        assert_eq!(
+            of("2026-08-21 14:00 UTC", "2026-08-21 15:00 UTC"),
+            "2026-08-21 14:00 to 15:00 UTC"
+        );
+        assert_eq!(
+            of("2026-08-21 00:00 UTC", "2026-08-22 00:00 UTC"),
+            "2026-08-21 00:00 to 2026-08-22 00:00 UTC"
+        );
+    }
+}

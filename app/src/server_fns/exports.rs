@@ -1,0 +1,195 @@
+//! Batch exports: the list, one of them, pausing and deleting.
+
+pub(crate) mod backfills;
+pub(crate) mod config;
+pub(crate) mod form;
+pub(crate) mod runs;
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use server_fn::ServerFn;
+use weir_model::exports::{BatchExport, Run};
+
+use crate::context::{done, enter_organization, tell, tell_with_undo, ui_error};
+use crate::error::UiError;
+
+/// An organization, as far as pages about exports name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct House {
+    /// Id.
+    pub(crate) id: String,
+    /// Name.
+    pub(crate) name: String,
+    /// Its projects: number and name.
+    pub(crate) projects: Vec<(i64, String)>,
+}
+
+impl House {
+    /// The name of a project.
+    pub(crate) fn project(&self, id: i64) -> String {
+        let found = self.projects.iter().find(|(project, _)| *project == id);
+        found.map_or_else(|| format!("Project {id}"), |(_, name)| name.clone())
+    }
+}
+
+impl From<weir_model::organizations::Organization> for House {
+    fn from(organization: weir_model::organizations::Organization) -> Self {
+        let projects = organization.teams.into_iter();
+        Self {
+            id: organization.id.to_string(),
+            name: organization.name,
+            projects: projects.map(|project| (project.id.0, project.name)).collect(),
+        }
+    }
+}
+
+/// An export in the list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ExportLine {
+    /// The export.
+    pub(crate) export: BatchExport,
+    /// How it is doing: `failing`, `active` or `paused`.
+    pub(crate) condition: String,
+    /// Its newest runs, newest first.
+    pub(crate) recent: Vec<Run>,
+    /// When the next run starts.
+    pub(crate) next_run: Option<String>,
+}
+
+/// A page of the list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ExportList {
+    /// Where they are.
+    pub(crate) house: House,
+    /// How many there are without a filter.
+    pub(crate) all: u64,
+    /// How many the filter takes.
+    pub(crate) count: u64,
+    /// Those of this page.
+    pub(crate) lines: Vec<ExportLine>,
+}
+
+/// One export with what its pages have in common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ExportHead {
+    /// Where it is.
+    pub(crate) house: House,
+    /// The export.
+    pub(crate) export: BatchExport,
+    /// How it is doing: `failing`, `active` or `paused`.
+    pub(crate) condition: String,
+    /// When the next run starts.
+    pub(crate) next_run: Option<String>,
+    /// Whether the person signed in recently enough to change where it goes.
+    pub(crate) recent_sign_in: bool,
+}
+
+/// The exports of an organization, those that fail first.
+#[server(prefix = "/_fn", endpoint = "list_exports")]
+pub(crate) async fn list_exports(
+    organization: String,
+    name: String,
+    state: String,
+    destination: String,
+    limit: u32,
+    offset: u32,
+) -> Result<ExportList, UiError> {
+    use weir_model::pagination::Page;
+    use weir_service::exports::{Condition, OverviewQuery};
+
+    let (services, org) = enter_organization(&organization).await?;
+    let given = |text: String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let query = OverviewQuery {
+        name: given(name),
+        kind: given(destination),
+        condition: Condition::of(&state),
+    };
+    let page = Page { limit: limit.into(), offset: offset.into() };
+    let found = services.exports.overview((&org).into(), &query, page).await.map_err(ui_error)?;
+    let house = services.organizations.get(&org).await.map_err(ui_error)?.into();
+    let line = |one: weir_service::exports::ExportOverview| ExportLine {
+        export: one.export,
+        condition: one.condition.text().to_owned(),
+        recent: one.recent,
+        next_run: one.next_run.map(|next| next.to_string()),
+    };
+    Ok(ExportList {
+        house,
+        all: found.all,
+        count: found.found.count,
+        lines: found.found.results.into_iter().map(line).collect(),
+    })
+}
+
+/// One export.
+#[server(prefix = "/_fn", endpoint = "get_export")]
+pub(crate) async fn get_export(
+    organization: String,
+    export: String,
+) -> Result<ExportHead, UiError> {
+    use weir_service::exports::Condition;
+    use weir_service::policy;
+
+    let (services, org) = enter_organization(&organization).await?;
+    let found = services.exports.get((&org).into(), &export).await.map_err(ui_error)?;
+    let house = services.organizations.get(&org).await.map_err(ui_error)?.into();
+    Ok(ExportHead {
+        house,
+        condition: Condition::judge(found.paused, &found.latest_runs).text().to_owned(),
+        next_run: found.next_run(org.ctx.now).map(|next| next.to_string()),
+        recent_sign_in: policy::recent_if_person(&org.ctx).is_ok(),
+        export: found,
+    })
+}
+
+/// Pauses an export.
+#[server(prefix = "/_fn", endpoint = "pause_export")]
+pub(crate) async fn pause_export(organization: String, export: String) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let paused = services.exports.pause((&org).into(), &export).await.map_err(ui_error)?;
+    let text = format!("Paused {}. Its schedule starts no runs.", paused.name);
+    let fields = [("organization", organization.as_str()), ("export", export.as_str())];
+    tell_with_undo(&text, UnpauseExport::PATH, &fields);
+    Ok(())
+}
+
+/// Lets the schedule of an export go on, perhaps with a backfill of what was missed.
+#[server(prefix = "/_fn", endpoint = "unpause_export")]
+pub(crate) async fn unpause_export(
+    organization: String,
+    export: String,
+    // A box that is not ticked is not sent.
+    #[server(default)] backfill: Option<String>,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let backfill = backfill.is_some();
+    let found =
+        services.exports.unpause((&org).into(), &export, backfill).await.map_err(ui_error)?;
+    if found.backfill_id.is_some() {
+        tell(&format!("{} goes on, and a backfill exports what was missed.", found.name));
+        return Ok(());
+    }
+    let text = format!("{} goes on.", found.name);
+    let fields = [("organization", organization.as_str()), ("export", export.as_str())];
+    tell_with_undo(&text, PauseExport::PATH, &fields);
+    Ok(())
+}
+
+/// Deletes an export, if its name was typed.
+#[server(prefix = "/_fn", endpoint = "delete_export")]
+pub(crate) async fn delete_export(
+    organization: String,
+    export: String,
+    typed_name: String,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let present = services.exports.get((&org).into(), &export).await.map_err(ui_error)?;
+    if typed_name.trim() != present.name {
+        let detail = format!("Type the name exactly: {}", present.name);
+        return Err(UiError::field("typed_name", "mismatch", &detail));
+    }
+    services.exports.delete((&org).into(), &export).await.map_err(ui_error)?;
+    let text = format!("Deleted {}. What it delivered stays at the destination.", present.name);
+    done(&format!("/organizations/{organization}/exports"), &text);
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Backfills of an export: looking, starting, cancelling.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use weir_model::exports::{Backfill, BackfillInput};
+
+use crate::context::{done, enter_organization, tell, ui_error};
+use crate::error::UiError;
+use crate::ui::field::moment;
+
+/// A page of backfills.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BackfillList {
+    /// The backfills, newest first.
+    pub(crate) backfills: Vec<Backfill>,
+    /// Whether there are older ones.
+    pub(crate) more: bool,
+}
+
+/// What a backfill would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Preview {
+    /// Where its first run begins; none: there is nothing to export.
+    pub(crate) start_at: Option<String>,
+    /// The instant after the last one.
+    pub(crate) end_at: String,
+    /// How many runs it takes.
+    pub(crate) runs: u64,
+    /// How many intervals each of them covers.
+    pub(crate) intervals_per_run: u64,
+    /// About how many events these are, if that is known.
+    pub(crate) records: Option<u64>,
+    /// When the first event of the project happened.
+    pub(crate) first_event: Option<String>,
+    /// Whether the wanted start is before that.
+    pub(crate) begins_before_first_event: bool,
+    /// Whether some of it may have been delivered before.
+    pub(crate) may_repeat: bool,
+    /// Whether a backfill that goes on has some of it too.
+    pub(crate) overlaps_active: bool,
+    /// Whether the query leaves some of the events out.
+    pub(crate) has_condition: bool,
+}
+
+/// Backfills of an export, newest first.
+#[server(prefix = "/_fn", endpoint = "list_backfills")]
+pub(crate) async fn list_backfills(
+    organization: String,
+    export: String,
+    cursor: String,
+) -> Result<BackfillList, UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let cursor = cursor.parse().ok();
+    let page =
+        services.exports.backfills((&org).into(), &export, cursor).await.map_err(ui_error)?;
+    Ok(BackfillList { backfills: page.backfills, more: page.more })
+}
+
+/// What a backfill with these bounds would do.
+#[server(prefix = "/_fn", endpoint = "preview_backfill")]
+pub(crate) async fn preview_backfill(
+    organization: String,
+    export: String,
+    start: String,
+    end: String,
+) -> Result<Preview, UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let input = bounds(&start, &end)?;
+    let exports = &services.exports;
+    let found = exports.preview_backfill((&org).into(), &export, &input).await.map_err(ui_error)?;
+    Ok(Preview {
+        start_at: found.start_at.map(|time| time.to_string()),
+        end_at: found.end_at.to_string(),
+        runs: found.runs,
+        intervals_per_run: found.intervals_per_run,
+        records: found.records,
+        first_event: found.first_event.map(|time| time.to_string()),
+        begins_before_first_event: found.begins_before_first_event,
+        may_repeat: found.may_repeat,
+        overlaps_active: found.overlaps_active,
+        has_condition: found.has_condition,
+    })
+}
+
+/// Starts a backfill.
+#[server(prefix = "/_fn", endpoint = "start_backfill")]
+pub(crate) async fn start_backfill(
+    organization: String,
+    export: String,
+    start: String,
+    end: String,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let input = bounds(&start, &end)?;
+    services.exports.backfill((&org).into(), &export, input).await.map_err(ui_error)?;
+    let path = format!("/organizations/{organization}/exports/{export}/backfill");
+    done(&path, "Scheduled the backfill. Its runs come one after the other.");
+    Ok(())
+}
+
+/// Cancels a backfill that has not ended.
+#[server(prefix = "/_fn", endpoint = "cancel_backfill")]
+pub(crate) async fn cancel_backfill(
+    organization: String,
+    export: String,
+    backfill: String,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let exports = &services.exports;
+    exports.cancel_backfill((&org).into(), &export, &backfill).await.map_err(ui_error)?;
+    tell("Cancelled the backfill. What it delivered stays at the destination.");
+    Ok(())
+}
+
+/// Bounds as fields for moments send them; an empty one is left to the service.
+fn bounds(start: &str, end: &str) -> Result<BackfillInput, UiError> {
+    let read = |name: &str, text: &str| match (text.trim(), moment(text)) {
+        ("", _) => Ok(None),
+        (_, Some(time)) => Ok(Some(time.to_string())),
+        (_, None) => {
+            let detail = "Enter a date and a time of day, in UTC.";
+            Err(UiError::field(name, "invalid_input", detail))
+        }
+    };
+    Ok(BackfillInput { start_at: read("start", start)?, end_at: read("end", end)? })
+}

@@ -1,0 +1,315 @@
+//! The form of an export: what it offers, creating, changing, trying out.
+//!
+//! Secrets of a form that failed, or whose connection was tried, wait sealed in the
+//! session, so that nobody has to enter them again: they are never written into a
+//! page or a cookie.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use weir_model::exports::destinations::DestinationType;
+use weir_model::exports::{BatchExportInput, BatchExportPatch, ExportModel, Interval, SentConfig};
+use weir_model::{Patch, ProjectId, Timestamp};
+use weir_service::exports::{SentDestination, Trial};
+use weir_service::{Ctx, Services};
+
+use super::House;
+use super::config::{Values, at_field, sent, shown};
+use crate::context::{
+    TriedStep, done, enter_organization, enter_with_token, tell, try_destination, ui_error,
+};
+use crate::error::UiError;
+use crate::ui::field::moment;
+
+/// The field under which a form finds what came of trying its destination.
+pub(crate) const CONNECTION: &str = "connection";
+/// Bytes of secrets that wait at most: as much as a session takes.
+const KEPT_BYTES: usize = 4_000;
+
+/// What the form of a new export offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    /// Where it will be.
+    pub(crate) house: House,
+    /// Secrets that wait in the session, by path.
+    pub(crate) kept: Vec<String>,
+}
+
+/// Secrets that wait for the form of a kind of destination.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    destination: String,
+    secrets: Values,
+}
+
+/// What the form of a new export offers. Asks for a recent sign-in beforehand, so
+/// that nothing typed is lost to it.
+#[server(prefix = "/_fn", endpoint = "get_export_offer")]
+pub(crate) async fn get_export_offer(
+    organization: String,
+    destination: String,
+    failed: bool,
+) -> Result<Offer, UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    weir_service::policy::recent_if_person(&org.ctx).map_err(ui_error)?;
+    let house = services.organizations.get(&org).await.map_err(ui_error)?.into();
+    let kept = waiting("", &destination, failed).await?;
+    Ok(Offer { house, kept })
+}
+
+/// Which secrets wait for a form that is shown again. Another form begins anew.
+async fn waiting(export: &str, destination: &str, failed: bool) -> Result<Vec<String>, UiError> {
+    let session = Session::enter()?;
+    let kept = session.take(export, destination).await?;
+    if failed && !kept.is_empty() {
+        session.keep(export, destination, &kept).await?;
+        return Ok(kept.into_keys().collect());
+    }
+    Ok(Vec::new())
+}
+
+/// Which secrets of an export are set: those that wait for its form with those that
+/// are stored.
+#[server(prefix = "/_fn", endpoint = "get_export_secrets")]
+pub(crate) async fn get_export_secrets(
+    organization: String,
+    export: String,
+    failed: bool,
+) -> Result<Vec<String>, UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let exports = &services.exports;
+    let present = exports.get((&org).into(), &export).await.map_err(ui_error)?;
+    let mut set = exports.secrets_set((&org).into(), &export).await.map_err(ui_error)?;
+    set.extend(waiting(&export, &present.destination.kind, failed).await?);
+    Ok(set)
+}
+
+/// Creates an export and leads to it.
+#[server(prefix = "/_fn", endpoint = "create_export")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the fields of the form; the macro repeats this on a struct"
+)]
+pub(crate) async fn create_export(
+    organization: String,
+    #[server(default)] team_id: String,
+    destination: String,
+    name: String,
+    interval: String,
+    model: String,
+    #[server(default)] start_at: String,
+    #[server(default)] end_at: String,
+    #[server(default)] hogql_query: String,
+    // A box that is not ticked is not sent.
+    #[server(default)] paused: Option<String>,
+    #[server(default)] config: Values,
+    #[server(default)] secrets: Values,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let kind = kind(&destination)?;
+    let session = Session::enter()?;
+    let secrets = session.with_kept("", &destination, secrets).await?;
+    let input = BatchExportInput {
+        team_id: team_id.parse().ok().map(ProjectId),
+        name,
+        destination: kind,
+        config: sent(kind, &config, &secrets),
+        model: model_of(&model)?,
+        interval: interval_of(&interval)?,
+        paused: paused.is_some(),
+        last_paused_at: None,
+        start_at: time("start_at", &start_at)?,
+        end_at: time("end_at", &end_at)?,
+        hogql_query: Some(hogql_query),
+    };
+    let created = services.exports.create((&org).into(), input).await;
+    let created = created.map_err(|error| at_field(kind, ui_error(error)))?;
+    session.take("", &destination).await?;
+    let path = format!("/organizations/{organization}/exports/{}", created.id);
+    let text = match created.next_run(org.ctx.now) {
+        Some(next) => {
+            format!("Created {}. Its first run starts {}.", created.name, next.minute_text())
+        }
+        None => format!("Created {}. It is paused.", created.name),
+    };
+    done(&path, &text);
+    Ok(())
+}
+
+/// Changes an export. Secrets that are left empty stay.
+#[server(prefix = "/_fn", endpoint = "update_export")]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the fields of the form; the macro repeats this on a struct"
+)]
+pub(crate) async fn update_export(
+    organization: String,
+    export: String,
+    name: String,
+    interval: String,
+    #[server(default)] start_at: String,
+    #[server(default)] end_at: String,
+    #[server(default)] hogql_query: String,
+    #[server(default)] config: Values,
+    #[server(default)] secrets: Values,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let exports = &services.exports;
+    let present = exports.get((&org).into(), &export).await.map_err(ui_error)?;
+    let kind = kind(&present.destination.kind)?;
+    let session = Session::enter()?;
+    let secrets = session.with_kept(&export, kind.name, secrets).await?;
+    let config = sent(kind, &config, &secrets);
+    let cleared = |time: Option<Timestamp>| time.map_or(Patch::Clear, Patch::Set);
+    let query = hogql_query.trim();
+    let patch = BatchExportPatch {
+        name: Patch::Set(name),
+        // Who changes nothing of the destination is not asked for the password.
+        config: (!is_unchanged(kind, &config, &present.destination.config)).then_some(config),
+        interval: Patch::Set(interval_of(&interval)?),
+        start_at: cleared(time("start_at", &start_at)?),
+        end_at: cleared(time("end_at", &end_at)?),
+        hogql_query: if query.is_empty() { Patch::Clear } else { Patch::Set(query.to_owned()) },
+        ..BatchExportPatch::default()
+    };
+    let changed = exports.update((&org).into(), &export, patch).await;
+    changed.map_err(|error| at_field(kind, ui_error(error)))?;
+    session.take(&export, kind.name).await?;
+    tell("Saved the settings of the export.");
+    Ok(())
+}
+
+/// Tries out the destination that the form describes. It always fails as far as the
+/// form is concerned, with what came of each step as the fault of [`CONNECTION`]:
+/// so the page shows again what was typed.
+#[server(prefix = "/_fn", endpoint = "test_export")]
+pub(crate) async fn test_export(
+    organization: String,
+    #[server(default)] export: String,
+    destination: String,
+    #[server(default)] model: String,
+    #[server(default)] config: Values,
+    #[server(default)] secrets: Values,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    let kind = kind(&destination)?;
+    let session = Session::enter()?;
+    let secrets = session.with_kept(&export, &destination, secrets).await?;
+    let config = sent(kind, &config, &secrets);
+    let exports = &services.exports;
+    let trial: Result<Trial, _> = if export.is_empty() {
+        exports.trial_of_new((&org).into(), kind, &config, model_of(&model)?)
+    } else {
+        let sent = SentDestination { kind: Some(kind), config: Some(config) };
+        exports.trial_of_stored((&org).into(), &export, sent).await
+    };
+    let trial = trial.map_err(|error| at_field(kind, ui_error(error)))?;
+    let tried = try_destination(trial).await?;
+    Err(UiError::field(CONNECTION, "tested", &written(&tried)))
+}
+
+/// Steps as a fault carries them.
+fn written(steps: &[TriedStep]) -> String {
+    serde_json::to_string(steps).unwrap_or_default()
+}
+
+/// Steps that a fault carried.
+pub(crate) fn tried(text: &str) -> Vec<TriedStep> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// Whether settings that were sent are those that are stored, as far as they are
+/// shown. Any secret is a change.
+fn is_unchanged(
+    kind: &'static DestinationType,
+    sent: &SentConfig,
+    stored: &Map<String, Value>,
+) -> bool {
+    let (_, secrets) = weir_model::exports::config::apart(kind, sent.0.clone());
+    secrets.is_empty() && shown(kind, &sent.0) == shown(kind, stored)
+}
+
+fn kind(name: &str) -> Result<&'static DestinationType, UiError> {
+    DestinationType::of(name).ok_or_else(|| {
+        UiError::form("invalid_choice", "There is no such destination. Choose one of the list.")
+    })
+}
+
+fn interval_of(word: &str) -> Result<Interval, UiError> {
+    Interval::of(word)
+        .ok_or_else(|| UiError::field("interval", "invalid_choice", "Choose one of the intervals."))
+}
+
+fn model_of(word: &str) -> Result<ExportModel, UiError> {
+    match word {
+        "" => Ok(ExportModel::default()),
+        word => ExportModel::of(word)
+            .ok_or_else(|| UiError::field("model", "invalid_choice", "Choose events or persons.")),
+    }
+}
+
+/// A moment that may be left empty.
+fn time(name: &str, text: &str) -> Result<Option<Timestamp>, UiError> {
+    match (text.trim(), moment(text)) {
+        ("", _) => Ok(None),
+        (_, Some(time)) => Ok(Some(time)),
+        (_, None) => {
+            let detail = "Enter a date and a time of day, in UTC.";
+            Err(UiError::field(name, "invalid_input", detail))
+        }
+    }
+}
+
+/// The session in which secrets wait.
+struct Session {
+    services: Services,
+    ctx: Ctx,
+    token: String,
+}
+
+impl Session {
+    fn enter() -> Result<Self, UiError> {
+        let (services, ctx, token) = enter_with_token()?;
+        Ok(Self { services, ctx, token })
+    }
+
+    fn place(export: &str) -> String {
+        format!("export secrets {export}")
+    }
+
+    /// Secrets that wait for this form and destination; they wait no longer.
+    async fn take(&self, export: &str, destination: &str) -> Result<Values, UiError> {
+        let identity = &self.services.identity;
+        let place = Self::place(export);
+        let text = identity.take_flash(&self.ctx, &self.token, &place).await.map_err(ui_error)?;
+        let kept = text.and_then(|text| serde_json::from_str::<Kept>(&text).ok());
+        let ours = kept.filter(|kept| kept.destination == destination);
+        Ok(ours.map(|kept| kept.secrets).unwrap_or_default())
+    }
+
+    /// Lets secrets wait. Too many of them do not.
+    async fn keep(&self, export: &str, destination: &str, secrets: &Values) -> Result<(), UiError> {
+        let kept = Kept { destination: destination.to_owned(), secrets: secrets.clone() };
+        let text = serde_json::to_string(&kept).unwrap_or_default();
+        if secrets.is_empty() || text.is_empty() || text.len() > KEPT_BYTES {
+            return Ok(());
+        }
+        let identity = &self.services.identity;
+        let place = Self::place(export);
+        identity.put_flash(&self.ctx, &self.token, &place, &text).await.map_err(ui_error)
+    }
+
+    /// What was typed now, and what waits of that which was left empty; all of it
+    /// waits for the case that the form comes back.
+    async fn with_kept(
+        &self,
+        export: &str,
+        destination: &str,
+        typed: Values,
+    ) -> Result<Values, UiError> {
+        let mut secrets = self.take(export, destination).await?;
+        secrets.extend(typed.into_iter().filter(|(_, text)| !text.is_empty()));
+        self.keep(export, destination, &secrets).await?;
+        Ok(secrets)
+    }
+}

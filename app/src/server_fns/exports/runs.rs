@@ -1,0 +1,168 @@
+//! Runs of an export and what they wrote into their log.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use weir_model::exports::{LogLine, Run};
+
+use crate::context::{done, enter_organization, tell, ui_error};
+use crate::error::UiError;
+
+/// A run in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunLine {
+    /// The run.
+    pub(crate) run: Run,
+    /// How often it was tried.
+    pub(crate) attempt: u32,
+    /// Bytes of the events that it has sent.
+    pub(crate) bytes: u64,
+    /// Whether it is a part of a backfill.
+    pub(crate) of_backfill: bool,
+    /// How long it has taken, in milliseconds.
+    pub(crate) milliseconds: u64,
+}
+
+/// A page of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunList {
+    /// The runs, newest first.
+    pub(crate) lines: Vec<RunLine>,
+    /// Whether there are older ones.
+    pub(crate) more: bool,
+}
+
+/// A page of log lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LogList {
+    /// The lines, newest first.
+    pub(crate) lines: Vec<LogLine>,
+    /// Whether there may be older ones.
+    pub(crate) more: bool,
+}
+
+/// Runs of an export, newest first: of the last seven days if `after` is empty.
+#[server(prefix = "/_fn", endpoint = "list_export_runs")]
+pub(crate) async fn list_export_runs(
+    organization: String,
+    export: String,
+    state: String,
+    after: String,
+    before: String,
+    cursor: String,
+) -> Result<RunList, UiError> {
+    use weir_model::RunId;
+    use weir_model::exports::lists::RunQuery;
+
+    use crate::ui::field::moment;
+
+    let (services, org) = enter_organization(&organization).await?;
+    let query = RunQuery {
+        after: moment(&after),
+        before: moment(&before),
+        statuses: statuses(&state),
+        cursor: cursor.parse().ok(),
+        ..RunQuery::default()
+    };
+    let exports = &services.exports;
+    let page = exports.runs((&org).into(), &export, &query).await.map_err(ui_error)?;
+    let ids: Vec<RunId> = page.runs.iter().map(|run| run.id).collect();
+    let beside = exports.beside_runs((&org).into(), &export, &ids).await.map_err(ui_error)?;
+    let line = |run: Run| {
+        let beside = beside.iter().find(|beside| beside.id == run.id);
+        let end = run.finished_at.unwrap_or(org.ctx.now);
+        let micros = end.micros().saturating_sub(run.created_at.micros());
+        RunLine {
+            attempt: beside.map_or(0, |beside| beside.attempt),
+            bytes: beside.map_or(0, |beside| beside.bytes),
+            of_backfill: beside.is_some_and(|beside| beside.backfill.is_some()),
+            milliseconds: u64::try_from(micros / 1_000).unwrap_or(0),
+            run,
+        }
+    };
+    Ok(RunList { lines: page.runs.into_iter().map(line).collect(), more: page.more })
+}
+
+/// The statuses that a word of the filter stands for; none: all.
+fn statuses(state: &str) -> Vec<weir_model::exports::Status> {
+    use weir_model::exports::Status;
+
+    let wanted = |status: &Status| match state {
+        "active" => status.is_active(),
+        "completed" => *status == Status::Completed,
+        "failed" => status.is_failure(),
+        "cancelled" => *status == Status::Cancelled,
+        _ => false,
+    };
+    Status::ALL.into_iter().filter(wanted).collect()
+}
+
+/// Exports what a run exported once more.
+#[server(prefix = "/_fn", endpoint = "retry_export_run")]
+pub(crate) async fn retry_export_run(
+    organization: String,
+    export: String,
+    run: String,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    services.exports.retry_run((&org).into(), &export, &run).await.map_err(ui_error)?;
+    // The newest runs, where the new one is about to appear.
+    let path = format!("/organizations/{organization}/exports/{export}");
+    done(&path, "Weir exports this interval once more, as a backfill of one run.");
+    Ok(())
+}
+
+/// Cancels a run that has not ended.
+#[server(prefix = "/_fn", endpoint = "cancel_export_run")]
+pub(crate) async fn cancel_export_run(
+    organization: String,
+    export: String,
+    run: String,
+) -> Result<(), UiError> {
+    let (services, org) = enter_organization(&organization).await?;
+    services.exports.cancel_run((&org).into(), &export, &run).await.map_err(ui_error)?;
+    tell("Cancelled the run. What it delivered stays at the destination.");
+    Ok(())
+}
+
+/// Log lines of an export, newest first: those before a time, if one is given.
+#[server(prefix = "/_fn", endpoint = "list_export_logs")]
+pub(crate) async fn list_export_logs(
+    organization: String,
+    export: String,
+    run: String,
+    level: String,
+    text: String,
+    before: String,
+) -> Result<LogList, UiError> {
+    use weir_model::Timestamp;
+    use weir_model::exports::lists::LogQuery;
+    use weir_model::exports::{LOG_PAGE, LogLevel};
+
+    let (services, org) = enter_organization(&organization).await?;
+    // A level and those that are graver.
+    let least = LogLevel::of(&level);
+    let graver = LogLevel::ALL.into_iter().skip_while(|level| Some(*level) != least);
+    let search = text.trim().chars().take(SEARCH_MAX).collect::<String>();
+    let query = LogQuery {
+        levels: graver.collect(),
+        search: Some(search).filter(|search| !search.is_empty()),
+        // The bound itself was on the page before.
+        before: Timestamp::parse(&before)
+            .map(|before| Timestamp::from_micros(before.micros().saturating_sub(1))),
+        limit: LOG_PAGE + 1,
+        ..LogQuery::default()
+    };
+    let exports = &services.exports;
+    let mut lines = if run.is_empty() {
+        exports.logs((&org).into(), &export, None, query).await
+    } else {
+        exports.run_logs((&org).into(), &export, &run, query).await
+    }
+    .map_err(ui_error)?;
+    let more = lines.len() > LOG_PAGE;
+    lines.truncate(LOG_PAGE);
+    Ok(LogList { lines, more })
+}
+
+/// Longest text that lines are searched for, in characters.
+const SEARCH_MAX: usize = 200;

@@ -1,0 +1,146 @@
+//! Exports as a list for people: how each is doing, those that fail first.
+//!
+//! What belongs here: what "failing" means, which exports a filter takes. What
+//! does not: the list of the API, which is in order of creation.
+
+use weir_model::Timestamp;
+use weir_model::exports::{BatchExport, RECENT_RUNS, Run, Status};
+use weir_model::pagination::{Page, Paged};
+use weir_store::exports::{self as rows, ExportRow};
+
+use super::{Exports, Within, shown};
+use crate::Result;
+use crate::policy::{self, Action};
+
+/// Runs of each export that are looked at to find those that fail: some of the
+/// newest may be under way or cancelled.
+const JUDGED: usize = 6;
+
+/// How an export is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// Its newest run that ended failed.
+    Failing,
+    /// Its schedule starts runs.
+    Active,
+    /// It is paused.
+    Paused,
+}
+
+impl Condition {
+    /// All of them, in the order of the list.
+    pub const ALL: [Self; 3] = [Self::Failing, Self::Active, Self::Paused];
+
+    /// A word for addresses.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Failing => "failing",
+            Self::Active => "active",
+            Self::Paused => "paused",
+        }
+    }
+
+    /// The condition of this word.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|condition| condition.text() == text)
+    }
+
+    /// The condition of an export with these runs, newest first.
+    #[must_use]
+    pub fn judge(paused: bool, runs: &[Run]) -> Self {
+        let ended = |run: &&Run| !run.status.is_active() && run.status != Status::Cancelled;
+        let newest = runs.iter().find(ended);
+        match (newest.is_some_and(|run| run.status.is_failure()), paused) {
+            (true, _) => Self::Failing,
+            (false, true) => Self::Paused,
+            (false, false) => Self::Active,
+        }
+    }
+}
+
+/// Which exports are wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OverviewQuery {
+    /// Those with this text in their name, whatever the case of its letters.
+    pub name: Option<String>,
+    /// Those with this kind of destination.
+    pub kind: Option<String>,
+    /// Those in this condition. Whatever is paused counts as paused too, also if
+    /// it fails.
+    pub condition: Option<Condition>,
+}
+
+/// An export and how it is doing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExportOverview {
+    /// The export.
+    pub export: BatchExport,
+    /// How it is doing.
+    pub condition: Condition,
+    /// Its newest runs, newest first: at most [`RECENT_RUNS`].
+    pub recent: Vec<Run>,
+    /// When its schedule starts the next run.
+    pub next_run: Option<Timestamp>,
+}
+
+/// A page of exports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Overview {
+    /// How many there are without a filter.
+    pub all: u64,
+    /// Those that are wanted.
+    pub found: Paged<ExportOverview>,
+}
+
+impl Exports {
+    /// The exports of the organization or the project with how each is doing:
+    /// those that fail first, then the newest.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`](crate::Error::MissingScope).
+    pub async fn overview(
+        &self,
+        within: Within<'_>,
+        query: &OverviewQuery,
+        page: Page,
+    ) -> Result<Overview> {
+        policy::check(within.org, Action::ReadExports)?;
+        let store = &self.core.store;
+        let mut ids = rows::ordered(store, within.of()).await?;
+        ids.reverse();
+        let all = rows::rows(store, within.org.organization, &ids).await?;
+        let count_of_all = all.len() as u64;
+        let runs = rows::latest_runs(store, &all, JUDGED).await?;
+        let judged = all.into_iter().zip(runs).map(|(row, runs)| {
+            let condition = Condition::judge(row.paused, &runs);
+            (row, condition)
+        });
+        let mut wanted: Vec<(ExportRow, Condition)> =
+            judged.filter(|(row, condition)| wants(query, row, *condition)).collect();
+        wanted.sort_by_key(|(_, condition)| *condition != Condition::Failing);
+        let count = wanted.len() as u64;
+        let (some, conditions): (Vec<_>, Vec<_>) = page.slice(wanted).into_iter().unzip();
+        let runs = rows::latest_runs(store, &some, RECENT_RUNS).await?;
+        let mut results = Vec::with_capacity(some.len());
+        for ((row, condition), recent) in some.into_iter().zip(conditions).zip(runs) {
+            let export = shown(row, Vec::new())?;
+            let next_run = export.next_run(within.org.ctx.now);
+            results.push(ExportOverview { export, condition, recent, next_run });
+        }
+        Ok(Overview { all: count_of_all, found: Paged { count, results } })
+    }
+}
+
+fn wants(query: &OverviewQuery, row: &ExportRow, condition: Condition) -> bool {
+    let name = query.name.as_ref().map(|name| name.to_lowercase());
+    let in_condition = match query.condition {
+        None => true,
+        Some(Condition::Paused) => row.paused,
+        Some(wanted) => wanted == condition,
+    };
+    in_condition
+        && name.is_none_or(|name| row.name.to_lowercase().contains(&name))
+        && query.kind.as_ref().is_none_or(|kind| *kind == row.kind)
+}

@@ -1,0 +1,85 @@
+//! Exports as people list them, and what a backfill would do.
+
+use super::*;
+
+async fn names(services: &Services, org: &OrgCtx, query: OverviewQuery) -> (u64, Vec<String>) {
+    let found = services.exports.overview(org.into(), &query, Page::default()).await.unwrap();
+    let names = found.found.results.iter().map(|one| one.export.name.clone()).collect();
+    (found.all, names)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fails_comes_first() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let mut made = Vec::new();
+    for (name, paused) in [("Oldest", false), ("Middle", true), ("Newest", false)] {
+        let input = BatchExportInput { name: name.to_owned(), paused, ..input(postgres()) };
+        made.push(services.exports.create((&org).into(), input).await.unwrap());
+    }
+    let all = |query| names(&services, &org, query);
+    let expected = (3, ["Newest", "Middle", "Oldest"].map(str::to_owned).to_vec());
+    assert_eq!(all(OverviewQuery::default()).await, expected);
+
+    // A run that is under way, or was cancelled, says nothing of the one before.
+    for (number, status) in [
+        (0, Status::Completed),
+        (1, Status::FailedRetryable),
+        (2, Status::Cancelled),
+        (3, Status::Running),
+    ] {
+        let finished_at = (!status.is_active()).then(|| Timestamp::from_micros(2));
+        let run = Run { status, finished_at, ..run(&made[0], number) };
+        assert!(create_run(&services, &run).await);
+    }
+    let (_, found) = all(OverviewQuery::default()).await;
+    assert_eq!(found, ["Oldest", "Newest", "Middle"]);
+    let in_condition =
+        |condition| OverviewQuery { condition: Some(condition), ..OverviewQuery::default() };
+    for (condition, expected) in [
+        (Condition::Failing, "Oldest"),
+        (Condition::Active, "Newest"),
+        (Condition::Paused, "Middle"),
+    ] {
+        assert_eq!(all(in_condition(condition)).await, (3, vec![expected.to_owned()]));
+    }
+    let called = OverviewQuery { name: Some("NEW".to_owned()), ..OverviewQuery::default() };
+    assert_eq!(all(called).await.1, ["Newest"]);
+    let elsewhere = OverviewQuery { kind: Some("S3".to_owned()), ..OverviewQuery::default() };
+    assert_eq!(all(elsewhere).await, (3, Vec::new()));
+
+    let page = Page { limit: 1, offset: 0 };
+    let query = OverviewQuery::default();
+    let found = services.exports.overview((&org).into(), &query, page).await.unwrap().found;
+    assert_eq!((found.count, found.results.len()), (3, 1));
+    let statuses: Vec<Status> = found.results[0].recent.iter().map(|run| run.status).collect();
+    assert_eq!(statuses[..2], [Status::Running, Status::Cancelled]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_is_looked_at_before_it_is_started() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let org = org(&services, &ctx).await;
+    let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
+    let id = made.id.to_string();
+    let look = |start: &str, end: &str| {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let input = BackfillInput { start_at: text(start), end_at: text(end) };
+        let (services, org, id) = (services.clone(), org.clone(), id.clone());
+        async move { services.exports.preview_backfill((&org).into(), &id, &input).await }
+    };
+    // Nothing is stored.
+    let nothing = look("2025-01-01", "2025-01-02").await.unwrap();
+    assert_eq!((nothing.start_at, nothing.runs, nothing.records), (None, 0, Some(0)));
+    assert!(!nothing.may_repeat && !nothing.overlaps_active && !nothing.has_condition);
+    let Err(Error::Invalid(fault)) = look("2999-01-01", "").await else { panic!("no fault") };
+    assert_eq!(fault.detail, "The start of a backfill must be before its end.");
+    let missing = services.exports.preview_backfill(
+        (&org).into(),
+        "00000000-0000-4000-8000-000000000000",
+        &BackfillInput::default(),
+    );
+    assert!(matches!(missing.await, Err(Error::NotFound(_))));
+}

@@ -1,0 +1,252 @@
+// Batch exports, from the first one to its end: to a receiver of this test, which
+// refuses events until it is told to take them.
+
+import { createServer, type Server as HttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Page } from "@playwright/test";
+import { startServer } from "../server";
+import { alive, checkPage, enter, expect, person, projectKey, send, type Server, test as base } from "./helpers";
+
+// The receiver is on this machine, which Weir reaches only where it is allowed to.
+const test = base.extend<object, { reaching: Server }>({
+  reaching: [
+    async ({}, use) => {
+      const server = await startServer({ args: ["--egress-allow", "127.0.0.1"] });
+      await use(server);
+      await server.stop();
+    },
+    { scope: "worker" },
+  ],
+  server: async ({ reaching }, use) => use(reaching),
+});
+
+test.describe.configure({ mode: "serial" });
+
+const NAME = "Copy of events";
+const HOUR = 60 * 60 * 1000;
+
+let receiver: HttpServer;
+let takes = false;
+const received: string[] = [];
+let list = "";
+let one = "";
+
+test.beforeAll(async () => {
+  receiver = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => (body += chunk));
+    request.on("end", () => {
+      if (takes) received.push(body);
+      response.writeHead(takes ? 200 : 401, { "Content-Type": "application/json" });
+      response.end("{}");
+    });
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+});
+
+test.afterAll(async () => {
+  receiver.closeAllConnections();
+  await new Promise((resolve) => receiver.close(resolve));
+});
+
+/** Loads the page again until what is wanted is there. */
+async function comes(page: Page, wanted: () => Promise<void>): Promise<void> {
+  await expect(async () => {
+    await page.reload();
+    await wanted();
+  }).toPass({ timeout: 60_000 });
+}
+
+test("a first export, with a connection that is tested", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const key = await projectKey(page);
+  const timestamp = new Date(Date.now() - 2 * HOUR).toISOString();
+  await send(server, key, { event: "paid", distinct_id: "ada", timestamp, properties: { amount: 12 } });
+
+  await page.goto("/organizations");
+  const home = page.getByRole("main").getByRole("link", { name: person.organization });
+  list = `${await home.getAttribute("href")}/exports`;
+  await page.goto(list);
+  await alive(page, scripts);
+  await expect(page.getByRole("heading", { name: "No export yet" })).toBeVisible();
+  await checkPage(page, "no export");
+  await page.getByRole("link", { name: "Create export" }).click();
+  await alive(page, scripts);
+  await page.getByRole("radio", { name: /^HTTP/ }).check();
+  await checkPage(page, "destinations");
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.waitForURL("**/exports/new?destination=HTTP");
+  await alive(page, scripts);
+
+  const port = (receiver.address() as AddressInfo).port;
+  await page.getByLabel("Name", { exact: true }).fill(NAME);
+  await page.getByLabel("Interval").selectOption("day");
+  await page.getByLabel("Address", { exact: true }).fill(`http://127.0.0.1:${port}/batch/`);
+  const token = page.getByLabel("Project key at the receiver", { exact: true });
+  await token.fill("phc_canary");
+  await page.getByLabel("Only these events").fill("paid\nsigned up");
+  await page.getByRole("button", { name: "Test connection" }).click();
+
+  await expect(page.getByText("The connection does not work yet.")).toBeVisible();
+  await expect(page.getByText(/^TokenRefused: /)).toBeVisible();
+  await expect(page.getByText("What to check")).toBeVisible();
+  await checkPage(page, "a connection that does not work");
+  // What was typed is still there; the secret is too, but not on the page.
+  await expect(page.getByLabel("Name", { exact: true })).toHaveValue(NAME);
+  await expect(page.getByLabel("Interval")).toHaveValue("day");
+  await expect(page.getByLabel("Only these events")).toHaveValue("paid\nsigned up");
+  await expect(token).toHaveValue("");
+  await expect(token).toHaveAccessibleDescription(/One is set\./);
+  expect(await page.content()).not.toContain("phc_canary");
+
+  takes = true;
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Test connection" }).click();
+  await expect(page.getByText("The connection works.", { exact: false })).toBeVisible();
+  expect(received.at(-1)).toContain("phc_canary");
+
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Create export" }).click();
+  await page.waitForURL(/\/exports\/[0-9a-f-]{36}$/);
+  one = new URL(page.url()).pathname;
+  await expect(page.getByRole("heading", { level: 1, name: NAME })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "No run yet" })).toBeVisible();
+});
+
+test("a fault is told at its field", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${list}/new?destination=S3`);
+  await alive(page, scripts);
+  await page.getByLabel("Name", { exact: true }).fill("Files");
+  await page.getByLabel("Bucket", { exact: true }).fill("events");
+  await page.getByLabel("Region", { exact: true }).fill("eu-central-1");
+  await page.getByLabel("Prefix", { exact: true }).fill("weir");
+  await page.getByLabel("Compression").selectOption("zstd");
+  await page.getByRole("button", { name: "Create export" }).click();
+  const compression = page.getByLabel("Compression");
+  await expect(compression).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByRole("alert").getByRole("link", { name: "Compression" })).toBeVisible();
+  await expect(page.getByLabel("Bucket", { exact: true })).toHaveValue("events");
+  await checkPage(page, "a form with a fault");
+  await compression.selectOption("");
+  await page.getByLabel("Query").fill("SELECT nothing FROM events");
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Create export" }).click();
+  await expect(page.getByLabel("Query")).toHaveAccessibleDescription(/line 1, column \d+/);
+});
+
+test("pause, and take it back", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  // Pages that are looked at closely do not load themselves again meanwhile.
+  await page.goto(`${list}?still=1`);
+  await alive(page, scripts);
+  const row = page.getByRole("row").filter({ hasText: NAME });
+  await expect(row.getByText("Active", { exact: true })).toBeVisible();
+  await checkPage(page, "the list of exports");
+  await row.getByRole("button", { name: `Pause ${NAME}` }).click();
+  await expect(row.getByText("Paused", { exact: true }).first()).toBeVisible();
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(row.getByText("Active", { exact: true })).toBeVisible();
+
+  await page.goto(`${list}?state=failing&name=copy`);
+  await alive(page, scripts);
+  await expect(page.getByLabel("State")).toHaveValue("failing");
+  await expect(page.getByText('name with "copy", Failing')).toBeVisible();
+  await page.getByRole("link", { name: "Clear filters" }).click();
+  await expect(row).toBeVisible();
+});
+
+test("a backfill fails, says why, and is done again", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${one}/backfill`);
+  await alive(page, scripts);
+  await page.getByLabel("From (UTC)").fill("2020-01-01T00:00");
+  await page.getByLabel("Up to (UTC)").fill(new Date().toISOString().slice(0, 16));
+  await page.getByRole("button", { name: "Preview backfill" }).click();
+  await page.waitForURL("**look=1**");
+  // The event may not be readable yet.
+  const count = page.locator(".export-count");
+  await comes(page, () => expect(count).toHaveText(/^[12] runs?, about 1 event$/, { timeout: 2_000 }));
+  await expect(page.getByText("The range begins before the first event")).toBeVisible();
+  await checkPage(page, "a backfill that is looked at");
+
+  takes = false;
+  await alive(page, scripts);
+  await page.getByRole("button", { name: /^Schedule [12] runs?$/ }).click();
+  await page.waitForURL(`**${one}/backfill`);
+  await expect(page.getByRole("row").filter({ hasText: " to " }).first()).toBeVisible();
+
+  await page.goto(one);
+  const failed = page.getByRole("row").filter({ hasText: "TokenRefused" });
+  await comes(page, () => expect(failed.first()).toBeVisible({ timeout: 2_000 }));
+  await page.goto(`${one}?still=1`);
+  await alive(page, scripts);
+  await failed.first().getByText("Details").click();
+  await expect(failed.first().getByText("What to check")).toBeVisible();
+  await checkPage(page, "a run that failed");
+  await page.goto(list);
+  const row = page.getByRole("row").filter({ hasText: NAME });
+  await expect(row.getByText("Failing", { exact: true })).toBeVisible();
+
+  takes = true;
+  await page.goto(one);
+  await alive(page, scripts);
+  await failed.first().getByRole("button", { name: /^Run again/ }).click();
+  await expect(page.getByText("exports this interval once more", { exact: false })).toBeVisible();
+  const done = page.getByRole("row").filter({ hasText: "Completed" });
+  await comes(page, () => expect(done.first()).toContainText("1 / 1", { timeout: 2_000 }));
+  expect(received.join()).toContain('"paid"');
+
+  await page.goto(`${one}?state=failed`);
+  await expect(failed.first()).toBeVisible();
+  await expect(done).toHaveCount(0);
+});
+
+test("the log of a run", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${one}/logs?level=ERROR&still=1`);
+  await alive(page, scripts);
+  await expect(page.getByRole("row").filter({ hasText: "Error" }).first()).toBeVisible();
+  await checkPage(page, "the log of an export");
+  await page.goto(`${one}/logs?text=nothing+says+this`);
+  await expect(page.getByText('text with "nothing says this"')).toBeVisible();
+});
+
+test("settings, with a secret that stays", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${one}/settings`);
+  await alive(page, scripts);
+  await expect(page.getByLabel("Project key at the receiver", { exact: true })).toHaveValue("");
+  await page.getByLabel("Name", { exact: true }).fill("Copy");
+  await page.getByLabel("Only these events").fill("paid");
+  await page.getByRole("button", { name: "Save settings" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Copy", exact: true })).toBeVisible();
+  await expect(page.getByLabel("Only these events")).toHaveValue("paid");
+  await alive(page, scripts);
+  // Nobody enters the secret again.
+  received.length = 0;
+  await page.getByRole("button", { name: "Test connection" }).click();
+  await expect(page.getByText("The connection works.", { exact: false })).toBeVisible();
+  expect(received.at(-1)).toContain("phc_canary");
+
+  // Another host must not get it.
+  await alive(page, scripts);
+  await page.getByLabel("Address", { exact: true }).fill("http://elsewhere.example/batch/");
+  await page.getByRole("button", { name: "Save settings" }).click();
+  const token = page.getByLabel("Project key at the receiver", { exact: true });
+  await expect(token).toHaveAccessibleDescription(/Send this secret again\./);
+  await checkPage(page, "settings of an export");
+});
+
+test("delete by typing the name", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${one}/settings`);
+  await alive(page, scripts);
+  await expect(page.getByText("What it delivered stays at the destination", { exact: false })).toBeVisible();
+  await page.getByLabel("Name of the export").fill("Copy");
+  await page.getByRole("button", { name: "Delete export" }).click();
+  await page.waitForURL(`**${list}`);
+  await expect(page.getByRole("heading", { name: "No export yet" })).toBeVisible();
+  expect((await page.goto(one))?.status()).toBe(404);
+});

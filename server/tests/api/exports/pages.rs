@@ -1,0 +1,205 @@
+//! The pages of exports and the functions behind their forms.
+
+use http::Method;
+use weir_testkit::Call;
+
+use super::*;
+use crate::web::{page, session};
+
+/// A call of a server function by a script of our own page.
+fn function(app: &TestApp, cookie: &str, name: &str, fields: &[(&str, &str)]) -> Call {
+    let mut body = form_urlencoded::Serializer::new(String::new());
+    body.extend_pairs(fields);
+    app.anonymous()
+        .call(Method::POST, &format!("/_fn/{name}"))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("sec-fetch-site", "same-origin")
+        .header("cookie", cookie)
+        .body(body.finish())
+}
+
+fn text(answer: &Answer) -> String {
+    String::from_utf8(answer.body.to_vec()).unwrap()
+}
+
+fn pages(app: &TestApp) -> String {
+    format!("/organizations/{}/exports", app.organization())
+}
+
+/// The fields of a form for an export to a database.
+fn fields<'a>(organization: &'a str, changes: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    let mut fields = vec![
+        ("organization", organization),
+        ("destination", "Postgres"),
+        ("name", "Warehouse"),
+        ("interval", "hour"),
+        ("model", "events"),
+        ("config[host]", "db.example"),
+        ("config[port]", "5432"),
+        ("config[database]", "d"),
+        ("config[schema]", "public"),
+        ("config[table_name]", "events"),
+        ("secrets[user]", "u-canary"),
+        ("secrets[password]", "p-canary"),
+    ];
+    for &(name, _) in changes {
+        fields.retain(|(field, _)| *field != name);
+    }
+    fields.extend_from_slice(changes);
+    fields
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_is_created_and_changed_by_its_form() {
+    let (app, _) = app().await;
+    let (owner, cookie) = (owner(&app).await, session(&app).await);
+    let organization = app.organization().to_string();
+
+    // What is missing is told at its field, by the name that the form has for it.
+    let without = [("config[host]", ""), ("secrets[password]", "")];
+    let answer =
+        function(&app, &cookie, "create_export", &fields(&organization, &without)).send().await;
+    assert_eq!(answer.status, 400);
+    assert!(text(&answer).contains("config[host]"), "{}", text(&answer));
+    let without = [("secrets[password]", "")];
+    let answer =
+        function(&app, &cookie, "create_export", &fields(&organization, &without)).send().await;
+    assert!(text(&answer).contains("secrets[password]"), "{}", text(&answer));
+
+    // The user name that the form sent before waits in the session.
+    let kept = [("secrets[user]", "")];
+    let answer =
+        function(&app, &cookie, "create_export", &fields(&organization, &kept)).send().await;
+    assert_eq!(answer.status, 200, "{}", text(&answer));
+    let made = answer.header("location").unwrap().to_owned();
+    let id = made.rsplit('/').next().unwrap().to_owned();
+    let shown = owner.get(&format!("{}{id}/", path(&app))).await.json();
+    assert_eq!(shown["destination"]["config"]["port"], 5432);
+    assert_eq!(shown["destination"]["config"]["has_self_signed_cert"], false);
+
+    for rest in ["", "/backfill", "/settings", "/logs"] {
+        let answer = page(&app, &format!("{made}{rest}"), &cookie).await;
+        assert_eq!(answer.status, 200, "{rest}");
+        let html = text(&answer);
+        assert!(html.contains("Warehouse"), "{rest}");
+        assert!(!html.contains("p-canary") && !html.contains("u-canary"), "{rest}");
+    }
+
+    // Secrets that are left empty stay; another host wants them again.
+    let with_id = |changes: &[(&'static str, &'static str)]| {
+        let mut all = vec![("secrets[user]", ""), ("secrets[password]", "")];
+        all.extend_from_slice(changes);
+        all
+    };
+    let mut same = with_id(&[("name", "Renamed"), ("config[database]", "other")]);
+    same.push(("export", id.as_str()));
+    let answer =
+        function(&app, &cookie, "update_export", &fields(&organization, &same)).send().await;
+    assert_eq!(answer.status, 200, "{}", text(&answer));
+    let shown = owner.get(&format!("{}{id}/", path(&app))).await.json();
+    assert_eq!(
+        (&shown["name"], &shown["destination"]["config"]["database"]),
+        (&json!("Renamed"), &json!("other"))
+    );
+    let mut moved = with_id(&[("config[host]", "elsewhere.example")]);
+    moved.push(("export", id.as_str()));
+    let answer =
+        function(&app, &cookie, "update_export", &fields(&organization, &moved)).send().await;
+    assert_eq!(answer.status, 400);
+    assert!(text(&answer).contains("secrets[user]"), "{}", text(&answer));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_is_tested_by_the_form() {
+    let (app, _) = app().await;
+    let cookie = session(&app).await;
+    let organization = app.organization().to_string();
+    let try_it = async |fields: &[(&str, &str)]| {
+        let answer = function(&app, &cookie, "test_export", fields).send().await;
+        assert_ne!(answer.status, 200);
+        text(&answer)
+    };
+    let nowhere = [("organization", organization.as_str()), ("destination", "NoOp")];
+    assert!(try_it(&nowhere).await.contains("connection"));
+    // An address of this machine is not allowed here.
+    let http = [
+        ("organization", organization.as_str()),
+        ("destination", "HTTP"),
+        ("config[url]", "http://127.0.0.1:9/batch/"),
+        ("secrets[token]", "t-canary"),
+    ];
+    let told = try_it(&http).await;
+    assert!(told.contains("ForbiddenAddress") && told.contains("Skipped"), "{told}");
+    assert!(!told.contains("t-canary"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_tells_what_fails_and_runs_tell_why() {
+    let (app, _) = app().await;
+    let (owner, cookie) = (owner(&app).await, session(&app).await);
+    let html = text(&page(&app, &pages(&app), &cookie).await);
+    assert!(html.contains("No export yet"));
+
+    let (export, _) = made(&app, &owner, &with(postgres(), "name", json!("Broken"))).await;
+    made(&app, &owner, &with(postgres(), "name", json!("Fine"))).await;
+    let failed = Run {
+        latest_error: Some("NameNotFound: The name of the host has no address.".to_owned()),
+        ..run(&export, 3600, Status::Failed)
+    };
+    create_run(app.store(), &failed).await;
+    let html = text(&page(&app, &pages(&app), &cookie).await);
+    let (broken, fine) = (html.find("Broken").unwrap(), html.find("Fine").unwrap());
+    assert!(broken < fine && html.contains("Failing"));
+    let html = text(&page(&app, &format!("{}?state=paused", pages(&app)), &cookie).await);
+    assert!(html.contains("Clear filters") && !html.contains("Broken"));
+
+    let one = format!("{}/{}", pages(&app), export["id"].as_str().unwrap());
+    let html = text(&page(&app, &one, &cookie).await);
+    assert!(html.contains("NameNotFound") && html.contains("What to check"));
+    let html = text(&page(&app, &format!("{one}/backfill?look=1"), &cookie).await);
+    assert!(html.contains("There is nothing to export in this range."));
+
+    // Pausing can be taken back.
+    let ids = [
+        ("organization", app.organization().to_string()),
+        ("export", export["id"].as_str().unwrap().to_owned()),
+    ];
+    let ids: Vec<(&str, &str)> = ids.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    for (name, expected) in [("pause_export", true), ("unpause_export", false)] {
+        let answer = function(&app, &cookie, name, &ids).send().await;
+        assert_eq!(answer.status, 200, "{}", text(&answer));
+        let path = format!("{}{}/", path(&app), export["id"].as_str().unwrap());
+        assert_eq!(owner.get(&path).await.json()["paused"], expected);
+    }
+    let mut wrong = ids.clone();
+    wrong.push(("typed_name", "broken"));
+    assert_ne!(function(&app, &cookie, "delete_export", &wrong).send().await.status, 200);
+    wrong.pop();
+    wrong.push(("typed_name", "Broken"));
+    assert_eq!(function(&app, &cookie, "delete_export", &wrong).send().await.status, 200);
+    assert_eq!(page(&app, &one, &cookie).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exports_of_others_are_not_there() {
+    let (app, _) = app().await;
+    let cookie = session(&app).await;
+    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    let organization = other["id"].as_str().unwrap();
+    let answer =
+        theirs.post(&format!("/api/organizations/{organization}/batch_exports/"), &s3()).await;
+    let export = answer.json()["id"].as_str().unwrap().to_owned();
+    for rest in ["", "/new", &format!("/{export}"), &format!("/{export}/settings")] {
+        let path = format!("/organizations/{organization}/exports{rest}");
+        assert_eq!(page(&app, &path, &cookie).await.status, 404, "{path}");
+    }
+    // Nor below an organization of one's own.
+    assert_eq!(page(&app, &format!("{}/{export}", pages(&app)), &cookie).await.status, 404);
+    for name in ["pause_export", "unpause_export", "get_export", "get_export_secrets"] {
+        let fields =
+            [("organization", organization), ("export", export.as_str()), ("failed", "false")];
+        let answer = function(&app, &cookie, name, &fields).send().await;
+        assert_eq!(answer.status, 404, "{name}");
+    }
+}
