@@ -134,6 +134,7 @@ fn nothing(base: &str) -> AnyView {
         .filter(|kind| kind.name != "NoOp")
         .map(|kind| view! { <li class="chip">{kind.label}</li> })
         .collect_view();
+    let create = format!("{base}/new");
     view! {
         <Empty title="No export yet">
             <p>
@@ -141,7 +142,7 @@ fn nothing(base: &str) -> AnyView {
             </p>
             <ul class="chips" aria-label="Destinations">{kinds}</ul>
             <p>
-                <a class="button button-primary" href=format!("{base}/new")>"Create export"</a>
+                <a class="button button-primary" href=create>"Create export"</a>
             </p>
         </Empty>
     }

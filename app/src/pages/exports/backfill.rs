@@ -134,20 +134,22 @@ fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) 
         view! { <li>"The query of the export leaves some of these events out."</li> }
     });
     let start_backfill = ServerAction::<StartBackfill>::new();
+    let (house, id) = (found.house.id.clone(), export.id.to_string());
+    let verb = format!("Schedule {runs}");
     view! {
         <div class="export-preview" id="preview">
             <p class="export-count"><strong>{runs.clone()} {records}</strong></p>
             <p>"From " <Time iso=begin /> " up to " <Time iso=preview.end_at.clone() /> "."</p>
             <ul>{longer}{earlier}{repeated}{overlap}{fewer}</ul>
             <ActionForm action=start_backfill>
-                <input type="hidden" name="organization" value=found.house.id.clone() />
-                <input type="hidden" name="export" value=export.id.to_string() />
+                <input type="hidden" name="organization" value=house />
+                <input type="hidden" name="export" value=id />
                 <input type="hidden" name="start" value=start />
                 <input type="hidden" name="end" value=end />
                 <Back />
                 <div class="submit">
                     <button type="submit" class="button button-primary" data-busy="Scheduling runs...">
-                        {format!("Schedule {runs}")}
+                        {verb}
                     </button>
                 </div>
             </ActionForm>
@@ -219,13 +221,15 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> Line {
 
 fn cancel(backfill: &Backfill, found: &ExportHead) -> AnyView {
     let cancel = ServerAction::<CancelBackfill>::new();
+    let (house, export) = (found.house.id.clone(), found.export.id.to_string());
+    let backfill = backfill.id.to_string();
     view! {
         <Confirm button="Cancel" of="backfill">
             <p>"The run that goes on ends now, and no further one follows. What was delivered stays at the destination."</p>
             <ActionForm action=cancel>
-                <input type="hidden" name="organization" value=found.house.id.clone() />
-                <input type="hidden" name="export" value=found.export.id.to_string() />
-                <input type="hidden" name="backfill" value=backfill.id.to_string() />
+                <input type="hidden" name="organization" value=house />
+                <input type="hidden" name="export" value=export />
+                <input type="hidden" name="backfill" value=backfill />
                 <Back />
                 <button type="submit" class="button button-primary" data-busy="Cancelling backfill...">
                     "Cancel backfill"

@@ -74,11 +74,14 @@ pub(crate) fn ExportLogs() -> impl IntoView {
                 </Empty>
             }
             .into_any(),
-            (false, _) if asked.before.is_empty() => view! {
-                <Refresh seconds=SECONDS />
-                <Fresh id="lines">{listed(list, &found, &asked)}</Fresh>
+            (false, _) if asked.before.is_empty() => {
+                let lines = listed(list, &found, &asked);
+                view! {
+                    <Refresh seconds=SECONDS />
+                    <Fresh id="lines">{lines}</Fresh>
+                }
+                .into_any()
             }
-            .into_any(),
             (false, _) => listed(list, &found, &asked),
         };
         Ok(view! {

@@ -80,22 +80,28 @@ pub(crate) fn ExportRuns() -> impl IntoView {
         let is_active = list.lines.iter().any(|line| line.run.status.is_active());
         let seconds = if is_active { SECONDS } else { IDLE_SECONDS };
         let content = match (list.lines.is_empty(), found.export.latest_runs.is_empty()) {
-            (true, true) => view! {
-                <Refresh seconds=seconds />
-                <Fresh id="runs">{nothing(&found)}</Fresh>
+            (true, true) => {
+                let nothing = nothing(&found);
+                view! {
+                    <Refresh seconds=seconds />
+                    <Fresh id="runs">{nothing}</Fresh>
+                }
+                .into_any()
             }
-            .into_any(),
             (true, false) => view! {
                 {filters(&asked, retried)}
                 {none_of_these(&asked, &found)}
             }
             .into_any(),
-            (false, _) => view! {
-                {filters(&asked, retried)}
-                <Refresh seconds=seconds />
-                <Fresh id="runs">{listed(list, &found, &asked)}</Fresh>
+            (false, _) => {
+                let runs = listed(list, &found, &asked);
+                view! {
+                    {filters(&asked, retried)}
+                    <Refresh seconds=seconds />
+                    <Fresh id="runs">{runs}</Fresh>
+                }
+                .into_any()
             }
-            .into_any(),
         };
         Ok(view! {
             {head(&found, TITLE)}
@@ -268,13 +274,14 @@ fn ids(line: &RunLine, found: &ExportHead) -> AnyView {
 
 fn again(line: &RunLine, found: &ExportHead) -> AnyView {
     let retry = ServerAction::<RetryExportRun>::new();
+    let (ids, stretch) = (ids(line, found), words::stretch(&line.run));
     view! {
         <ActionForm action=retry>
-            {ids(line, found)}
+            {ids}
             <button type="submit" class="button" data-busy="Starting run...">
                 <Icon name="refresh" />
                 "Run again"
-                <span class="hidden">" " {words::stretch(&line.run)}</span>
+                <span class="hidden">" " {stretch}</span>
             </button>
         </ActionForm>
     }
@@ -283,11 +290,12 @@ fn again(line: &RunLine, found: &ExportHead) -> AnyView {
 
 fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
     let cancel = ServerAction::<CancelExportRun>::new();
+    let ids = ids(line, found);
     view! {
         <Confirm button="Cancel" of=format!("run {}", words::stretch(&line.run))>
             <p>"The run ends now and is not tried again. What it delivered stays at the destination."</p>
             <ActionForm action=cancel>
-                {ids(line, found)}
+                {ids}
                 <button type="submit" class="button button-primary" data-busy="Cancelling run...">
                     "Cancel run"
                 </button>

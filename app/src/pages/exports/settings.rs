@@ -90,6 +90,7 @@ fn pausing(found: &ExportHead) -> AnyView {
     let pause = ServerAction::<PauseExport>::new();
     let unpause = ServerAction::<UnpauseExport>::new();
     let unpaused = sent(unpause);
+    let ids = ids(found);
     let content = if found.export.paused {
         let since = found.export.last_paused_at.map(|time| {
             view! { <p>"Paused since " <Time iso=time.to_string() /> "."</p> }
@@ -97,7 +98,7 @@ fn pausing(found: &ExportHead) -> AnyView {
         view! {
             {since}
             <ActionForm action=unpause>
-                {ids(found)}
+                {ids}
                 <Check sent=unpaused name="backfill" label="Export what was missed"
                     hint="A backfill from the start of the interval in which it was paused." />
                 <div class="submit">
@@ -112,7 +113,7 @@ fn pausing(found: &ExportHead) -> AnyView {
         view! {
             <p>"While it is paused, its schedule starts no runs. Events stay in Weir, and runs that go on are not touched."</p>
             <ActionForm action=pause>
-                {ids(found)}
+                {ids}
                 <div class="submit">
                     <button type="submit" class="button" data-busy="Pausing export...">
                         "Pause export"
@@ -129,15 +130,16 @@ fn history(found: &ExportHead) -> AnyView {
     let export = &found.export;
     let id = export.id.to_string();
     let activity = format!("/organizations/{}/activity?kind=BatchExport&item={id}", found.house.id);
+    let (created, changed) = (export.created_at.to_string(), export.last_updated_at.to_string());
     view! {
         <Section id="history" title="History">
             <dl class="facts">
                 <dt>"Id"</dt>
                 <dd><Id text=id what="export id" /></dd>
                 <dt>"Created"</dt>
-                <dd><Time iso=export.created_at.to_string() /></dd>
+                <dd><Time iso=created /></dd>
                 <dt>"Last changed"</dt>
-                <dd><Time iso=export.last_updated_at.to_string() /></dd>
+                <dd><Time iso=changed /></dd>
             </dl>
             <p><a href=activity>"Changes of this export"</a></p>
         </Section>
@@ -148,6 +150,7 @@ fn history(found: &ExportHead) -> AnyView {
 fn ending(found: &ExportHead) -> AnyView {
     let delete = ServerAction::<DeleteExport>::new();
     let sent = sent(delete);
+    let (ids, name) = (ids(found), found.export.name.clone());
     view! {
         <Section id="ending" title="Delete export" danger=true>
             <p>
@@ -155,8 +158,8 @@ fn ending(found: &ExportHead) -> AnyView {
             </p>
             <ActionForm action=delete>
                 <FormFailure sent=sent fields=&["typed_name"] />
-                {ids(found)}
-                <TypedConfirm sent=sent name_to_type=found.export.name.clone()
+                {ids}
+                <TypedConfirm sent=sent name_to_type=name
                     label="Name of the export" verb="Delete export" busy="Deleting export..." />
             </ActionForm>
         </Section>
