@@ -60,6 +60,10 @@ const ALL: &[Migration] = &[
         version: 8,
         statement: Statement::write("migration 8", include_str!("migrations/0008_plugins.surql")),
     },
+    Migration {
+        version: 12,
+        statement: Statement::write("migration 12", include_str!("migrations/0012_traffic.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(
