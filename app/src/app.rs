@@ -27,6 +27,12 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/start") view=pages::start::Start />
                     <Route path=path!("/projects/:id/live") view=pages::live::Live />
                     <Route path=path!("/projects/:id/health") view=pages::health::Health />
+                    <Route path=path!("/projects/:id/persons") view=pages::persons::Persons />
+                    <Route path=path!("/projects/:id/persons/:person") view=pages::person::Person />
+                    <Route path=path!("/projects/:id/groups") view=pages::groups::Groups />
+                    <Route path=path!("/projects/:id/groups/:kind") view=pages::groups::Groups />
+                    <Route path=path!("/projects/:id/groups/:kind/:key") view=pages::group::Group />
+                    <Route path=path!("/projects/:id/migrations") view=pages::migrations::Migrations />
                     <Route path=path!("/projects/:id/settings") view=pages::project_settings::ProjectSettings />
                     <Route path=path!("/organizations") view=pages::organizations::Organizations />
                     <Route path=path!("/organizations/new") view=pages::organization_new::OrganizationNew />

@@ -4,6 +4,8 @@
 pub(crate) mod account;
 pub(crate) mod confirm;
 mod entrance;
+pub(crate) mod group;
+pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod home;
 pub(crate) mod key_new;
@@ -12,15 +14,19 @@ pub(crate) mod keys;
 pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod login_again;
+pub(crate) mod migrations;
 pub(crate) mod not_found;
 pub(crate) mod organization;
 pub(crate) mod organization_new;
 pub(crate) mod organizations;
+pub(crate) mod person;
+pub(crate) mod persons;
 pub(crate) mod project_settings;
 pub(crate) mod reset;
 pub(crate) mod setup;
 pub(crate) mod signup;
 pub(crate) mod start;
+mod timeline;
 
 use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};

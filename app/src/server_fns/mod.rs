@@ -10,7 +10,11 @@ pub(crate) mod account;
 // The only one that scripts call: islands fill gaps with it.
 pub(crate) mod events;
 #[cfg(feature = "ssr")]
+pub(crate) mod groups;
+#[cfg(feature = "ssr")]
 pub(crate) mod identity;
+#[cfg(feature = "ssr")]
+pub(crate) mod imports;
 #[cfg(feature = "ssr")]
 pub(crate) mod keys;
 #[cfg(feature = "ssr")]
@@ -18,10 +22,14 @@ pub(crate) mod links;
 #[cfg(feature = "ssr")]
 pub(crate) mod organizations;
 #[cfg(feature = "ssr")]
+pub(crate) mod persons;
+#[cfg(feature = "ssr")]
 pub(crate) mod projects;
 #[cfg(feature = "ssr")]
 pub(crate) mod setup;
 #[cfg(feature = "ssr")]
 pub(crate) mod signup;
+#[cfg(feature = "ssr")]
+pub(crate) mod traffic;
 #[cfg(feature = "ssr")]
 pub(crate) mod warnings;
