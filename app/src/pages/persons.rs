@@ -67,7 +67,7 @@ fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bo
     let PersonList { persons, more, further, others_before } = found;
     let shown = persons.len();
     let further = further.map(|at| {
-        let href = with_query(&[("after", Some(&at))]);
+        let href = with_query(&[("after", Some(at.as_str()))]);
         view! {
             <Alert kind="note">
                 <p>"Many persons were looked at, and there are more."</p>

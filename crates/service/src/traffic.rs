@@ -10,7 +10,7 @@ use std::sync::Arc;
 use weir_model::traffic::{Counts, UnknownKey};
 use weir_model::{ProjectId, Timestamp};
 use weir_store::traffic::{self as rows, INSTANCE, Unit};
-use weir_store::{imports, projects, users};
+use weir_store::{events, imports, projects, users};
 
 use crate::ctx::ProjectCtx;
 use crate::policy::{self, Action};
@@ -130,6 +130,15 @@ impl Traffic {
         }
         let before = if compare { self.before(project.project, range, begin).await? } else { None };
         Ok(Report { steps, step_seconds: unit.seconds() * width, total, before, waiting })
+    }
+
+    /// When the latest event of a project came.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn last_event(&self, project: &ProjectCtx) -> Result<Option<Timestamp>> {
+        let page = events::arrivals(&self.core.store, project.project, None, 1).await?;
+        Ok(page.events.first().map(|event| Timestamp::from_micros(event.received_at)))
     }
 
     /// What was refused and is of no project, and keys that no project has;
