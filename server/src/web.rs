@@ -7,6 +7,7 @@
 mod assets;
 pub(crate) mod cookies;
 pub(crate) mod cross_site;
+mod files;
 mod functions;
 mod live;
 mod pages;
@@ -67,6 +68,7 @@ pub fn router(app: &App) -> Router {
     Router::new()
         .route("/_fn/{function}", post(functions::call))
         .route("/_live/{project}", get(live::stream))
+        .route("/_files/{project}/imports.csv", get(files::imports))
         .route_layer(from_fn_with_state(web.clone(), refuse_other_sites))
         .fallback(pages::page_or_asset)
         .with_state(web)

@@ -42,7 +42,7 @@ const LIMIT: u64 = 20 << 20;
 pub(crate) fn Health() -> impl IntoView {
     let id = project_in_path();
     let asked = in_query("range");
-    let range = RANGES.iter().find(|(name, _)| *name == asked).map_or(USUAL, |(name, _)| name);
+    let range = RANGES.into_iter().find(|(name, _)| *name == asked).map_or(USUAL, |(name, _)| name);
     let compare = in_query("compare") == "1";
     page(TITLE, async move {
         let project = get_project(id).await?;

@@ -23,6 +23,15 @@ pub struct ImportSource {
     pub counts: ImportCounts,
 }
 
+impl ImportSource {
+    /// The day, such as 2026-08-21.
+    #[must_use]
+    pub fn day_text(&self) -> String {
+        let begin = Timestamp::from_micros(self.day.saturating_mul(86_400_000_000));
+        begin.to_chrono().format("%Y-%m-%d").to_string()
+    }
+}
+
 /// What is counted of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportCounts {
