@@ -43,13 +43,14 @@ pub(crate) fn Migrations() -> impl IntoView {
             let href = format!("/_files/{id}/imports.csv");
             view! { <a class="button" href=href download="imports.csv">"Download report"</a> }
         });
+        let how = how(&project);
         let guidance = if is_empty {
-            view! { <Empty title="Nothing was imported yet">{how(&project)}</Empty> }.into_any()
+            view! { <Empty title="Nothing was imported yet">{how}</Empty> }.into_any()
         } else {
             view! {
                 <details class="help">
                     <summary>"How to migrate"</summary>
-                    {how(&project)}
+                    {how}
                 </details>
             }
             .into_any()
