@@ -75,29 +75,38 @@ fn effects(event: &str, properties: &Value) -> Vec<String> {
             effects.push(format!("{what} {shown}{more}."));
         }
     };
-    let names = |member: &str| match properties.get(member) {
-        Some(Value::Object(members)) => members.keys().map(String::as_str).collect(),
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    let text = |member: &str| properties.get(member).and_then(Value::as_str);
-    tell("Sets on the person:", names("$set"));
-    tell("Sets once on the person:", names("$set_once"));
-    tell("Removes from the person:", names("$unset"));
+    tell("Sets on the person:", names(properties, "$set"));
+    tell("Sets once on the person:", names(properties, "$set_once"));
+    tell("Removes from the person:", names(properties, "$unset"));
     let joined = match event {
-        "$identify" => text("$anon_distinct_id"),
-        "$create_alias" | "$merge_dangerously" => text("alias"),
+        "$identify" => text(properties, "$anon_distinct_id"),
+        "$create_alias" | "$merge_dangerously" => text(properties, "alias"),
         _ => None,
     };
     tell("Asks to join with the distinct id", joined.into_iter().collect());
     if event == "$groupidentify"
-        && let (Some(kind), Some(key)) = (text("$group_type"), text("$group_key"))
+        && let (Some(kind), Some(key)) =
+            (text(properties, "$group_type"), text(properties, "$group_key"))
     {
-        tell("Makes or changes the group", vec![&format!("{kind} {key}")]);
-        tell("Sets on the group:", names("$group_set"));
+        let group = format!("{kind} {key}");
+        tell("Makes or changes the group", vec![group.as_str()]);
+        tell("Sets on the group:", names(properties, "$group_set"));
     }
-    tell("Names groups of the types", names("$groups"));
+    tell("Names groups of the types", names(properties, "$groups"));
     effects
+}
+
+/// The names in a member that is an object or a list.
+fn names<'a>(properties: &'a Value, member: &str) -> Vec<&'a str> {
+    match properties.get(member) {
+        Some(Value::Object(members)) => members.keys().map(String::as_str).collect(),
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn text<'a>(properties: &'a Value, member: &str) -> Option<&'a str> {
+    properties.get(member).and_then(Value::as_str)
 }
 
 /// The first of these properties that is a text.
@@ -121,7 +130,7 @@ mod tests {
 
     #[test]
     fn effects_in_words() {
-        let identify = json!({"$anon_distinct_id": "a-1", "$set": {"plan": 1, "name": 2},
+        let identify = json!({"$anon_distinct_id": "a-1", "$set": {"name": 2, "plan": 1},
                               "$unset": ["old"], "$groups": {"company": "acme"}});
         assert_eq!(
             effects("$identify", &identify),
