@@ -23,11 +23,11 @@ test("a migration needs a source", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/projects/1/migrations");
   await alive(page, scripts);
-  await page.getByLabel("Source").fill(" ");
-  await page.getByLabel("Number of events").fill("12");
+  await page.getByLabel("Source", { exact: true }).fill(" ");
+  await page.getByLabel("Number of events", { exact: true }).fill("12");
   await page.getByRole("button", { name: "Start migration" }).click();
   await expect(page.getByText("Say where the events come from.")).toBeVisible();
-  await expect(page.getByLabel("Number of events")).toHaveValue("12");
+  await expect(page.getByLabel("Number of events", { exact: true })).toHaveValue("12");
 });
 
 test("the printed script imports, goes on where it stopped, and is followed", async ({ page, server, scripts }) => {
@@ -39,9 +39,9 @@ test("the printed script imports, goes on where it stopped, and is followed", as
 
   await page.goto("/projects/1/migrations");
   await alive(page, scripts);
-  await page.getByLabel("Source").fill("Old tool");
-  await page.getByLabel("File").fill(file);
-  await page.getByLabel("Number of events").fill("4");
+  await page.getByLabel("Source", { exact: true }).fill("Old tool");
+  await page.getByLabel("File", { exact: true }).fill(file);
+  await page.getByLabel("Number of events", { exact: true }).fill("4");
   await page.getByRole("button", { name: "Start migration" }).click();
   await page.waitForURL(/plan=/);
   const plan = page.getByRole("main").locator("section", { has: page.getByRole("heading", { name: "Old tool" }) });
