@@ -14,7 +14,7 @@ use crate::ui::confirm::Confirm;
 use crate::ui::empty::Empty;
 use crate::ui::field::{TextArea, TextLine};
 use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
-use crate::ui::number::{duration, grouped};
+use crate::ui::number::duration;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
@@ -103,10 +103,6 @@ fn plan(
         ("bash and curl", script::loop_of_curl(&project.host, &project.key, &file)),
     ];
     let is_open = id == open;
-    let label = match total {
-        Some(total) => format!("{} of {} events sent", grouped(sent), grouped(total)),
-        None => format!("{} events sent", grouped(sent)),
-    };
     let left = seconds_left.map(|seconds| {
         let time = duration(seconds.saturating_mul(1_000));
         view! { <p>{format!("About {time} left at the present rate.")}</p> }
@@ -157,7 +153,7 @@ fn plan(
             <p>{state}</p>
             <p class="hint">"Started "<Time iso=created_at /></p>
             {(!note.is_empty()).then(|| view! { <p class="wrap">{note}</p> })}
-            <Progress done=sent total=total label=label />
+            <Progress done=sent total=total label="Events sent" />
             {left}
             {tabs}
             {pace}

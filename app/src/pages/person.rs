@@ -192,7 +192,8 @@ fn events(person: PersonView, event: String, is_newest: bool) -> AnyView {
         .into_any(),
     };
     let older = person.older.map(|(before, uuid)| {
-        let href = with_query(&[("before", Some(before.as_str())), ("before_uuid", Some(uuid.as_str()))]);
+        let href =
+            with_query(&[("before", Some(before.as_str())), ("before_uuid", Some(uuid.as_str()))]);
         view! { <a class="button" href=href>"Older events"</a> }
     });
     let newest = (!is_newest).then(|| {

@@ -130,7 +130,10 @@ pub(crate) async fn get_traffic(
             |counts: &weir_model::traffic::Counts| counts.reasons.get(code).copied().unwrap_or(0);
         let values: Vec<u64> = steps.iter().map(|(_, counts)| each(counts)).collect();
         let together = values.len().div_ceil(TREND).max(1);
-        (code.clone(), values.chunks(together).map(|some| some.iter().sum::<u64>()).collect::<Vec<u64>>())
+        (
+            code.clone(),
+            values.chunks(together).map(|some| some.iter().sum::<u64>()).collect::<Vec<u64>>(),
+        )
     });
     let within = |hundredths| {
         steps.iter().map(|(_, counts)| counts.within(hundredths)).collect::<Vec<Option<u64>>>()
