@@ -33,6 +33,12 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/transformations/:config") view=pages::pipeline::config::ConfigPage />
                     <Route path=path!("/projects/:id/plugins/new") view=pages::pipeline::new::NewConfig />
                     <Route path=path!("/projects/:id/plugins/:config") view=pages::pipeline::config::ConfigPage />
+                    <Route path=path!("/projects/:id/persons") view=pages::persons::Persons />
+                    <Route path=path!("/projects/:id/persons/:person") view=pages::person::Person />
+                    <Route path=path!("/projects/:id/groups") view=pages::groups::Groups />
+                    <Route path=path!("/projects/:id/groups/:kind") view=pages::groups::Groups />
+                    <Route path=path!("/projects/:id/groups/:kind/:key") view=pages::group::Group />
+                    <Route path=path!("/projects/:id/migrations") view=pages::migrations::Migrations />
                     <Route path=path!("/projects/:id/settings") view=pages::project_settings::ProjectSettings />
                     <Route path=path!("/organizations") view=pages::organizations::Organizations />
                     <Route path=path!("/organizations/new") view=pages::organization_new::OrganizationNew />

@@ -16,9 +16,9 @@ pub fn Gallery() -> impl IntoView {
             <h2>"Start page"</h2>
             <Arrivals project=0 rows=rows() host=host />
             <h2>"Live page, nothing yet"</h2>
-            <Stream project=0 rows=Vec::new() filter=Filter::default() open=None />
+            <Stream project=0 host=String::new() key=String::new() rows=Vec::new() filter=Filter::default() open=None />
             <h2>"Live page"</h2>
-            <Stream project=0 rows=rows() filter=Filter::default() open=Some("b".to_owned()) />
+            <Stream project=0 host=String::new() key=String::new() rows=rows() filter=Filter::default() open=Some("b".to_owned()) />
         </main>
     }
 }
@@ -38,6 +38,7 @@ fn rows() -> Vec<Row> {
         size: 1312,
         payload: r#"{"event":"page viewed","properties":{"plan":"pro"}}"#.to_owned(),
         person: None,
+        effects: Vec::new(),
     };
     vec![
         row("a", Outcome::Accepted, None),

@@ -1,7 +1,7 @@
 // What scripts add to the live page: rows as they arrive, pause, filter.
 
 import { type Page } from "@playwright/test";
-import { alive, enter, expect, projectKey, send, type Server, test } from "./helpers";
+import { alive, enter, expect, projectKey, send, type Server, shell, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -94,6 +94,23 @@ test("a row opens its detail, which takes the focus", async ({ page, server }) =
   await expect(detail).toBeVisible();
   await page.goForward();
   await expect(detail).toBeHidden();
+});
+
+test("the detail leads to the person, to similar events, and prints a command", async ({ page, server }) => {
+  const key = await openLive(page, server);
+  await send(server, key, { event: "it's detailed", distinct_id: "ada", properties: { $set: { plan: "pro" } } });
+  await row(page, "it's detailed").click();
+  const detail = page.getByRole("region", { name: "it's detailed" });
+  await expect(detail.getByText("Sets on the person: plan.")).toBeVisible();
+  const command = detail.locator("pre", { hasText: "curl -sS" });
+  await shell((await command.textContent()) ?? "");
+  await expect(row(page, "it's detailed")).toHaveCount(2);
+  await detail.getByRole("link", { name: "Find similar" }).click();
+  await expect(page.getByLabel("Filter rows")).toHaveValue("it's detailed");
+  await expect(row(page, "it's detailed")).toHaveCount(2);
+  await row(page, "it's detailed").first().click();
+  await detail.getByRole("definition").getByRole("link").click();
+  await expect(page).toHaveURL(/\/persons\//);
 });
 
 test("a lost stream is told, retried, and the gap is filled", async ({ page, server }) => {

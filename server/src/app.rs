@@ -11,6 +11,7 @@ use weir_ingest::Ingest;
 use weir_service::Services;
 use weir_store::Store;
 use weir_store::disk::DiskState;
+use weir_store::traffic::Board;
 
 use crate::capture::BrowserLibrary;
 use crate::config::Config;
@@ -37,6 +38,8 @@ pub struct App {
     pub shares: Shares,
     /// Counters.
     pub metrics: Metrics,
+    /// What is counted of traffic and not written yet.
+    pub traffic: Arc<Board>,
     /// Free disk space.
     pub disk: Arc<DiskState>,
     /// The way to addresses that members enter.
@@ -99,6 +102,7 @@ impl AppBuilder {
             shares: Shares::new(&limits),
             limits: Arc::new(limits),
             metrics: Metrics::new(),
+            traffic: Arc::clone(store.traffic()),
             disk: store.disk(),
             egress,
             export_hosts: Arc::new(export_hosts),

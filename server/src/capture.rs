@@ -9,8 +9,10 @@
 //! No path is ever answered with a redirect: libraries follow one with a GET,
 //! take the 200 for success, and the events are gone.
 
+mod account;
 mod browser_library;
 mod events;
+mod history;
 mod intake;
 mod settings;
 mod site_app;

@@ -48,6 +48,10 @@ use crate::setup;
 const LOOK: Duration = Duration::from_secs(1);
 /// Time between two looks for domains that are to be looked at again.
 const CHECK: Duration = Duration::from_secs(10);
+/// Time between two writes of what was counted.
+const COUNT: Duration = Duration::from_secs(60);
+/// Writes of what was counted after which old counts are removed.
+const FORGET: u32 = 60;
 /// Time between two looks for deleted organizations.
 const PURGE: Duration = Duration::from_secs(30);
 /// For applying what was accepted when the service stops; the rest waits in the
@@ -133,6 +137,7 @@ pub struct Server {
     pub store: Store,
     accepting: JoinHandle<()>,
     watching: JoinSet<()>,
+    counting: JoinHandle<()>,
     exports: Arc<Engine>,
     plugins: Plugins,
     /// Where ingestion applies events; ends when dropped.
@@ -238,6 +243,7 @@ impl Server {
             let page = MetricsPage(app.metrics.clone());
             watching.spawn(listener::serve(tcp, app.clone(), page));
         }
+        let counting = tokio::spawn(write_counts(app.clone()));
         let front = Front::new(app.clone());
         let accepting = tokio::spawn(listener::serve(tcp, app.clone(), front));
         tracing::info!(%address, "serving");
@@ -248,6 +254,7 @@ impl Server {
             store,
             accepting,
             watching,
+            counting,
             exports,
             plugins,
             _background: background,
@@ -281,6 +288,12 @@ impl Server {
         tokio::join!(self.exports.close(CUT), self.plugins.close(CUT));
         self.watching.shutdown().await;
         self.app.ingest.close(FLUSH).await;
+        // Not before: what is applied is counted.
+        if let Err(error) = self.counting.await {
+            tracing::error!(%error, "what was counted was not written");
+        } else if let Err(error) = self.app.services.traffic.write().await {
+            tracing::warn!(%error, "what was counted last was not written");
+        }
         // Not before: what was accepted is transformed until the end.
         self.plugins.end().await;
         self.store.close_at_end().await?;
@@ -334,6 +347,10 @@ async fn watch(app: App, store: Store) {
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
         let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
         app.metrics.apply_lag_bytes.set(lag);
+        let waiting = app.ingest.lag_bytes();
+        if waiting > 0 {
+            app.traffic.waiting(app.services.clock.now(), waiting);
+        }
     }
 }
 
@@ -368,6 +385,28 @@ async fn purge_deleted(app: App) {
         app.ingest.applied().await;
         if let Err(error) = app.services.organizations.purge_deleted(before).await {
             tracing::error!(%error, "what a deleted organization left was not removed yet");
+        }
+    }
+}
+
+/// Writes what was counted of traffic, until the service stops: never cut short,
+/// for what it has taken would be lost.
+async fn write_counts(app: App) {
+    let mut tick = tokio::time::interval(COUNT);
+    let mut writes = 0_u32;
+    loop {
+        tokio::select! {
+            () = app.stopping.begun() => return,
+            _ = tick.tick() => {}
+        }
+        if let Err(error) = app.services.traffic.write().await {
+            tracing::warn!(%error, "what was counted was not written; trying again");
+        }
+        writes = (writes + 1) % FORGET;
+        if writes == 0
+            && let Err(error) = app.services.traffic.forget().await
+        {
+            tracing::warn!(%error, "old counts were not removed yet");
         }
     }
 }

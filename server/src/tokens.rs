@@ -72,6 +72,12 @@ impl TokenCache {
         }))
     }
 
+    /// The project of `token`, if that is in memory.
+    #[must_use]
+    pub fn known(&self, token: &str) -> Option<ProjectRules> {
+        self.0.known.load().get(token).copied()
+    }
+
     /// What is known of `token`.
     pub async fn find(&self, token: &str) -> Verdict {
         let Inner { projects, known, unknown, lookups, loads, .. } = &*self.0;

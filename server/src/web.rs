@@ -10,6 +10,7 @@ mod assets;
 pub(crate) mod cookies;
 pub(crate) mod cross_site;
 pub(crate) mod forms;
+mod files;
 mod functions;
 mod help;
 mod instance;
@@ -87,6 +88,7 @@ pub fn router(app: &App) -> Router {
         .route("/_upload/attachment", post(forms::attachment))
         .route("/_live/{project}", get(live::stream))
         .route("/_export/activity.csv", get(activity_csv::download))
+        .route("/_files/{project}/imports.csv", get(files::imports))
         .route_layer(from_fn_with_state(web.clone(), refuse_other_sites))
         .route("/_help/img/{name}", get(help::image))
         .fallback(pages::page_or_asset)

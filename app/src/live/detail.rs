@@ -2,7 +2,9 @@
 
 use leptos::prelude::*;
 
+use super::address;
 use super::badge::badge;
+use super::filter::Filter;
 use super::list::Opening;
 use super::row::Row;
 use crate::ui::bytes;
@@ -15,8 +17,18 @@ use crate::ui::time::Time;
 /// Id of the heading, which takes the focus when a row is opened.
 pub(super) const HEADING: &str = "detail-heading";
 
+/// What the detail says that is not the row's own.
+pub(super) struct Around {
+    /// The project.
+    pub(super) project: i64,
+    /// Scheme and host that events are sent to.
+    pub(super) host: String,
+    /// Key of the project.
+    pub(super) key: String,
+}
+
 /// The detail of a row.
-pub(super) fn detail(row: &Row, opening: Opening) -> AnyView {
+pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
     let reasons = row
         .explained()
         .into_iter()
@@ -54,12 +66,14 @@ pub(super) fn detail(row: &Row, opening: Opening) -> AnyView {
                 })}
                 {fact("Detail", row.detail.clone())}
                 {fact("Distinct id", row.distinct_id.clone())}
-                {fact("Person", row.person.clone())}
+                {person(row, around.project)}
                 {fact("URL or screen", row.place.clone())}
                 {fact("Library", row.library.clone())}
                 <dt>"Size"</dt>
                 <dd>{bytes::text(row.size)}</dd>
             </dl>
+            {effects(row)}
+            {similar(row, around.project)}
             <figure class="code" data-copyable="">
                 <figcaption>
                     <span>{caption}</span>
@@ -67,6 +81,7 @@ pub(super) fn detail(row: &Row, opening: Opening) -> AnyView {
                 </figcaption>
                 <pre tabindex="0"><code>{json::pretty(&row.payload)}</code></pre>
             </figure>
+            {as_curl(row, around)}
         </section>
     }
     .into_any()
@@ -79,4 +94,113 @@ fn fact(name: &'static str, value: Option<String>) -> Option<impl IntoView> {
             <dd class="mono wrap">{value}</dd>
         }
     })
+}
+
+fn person(row: &Row, project: i64) -> Option<impl IntoView> {
+    row.person.clone().map(|id| {
+        let href = format!("/projects/{project}/persons/{id}");
+        view! {
+            <dt>"Person"</dt>
+            <dd class="mono wrap"><a href=href>{id}</a></dd>
+        }
+    })
+}
+
+/// What the event does to its person and groups.
+fn effects(row: &Row) -> Option<AnyView> {
+    if row.effects.is_empty() {
+        return None;
+    }
+    let entries = row
+        .effects
+        .iter()
+        .map(|effect| view! { <li class="wrap">{effect.clone()}</li> })
+        .collect_view();
+    let view = view! {
+        <h3>"Person and groups"</h3>
+        <ul class="effects">{entries}</ul>
+    };
+    Some(view.into_any())
+}
+
+/// The way to rows of the same name. A name with an equals sign would be taken for
+/// a property.
+fn similar(row: &Row, project: i64) -> Option<AnyView> {
+    let name = row.event.clone().filter(|name| !name.trim().is_empty() && !name.contains('='))?;
+    let filter = Filter { outcome: None, text: Some(name) };
+    let href = address::of(project, &filter, None);
+    Some(view! { <p><a class="button" href=href>"Find similar"</a></p> }.into_any())
+}
+
+/// A command that sends the same once more. Only of a payload that is whole.
+fn as_curl(row: &Row, around: &Around) -> Option<AnyView> {
+    let is_whole = row.payload.len() as u64 >= row.size && row.payload.trim_end().ends_with('}');
+    if !is_whole {
+        return None;
+    }
+    let text = command(row, around);
+    let view = view! {
+        <figure class="code" data-copyable="">
+            <figcaption>
+                <span>"Send it again with curl"</span>
+                <CopyButton what="curl command" />
+            </figcaption>
+            <pre tabindex="0"><code>{text}</code></pre>
+        </figure>
+    };
+    Some(view.into_any())
+}
+
+fn command(row: &Row, around: &Around) -> String {
+    let event = if row.is_dropped() {
+        row.payload.clone()
+    } else {
+        let json = |text: &Option<String>| {
+            serde_json::to_string(text.as_deref().unwrap_or_default()).unwrap_or_default()
+        };
+        format!(
+            r#"{{"event":{},"distinct_id":{},"properties":{}}}"#,
+            json(&row.event),
+            json(&row.distinct_id),
+            row.payload
+        )
+    };
+    // One word of the shell, whatever is in it.
+    let body = format!(r#"{{"api_key":"{}","batch":[{event}]}}"#, around.key);
+    let body = body.replace('\'', r"'\''");
+    format!(
+        "curl -sS '{}/batch/' \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'",
+        around.host
+    )
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use weir_model::live::Outcome;
+
+    use super::{Around, Row, command};
+
+    #[test]
+    fn commands_are_one_word_beside_their_options() {
+        let around = Around { project: 1, host: "http://h".to_owned(), key: "phc_k".to_owned() };
+        let row = Row {
+            key: "1".to_owned(),
+            received_at: String::new(),
+            outcome: Outcome::Accepted,
+            reasons: Vec::new(),
+            detail: None,
+            event: Some("it's \"on\"".to_owned()),
+            distinct_id: Some("ada".to_owned()),
+            timestamp: None,
+            place: None,
+            library: None,
+            size: 2,
+            payload: "{}".to_owned(),
+            person: None,
+            effects: Vec::new(),
+        };
+        let text = command(&row, &around);
+        let expected = r#"-d '{"api_key":"phc_k","batch":[{"event":"it'\''s \"on\"","distinct_id":"ada","properties":{}}]}'"#;
+        assert!(text.ends_with(expected), "{text}");
+    }
 }

@@ -76,6 +76,7 @@ mod tests {
             size: 0,
             payload: r#"{"properties": {"plan": "pro", "seats":12,"$lib":"web"}}"#.to_owned(),
             person: None,
+            effects: Vec::new(),
         }
     }
 

@@ -35,6 +35,9 @@ pub(crate) struct Row {
     pub(crate) payload: String,
     /// Person id.
     pub(crate) person: Option<String>,
+    /// What it does to its person and groups, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) effects: Vec<String>,
 }
 
 #[cfg(feature = "ssr")]
@@ -54,6 +57,7 @@ impl From<weir_model::live::LiveRow> for Row {
             size: row.size,
             payload: row.payload,
             person: row.person,
+            effects: row.effects,
         }
     }
 }
@@ -129,6 +133,7 @@ mod tests {
             size: 7,
             payload: "{}".to_owned(),
             person: None,
+            effects: Vec::new(),
         };
         let text = serde_json::to_string(&sent).unwrap();
         let streamed: Row = serde_json::from_str(&text).unwrap();

@@ -8,7 +8,7 @@ use leptos::wasm_bindgen::JsCast as _;
 use web_sys::HtmlElement;
 
 use super::address;
-use super::detail::{HEADING, detail};
+use super::detail::{Around, HEADING, detail};
 use super::feed::{Feed, Link};
 use super::filter::Filter;
 use super::list::{self, Opening, row_list};
@@ -30,6 +30,10 @@ const OUTCOMES: [(&str, &str); 4] = [
 pub(crate) fn Stream(
     /// The project.
     project: i64,
+    /// Scheme and host that events are sent to.
+    host: String,
+    /// Key of the project.
+    key: String,
     /// The latest rows, newest first.
     rows: Vec<Row>,
     /// What the address asks for.
@@ -70,7 +74,9 @@ pub(crate) fn Stream(
         address::replace(&address.run(open.get_untracked()));
     });
 
-    let the_detail = move || opened.get().map(|row| detail(&row, opening));
+    let around = StoredValue::new(Around { project, host, key });
+    let the_detail =
+        move || opened.get().map(|row| around.with_value(|around| detail(&row, around, opening)));
     let the_list = move || {
         if is_empty.get() { nothing(project, filter, feed) } else { row_list(shown, opening) }
     };

@@ -1,148 +1,245 @@
-//! Every reason for which events of a project were dropped or altered: what
-//! happened, what to do, how often, and a sample.
+//! How it goes with what reaches a project: events over time, how fast and how
+//! large, and the reasons for which some were dropped or altered.
+
+mod reasons;
+mod strangers;
 
 use leptos::prelude::*;
-use weir_model::live::Outcome;
-use weir_model::outcomes::Meaning;
 
+use self::reasons::reasons;
+use self::strangers::{refusals, strangers};
 use super::project_in_path;
-use crate::live::{Fate, badge};
-use crate::server_fns::projects::{ProjectView, get_project};
-use crate::server_fns::warnings::{ReasonView, SampleView, list_reasons};
-use crate::ui::copy::CopyButton;
-use crate::ui::json;
-use crate::ui::number::grouped;
+use crate::server_fns::projects::get_project;
+use crate::server_fns::traffic::{Totals, TrafficView, get_traffic};
+use crate::server_fns::warnings::list_reasons;
+use crate::ui::alert::Alert;
+use crate::ui::bytes;
+use crate::ui::chart::{Bars, Lines, Series};
+use crate::ui::number::{duration, grouped, percent};
 use crate::ui::page::{PageHead, page};
-use crate::ui::prose::prose;
+use crate::ui::query::{in_query, with_query};
+use crate::ui::sections::Section;
+use crate::ui::status::Tone;
+use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
 
 const TITLE: &str = "Health";
+/// The range that is looked at unless the address says another.
+const USUAL: &str = "24h";
+/// Ranges: name in the address, and words.
+const RANGES: [(&str, &str); 5] = [
+    ("1h", "1 hour"),
+    ("6h", "6 hours"),
+    ("24h", "24 hours"),
+    ("7d", "7 days"),
+    ("30d", "30 days"),
+];
+/// Largest body that is taken, in bytes.
+const LIMIT: u64 = 20 << 20;
 
 /// The page.
 #[component]
 pub(crate) fn Health() -> impl IntoView {
     let id = project_in_path();
+    let asked = in_query("range");
+    let range = RANGES.into_iter().find(|(name, _)| *name == asked).map_or(USUAL, |(name, _)| name);
+    let compare = in_query("compare") == "1";
     page(TITLE, async move {
         let project = get_project(id).await?;
-        let reasons = list_reasons(id).await?;
+        let traffic = get_traffic(id, range.to_owned(), compare).await?;
+        let found = list_reasons(id).await?;
         let name = project.name.clone();
-        let content = if reasons.is_empty() {
-            nothing(&project)
-        } else {
-            let entries = reasons.into_iter().map(entry).collect_view();
-            view! { <ul class="plain">{entries}</ul> }.into_any()
-        };
+        let why = reasons(&project, found, &traffic.trends);
+        let refused = refusals(&traffic.total.refusals);
+        let strangers = strangers(traffic.strangers.clone());
         Ok(view! {
             <PageHead title=TITLE within=name>
                 <a class="button" href=format!("/projects/{id}/live")>"Watch events arrive"</a>
             </PageHead>
-            <p class="lead">
-                "Why events were not stored, or stored altered, although their request was answered with 200. Counted since the project was created."
-            </p>
-            {content}
+            {ranges(range, compare)}
+            {charts(&traffic)}
+            {sums(&traffic, compare)}
+            <Section
+                id="reasons"
+                title="Dropped and altered events"
+                hint="Why events were not stored, or stored altered, although their request was answered with 200. Counted since the project was created."
+            >
+                {why}
+            </Section>
+            {refused}
+            {strangers}
         }
         .into_any())
     })
 }
 
-/// Nothing is wrong, or nothing came.
-fn nothing(project: &ProjectView) -> AnyView {
-    if project.has_events {
+fn ranges(range: &'static str, compare: bool) -> AnyView {
+    let links = RANGES
+        .into_iter()
+        .map(|(name, words)| {
+            let href = with_query(&[("range", Some(name).filter(|name| *name != USUAL))]);
+            let current = (name == range).then_some("true");
+            view! { <a class="button" href=href aria-current=current>{words}</a> }
+        })
+        .collect_view();
+    let (word, value) =
+        if compare { ("Do not compare", None) } else { ("Compare with previous", Some("1")) };
+    let other = with_query(&[("compare", value)]);
+    view! {
+        <nav class="ranges" aria-label="Range">
+            {links}
+            <a class="button button-quiet" href=other>{word}</a>
+        </nav>
+        <p class="hint">"Times in UTC. Counts appear at once and are kept by the minute for a day, by the hour for 30 days."</p>
+    }
+    .into_any()
+}
+
+fn charts(traffic: &TrafficView) -> AnyView {
+    let Totals { accepted, dropped, rejected, requests, half, most, largest, .. } = &traffic.total;
+    let is_silent = *accepted == 0 && *dropped == 0 && *rejected == 0 && *requests == 0;
+    let silence = is_silent.then(|| {
+        let last = match traffic.last_event.clone() {
+            Some(iso) => view! { <p>"Last event: "<Time iso=iso /></p> }.into_any(),
+            None => view! { <p>"No event was ever stored."</p> }.into_any(),
+        };
+        view! {
+            <Alert kind="note">
+                <p>"No traffic in this range."</p>
+                {last}
+            </Alert>
+        }
+    });
+    let step = step(traffic.step_seconds);
+    let summary = format!(
+        "{} events accepted, {} dropped, and {} requests rejected.",
+        grouped(*accepted),
+        grouped(*dropped),
+        grouped(*rejected)
+    );
+    let events = vec![
+        Series { label: "Accepted", tone: Tone::Good, values: some(&traffic.accepted) },
+        Series { label: "Dropped", tone: Tone::Warn, values: some(&traffic.dropped) },
+        Series { label: "Rejected requests", tone: Tone::Bad, values: some(&traffic.rejected) },
+    ];
+    let speed = match (half, most) {
+        (Some(half), Some(most)) => format!(
+            "Half of the requests were answered within {}, 95 of 100 within {}.",
+            duration(*half),
+            duration(*most)
+        ),
+        _ => "No request was answered in this range.".to_owned(),
+    };
+    let times_taken = vec![
+        Series { label: "p50", tone: Tone::Good, values: traffic.half.clone() },
+        Series { label: "p95", tone: Tone::Warn, values: traffic.most.clone() },
+    ];
+    let deepest = traffic.waiting.iter().copied().max().unwrap_or(0);
+    let depth = format!(
+        "At most {} waited to become readable, of the whole instance.",
+        bytes::text(deepest)
+    );
+    let waiting = traffic.waiting.iter().map(|bytes| Some(bytes.div_ceil(1 << 10))).collect();
+    let queue = vec![Series { label: "Waiting", tone: Tone::Busy, values: waiting }];
+    let sizes = format!(
+        "The largest body had {}, which is {} of the limit of {}.",
+        bytes::text(*largest),
+        percent(*largest, LIMIT),
+        bytes::text(LIMIT)
+    );
+    let kib = |bytes: &Option<u64>| bytes.map(|bytes| bytes.div_ceil(1 << 10));
+    let bodies = vec![Series {
+        label: "Largest body",
+        tone: Tone::Busy,
+        values: traffic.largest.iter().map(kib).collect(),
+    }];
+    let times = || traffic.times.clone();
+    view! {
+        {silence}
+        <Bars id="events" title=format!("Events by {step}") summary=summary times=times() series=events unit="events" />
+        <Lines id="speed" title="Processing time" summary=speed times=times() series=times_taken unit="ms" />
+        <Lines id="queue" title="Queue depth" summary=depth times=times() series=queue unit="KiB" />
+        <Lines id="sizes" title="Body sizes" summary=sizes times=times() series=bodies unit="KiB" />
+    }
+    .into_any()
+}
+
+/// The sums of the range, beside those of the one before.
+fn sums(traffic: &TrafficView, compare: bool) -> AnyView {
+    if !compare {
+        return ().into_any();
+    }
+    let Some(before) = &traffic.before else {
         return view! {
-            <div class="empty">
-                <h2>"No event was dropped or altered"</h2>
-                <p>"Everything that arrived was stored as it came. What is not stored, or stored altered, is listed here with the reason and the fix."</p>
-            </div>
+            <Alert kind="note">
+                <p>"Counts are kept for 30 days, so there is nothing before this range to compare with."</p>
+            </Alert>
         }
         .into_any();
-    }
-    view! {
-        <div class="empty">
-            <h2>"Nothing has arrived yet"</h2>
-            <p>"What arrives and is not stored, or stored altered, is listed here with the reason and the fix."</p>
-            <p>
-                <a class="button button-primary" href=format!("/projects/{}/start", project.id)>
-                    "Send the first event"
-                </a>
-            </p>
-        </div>
-    }
-    .into_any()
-}
-
-fn entry(reason: ReasonView) -> AnyView {
-    let ReasonView { code, count, first_at, last_at, sample } = reason;
-    let anchor = code.clone();
-    let meaning = Meaning::of(&code);
-    let fate = meaning.map(|found| match found.outcome {
-        Outcome::Dropped => Fate::Dropped,
-        Outcome::Accepted => Fate::Altered,
-    });
-    let (sentence, fix) = match meaning {
-        Some(found) => (found.sentence, found.fix),
-        None => ("This version does not know the reason.", "A newer version of Weir wrote it."),
     };
-    let sample = sample.map(|kept| latest(kept, fate, sentence));
+    let now = &traffic.total;
+    let time = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), duration);
+    let lines = vec![
+        counts("Accepted events", now.accepted, before.accepted),
+        counts("Dropped events", now.dropped, before.dropped),
+        counts("Rejected requests", now.rejected, before.rejected),
+        counts("Answered requests", now.requests, before.requests),
+        texts("Half answered within", time(now.half), time(before.half)),
+        texts("95 of 100 answered within", time(now.most), time(before.most)),
+        texts("Largest body", bytes::text(now.largest), bytes::text(before.largest)),
+        texts("Average body", bytes::text(now.mean), bytes::text(before.mean)),
+    ];
+    let columns = vec![
+        Column::text("Count"),
+        Column::number("This range"),
+        Column::number("Previous"),
+        Column::number("Change"),
+    ];
     view! {
-        <li class="card" id=anchor>
-            <div class="cause-head">
-                {fate.map(badge)}
-                <h2>{prose(sentence)}</h2>
-            </div>
-            <p>{prose(fix)}</p>
-            <dl class="facts facts-row">
-                <div><dt>"Events"</dt><dd>{grouped(count)}</dd></div>
-                <div><dt>"Last seen"</dt><dd><Time iso=last_at /></dd></div>
-                <div><dt>"First seen"</dt><dd><Time iso=first_at /></dd></div>
-                <div><dt>"Code"</dt><dd><code>{code}</code></dd></div>
-            </dl>
-            {sample}
-        </li>
+        <Section id="compare" title="Compared with previous">
+            <Table caption="This range and the one before" columns=columns lines=lines />
+        </Section>
     }
     .into_any()
 }
 
-/// The newest event that the reason was given for.
-fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> AnyView {
-    let SampleView { received_at, detail, event, distinct_id, payload } = sample;
-    let caption = match fate {
-        Some(Fate::Dropped) => "Payload as received",
-        Some(Fate::Accepted | Fate::Altered) | None => "Properties as stored",
+fn counts(name: &'static str, now: u64, before: u64) -> Line {
+    let change = match (now.checked_sub(before), before) {
+        (_, 0) => "-".to_owned(),
+        (Some(more), _) => format!("+{}", percent(more, before)),
+        (None, _) => format!("-{}", percent(before - now, before)),
     };
-    // A flood is counted without keeping one of its events.
-    let payload = (!payload.is_empty()).then(|| {
-        view! {
-            <figure class="code" data-copyable="">
-                <figcaption>
-                    <span>{caption}</span>
-                    <CopyButton what="payload" />
-                </figcaption>
-                <pre tabindex="0"><code>{json::pretty(&payload)}</code></pre>
-            </figure>
-        }
-    });
-    view! {
-        <details class="sample">
-            <summary>"Latest sample"<span class="hidden">": " {sentence}</span></summary>
-            <dl class="facts">
-                <dt>"Received"</dt>
-                <dd><Time iso=received_at /></dd>
-                {fact("Detail", detail)}
-                {fact("Event", event)}
-                {fact("Distinct id", distinct_id)}
-            </dl>
-            {payload}
-        </details>
-    }
-    .into_any()
+    Line::new(vec![cell(name), cell(grouped(now)), cell(grouped(before)), cell(change)])
 }
 
-/// What is missing or blank is seen in the payload.
-fn fact(name: &'static str, value: Option<String>) -> Option<impl IntoView> {
-    value.filter(|value| !value.trim().is_empty()).map(|value| {
-        view! {
-            <dt>{name}</dt>
-            <dd class="mono wrap">{value}</dd>
+fn texts(name: &'static str, now: String, before: String) -> Line {
+    Line::new(vec![cell(name), cell(now), cell(before), cell("-")])
+}
+
+fn some(values: &[u64]) -> Vec<Option<u64>> {
+    values.iter().copied().map(Some).collect()
+}
+
+/// The length of a step in words.
+fn step(seconds: i64) -> String {
+    match (seconds / 60, seconds / 3_600) {
+        (1, _) => "minute".to_owned(),
+        (minutes, 0) => format!("{minutes} minutes"),
+        (_, 1) => "hour".to_owned(),
+        (_, hours) => format!("{hours} hours"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::step;
+
+    #[test]
+    fn steps_in_words() {
+        for (seconds, words) in
+            [(60, "minute"), (900, "15 minutes"), (3_600, "hour"), (21_600, "6 hours")]
+        {
+            assert_eq!(step(seconds), words);
         }
-    })
+    }
 }

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::{in_query, project_in_path};
 use crate::live::{Filter, KEPT, Row, Stream};
 use crate::server_fns::events::list_live_rows;
+use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
 use crate::ui::page::{PageHead, page};
 
@@ -19,6 +20,7 @@ pub(crate) fn Live() -> impl IntoView {
     let filter = Filter { outcome: asked("outcome"), text: asked("q") };
     let open = asked("row");
     page("Live", async move {
+        let of = get_project(project).await?;
         let mut rows = list_live_rows(project, FIRST).await?;
         let mut gone = None;
         if let Some(key) = open.as_deref().filter(|key| !has(&rows, key)) {
@@ -34,7 +36,7 @@ pub(crate) fn Live() -> impl IntoView {
                 <a class="button" href=format!("/projects/{project}/health")>"All reasons, counted"</a>
             </PageHead>
             {gone}
-            <Stream project=project rows=rows filter=filter open=open />
+            <Stream project=project host=of.host key=of.key rows=rows filter=filter open=open />
         }
         .into_any())
     })

@@ -16,7 +16,11 @@ pub(crate) mod events;
 #[cfg(feature = "ssr")]
 pub(crate) mod exports;
 #[cfg(feature = "ssr")]
+pub(crate) mod groups;
+#[cfg(feature = "ssr")]
 pub(crate) mod identity;
+#[cfg(feature = "ssr")]
+pub(crate) mod imports;
 #[cfg(feature = "ssr")]
 pub(crate) mod instance;
 #[cfg(feature = "ssr")]
@@ -32,6 +36,8 @@ pub(crate) mod messages;
 #[cfg(feature = "ssr")]
 pub(crate) mod organizations;
 #[cfg(feature = "ssr")]
+pub(crate) mod persons;
+#[cfg(feature = "ssr")]
 pub(crate) mod plugin_configs;
 #[cfg(feature = "ssr")]
 pub(crate) mod plugins;
@@ -45,5 +51,7 @@ pub(crate) mod search;
 pub(crate) mod setup;
 #[cfg(feature = "ssr")]
 pub(crate) mod signup;
+#[cfg(feature = "ssr")]
+pub(crate) mod traffic;
 #[cfg(feature = "ssr")]
 pub(crate) mod warnings;

@@ -47,6 +47,8 @@ pub struct EventQuery {
     pub event: Option<String>,
     /// Whom it is about.
     pub distinct_id: Option<String>,
+    /// About any of these, if there are some.
+    pub any_of: Vec<String>,
     /// Identity.
     pub uuid: Option<Uuid>,
 }

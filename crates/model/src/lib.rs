@@ -15,6 +15,7 @@ pub mod events;
 pub mod exports;
 pub mod groups;
 pub mod ids;
+pub mod imports;
 pub mod invites;
 pub mod json;
 pub mod keys;
@@ -36,6 +37,7 @@ pub mod schema;
 pub mod scopes;
 pub mod sessions;
 pub mod time;
+pub mod traffic;
 pub mod users;
 pub mod validate;
 

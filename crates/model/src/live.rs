@@ -45,4 +45,7 @@ pub struct LiveRow {
     pub payload: String,
     /// Person id, when there is a person.
     pub person: Option<String>,
+    /// What it does to its person and groups, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<String>,
 }

@@ -8,6 +8,7 @@ use weir_model::events::{Event, EventQuery};
 use weir_model::live::LiveRow;
 use weir_model::persons::PersonRef;
 use weir_model::{ProjectId, Timestamp};
+pub use weir_store::events::StoredEvent as Stored;
 use weir_store::events::StoredEvent;
 use weir_store::warnings::{Counted, Skipped};
 use weir_store::{events, live, persons, warnings};

@@ -3,6 +3,8 @@
 //! What belongs here: finding and listing. What does not: how events make
 //! groups (`weir-ingest`).
 
+mod seen;
+
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -10,7 +12,10 @@ use weir_model::groups::{Group, GroupQuery};
 use weir_store::groups as rows;
 
 use crate::ctx::ProjectCtx;
+use crate::error::{Error, NOT_FOUND};
 use crate::{Core, Result};
+
+pub use self::seen::{Member, Seen};
 
 /// Records that one page looks at beside those that it passes over.
 const LOOK: u64 = 20_000;
@@ -42,6 +47,20 @@ impl Groups {
     /// When the store cannot be read.
     pub async fn types(&self, project: &ProjectCtx) -> Result<Vec<String>> {
         Ok(rows::types(&self.core.store, project.project).await?)
+    }
+
+    /// A group by the name of its type and its key.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn get(&self, project: &ProjectCtx, kind: &str, key: &str) -> Result<Group> {
+        let types = self.types(project).await?;
+        let index = (0_u8..).zip(&types).find(|(_, name)| *name == kind).map(|(index, _)| index);
+        let index = index.ok_or(Error::NotFound(NOT_FOUND))?;
+        let keys = [(index, key)];
+        let found = rows::by_keys(&self.core.store, project.project, &keys).await?;
+        let found = found.into_iter().next().ok_or(Error::NotFound(NOT_FOUND))?;
+        Ok(found.group)
     }
 
     /// A page of groups, by type.

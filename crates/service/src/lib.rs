@@ -20,6 +20,7 @@ pub mod exports;
 pub mod groups;
 pub mod identity;
 pub mod instance;
+pub mod imports;
 pub mod invites;
 pub mod keys;
 pub mod mail;
@@ -38,6 +39,7 @@ pub mod secrets;
 pub mod sessions;
 #[cfg(test)]
 mod test_support;
+pub mod traffic;
 pub mod users;
 
 use std::sync::{Arc, OnceLock};
@@ -86,6 +88,10 @@ pub struct Services {
     pub groups: groups::Groups,
     /// Sessions of visitors, read back.
     pub sessions: sessions::Sessions,
+    /// Counts of traffic.
+    pub traffic: traffic::Traffic,
+    /// Historical migrations.
+    pub imports: imports::Imports,
     /// Names in use, read back.
     pub definitions: definitions::Definitions,
     /// What was changed, by whom.
@@ -145,6 +151,8 @@ impl Services {
             persons: persons::Persons::new(Arc::clone(&core)),
             groups: groups::Groups::new(Arc::clone(&core)),
             sessions: sessions::Sessions::new(Arc::clone(&core)),
+            traffic: traffic::Traffic::new(Arc::clone(&core)),
+            imports: imports::Imports::new(Arc::clone(&core)),
             definitions: definitions::Definitions::new(Arc::clone(&core)),
             preferences: preferences::Preferences::new(Arc::clone(&core)),
             messages: messages::Messages::new(Arc::clone(&core)),

@@ -3,6 +3,8 @@
 //! What belongs here: finding and listing. What does not: how events make
 //! persons (`weir-ingest`).
 
+mod profile;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,6 +15,8 @@ use weir_store::persons as rows;
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::{Core, Result};
+
+pub use self::profile::{DistinctId, LastSeen, Profile, RefusedMerge, SetBy, Timeline};
 
 /// Records that one page looks at beside those that it passes over: a search
 /// that finds little goes on with the next page.

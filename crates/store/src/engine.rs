@@ -21,6 +21,7 @@ use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
 use crate::error::Error;
 use crate::migrations;
 use crate::plugin_runtime::changes::Teller;
+use crate::traffic::Board;
 use crate::turns::Turns;
 
 const MIB: u64 = 1 << 20;
@@ -72,6 +73,7 @@ pub struct Store {
     pub(crate) db: Db,
     pub(crate) turns: Turns,
     pub(crate) plugin_changes: Teller,
+    traffic: Arc<Board>,
     _lock: Arc<Option<File>>,
 }
 
@@ -124,7 +126,13 @@ impl Store {
             }
         }
         let plugin_changes = Teller::default();
-        Ok(Self { db, turns: Turns::default(), plugin_changes, _lock: Arc::new(lock) })
+        Ok(Self {
+            db,
+            turns: Turns::default(),
+            plugin_changes,
+            traffic: Arc::default(),
+            _lock: Arc::new(lock),
+        })
     }
 
     /// Returns when the engine has failed: the process should end then.
@@ -141,6 +149,12 @@ impl Store {
     #[must_use]
     pub fn disk(&self) -> Arc<DiskState> {
         Arc::clone(self.db.disk())
+    }
+
+    /// What is counted of traffic and not written yet.
+    #[must_use]
+    pub fn traffic(&self) -> &Arc<Board> {
+        &self.traffic
     }
 
     /// Flushes and closes the engine. Statements fail afterwards.

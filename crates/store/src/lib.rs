@@ -29,6 +29,7 @@ pub mod events;
 pub mod exports;
 pub mod groups;
 pub mod ids;
+pub mod imports;
 pub mod instance;
 pub mod invites;
 pub mod keys;
@@ -49,6 +50,7 @@ pub mod sealing;
 pub mod sessions;
 mod spread;
 pub mod throttle;
+pub mod traffic;
 pub mod users;
 pub mod warnings;
 

@@ -67,6 +67,10 @@ const ALL: &[Migration] = &[
             include_str!("migrations/0009_preferences.surql"),
         ),
     },
+    Migration {
+        version: 12,
+        statement: Statement::write("migration 12", include_str!("migrations/0012_traffic.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -105,6 +105,7 @@ fn query(listing: &Listing<EventFilters>) -> Result<EventQuery, FieldError> {
         before_uuid: uuid(text("before_uuid"), "before_uuid")?.filter(|_| before.is_some()),
         event: text("event").map(str::to_owned),
         distinct_id: text("distinct_id").map(str::to_owned),
+        any_of: Vec::new(),
         uuid: uuid(text("uuid"), "uuid")?,
     })
 }

@@ -16,7 +16,8 @@ use crate::http::error::ApiResult;
 
 pub(super) async fn answer(app: &App, path: CapturePath, request: Request) -> ApiResult<Response> {
     let beacon = is_beacon(request.uri().query());
-    intake::take(app, request, move |app, received| Box::pin(judge(app, path, received))).await?;
+    intake::take_events(app, request, move |app, received| Box::pin(judge(app, path, received)))
+        .await?;
     Ok(if beacon { StatusCode::NO_CONTENT.into_response() } else { accepted() })
 }
 
@@ -29,7 +30,7 @@ async fn judge(app: &App, path: CapturePath, received: &mut Received) -> ApiResu
     let payload = received.decode(path)?;
     let batch = capture::shape(&payload)?;
     received.room.hold_more(batch.events.len().saturating_mul(EVENT_BYTES))?;
-    let rules = intake::project(app, &batch.token).await?;
+    let rules = intake::project(app, &batch.token, received.sender()).await?;
     let address = received.client_address(&rules);
     let context = Context {
         received_at: received.received_at.to_chrono(),
@@ -50,7 +51,7 @@ async fn judge(app: &App, path: CapturePath, received: &mut Received) -> ApiResu
             Decision::Drop(event) => captured.push_dropped(event),
         }
     }
-    Ok(Worked { answer: (), events: Some(Events::of(rules.id, captured)) })
+    Ok(Worked { answer: (), events: Some(Events::of(rules.id, &batch.token, captured)) })
 }
 
 fn is_beacon(query: Option<&str>) -> bool {

@@ -8,6 +8,7 @@
 //! on any 4xx.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,9 +23,14 @@ use tokio::time::timeout_at;
 use weir_capture::{self as capture, CaptureError, CapturePath, CaptureRequest, Payload};
 use weir_ingest::batch::{Batch, Sealed};
 use weir_ingest::log::AppendError;
+use weir_model::imports::ImportSource;
 use weir_model::outcomes::DropReason;
+use weir_model::traffic::UnknownKey;
 use weir_model::{ProjectId, Timestamp};
 use weir_service::projects::ProjectRules;
+
+use super::account::Account;
+use super::history;
 
 use crate::app::App;
 use crate::http::body::{self, BodyFault, Collected};
@@ -84,12 +90,25 @@ impl Received {
         Ok(payload)
     }
 
+    /// Who sent the request, and when.
+    pub(super) fn sender(&self) -> Sender {
+        let client = self.parts.extensions.get::<ClientAddress>();
+        Sender { address: client.map(|client| client.0), at: self.received_at }
+    }
+
     /// The address that goes with the events of this request, if the project
     /// keeps any.
     pub(super) fn client_address(&self, rules: &ProjectRules) -> Option<String> {
         let client = self.parts.extensions.get::<ClientAddress>();
         client.filter(|_| !rules.anonymize_ips).map(|client| client.0.to_string())
     }
+}
+
+/// Who sent a request, and when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sender {
+    address: Option<IpAddr>,
+    at: Timestamp,
 }
 
 /// What working on a body came to.
@@ -106,14 +125,18 @@ pub(super) struct Events {
     sealed: Sealed,
     accepted: u64,
     dropped: Vec<(DropReason, u64)>,
+    /// What is told of them as a part of an import.
+    import: Option<ImportSource>,
 }
 
 impl Events {
-    pub(super) fn of(project: ProjectId, batch: Batch) -> Self {
+    /// The events of a request that came with a key.
+    pub(super) fn of(project: ProjectId, key: &str, batch: Batch) -> Self {
+        let import = history::source(key, &batch);
         let mut dropped = batch.dropped_further.clone();
         dropped.extend(batch.dropped.iter().map(|event| (event.reason, 1)));
         let accepted = batch.accepted.len() as u64;
-        Self { project, accepted, dropped, sealed: batch.seal() }
+        Self { project, accepted, dropped, import, sealed: batch.seal() }
     }
 }
 
@@ -126,10 +149,37 @@ pub(super) async fn take<T: Send + 'static>(
     + Send
     + 'static,
 ) -> ApiResult<T> {
+    take_noting(app, request, work, &mut Account::default()).await
+}
+
+/// The same for events: the request is counted, however it ends.
+pub(super) async fn take_events<T: Send + 'static>(
+    app: &App,
+    request: Request,
+    work: impl for<'a> FnOnce(&'a App, &'a mut Received) -> BoxFuture<'a, ApiResult<Worked<T>>>
+    + Send
+    + 'static,
+) -> ApiResult<T> {
+    let at = app.services.clock.now();
+    let mut account = Account::open(request.headers());
+    let outcome = take_noting(app, request, work, &mut account).await;
+    account.close(app, at, outcome.as_ref().err());
+    outcome
+}
+
+async fn take_noting<T: Send + 'static>(
+    app: &App,
+    request: Request,
+    work: impl for<'a> FnOnce(&'a App, &'a mut Received) -> BoxFuture<'a, ApiResult<Worked<T>>>
+    + Send
+    + 'static,
+    account: &mut Account,
+) -> ApiResult<T> {
     let deadline = tokio::time::Instant::now() + app.limits.capture_time;
     let mut received = timeout_at(deadline, receive(app, request))
         .await
         .map_err(|_elapsed| ApiError::TooSlow)??;
+    account.body(&received.body);
     let working = async {
         let worked = if is_heavy(app, &received.body) {
             let turn = Arc::clone(&app.shares.heavy)
@@ -152,6 +202,7 @@ pub(super) async fn take<T: Send + 'static>(
         };
         let (Worked { answer, events }, _received) = worked;
         if let Some(events) = events {
+            account.project = Some(events.project);
             append(app, events).await?;
         }
         Ok(answer)
@@ -188,17 +239,26 @@ fn is_heavy(app: &App, body: &[u8]) -> bool {
     body.len() >= if plain { app.limits.heavy_body } else { HEAVY_PACKED }
 }
 
-/// The project that has a key.
-pub(super) async fn project(app: &App, key: &str) -> ApiResult<ProjectRules> {
+/// The project that has a key. A sender of one that no project has is noted.
+pub(super) async fn project(app: &App, key: &str, sender: Sender) -> ApiResult<ProjectRules> {
     match app.tokens.find(key).await {
         Verdict::Known(rules) => Ok(rules),
-        Verdict::Unknown => Err(ApiError::UnknownProjectKey),
+        Verdict::Unknown => {
+            app.traffic.unknown_key(UnknownKey {
+                mask: history::beginning(key),
+                caller: sender.address.map(|address| address.to_string()).unwrap_or_default(),
+                count: 1,
+                first_at: sender.at,
+                last_at: sender.at,
+            });
+            Err(ApiError::UnknownProjectKey)
+        }
         Verdict::Undecided => Err(not_accepted("the project key could not be looked up")),
     }
 }
 
 async fn append(app: &App, events: Events) -> ApiResult<()> {
-    let Events { project, sealed, accepted, dropped } = events;
+    let Events { project, sealed, accepted, dropped, import } = events;
     let began = Instant::now();
     // What is given up here may be stored later all the same: sending it again
     // does no harm (ingestion 6).
@@ -213,6 +273,9 @@ async fn append(app: &App, events: Events) -> ApiResult<()> {
     })?;
     app.metrics.append_seconds.observe(began.elapsed().as_secs_f64());
     app.metrics.events_accepted.inc_by(accepted);
+    if let Some(import) = import {
+        app.traffic.imported(project, import);
+    }
     for (reason, count) in dropped {
         app.metrics.count_drops(reason, count);
     }

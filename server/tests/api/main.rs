@@ -47,6 +47,7 @@ mod silent_cases;
 mod snapshot;
 mod spikes;
 mod stored;
+mod traffic;
 mod users;
 mod validation;
 mod web;

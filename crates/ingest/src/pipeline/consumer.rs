@@ -459,6 +459,7 @@ impl Consumer {
         let mut effects = Apply { partition, from: self.stored, to: next, projects: Vec::new() };
         let mut written = HashMap::new();
         let mut learned = Vec::new();
+        let mut counted = Vec::new();
         for (project, part) in &stretch.parts {
             let mut write = ProjectWrite::new(*project);
             let Processed { events, learned: new } =
@@ -467,6 +468,7 @@ impl Consumer {
             self.blocks.add(&self.store, *project, partition, &events, skips, &mut write).await?;
             write.samples = tally::samples(part);
             write.warnings = tally::warnings(part, &events);
+            counted.push((*project, tally::traffic(&events, &write.warnings)));
             let first_sample = write.head.first_sample(skips);
             effects.projects.push(write);
             written.insert(*project, Written { events, first_sample });
@@ -482,6 +484,9 @@ impl Consumer {
             }
         }
         self.together.count(&warnings);
+        for (project, applied) in &counted {
+            self.store.traffic().applied(*project, applied);
+        }
         Ok(written)
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use weir_model::outcomes::DropReason;
 use weir_store::events::{Sample, Span, StoredEvent, WarningCount};
+use weir_store::traffic::Applied;
 use weir_store::warnings::SLOTS;
 
 use super::stretch::{Part, Skip, Spike};
@@ -37,6 +39,12 @@ pub(super) fn warnings(part: &Part, events: &[StoredEvent]) -> Vec<WarningCount>
         tally.count(code, spike.events, spike.at, || Some(flood(spike)));
     }
     tally.counts.into_values().collect()
+}
+
+/// What is counted of a project's traffic.
+pub(super) fn traffic(events: &[StoredEvent], warnings: &[WarningCount]) -> Applied {
+    let received = events.iter().map(|event| event.received_at);
+    Applied::of(received, warnings, |code| DropReason::from_code(code).is_some())
 }
 
 #[derive(Default)]

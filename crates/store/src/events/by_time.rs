@@ -66,7 +66,11 @@ pub async fn page(
         let end = before.micros().saturating_add(i64::from(query.before_uuid.is_some()));
         end.min(newest + 1)
     });
-    let ways = query.distinct_id.as_ref().map(|id| ways(project, id, &heads));
+    let names_ids = query.distinct_id.is_some() || !query.any_of.is_empty();
+    let ways = names_ids.then(|| {
+        let ids = query.distinct_id.iter().chain(&query.any_of);
+        ids.flat_map(|id| ways(project, id, &heads)).collect::<Vec<u16>>()
+    });
     let (wide, blocks) = (HashMap::new(), HashMap::new());
     let mut reader = Reader { store, project, query, ways, wide, blocks };
     let mut found: Vec<StoredEvent> = Vec::new();
@@ -247,6 +251,8 @@ impl Reader<'_> {
                 .distinct_id
                 .as_ref()
                 .is_none_or(|id| summary.may_be_about(self.project, id))
+            && (self.query.any_of.is_empty()
+                || self.query.any_of.iter().any(|id| summary.may_be_about(self.project, id)))
     }
 
     async fn block(&mut self, place: Place) -> Result<Arc<Vec<StoredEvent>>> {
@@ -271,4 +277,5 @@ fn matches(query: &EventQuery, event: &StoredEvent) -> bool {
         && query.after.is_none_or(|after| event.timestamp > after.micros())
         && query.event.as_ref().is_none_or(|name| *name == event.event)
         && query.distinct_id.as_ref().is_none_or(|id| *id == event.distinct_id)
+        && (query.any_of.is_empty() || query.any_of.contains(&event.distinct_id))
 }

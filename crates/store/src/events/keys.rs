@@ -62,7 +62,7 @@ pub(super) fn position(partition: u16) -> RecordId {
 }
 
 /// The number at `index` of an array id.
-pub(super) fn part(record: &RecordId, index: usize, statement: &'static str) -> Result<i64, Error> {
+pub(crate) fn part(record: &RecordId, index: usize, statement: &'static str) -> Result<i64, Error> {
     let wrong = || Error::Shape { statement, detail: "unexpected record id".to_owned() };
     let RecordIdKey::Array(parts) = &record.key else { return Err(wrong()) };
     match parts.get(index) {

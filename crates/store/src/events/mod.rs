@@ -39,6 +39,9 @@ pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, st
 pub use received::last_before;
 pub use scan::{Scan, Selection, TimeStretch, count, estimate, size};
 
+pub(crate) use self::keys::part;
+pub(crate) use self::read::range;
+
 use weir_model::ProjectId;
 
 /// Partitions that live events are spread over by project and distinct id.

@@ -13,7 +13,7 @@ use super::keys;
 use super::read::{BLOCKS, BlockRow, firsts_between, heads};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Result, Store, definitions, groups, persons, warnings};
+use crate::{Result, Store, definitions, groups, imports, persons, traffic, warnings};
 
 /// Arrival numbers looked at with one statement.
 const WINDOW: u64 = 50_000;
@@ -53,6 +53,8 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     persons::purge(store, project).await?;
     groups::purge(store, project).await?;
     definitions::purge(store, project).await?;
+    traffic::purge(store, project).await?;
+    imports::purge(store, project).await?;
     delete(store, heads.keys().map(|partition| keys::head(project, *partition)).collect()).await
 }
 

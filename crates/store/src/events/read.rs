@@ -267,7 +267,7 @@ pub(super) async fn read_block(
 
 /// The ids from `from` (inclusive) to `to` (exclusive); ids that begin with the
 /// numbers of a bound come after it.
-pub(super) fn range(table: &'static str, from: &[i64], to: &[i64]) -> RecordId {
+pub(crate) fn range(table: &'static str, from: &[i64], to: &[i64]) -> RecordId {
     let key = |parts: &[i64]| {
         let parts: Vec<Value> = parts.iter().map(|n| Value::Number((*n).into())).collect();
         RecordIdKey::Array(Array::from(parts))

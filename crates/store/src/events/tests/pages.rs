@@ -101,6 +101,8 @@ async fn filters() {
     };
     let by_id = EventQuery { distinct_id: Some("a".to_owned()), ..query(3) };
     assert_eq!(of(by_id).await, [30, 29, 28]);
+    let by_ids = EventQuery { any_of: vec!["a".to_owned(), "nobody".to_owned()], ..query(3) };
+    assert_eq!(of(by_ids).await, [30, 29, 28]);
     let by_name = EventQuery { event: Some("event 1".to_owned()), ..query(2) };
     assert_eq!(of(by_name).await, [58, 55]);
     let by_uuid = EventQuery { uuid: Some(Uuid::from_u128(17)), ..query(2) };

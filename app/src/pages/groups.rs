@@ -1,0 +1,128 @@
+//! Groups of a project by type: the list and its search.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+
+use super::project_in_path;
+use super::timeline::segment;
+use crate::server_fns::groups::{GroupLine, list_groups};
+use crate::server_fns::projects::{ProjectView, get_project};
+use crate::ui::code::Code;
+use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::number::grouped;
+use crate::ui::page::{PageHead, page};
+use crate::ui::pager::{PagerMore, slice_in_query};
+use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::sections::{SubNav, Tab};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Groups";
+/// Groups of one page.
+const PAGE: u32 = 50;
+
+/// The list, of one type or of all.
+#[component]
+pub(crate) fn Groups() -> impl IntoView {
+    let project = project_in_path();
+    let kind = use_params_map().with_untracked(|params| params.get("kind")).unwrap_or_default();
+    let search = in_query("q");
+    let slice = slice_in_query(PAGE);
+    page(TITLE, async move {
+        let of = get_project(project).await?;
+        let found = list_groups(project, kind, search.clone(), slice.limit, slice.offset).await?;
+        let name = of.name.clone();
+        if found.types.is_empty() {
+            return Ok(view! {
+                <PageHead title=TITLE within=name />
+                {nothing(&of)}
+            }
+            .into_any());
+        }
+        let shown = found.groups.len();
+        let content = if shown == 0 {
+            let clear = with_query(&[("q", None), ("offset", None)]);
+            let filter = if search.is_empty() {
+                "in this list".to_owned()
+            } else {
+                format!("with \"{search}\" in its key or properties")
+            };
+            view! { <NoMatch filter=filter clear=clear /> }.into_any()
+        } else {
+            let columns = vec![
+                Column::text("Group"),
+                Column::text("Type"),
+                Column::text("Key"),
+                Column::number("Properties"),
+                Column::text("First seen"),
+            ];
+            let lines = found.groups.into_iter().map(|group| line(project, group)).collect();
+            view! {
+                <Table caption="Groups" columns=columns lines=lines />
+                <PagerMore slice=slice more=found.more shown=shown what="groups" />
+            }
+            .into_any()
+        };
+        Ok(view! {
+            <PageHead title=TITLE within=name />
+            <SubNav label="Group types" tabs=tabs(project, found.types) />
+            <FilterForm label="Search groups">
+                <label for="q">"Key or property"</label>
+                <input id="q" name="q" type="search" value=search maxlength="200" autocomplete="off" spellcheck="false" />
+            </FilterForm>
+            {content}
+        }
+        .into_any())
+    })
+}
+
+fn tabs(project: i64, types: Vec<String>) -> Vec<Tab> {
+    let all = format!("/projects/{project}/groups");
+    let of_type = |kind: String| Tab {
+        href: format!("/projects/{project}/groups/{}", segment(&kind)),
+        label: kind,
+        count: None,
+    };
+    let first = Tab { href: all, label: "All types".to_owned(), count: None };
+    std::iter::once(first).chain(types.into_iter().map(of_type)).collect()
+}
+
+fn line(project: i64, group: GroupLine) -> Line {
+    let GroupLine { kind, key, name, properties, first_seen } = group;
+    let href = format!("/projects/{project}/groups/{}/{}", segment(&kind), segment(&key));
+    let shown = name.unwrap_or_else(|| key.clone());
+    Line::new(vec![
+        cell(view! { <a class="wrap" href=href>{shown}</a> }),
+        cell(kind),
+        cell(view! { <span class="mono wrap">{key}</span> }),
+        cell(grouped(properties as u64)),
+        cell(view! { <Time iso=first_seen /> }),
+    ])
+}
+
+fn nothing(project: &ProjectView) -> AnyView {
+    let ProjectView { key, host, .. } = project;
+    let snippet = format!(
+        "curl -sS {host}/i/v0/e/ \\\n  -H 'Content-Type: application/json' \\\n  -d '{{\n    \
+           \"api_key\": \"{key}\",\n    \
+           \"event\": \"$groupidentify\",\n    \
+           \"distinct_id\": \"me\",\n    \
+           \"properties\": {{\n      \
+             \"$group_type\": \"company\",\n      \
+             \"$group_key\": \"acme\",\n      \
+             \"$group_set\": {{ \"name\": \"Acme Tea\" }}\n    \
+           }}\n  \
+         }}'"
+    );
+    view! {
+        <Empty title="No group yet">
+            <p>
+                "Groups are what events are about beside persons, such as companies or teams. An event "
+                <code>"$groupidentify"</code> " makes one and sets its properties; other events name it in "
+                <code>"$groups"</code> "."
+            </p>
+            <Code text=snippet what="snippet" />
+        </Empty>
+    }
+    .into_any()
+}

@@ -1,0 +1,148 @@
+//! Every reason for which events of a project were dropped or altered: what
+//! happened, what to do, how often, and a sample.
+
+use leptos::prelude::*;
+use weir_model::live::Outcome;
+use weir_model::outcomes::Meaning;
+
+use crate::live::{Fate, badge};
+use crate::server_fns::projects::ProjectView;
+use crate::server_fns::warnings::{ReasonView, SampleView};
+use crate::ui::chart::Spark;
+use crate::ui::copy::CopyButton;
+use crate::ui::json;
+use crate::ui::number::grouped;
+use crate::ui::prose::prose;
+use crate::ui::time::Time;
+
+/// The reasons with what is known of them, each with its trend over the range that
+/// is looked at.
+pub(super) fn reasons(
+    project: &ProjectView,
+    found: Vec<ReasonView>,
+    trends: &[(String, Vec<u64>)],
+) -> AnyView {
+    if found.is_empty() {
+        return nothing(project);
+    }
+    let trend =
+        |code: &str| trends.iter().find(|(of, _)| of == code).map(|(_, values)| values.clone());
+    let entries = found
+        .into_iter()
+        .map(|reason| {
+            let values = trend(&reason.code).unwrap_or_default();
+            entry(reason, values)
+        })
+        .collect_view();
+    view! { <ul class="plain">{entries}</ul> }.into_any()
+}
+
+/// Nothing is wrong, or nothing came.
+fn nothing(project: &ProjectView) -> AnyView {
+    if project.has_events {
+        return view! {
+            <div class="empty">
+                <h2>"No event was dropped or altered"</h2>
+                <p>"Everything that arrived was stored as it came. What is not stored, or stored altered, is listed here with the reason and the fix."</p>
+            </div>
+        }
+        .into_any();
+    }
+    view! {
+        <div class="empty">
+            <h2>"Nothing has arrived yet"</h2>
+            <p>"What arrives and is not stored, or stored altered, is listed here with the reason and the fix."</p>
+            <p>
+                <a class="button button-primary" href=format!("/projects/{}/start", project.id)>
+                    "Send the first event"
+                </a>
+            </p>
+        </div>
+    }
+    .into_any()
+}
+
+fn entry(reason: ReasonView, trend: Vec<u64>) -> AnyView {
+    let ReasonView { code, count, first_at, last_at, sample } = reason;
+    let anchor = code.clone();
+    let meaning = Meaning::of(&code);
+    let fate = meaning.map(|found| match found.outcome {
+        Outcome::Dropped => Fate::Dropped,
+        Outcome::Accepted => Fate::Altered,
+    });
+    let (sentence, fix) = match meaning {
+        Some(found) => (found.sentence, found.fix),
+        None => ("This version does not know the reason.", "A newer version of Weir wrote it."),
+    };
+    let times: u64 = trend.iter().sum();
+    let trend = if times == 0 {
+        "None".into_any()
+    } else {
+        let summary = format!("{} in this range", grouped(times));
+        view! { {grouped(times)} " " <Spark values=trend summary=summary /> }.into_any()
+    };
+    let sample = sample.map(|kept| latest(kept, fate, sentence));
+    view! {
+        <li class="card" id=anchor>
+            <div class="cause-head">
+                {fate.map(badge)}
+                <h2>{prose(sentence)}</h2>
+            </div>
+            <p>{prose(fix)}</p>
+            <dl class="facts facts-row">
+                <div><dt>"Events"</dt><dd>{grouped(count)}</dd></div>
+                <div><dt>"In this range"</dt><dd>{trend}</dd></div>
+                <div><dt>"Last seen"</dt><dd><Time iso=last_at /></dd></div>
+                <div><dt>"First seen"</dt><dd><Time iso=first_at /></dd></div>
+                <div><dt>"Code"</dt><dd><code>{code}</code></dd></div>
+            </dl>
+            {sample}
+        </li>
+    }
+    .into_any()
+}
+
+/// The newest event that the reason was given for.
+fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> AnyView {
+    let SampleView { received_at, detail, event, distinct_id, payload } = sample;
+    let caption = match fate {
+        Some(Fate::Dropped) => "Payload as received",
+        Some(Fate::Accepted | Fate::Altered) | None => "Properties as stored",
+    };
+    // A flood is counted without keeping one of its events.
+    let payload = (!payload.is_empty()).then(|| {
+        view! {
+            <figure class="code" data-copyable="">
+                <figcaption>
+                    <span>{caption}</span>
+                    <CopyButton what="payload" />
+                </figcaption>
+                <pre tabindex="0"><code>{json::pretty(&payload)}</code></pre>
+            </figure>
+        }
+    });
+    view! {
+        <details class="sample">
+            <summary>"Latest sample"<span class="hidden">": " {sentence}</span></summary>
+            <dl class="facts">
+                <dt>"Received"</dt>
+                <dd><Time iso=received_at /></dd>
+                {fact("Detail", detail)}
+                {fact("Event", event)}
+                {fact("Distinct id", distinct_id)}
+            </dl>
+            {payload}
+        </details>
+    }
+    .into_any()
+}
+
+/// What is missing or blank is seen in the payload.
+fn fact(name: &'static str, value: Option<String>) -> Option<impl IntoView> {
+    value.filter(|value| !value.trim().is_empty()).map(|value| {
+        view! {
+            <dt>{name}</dt>
+            <dd class="mono wrap">{value}</dd>
+        }
+    })
+}

@@ -1,0 +1,186 @@
+//! Historical migrations: how to bring events in, how it goes, and what looks
+//! wrong with what came.
+
+mod script;
+mod sources;
+
+use leptos::prelude::*;
+
+use self::sources::{sources, suspects};
+use super::project_in_path;
+use crate::server_fns::imports::{FinishImport, PlanView, StartImport, get_imports};
+use crate::server_fns::projects::{ProjectView, get_project};
+use crate::ui::confirm::Confirm;
+use crate::ui::empty::Empty;
+use crate::ui::field::{TextArea, TextLine};
+use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
+use crate::ui::number::duration;
+use crate::ui::page::{PageHead, page};
+use crate::ui::query::in_query;
+use crate::ui::sections::Section;
+use crate::ui::status::{Progress, Status, Tone};
+use crate::ui::tabs::CodeTabs;
+use crate::ui::time::Time;
+
+const TITLE: &str = "Migrations";
+
+/// The page.
+#[component]
+pub(crate) fn Migrations() -> impl IntoView {
+    let id = project_in_path();
+    let open = in_query("plan");
+    let (start, finish) = (ServerAction::<StartImport>::new(), ServerAction::<FinishImport>::new());
+    let (started, finished) = (sent(start), sent(finish));
+    page(TITLE, async move {
+        let project = get_project(id).await?;
+        let found = get_imports(id).await?;
+        let is_empty = found.plans.is_empty() && found.sources.is_empty();
+        let name = project.name.clone();
+        let plans =
+            found.plans.into_iter().map(|one| plan(&project, one, &open, finish)).collect_view();
+        let warned = suspects(&found.sources);
+        let report = (!found.sources.is_empty()).then(|| {
+            let href = format!("/_files/{id}/imports.csv");
+            view! { <a class="button" href=href download="imports.csv">"Download report"</a> }
+        });
+        let how = how(&project);
+        let guidance = if is_empty {
+            view! { <Empty title="Nothing was imported yet">{how}</Empty> }.into_any()
+        } else {
+            view! {
+                <details class="help">
+                    <summary>"How to migrate"</summary>
+                    {how}
+                </details>
+            }
+            .into_any()
+        };
+        let came = sources(found.sources);
+        Ok(view! {
+            <PageHead title=TITLE within=name>{report}</PageHead>
+            <FormFailure sent=finished />
+            {warned}
+            {guidance}
+            {plans}
+            {came}
+            <StartForm project=id start=start sent=started />
+        }
+        .into_any())
+    })
+}
+
+/// How to migrate, and what to mind.
+fn how(project: &ProjectView) -> AnyView {
+    let organization = format!("/organizations/{}", project.organization);
+    view! {
+        <p>
+            "Events of the past come in as all others do, marked with "
+            <code>"historical_migration"</code> ": their order is kept, and they set off no alarm."
+        </p>
+        <ul>
+            <li>"Try it on a new project first: " <a href=organization>"create one in the organization"</a> "."</li>
+            <li>"Use the names that your product sends now, such as " <code>"$pageview"</code> " for page views."</li>
+            <li>"Give every event a " <code>"timestamp"</code> " in ISO 8601 and a " <code>"distinct_id"</code> "."</li>
+            <li>"Send " <code>"historical_migration"</code> " as true with every batch. The scripts of this page do."</li>
+            <li>"Keep what you export in files, so that both halves can be done again."</li>
+            <li>"Sending an event a second time with its uuid changes nothing."</li>
+            <li>"Events of now may go on meanwhile: they come first."</li>
+        </ul>
+    }
+    .into_any()
+}
+
+fn plan(
+    project: &ProjectView,
+    plan: PlanView,
+    open: &str,
+    finish: ServerAction<FinishImport>,
+) -> AnyView {
+    let PlanView { id, source, file, note, total, sent, seconds_left, created_at, finished_at } =
+        plan;
+    let scripts = vec![
+        ("weir import", script::command(&project.host, &project.key, &file)),
+        ("bash and curl", script::loop_of_curl(&project.host, &project.key, &file)),
+    ];
+    let is_open = id == open;
+    let left = seconds_left.map(|seconds| {
+        let time = duration(seconds.saturating_mul(1_000));
+        view! { <p>{format!("About {time} left at the present rate.")}</p> }
+    });
+    let is_finished = finished_at.is_some();
+    let state = match finished_at {
+        Some(at) => {
+            view! { <Status tone=Tone::Good label="Finished" /> " " <Time iso=at /> }.into_any()
+        }
+        None => view! { <Status tone=Tone::Busy label="Under way" /> }.into_any(),
+    };
+    let hidden = source.clone();
+    let same = source.clone();
+    let tabs = is_open.then(|| {
+        // One plan is open at a time, so the name of the group is not there twice.
+        view! { <CodeTabs name="script" legend="Kind of script" tabs=scripts /> }
+    });
+    let href = format!("/projects/{}/migrations?plan={id}", project.id);
+    let show = (!is_open && !is_finished).then(|| {
+        view! { <a class="button" href=href>"Show script"<span class="hidden">" of " {same}</span></a> }
+    });
+    let pace = (!is_finished).then(|| {
+        view! {
+            <p class="hint">
+                "To pause, stop the script with Ctrl-C; run it again to go on where it stopped. Nothing is counted twice."
+            </p>
+        }
+    });
+    let number = project.id;
+    let ending = (!is_finished).then(|| {
+        view! {
+            <Confirm button="Mark finished" of=hidden>
+                <ActionForm action=finish>
+                    <p>"The count stays as it is now. Events that still come are stored all the same."</p>
+                    <input type="hidden" name="project" value=number.to_string() />
+                    <input type="hidden" name="plan" value=id />
+                    <Back />
+                    <button type="submit" class="button button-primary" data-busy="Marking finished...">
+                        "Mark finished"
+                    </button>
+                </ActionForm>
+            </Confirm>
+        }
+    });
+    view! {
+        <section class="card">
+            <h2 class="wrap">{source}</h2>
+            <p>{state}</p>
+            <p class="hint">"Started "<Time iso=created_at /></p>
+            {(!note.is_empty()).then(|| view! { <p class="wrap">{note}</p> })}
+            <Progress done=sent total=total label="Events sent" />
+            {left}
+            {tabs}
+            {pace}
+            <div class="pages">{show} {ending}</div>
+        </section>
+    }
+    .into_any()
+}
+
+#[component]
+fn StartForm(project: i64, start: ServerAction<StartImport>, sent: Sent) -> impl IntoView {
+    view! {
+        <Section id="start" title="Start a migration" hint="Gives a script that can be stopped and run again, and follows how far it is.">
+            <ActionForm action=start>
+                <FormFailure sent=sent fields=&["source", "total", "file", "note"] />
+                <input type="hidden" name="project" value=project.to_string() />
+                <Back />
+                <TextLine sent=sent name="source" label="Source" required=true max=200
+                    hint="Where the events come from, such as the name of the other tool." />
+                <TextLine sent=sent name="file" label="File" max=200
+                    hint="One event as JSON on each line. Leave it empty to put the name in later." />
+                <TextLine sent=sent name="total" label="Number of events" max=30
+                    hint="If you know it: then the time that is left can be told." />
+                <TextArea sent=sent name="note" label="Note" rows=3 max=2_000 />
+                <Submit sent=sent label="Start migration" busy="Starting migration..." />
+            </ActionForm>
+        </Section>
+    }
+    .into_any()
+}

@@ -1,0 +1,118 @@
+//! What came from where, by day: how much, how fast, in which order.
+
+use leptos::prelude::*;
+
+use crate::server_fns::imports::SourceView;
+use crate::ui::alert::Alert;
+use crate::ui::number::{counted, grouped};
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+/// Events of a minute beyond which hosted services ask to be told before.
+const NOTED: u64 = 10_000;
+
+/// What looks wrong: old events that do not say so, times ahead of the clock,
+/// events of no one.
+pub(super) fn suspects(sources: &[SourceView]) -> Option<AnyView> {
+    let sum = |of: fn(&SourceView) -> u64| sources.iter().map(of).sum::<u64>();
+    let unmarked = sum(|source| if source.historical { 0 } else { source.accepted });
+    let future = sum(|source| source.future);
+    let missing = sum(|source| source.missing_ids);
+    let lines = [
+        (
+            unmarked,
+            "event",
+            "events",
+            "of more than a day ago came without historical_migration. They count as events of now: their order is not kept, and they can set off alarms. If they are of an import, stop it and send the rest with historical_migration. Devices that were offline send such events too.",
+        ),
+        (
+            future,
+            "event",
+            "events",
+            "had a time ahead of our clock and got the time of receipt. Check the clock and the time zone of the export.",
+        ),
+        (missing, "event", "events", "had no distinct id and were not stored."),
+    ];
+    let told = lines
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many, what)| {
+            view! { <p>{format!("{} {what}", counted(count, one, many))}</p> }.into_any()
+        })
+        .collect::<Vec<AnyView>>();
+    (!told.is_empty()).then(|| view! { <Alert kind="warning">{told}</Alert> }.into_any())
+}
+
+/// The table of sources.
+pub(super) fn sources(found: Vec<SourceView>) -> Option<AnyView> {
+    if found.is_empty() {
+        return None;
+    }
+    let columns = vec![
+        Column::text("Source"),
+        Column::text("Marked as history"),
+        Column::number("Sent"),
+        Column::number("Accepted"),
+        Column::number("Dropped"),
+        Column::number("Per minute"),
+        Column::text("Event times"),
+        Column::text("Order"),
+        Column::text("Last request"),
+    ];
+    let lines = found.into_iter().map(line).collect();
+    let view = view! {
+        <Section
+            id="sources"
+            title="What came"
+            hint="By day, key and library. Hosted services ask to be told before more than 10,000 events are sent in a minute; Weir has no such limit."
+        >
+            <Table caption="Imported events by source" columns=columns lines=lines />
+        </Section>
+    };
+    Some(view.into_any())
+}
+
+fn line(source: SourceView) -> Line {
+    let why = source
+        .reasons
+        .iter()
+        .map(|(code, times)| format!("{} {code}", grouped(*times)))
+        .collect::<Vec<String>>()
+        .join(", ");
+    let why = (!why.is_empty()).then(|| view! { <span class="hint wrap">" "{why}</span> });
+    let fast = (source.peak > NOTED).then(|| view! { <span class="hint">" above 10,000"</span> });
+    let rate = format!("{} (at most {})", grouped(source.rate), grouped(source.peak));
+    let times = match source.times {
+        Some((oldest, newest)) => {
+            view! { <Time iso=oldest /> " to " <Time iso=newest /> }.into_any()
+        }
+        None => "-".into_any(),
+    };
+    let order = match source.out_of_order {
+        0 => view! { <Status tone=Tone::Good label="In order" /> }.into_any(),
+        count => {
+            let label = format!("{} out of order", grouped(count));
+            view! { <Status tone=Tone::Warn label=label /> }.into_any()
+        }
+    };
+    let marked = if source.historical {
+        view! { <Status tone=Tone::Good label="Yes" /> }.into_any()
+    } else {
+        view! { <Status tone=Tone::Warn label="No: old events" /> }.into_any()
+    };
+    Line::new(vec![
+        cell(view! {
+            <span>{source.day}</span> " " <code>{source.key}</code> " " <span class="wrap">{source.library}</span>
+        }),
+        cell(marked),
+        cell(grouped(source.sent)),
+        cell(grouped(source.accepted)),
+        cell(view! { {grouped(source.dropped)} {why} }),
+        cell(view! { {rate} {fast} }),
+        cell(times),
+        cell(order),
+        cell(view! { <Time iso=source.last_at /> }),
+    ])
+}

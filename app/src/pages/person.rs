@@ -1,0 +1,214 @@
+//! One person: properties, how its distinct ids came together, groups, events.
+
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+
+use super::project_in_path;
+use super::timeline::{segment, timeline};
+use crate::server_fns::persons::{IdView, PersonView, PropertyView, get_person};
+use crate::server_fns::projects::get_project;
+use crate::ui::alert::Alert;
+use crate::ui::copy::CopyValue;
+use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::number::Id;
+use crate::ui::page::{PageHead, page};
+use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::sections::Section;
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Person";
+
+/// The page.
+#[component]
+pub(crate) fn Person() -> impl IntoView {
+    let project = project_in_path();
+    let id = use_params_map().with_untracked(|params| params.get("person")).unwrap_or_default();
+    let event = in_query("event");
+    let (before, before_uuid) = (in_query("before"), in_query("before_uuid"));
+    page(TITLE, async move {
+        let within = get_project(project).await?.name;
+        let is_newest = before.is_empty();
+        let person = get_person(project, id, event.clone(), before, before_uuid).await?;
+        let name = if person.name.is_empty() { TITLE.to_owned() } else { person.name.clone() };
+        Ok(view! {
+            <PageHead title=name within=within>
+                <a class="button" href=format!("/projects/{project}/persons")>"All persons"</a>
+            </PageHead>
+            {facts(&person)}
+            {refused(&person)}
+            {properties(&person)}
+            {ids(&person)}
+            {groups(project, &person)}
+            {events(person, event, is_newest)}
+        }
+        .into_any())
+    })
+}
+
+fn facts(person: &PersonView) -> AnyView {
+    let last = match person.last_seen.clone() {
+        Some(iso) => view! { <Time iso=iso /> }.into_any(),
+        None => "-".into_any(),
+    };
+    let known = if person.is_identified { "Identified" } else { "Anonymous" };
+    view! {
+        <dl class="facts">
+            <dt>"Id"</dt>
+            <dd><CopyValue text=person.id.clone() what="person id" /></dd>
+            <dt>"Known as"</dt>
+            <dd>{known}</dd>
+            <dt>"First seen"</dt>
+            <dd><Time iso=person.first_seen.clone() /></dd>
+            <dt>"Newest event"</dt>
+            <dd>{last}</dd>
+        </dl>
+    }
+    .into_any()
+}
+
+fn refused(person: &PersonView) -> Option<AnyView> {
+    if person.refused.is_empty() {
+        return None;
+    }
+    let entries = person
+        .refused
+        .iter()
+        .cloned()
+        .map(|(at, why, id)| view! { <li><Time iso=at /> " " {why} " Event of " <code>{id}</code></li> })
+        .collect_view();
+    let view = view! {
+        <Alert kind="warning">
+            <p>"Another person was not joined with this one:"</p>
+            <ul>{entries}</ul>
+        </Alert>
+    };
+    Some(view.into_any())
+}
+
+fn properties(person: &PersonView) -> AnyView {
+    let hint =
+        format!("What set a property is looked for among the newest {} events.", person.looked_at);
+    if person.properties.is_empty() {
+        return view! {
+            <Section id="properties" title="Properties">
+                <p>"None. An event sets them with " <code>"$set"</code> " and " <code>"$set_once"</code> "."</p>
+            </Section>
+        }
+        .into_any();
+    }
+    let columns = vec![
+        Column::text("Property"),
+        Column::text("Value"),
+        Column::text("Set by"),
+        Column::text("Set at"),
+    ];
+    let lines = person.properties.iter().cloned().map(property).collect();
+    view! {
+        <Section id="properties" title="Properties" hint=hint>
+            <Table caption="Properties of the person" columns=columns lines=lines />
+        </Section>
+    }
+    .into_any()
+}
+
+fn property(property: PropertyView) -> Line {
+    let PropertyView { name, value, set_by } = property;
+    let (event, at) = match set_by {
+        Some((event, at)) => (event, view! { <Time iso=at /> }.into_any()),
+        None => ("-".to_owned(), "-".into_any()),
+    };
+    Line::new(vec![
+        cell(view! { <span class="mono wrap">{name}</span> }),
+        cell(view! { <span class="mono wrap">{value}</span> }),
+        cell(view! { <span class="wrap">{event}</span> }),
+        cell(at),
+    ])
+}
+
+fn ids(person: &PersonView) -> AnyView {
+    let entries = person.ids.iter().cloned().map(distinct_id).collect_view();
+    let more = (person.more_ids > 0).then(|| {
+        view! { <p class="hint">{format!("{} more distinct ids are not shown.", person.more_ids)}</p> }
+    });
+    view! {
+        <Section id="ids" title="Distinct ids">
+            <ul class="plain ids">{entries}</ul>
+            {more}
+        </Section>
+    }
+    .into_any()
+}
+
+fn distinct_id(view: IdView) -> AnyView {
+    let IdView { id, joined } = view;
+    let how = match joined {
+        Some((at, by)) => view! {
+            "Joined this person at "<Time iso=at />" by the event "<Id text=by what="event id" />
+        }
+        .into_any(),
+        None => "This person's own".into_any(),
+    };
+    view! {
+        <li>
+            <CopyValue text=id what="distinct id" />
+            <span class="hint">{how}</span>
+        </li>
+    }
+    .into_any()
+}
+
+fn groups(project: i64, person: &PersonView) -> AnyView {
+    let looked = format!("Named by the newest {} events.", person.looked_at);
+    let entries = person
+        .groups
+        .iter()
+        .map(|(kind, key)| {
+            let href = format!("/projects/{project}/groups/{}/{}", segment(kind), segment(key));
+            view! { <li><a href=href>{format!("{kind}: {key}")}</a></li> }
+        })
+        .collect_view();
+    let content = if person.groups.is_empty() {
+        view! { <p>"None."</p> }.into_any()
+    } else {
+        view! { <ul class="links">{entries}</ul> }.into_any()
+    };
+    view! { <Section id="groups" title="Groups" hint=looked>{content}</Section> }.into_any()
+}
+
+fn events(person: PersonView, event: String, is_newest: bool) -> AnyView {
+    let content = match (person.events.is_empty(), event.is_empty()) {
+        (false, _) => timeline(person.events),
+        (true, false) => {
+            let clear =
+                with_query(&[("event", None), ("before", None), ("before_uuid", None)]);
+            view! { <NoMatch filter=format!("named \"{event}\"") clear=clear /> }.into_any()
+        }
+        (true, true) => view! {
+            <Empty title="No event">
+                <p>"No event of this person is stored. Groups and properties can come without one."</p>
+            </Empty>
+        }
+        .into_any(),
+    };
+    let older = person.older.map(|(before, uuid)| {
+        let href =
+            with_query(&[("before", Some(before.as_str())), ("before_uuid", Some(uuid.as_str()))]);
+        view! { <a class="button" href=href>"Older events"</a> }
+    });
+    let newest = (!is_newest).then(|| {
+        let href = with_query(&[("before", None), ("before_uuid", None)]);
+        view! { <a class="button" href=href>"Newest events"</a> }
+    });
+    view! {
+        <Section id="events" title="Events">
+            <FilterForm label="Filter events">
+                <label for="event">"Event name"</label>
+                <input id="event" name="event" type="search" value=event maxlength="200" autocomplete="off" spellcheck="false" />
+            </FilterForm>
+            {content}
+            <p class="pages">{newest} {older}</p>
+        </Section>
+    }
+    .into_any()
+}

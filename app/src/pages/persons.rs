@@ -1,0 +1,130 @@
+//! Persons of a project: the list and its search.
+
+use leptos::prelude::*;
+
+use super::project_in_path;
+use crate::server_fns::persons::{PersonLine, PersonList, list_persons};
+use crate::server_fns::projects::get_project;
+use crate::ui::alert::Alert;
+use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::page::{PageHead, page};
+use crate::ui::pager::{PagerMore, Slice, slice_in_query};
+use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Persons";
+/// Persons of one page.
+const PAGE: u32 = 50;
+
+/// The list.
+#[component]
+pub(crate) fn Persons() -> impl IntoView {
+    let project = project_in_path();
+    let (search, after) = (in_query("q"), in_query("after"));
+    let slice = slice_in_query(PAGE);
+    page(TITLE, async move {
+        let name = get_project(project).await?.name;
+        let found =
+            list_persons(project, search.clone(), slice.limit, slice.offset, after.clone()).await?;
+        let is_begin = slice.offset == 0 && after.is_empty();
+        let content = if found.persons.is_empty() && search.is_empty() && is_begin {
+            nothing(project)
+        } else {
+            list(project, found, &search, slice, !after.is_empty())
+        };
+        Ok(view! {
+            <PageHead title=TITLE within=name />
+            <p class="lead">
+                "Whom events are about. A person is made by the first event of a distinct id; identifying events join several ids into one person."
+            </p>
+            <FilterForm label="Search persons">
+                <label for="q">"Distinct id, name or e-mail address"</label>
+                <input id="q" name="q" type="search" value=search maxlength="200" autocomplete="off" spellcheck="false" />
+            </FilterForm>
+            {content}
+        }
+        .into_any())
+    })
+}
+
+fn nothing(project: i64) -> AnyView {
+    view! {
+        <Empty title="No person yet">
+            <p>"Persons appear with the first event. Each event says whom it is about with its distinct id."</p>
+            <p>
+                <a class="button button-primary" href=format!("/projects/{project}/start")>
+                    "Send the first event"
+                </a>
+            </p>
+        </Empty>
+    }
+    .into_any()
+}
+
+fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bool) -> AnyView {
+    let PersonList { persons, more, further, others_before } = found;
+    let shown = persons.len();
+    let further = further.map(|at| {
+        let href = with_query(&[("after", Some(at.as_str()))]);
+        view! {
+            <Alert kind="note">
+                <p>"Many persons were looked at, and there are more."</p>
+                <p><a class="button" href=href>"Look further"</a></p>
+            </Alert>
+        }
+    });
+    if shown == 0 {
+        let clear = with_query(&[("q", None), ("after", None), ("offset", None)]);
+        let filter = if search.is_empty() {
+            "at this place of the list".to_owned()
+        } else {
+            format!("with \"{search}\" in a distinct id, name or e-mail address")
+        };
+        return view! {
+            <NoMatch filter=filter clear=clear />
+            {further}
+        }
+        .into_any();
+    }
+    let columns = vec![
+        Column::text("Person"),
+        Column::text("Distinct ids"),
+        Column::text("Known as"),
+        Column::text("First seen"),
+        Column::text("Last seen"),
+    ];
+    let lines =
+        persons.into_iter().map(|person| line(project, person, others_before.as_deref())).collect();
+    view! {
+        <Table caption="Persons" columns=columns lines=lines />
+        {further}
+        {(!goes_on).then(|| view! { <PagerMore slice=slice more=more shown=shown what="persons" /> })}
+    }
+    .into_any()
+}
+
+fn line(project: i64, person: PersonLine, others_before: Option<&str>) -> Line {
+    let PersonLine { id, name, distinct_ids, more_ids, is_identified, first_seen, last_seen } =
+        person;
+    let more = (more_ids > 0).then(|| format!(" and {more_ids} more"));
+    let ids = view! { <span class="mono wrap">{distinct_ids.join(", ")}</span> {more} };
+    let last = match (last_seen, others_before) {
+        (Some(iso), _) => view! { <Time iso=iso /> }.into_any(),
+        (None, Some(iso)) => view! { "Before "<Time iso=iso.to_owned() /> }.into_any(),
+        (None, None) => "-".into_any(),
+    };
+    let (tone, known) =
+        if is_identified { (Tone::Good, "Identified") } else { (Tone::Quiet, "Anonymous") };
+    let shown = if name.is_empty() { id.clone() } else { name };
+    Line::new(vec![
+        cell(
+            view! { <a class="wrap" href=format!("/projects/{project}/persons/{id}")>{shown}</a> },
+        ),
+        cell(ids),
+        cell(view! { <Status tone=tone label=known /> }),
+        cell(view! { <Time iso=first_seen /> }),
+        cell(last),
+    ])
+}

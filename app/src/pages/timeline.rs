@@ -1,0 +1,45 @@
+//! Events of a person or a group, one below the other.
+
+use leptos::prelude::*;
+
+use crate::server_fns::persons::EventLine;
+use crate::ui::json;
+use crate::ui::time::Time;
+
+/// Events, newest first; each opens to its properties.
+pub(super) fn timeline(events: Vec<EventLine>) -> AnyView {
+    let entries = events.into_iter().map(entry).collect_view();
+    view! { <ol class="timeline">{entries}</ol> }.into_any()
+}
+
+fn entry(line: EventLine) -> AnyView {
+    let EventLine { event, distinct_id, at, properties, .. } = line;
+    view! {
+        <li>
+            <details>
+                <summary>
+                    <span class="timeline-event">{event}</span>
+                    <span class="timeline-id mono faint">{distinct_id}</span>
+                    <Time iso=at />
+                </summary>
+                <pre tabindex="0"><code>{json::pretty(&properties)}</code></pre>
+            </details>
+        </li>
+    }
+    .into_any()
+}
+
+/// One part of a path: also a slash within it is no border.
+pub(super) fn segment(text: &str) -> String {
+    crate::local_path::encode(text).replace('/', "%2F")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::segment;
+
+    #[test]
+    fn a_part_of_a_path_stays_one() {
+        assert_eq!(segment("a/b?c=d%"), "a%2Fb%3Fc%3Dd%25");
+    }
+}

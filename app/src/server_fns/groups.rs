@@ -1,0 +1,131 @@
+//! Groups of a project.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::persons::EventLine;
+use crate::context::{enter_project, ui_error};
+use crate::error::UiError;
+
+/// A group in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GroupLine {
+    /// Its type.
+    pub(crate) kind: String,
+    /// Its key.
+    pub(crate) key: String,
+    /// A name among its properties.
+    pub(crate) name: Option<String>,
+    /// How many properties it has.
+    pub(crate) properties: usize,
+    /// When it was first seen.
+    pub(crate) first_seen: String,
+}
+
+/// A part of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GroupList {
+    /// All types of the project.
+    pub(crate) types: Vec<String>,
+    /// The groups.
+    pub(crate) groups: Vec<GroupLine>,
+    /// Whether there may be more.
+    pub(crate) more: bool,
+}
+
+/// A group in full.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct GroupView {
+    /// A name among its properties, else its key.
+    pub(crate) name: String,
+    /// Its properties: name and JSON text.
+    pub(crate) properties: Vec<(String, String)>,
+    /// When it was first seen.
+    pub(crate) first_seen: String,
+    /// Persons with events of it: id, name, events.
+    pub(crate) members: Vec<(String, String, u64)>,
+    /// Its latest events.
+    pub(crate) events: Vec<EventLine>,
+    /// How many events of the project were looked at.
+    pub(crate) looked_at: usize,
+    /// Whether there are older ones.
+    pub(crate) more: bool,
+}
+
+/// Groups, of one type or of all, whose key or properties contain a text.
+#[server(prefix = "/_fn", endpoint = "list_groups")]
+pub(crate) async fn list_groups(
+    project: i64,
+    // Name of the type; all when empty.
+    #[server(default)] kind: String,
+    #[server(default)] search: String,
+    limit: u32,
+    offset: u32,
+) -> Result<GroupList, UiError> {
+    use weir_model::groups::GroupQuery;
+    use weir_service::Error;
+
+    let (services, project) = enter_project(project).await?;
+    let types = services.groups.types(&project).await.map_err(ui_error)?;
+    if !kind.is_empty() && !types.contains(&kind) {
+        return Err(ui_error(Error::NotFound("Not found.")));
+    }
+    let query = GroupQuery {
+        limit: u64::from(limit.clamp(1, 1000)),
+        offset: u64::from(offset),
+        after: None,
+        group_type: Some(kind).filter(|kind| !kind.is_empty()),
+        search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
+    };
+    let page = services.groups.list(&project, &query).await.map_err(ui_error)?;
+    let groups = page.groups.into_iter().map(|(kind, group)| {
+        let properties = read(&group.properties);
+        GroupLine {
+            kind,
+            name: name(&properties),
+            properties: properties.len(),
+            first_seen: group.created_at.to_string(),
+            key: group.key,
+        }
+    });
+    Ok(GroupList { types, groups: groups.collect(), more: page.next.is_some() })
+}
+
+/// A group with what the latest events tell of it.
+#[server(prefix = "/_fn", endpoint = "get_group")]
+pub(crate) async fn get_group(
+    project: i64,
+    kind: String,
+    key: String,
+) -> Result<GroupView, UiError> {
+    let (services, project) = enter_project(project).await?;
+    let group = services.groups.get(&project, &kind, &key).await.map_err(ui_error)?;
+    let seen = services.groups.seen(&project, &group).await.map_err(ui_error)?;
+    let properties = read(&group.properties);
+    let members = seen.members.into_iter();
+    Ok(GroupView {
+        name: name(&properties).unwrap_or(key),
+        properties,
+        first_seen: group.created_at.to_string(),
+        members: members.map(|one| (one.id.to_string(), one.name, one.events)).collect(),
+        events: seen.events.into_iter().map(EventLine::from).collect(),
+        looked_at: seen.looked_at,
+        more: seen.more,
+    })
+}
+
+/// Properties in order of their names, with the digits that were sent.
+fn read(properties: &str) -> Vec<(String, String)> {
+    use std::collections::BTreeMap;
+
+    use serde_json::value::RawValue;
+
+    let read: BTreeMap<String, Box<RawValue>> =
+        serde_json::from_str(properties).unwrap_or_default();
+    read.into_iter().map(|(name, value)| (name, value.get().to_owned())).collect()
+}
+
+fn name(properties: &[(String, String)]) -> Option<String> {
+    let (_, json) = properties.iter().find(|(name, _)| name == "name")?;
+    serde_json::from_str::<String>(json).ok().filter(|name| !name.trim().is_empty())
+}

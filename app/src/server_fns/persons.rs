@@ -1,0 +1,234 @@
+//! Persons of a project.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{enter_project, ui_error};
+use crate::error::UiError;
+
+/// Distinct ids of a person that the list shows.
+const IDS: usize = 3;
+/// Events of one page of a timeline.
+const EVENTS: usize = 50;
+/// Bytes of an event's properties that are shown.
+const PROPERTIES: usize = 8 << 10;
+
+/// A person in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PersonLine {
+    /// Id.
+    pub(crate) id: String,
+    /// A name or an address among the properties, else a distinct id.
+    pub(crate) name: String,
+    /// The first few distinct ids.
+    pub(crate) distinct_ids: Vec<String>,
+    /// How many more there are.
+    pub(crate) more_ids: usize,
+    /// Whether an identifying event named it.
+    pub(crate) is_identified: bool,
+    /// When it was first seen.
+    pub(crate) first_seen: String,
+    /// When it was last seen, if that was lately.
+    pub(crate) last_seen: Option<String>,
+}
+
+/// A part of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PersonList {
+    /// The persons.
+    pub(crate) persons: Vec<PersonLine>,
+    /// Whether there may be more.
+    pub(crate) more: bool,
+    /// Where to look further, when many were looked at and few found.
+    pub(crate) further: Option<String>,
+    /// Persons without a time were last seen before this.
+    pub(crate) others_before: Option<String>,
+}
+
+/// A person in full.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PersonView {
+    /// Id.
+    pub(crate) id: String,
+    /// What to call it.
+    pub(crate) name: String,
+    /// Whether an identifying event named it.
+    pub(crate) is_identified: bool,
+    /// When it was first seen.
+    pub(crate) first_seen: String,
+    /// The time of its newest event.
+    pub(crate) last_seen: Option<String>,
+    /// Distinct ids with how they joined it.
+    pub(crate) ids: Vec<IdView>,
+    /// How many more it has.
+    pub(crate) more_ids: usize,
+    /// Its properties.
+    pub(crate) properties: Vec<PropertyView>,
+    /// Groups that its newest events name: type and key.
+    pub(crate) groups: Vec<(String, String)>,
+    /// Merges that were refused: when, why, and the distinct id of the event.
+    pub(crate) refused: Vec<(String, String, String)>,
+    /// How many of its newest events were looked at for properties and groups.
+    pub(crate) looked_at: usize,
+    /// A page of its events.
+    pub(crate) events: Vec<EventLine>,
+    /// Where older events begin: time and uuid.
+    pub(crate) older: Option<(String, String)>,
+}
+
+/// A distinct id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct IdView {
+    /// The id.
+    pub(crate) id: String,
+    /// When it joined the person, and by which event.
+    pub(crate) joined: Option<(String, String)>,
+}
+
+/// A property.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PropertyView {
+    /// Name.
+    pub(crate) name: String,
+    /// JSON text.
+    pub(crate) value: String,
+    /// Which event set it, and when, if that is known.
+    pub(crate) set_by: Option<(String, String)>,
+}
+
+/// An event of a timeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EventLine {
+    /// Identity.
+    pub(crate) uuid: String,
+    /// Name.
+    pub(crate) event: String,
+    /// Whom it is about.
+    pub(crate) distinct_id: String,
+    /// Its time.
+    pub(crate) at: String,
+    /// JSON text, cut where it is long.
+    pub(crate) properties: String,
+}
+
+impl From<weir_service::events::Stored> for EventLine {
+    fn from(event: weir_service::events::Stored) -> Self {
+        let end = event.properties.floor_char_boundary(PROPERTIES);
+        let mut properties = event.properties;
+        properties.truncate(end);
+        Self {
+            uuid: event.uuid.to_string(),
+            event: event.event,
+            distinct_id: event.distinct_id,
+            at: weir_model::Timestamp::from_micros(event.timestamp).to_string(),
+            properties,
+        }
+    }
+}
+
+/// Persons whose name, address or distinct id contains a text.
+#[server(prefix = "/_fn", endpoint = "list_persons")]
+pub(crate) async fn list_persons(
+    project: i64,
+    #[server(default)] search: String,
+    limit: u32,
+    offset: u32,
+    // Id of the person to go on with.
+    #[server(default)] after: String,
+) -> Result<PersonList, UiError> {
+    use weir_model::persons::PersonQuery;
+
+    let (services, project) = enter_project(project).await?;
+    let limit = u64::from(limit.clamp(1, 1000));
+    let after: Option<weir_model::PersonId> = after.parse().ok();
+    let query = PersonQuery {
+        limit,
+        offset: if after.is_some() { 0 } else { u64::from(offset) },
+        after,
+        distinct_id: None,
+        search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
+    };
+    let page = services.persons.list(&project, &query).await.map_err(ui_error)?;
+    let seen = services.persons.last_seen(&project, &page.persons).await.map_err(ui_error)?;
+    let is_full = page.persons.len() as u64 >= limit;
+    let next = page.next.map(|(id, _)| id.to_string());
+    let line = |person: weir_model::persons::PersonRef| PersonLine {
+        name: weir_service::persons::name(&person),
+        more_ids: person.distinct_ids.len().saturating_sub(IDS),
+        last_seen: seen.times.get(&person.id).map(ToString::to_string),
+        id: person.id.to_string(),
+        distinct_ids: person.distinct_ids.into_iter().take(IDS).collect(),
+        is_identified: person.is_identified,
+        first_seen: person.created_at.to_string(),
+    };
+    Ok(PersonList {
+        more: next.is_some() && is_full && query.after.is_none(),
+        further: next.filter(|_| !is_full || query.after.is_some()),
+        persons: page.persons.into_iter().map(line).collect(),
+        others_before: seen.others_before.map(|time| time.to_string()),
+    })
+}
+
+/// A person with a page of its events.
+#[server(prefix = "/_fn", endpoint = "get_person")]
+pub(crate) async fn get_person(
+    project: i64,
+    person: String,
+    // Name of the events to show; all when empty.
+    #[server(default)] event: String,
+    // Where the page before ended.
+    #[server(default)] before: String,
+    #[server(default)] before_uuid: String,
+) -> Result<PersonView, UiError> {
+    use std::collections::BTreeMap;
+
+    use serde_json::value::RawValue;
+    use weir_model::Timestamp;
+    use weir_service::Error;
+
+    let (services, project) = enter_project(project).await?;
+    let id: weir_model::PersonId =
+        person.parse().map_err(|_| ui_error(Error::NotFound("Not found.")))?;
+    let found = services.persons.profile(&project, id).await.map_err(ui_error)?;
+    let name = Some(event).filter(|name| !name.is_empty());
+    let before = Timestamp::parse(&before).zip(before_uuid.parse().ok());
+    let timeline = services.persons.timeline(&project, &found.person, EVENTS, name, before);
+    let timeline = timeline.await.map_err(ui_error)?;
+    let last = timeline.events.last().filter(|_| timeline.more);
+    let older = last
+        .map(|event| (Timestamp::from_micros(event.timestamp).to_string(), event.uuid.to_string()));
+    let properties: BTreeMap<String, Box<RawValue>> =
+        serde_json::from_str(&found.person.properties).unwrap_or_default();
+    let set_by =
+        |name: &str| found.set_by.get(name).map(|by| (by.event.clone(), by.at.to_string()));
+    let properties = properties
+        .into_iter()
+        .map(|(name, value)| PropertyView {
+            set_by: set_by(&name),
+            name,
+            value: value.get().to_owned(),
+        })
+        .collect();
+    let ids = found.ids.into_iter().map(|id| IdView {
+        id: id.id,
+        joined: id.joined.map(|(at, by)| (at.to_string(), by.to_string())),
+    });
+    let refused = found.refused.into_iter();
+    Ok(PersonView {
+        id: found.person.id.to_string(),
+        name: weir_service::persons::name(&found.person),
+        is_identified: found.person.is_identified,
+        first_seen: found.person.created_at.to_string(),
+        last_seen: found.last_seen.map(|time| time.to_string()),
+        ids: ids.collect(),
+        more_ids: found.more_ids,
+        properties,
+        groups: found.groups.into_iter().collect(),
+        refused: refused
+            .map(|merge| (merge.at.to_string(), merge.why.to_owned(), merge.distinct_id))
+            .collect(),
+        looked_at: found.looked_at,
+        events: timeline.events.into_iter().map(EventLine::from).collect(),
+        older,
+    })
+}

@@ -1,0 +1,101 @@
+//! What the latest events of a project tell of a group: who belongs to it, and
+//! what it does. There is no order of events by group, so older ones are not
+//! looked for.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+use weir_model::groups::Group;
+use weir_model::{PersonId, ProjectId};
+use weir_store::events::{self, StoredEvent};
+use weir_store::persons;
+
+use super::Groups;
+use crate::ctx::ProjectCtx;
+use crate::{Result, persons as people};
+
+/// Arrivals that are looked at.
+const ARRIVALS: usize = 2_000;
+/// Events that are shown.
+const EVENTS: usize = 50;
+/// Members that are shown.
+const MEMBERS: usize = 50;
+
+/// What the latest events tell of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Persons with events of the group, the busiest first.
+    pub members: Vec<Member>,
+    /// Events of the group, newest first.
+    pub events: Vec<StoredEvent>,
+    /// How many events were looked at.
+    pub looked_at: usize,
+    /// Whether there are older ones.
+    pub more: bool,
+}
+
+/// A person with events of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The person.
+    pub id: PersonId,
+    /// What to call it.
+    pub name: String,
+    /// How many of the events are its own.
+    pub events: u64,
+}
+
+impl Groups {
+    /// Looks for a group among the latest events.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn seen(&self, project: &ProjectCtx, group: &Group) -> Result<Seen> {
+        let (store, home) = (&self.core.store, project.project);
+        let page = events::arrivals(store, home, None, ARRIVALS).await?;
+        let looked_at = page.events.len();
+        let member = format!("$group_{}", group.index);
+        let mut found: Vec<StoredEvent> =
+            page.events.into_iter().filter(|event| names(event, &member, &group.key)).collect();
+        let members = self.members(home, &found).await?;
+        found.truncate(EVENTS);
+        Ok(Seen { members, events: found, looked_at, more: page.more })
+    }
+
+    async fn members(&self, project: ProjectId, events: &[StoredEvent]) -> Result<Vec<Member>> {
+        let mut by_id: BTreeMap<PersonId, u64> = BTreeMap::new();
+        for event in events {
+            *by_id.entry(persons::first_id(project, &event.distinct_id)).or_default() += 1;
+        }
+        let ids: Vec<PersonId> = by_id.keys().copied().collect();
+        let found = persons::resolve(&self.core.store, project, ids).await?;
+        let mut members: HashMap<PersonId, Member> = HashMap::new();
+        for (first, person) in found {
+            let count = by_id.get(&first).copied().unwrap_or(0);
+            let member = members.entry(person.id).or_insert_with(|| Member {
+                id: person.id,
+                name: people::name(&person),
+                events: 0,
+            });
+            member.events += count;
+        }
+        let mut members: Vec<Member> = members.into_values().collect();
+        members.sort_by(|a, b| b.events.cmp(&a.events).then_with(|| a.id.cmp(&b.id)));
+        members.truncate(MEMBERS);
+        Ok(members)
+    }
+}
+
+/// Whether an event is about the group with this key. Most are not, and are passed
+/// over without being read.
+fn names(event: &StoredEvent, member: &str, key: &str) -> bool {
+    if !event.properties.contains(member) {
+        return false;
+    }
+    let properties: Value = serde_json::from_str(&event.properties).unwrap_or_default();
+    match properties.get(member) {
+        Some(Value::String(text)) => text == key,
+        Some(Value::Number(number)) => number.to_string() == key,
+        Some(_) | None => false,
+    }
+}

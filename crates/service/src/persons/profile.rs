@@ -1,0 +1,301 @@
+//! One person as a page shows it: how its distinct ids came together, its newest
+//! events, and what these say of its properties and groups.
+//!
+//! The store knows no history of properties. What is told of them comes from the
+//! newest events alone.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::Value;
+use uuid::Uuid;
+use weir_model::events::EventQuery;
+use weir_model::outcomes::Warning;
+use weir_model::persons::PersonRef;
+use weir_model::{PersonId, Timestamp};
+use weir_store::events::{self, StoredEvent};
+use weir_store::persons::{self as rows, PersonState, Stored};
+use weir_store::warnings;
+
+use super::Persons;
+use crate::Result;
+use crate::ctx::ProjectCtx;
+
+/// Distinct ids that are shown and whose events are read: the main one, and those
+/// that joined last.
+const IDS: usize = 100;
+/// Events that are looked at for properties and groups.
+const NEWEST: usize = 200;
+/// Arrivals that are looked at for when persons were last seen.
+const ARRIVALS: usize = 1_000;
+
+/// A person and what is known around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// The person.
+    pub person: PersonRef,
+    /// Its distinct ids with how they joined it, the main one first.
+    pub ids: Vec<DistinctId>,
+    /// How many more it has.
+    pub more_ids: usize,
+    /// Which event set a property last, among the newest ones.
+    pub set_by: BTreeMap<String, SetBy>,
+    /// Groups that its newest events name: type and key.
+    pub groups: BTreeSet<(String, String)>,
+    /// The time of its newest event.
+    pub last_seen: Option<Timestamp>,
+    /// How many of its newest events were looked at.
+    pub looked_at: usize,
+    /// Merges that were refused and are among the samples.
+    pub refused: Vec<RefusedMerge>,
+}
+
+/// A distinct id of a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DistinctId {
+    /// The id.
+    pub id: String,
+    /// When it joined the person, and by which event; `None`: it was this person's
+    /// from the beginning.
+    pub joined: Option<(Timestamp, Uuid)>,
+}
+
+/// What set a property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetBy {
+    /// Name of the event.
+    pub event: String,
+    /// The event.
+    pub uuid: Uuid,
+    /// Its time.
+    pub at: Timestamp,
+}
+
+/// A merge that was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedMerge {
+    /// When.
+    pub at: Timestamp,
+    /// Why: a sentence.
+    pub why: &'static str,
+    /// The distinct id of the event.
+    pub distinct_id: String,
+}
+
+/// Events of a person, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeline {
+    /// The events.
+    pub events: Vec<StoredEvent>,
+    /// Whether there are older ones.
+    pub more: bool,
+}
+
+/// When persons were last seen, as far as the latest arrivals tell.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LastSeen {
+    /// By person.
+    pub times: HashMap<PersonId, Timestamp>,
+    /// Others were last seen before this; `None`: all arrivals were looked at.
+    pub others_before: Option<Timestamp>,
+}
+
+impl Persons {
+    /// A person, also by the id of one that was merged into it.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`].
+    pub async fn profile(&self, project: &ProjectCtx, id: PersonId) -> Result<Profile> {
+        let person = self.get(project, id).await?;
+        let shown = shown_ids(&person);
+        let (store, home) = (&self.core.store, project.project);
+        let firsts: Vec<PersonId> = shown.iter().map(|id| rows::first_id(home, id)).collect();
+        let records = rows::by_ids(store, home, &firsts).await?;
+        let joined = |record: &Stored| match &record.state {
+            PersonState::Merged(merged) => {
+                Some((record.id, (Timestamp::from_micros(merged.at), merged.by)))
+            }
+            PersonState::Person(_) => None,
+        };
+        let joined: HashMap<PersonId, (Timestamp, Uuid)> =
+            records.iter().filter_map(joined).collect();
+        let ids = shown
+            .iter()
+            .zip(&firsts)
+            .map(|(id, first)| DistinctId { id: id.clone(), joined: joined.get(first).copied() });
+        let ids = ids.collect();
+        let newest = self.timeline(project, &person, NEWEST, None, None).await?.events;
+        let refused = self.refused(project, &person).await?;
+        Ok(Profile {
+            more_ids: person.distinct_ids.len().saturating_sub(shown.len()),
+            ids,
+            set_by: set_by(&newest),
+            groups: groups(&newest),
+            last_seen: newest.first().map(|event| Timestamp::from_micros(event.timestamp)),
+            looked_at: newest.len(),
+            refused,
+            person,
+        })
+    }
+
+    /// Events of a person before a place in its timeline: of this name, if one is
+    /// given.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn timeline(
+        &self,
+        project: &ProjectCtx,
+        person: &PersonRef,
+        limit: usize,
+        name: Option<String>,
+        before: Option<(Timestamp, Uuid)>,
+    ) -> Result<Timeline> {
+        let query = EventQuery {
+            limit,
+            event: name,
+            any_of: shown_ids(person),
+            before: before.map(|(time, _)| time),
+            before_uuid: before.map(|(_, uuid)| uuid),
+            ..EventQuery::default()
+        };
+        if query.any_of.is_empty() {
+            return Ok(Timeline { events: Vec::new(), more: false });
+        }
+        let (events, more) = events::page(&self.core.store, project.project, &query).await?;
+        Ok(Timeline { events, more })
+    }
+
+    /// When these persons were last seen. Reads the latest arrivals, once for all:
+    /// the newest event of each person would have to be looked for.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn last_seen(&self, project: &ProjectCtx, persons: &[PersonRef]) -> Result<LastSeen> {
+        let page = events::arrivals(&self.core.store, project.project, None, ARRIVALS).await?;
+        let owners: HashMap<&str, PersonId> = persons
+            .iter()
+            .flat_map(|person| person.distinct_ids.iter().map(|id| (id.as_str(), person.id)))
+            .collect();
+        let mut times: HashMap<PersonId, Timestamp> = HashMap::new();
+        for event in &page.events {
+            if let Some(person) = owners.get(event.distinct_id.as_str()) {
+                let at = Timestamp::from_micros(event.received_at);
+                let latest = times.entry(*person).or_insert(at);
+                *latest = (*latest).max(at);
+            }
+        }
+        let oldest = page.events.last().map(|event| Timestamp::from_micros(event.received_at));
+        Ok(LastSeen { times, others_before: oldest.filter(|_| page.more) })
+    }
+
+    /// Refused merges of this person among the samples that are kept.
+    async fn refused(&self, project: &ProjectCtx, person: &PersonRef) -> Result<Vec<RefusedMerge>> {
+        const REFUSALS: [Warning; 2] = [Warning::MergeRefused, Warning::MergeIdIllegal];
+        let counted = warnings::counts(&self.core.store, project.project).await?;
+        let mut refused = Vec::new();
+        for warning in REFUSALS {
+            let of_code = counted.iter().filter(|counted| counted.code == warning.code());
+            for sample in of_code.flat_map(|counted| &counted.samples) {
+                let Some(distinct_id) = &sample.distinct_id else { continue };
+                if person.distinct_ids.contains(distinct_id) {
+                    refused.push(RefusedMerge {
+                        at: sample.received_at,
+                        why: warning.sentence(),
+                        distinct_id: distinct_id.clone(),
+                    });
+                }
+            }
+        }
+        Ok(refused)
+    }
+}
+
+/// The main distinct id, and those that joined last.
+fn shown_ids(person: &PersonRef) -> Vec<String> {
+    let mut ids = person.distinct_ids.iter();
+    let main = ids.next();
+    main.into_iter().chain(ids.rev()).take(IDS).cloned().collect()
+}
+
+/// Which event set a property last. Events come newest first, and what was set
+/// once stays.
+fn set_by(newest: &[StoredEvent]) -> BTreeMap<String, SetBy> {
+    let mut found: BTreeMap<String, SetBy> = BTreeMap::new();
+    let mut once: BTreeMap<String, SetBy> = BTreeMap::new();
+    for event in newest {
+        let properties: Value = serde_json::from_str(&event.properties).unwrap_or_default();
+        let by = || SetBy {
+            event: event.event.clone(),
+            uuid: event.uuid,
+            at: Timestamp::from_micros(event.timestamp),
+        };
+        for name in names(properties.get("$set")) {
+            found.entry(name).or_insert_with(by);
+        }
+        for name in names(properties.get("$set_once")) {
+            // The oldest one did it.
+            once.insert(name, by());
+        }
+    }
+    for (name, by) in once {
+        found.entry(name).or_insert(by);
+    }
+    found
+}
+
+fn names(object: Option<&Value>) -> Vec<String> {
+    object.and_then(Value::as_object).into_iter().flat_map(|set| set.keys().cloned()).collect()
+}
+
+fn groups(newest: &[StoredEvent]) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for event in newest {
+        let properties: Value = serde_json::from_str(&event.properties).unwrap_or_default();
+        let named = properties.get("$groups").and_then(Value::as_object);
+        for (kind, key) in named.into_iter().flatten() {
+            let key = match key {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                _ => continue,
+            };
+            found.insert((kind.clone(), key));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(number: u128, properties: &str) -> StoredEvent {
+        StoredEvent {
+            arrival: 1,
+            uuid: Uuid::from_u128(number),
+            event: format!("event {number}"),
+            distinct_id: "ada".to_owned(),
+            timestamp: 0,
+            received_at: 0,
+            properties: properties.to_owned(),
+            elements_chain: String::new(),
+            historical: false,
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_newest_event_sets_and_the_oldest_sets_once() {
+        let newest = [
+            event(3, r#"{"$set":{"plan":"pro"},"$set_once":{"first":"c"}}"#),
+            event(2, r#"{"$set":{"plan":"free","name":"Ada"},"$groups":{"company":"acme"}}"#),
+            event(1, r#"{"$set_once":{"first":"a","name":"x"},"$groups":{"team":7,"odd":null}}"#),
+        ];
+        let found: Vec<(String, String)> =
+            set_by(&newest).into_iter().map(|(name, by)| (name, by.event)).collect();
+        let expected = [("first", "event 1"), ("name", "event 2"), ("plan", "event 3")];
+        assert_eq!(found, expected.map(|(name, by)| (name.to_owned(), by.to_owned())));
+        let expected = [("company", "acme"), ("team", "7")];
+        let expected = expected.map(|(kind, key)| (kind.to_owned(), key.to_owned()));
+        assert_eq!(groups(&newest), BTreeSet::from(expected));
+    }
+}

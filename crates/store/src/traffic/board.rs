@@ -1,0 +1,248 @@
+//! What was counted since the last write. One short lock for each request and
+//! each stretch that is applied, never for an event; as many entries as have a
+//! bound.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use weir_model::imports::ImportSource;
+use weir_model::traffic::{Counts, UnknownKey};
+use weir_model::{ProjectId, Timestamp};
+
+use super::{INSTANCE, Unit, unite};
+use crate::events::WarningCount;
+
+/// Minutes of projects that wait to be written, at most: so many fill up only
+/// while the store takes nothing.
+const MOST: usize = 50_000;
+/// Sources of imports that wait to be written, at most.
+const SOURCES: usize = 2_000;
+
+/// What is counted and not written yet.
+#[derive(Debug, Default)]
+pub struct Board(Mutex<Pending>);
+
+/// What waits to be written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// Counts by project and minute.
+    pub minutes: BTreeMap<(ProjectId, i64), Counts>,
+    /// Sources of imports with their projects.
+    pub sources: Vec<(ProjectId, ImportSource)>,
+    /// Keys that no project has.
+    pub unknown: Vec<UnknownKey>,
+}
+
+/// What was applied of a project.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Events that are stored, by the minute in which they were received.
+    pub accepted: Vec<(i64, u64)>,
+    /// Reasons with how many events each was given to, whether these were dropped
+    /// for it, and the minute.
+    pub reasons: Vec<(i64, String, u64, bool)>,
+}
+
+impl Applied {
+    /// Counts events by the minute in which they were received. They come in order
+    /// of arrival, so these are few.
+    #[must_use]
+    pub fn of(
+        received: impl Iterator<Item = i64>,
+        warnings: &[WarningCount],
+        is_dropped: impl Fn(&str) -> bool,
+    ) -> Self {
+        let minute = |micros: i64| Unit::Minute.at(Timestamp::from_micros(micros));
+        let mut accepted: Vec<(i64, u64)> = Vec::new();
+        let mut last = (i64::MIN, 0);
+        for micros in received {
+            // Most are of the same request.
+            let at = if micros == last.0 { last.1 } else { minute(micros) };
+            last = (micros, at);
+            match accepted.last_mut().filter(|(present, _)| *present == at) {
+                Some((_, count)) => *count += 1,
+                None => accepted.push((at, 1)),
+            }
+        }
+        let reason = |warning: &WarningCount| {
+            let count = u64::try_from(warning.count).unwrap_or(0);
+            let dropped = is_dropped(&warning.code);
+            (minute(warning.seen.to), warning.code.clone(), count, dropped)
+        };
+        Self { accepted, reasons: warnings.iter().map(reason).collect() }
+    }
+}
+
+impl Board {
+    /// Counts a request that was answered with 200.
+    pub fn answered(&self, project: ProjectId, at: Timestamp, bytes: u64, milliseconds: u64) {
+        self.lock().count(project, Unit::Minute.at(at), |counts| {
+            counts.answered(bytes, milliseconds);
+        });
+    }
+
+    /// Counts a request that was refused, of a project if one is known.
+    pub fn refused(&self, project: Option<ProjectId>, at: Timestamp, bytes: u64, code: &str) {
+        let project = project.unwrap_or(INSTANCE);
+        self.lock().count(project, Unit::Minute.at(at), |counts| counts.refused(bytes, code));
+    }
+
+    /// Counts what was applied of a project.
+    pub fn applied(&self, project: ProjectId, applied: &Applied) {
+        let mut pending = self.lock();
+        for (minute, events) in &applied.accepted {
+            pending.count(project, *minute, |counts| counts.accepted += events);
+        }
+        for (minute, code, events, is_dropped) in &applied.reasons {
+            pending.count(project, *minute, |counts| {
+                counts.reason(code, *events);
+                if *is_dropped {
+                    counts.dropped += events;
+                }
+            });
+        }
+    }
+
+    /// Notes how many bytes wait to be applied.
+    pub fn waiting(&self, at: Timestamp, bytes: u64) {
+        self.lock().count(INSTANCE, Unit::Minute.at(at), |counts| {
+            counts.waiting = counts.waiting.max(bytes);
+        });
+    }
+
+    /// Notes a key that no project has.
+    pub fn unknown_key(&self, seen: UnknownKey) {
+        let mut pending = self.lock();
+        pending.unknown = unite(std::mem::take(&mut pending.unknown), &[seen]);
+    }
+
+    /// Adds what is known of the events of a request that belong to an import.
+    pub fn imported(&self, project: ProjectId, source: ImportSource) {
+        self.lock().import(project, source);
+    }
+
+    /// The minutes of a project that are not written yet.
+    #[must_use]
+    pub fn minutes(&self, project: ProjectId) -> Vec<(i64, Counts)> {
+        let pending = self.lock();
+        let of_project = pending.minutes.range((project, i64::MIN)..=(project, i64::MAX));
+        of_project.map(|((_, minute), counts)| (*minute, counts.clone())).collect()
+    }
+
+    /// The sources of a project that are not written yet.
+    #[must_use]
+    pub fn sources(&self, project: ProjectId) -> Vec<ImportSource> {
+        let pending = self.lock();
+        let of_project = pending.sources.iter().filter(|(of, _)| *of == project);
+        of_project.map(|(_, source)| source.clone()).collect()
+    }
+
+    /// The unknown keys that are not written yet.
+    #[must_use]
+    pub fn unknown_keys(&self) -> Vec<UnknownKey> {
+        self.lock().unknown.clone()
+    }
+
+    /// Takes everything, to write it.
+    #[must_use]
+    pub fn take(&self) -> Pending {
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Puts back what could not be written.
+    pub fn put_back(&self, unwritten: Pending) {
+        let mut pending = self.lock();
+        let newer = std::mem::replace(&mut *pending, unwritten);
+        for ((project, minute), more) in newer.minutes {
+            pending.count(project, minute, |counts| counts.add(&more));
+        }
+        for (project, source) in newer.sources {
+            pending.import(project, source);
+        }
+        pending.unknown = unite(std::mem::take(&mut pending.unknown), &newer.unknown);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        // Counts are whole between any two steps.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pending {
+    /// Whether there is nothing to write.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.minutes.is_empty() && self.sources.is_empty() && self.unknown.is_empty()
+    }
+
+    fn count(&mut self, project: ProjectId, minute: i64, change: impl FnOnce(&mut Counts)) {
+        let key = (project, minute);
+        if self.minutes.len() >= MOST && !self.minutes.contains_key(&key) {
+            return;
+        }
+        change(self.minutes.entry(key).or_default());
+    }
+
+    fn import(&mut self, project: ProjectId, source: ImportSource) {
+        let same = self.sources.iter_mut().find(|(of, present)| {
+            *of == project
+                && present.day == source.day
+                && present.historical == source.historical
+                && present.key == source.key
+                && present.library == source.library
+        });
+        match same {
+            Some((_, present)) => present.counts.add(&source.counts),
+            None if self.sources.len() < SOURCES => self.sources.push((project, source)),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::Timestamp;
+
+    use super::*;
+    use crate::events::Span;
+
+    const PROJECT: ProjectId = ProjectId(3);
+
+    #[test]
+    fn what_is_put_back_is_added_to_what_came_since() {
+        let board = Board::default();
+        let now = Timestamp::from_micros(120_000_001);
+        board.answered(PROJECT, now, 10, 2);
+        let taken = board.take();
+        assert!(board.take().is_empty());
+        board.refused(Some(PROJECT), now, 5, "not_accepted");
+        board.refused(None, now, 5, "invalid_payload");
+        board.put_back(taken);
+        let minutes = board.minutes(PROJECT);
+        assert_eq!(minutes.len(), 1);
+        let (minute, counts) = minutes.into_iter().next().unwrap();
+        assert_eq!((minute, counts.requests, counts.rejected), (2, 1, 1));
+        assert_eq!(board.minutes(INSTANCE).len(), 1);
+    }
+
+    #[test]
+    fn events_are_counted_in_the_minute_in_which_they_came() {
+        let warning = WarningCount {
+            code: "missing_distinct_id".to_owned(),
+            count: 2,
+            seen: Span { from: 1, to: 60_000_000 },
+            sample: None,
+        };
+        let received = [1, 1, 59_999_999, 60_000_000];
+        let applied = Applied::of(received.into_iter(), &[warning], |_| true);
+        assert_eq!(applied.accepted, [(0, 3), (1, 1)]);
+        let board = Board::default();
+        board.applied(PROJECT, &applied);
+        let found: Vec<(i64, u64, u64)> = board
+            .minutes(PROJECT)
+            .into_iter()
+            .map(|(minute, counts)| (minute, counts.accepted, counts.dropped))
+            .collect();
+        assert_eq!(found, [(0, 3, 0), (1, 1, 2)]);
+    }
+}

@@ -1,0 +1,92 @@
+// Persons and groups: whom events are about, how ids came together, what is known.
+
+import { alive, checkPage, enter, expect, projectKey, send, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+test("before the first event both pages say what is missing", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/projects/1/persons");
+  await expect(page.getByText("Persons appear with the first event.")).toBeVisible();
+  await page.goto("/projects/1/groups");
+  await expect(page.getByRole("heading", { name: "No group yet" })).toBeVisible();
+  await expect(page.locator("pre")).toContainText("$groupidentify");
+  await checkPage(page, "no group");
+});
+
+test("a person is found, and shows how its ids came together", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const key = await projectKey(page);
+  await send(server, key, { event: "$pageview", distinct_id: "anon-7" });
+  await send(server, key, {
+    event: "$identify",
+    distinct_id: "ada-7",
+    properties: { $anon_distinct_id: "anon-7", $set: { email: "ada7@example.com", plan: "pro" } },
+  });
+  await send(server, key, {
+    event: "$groupidentify",
+    distinct_id: "ada-7",
+    properties: { $group_type: "company", $group_key: "acme/tea", $group_set: { name: "Acme Tea" } },
+  });
+  await send(server, key, { event: "plan paid", distinct_id: "ada-7", properties: { $groups: { company: "acme/tea" } } });
+
+  // Events are readable a moment after they were taken.
+  const link = page.getByRole("link", { name: "ada7@example.com" });
+  await expect(async () => {
+    await page.goto("/projects/1/persons?q=ada7%40example");
+    await expect(link).toBeVisible({ timeout: 1_000 });
+  }).toPass();
+  await alive(page, scripts);
+  await checkPage(page, "persons");
+  await page.getByLabel("Distinct id, name or e-mail address").fill("no such person");
+  await page.getByLabel("Distinct id, name or e-mail address").press("Enter");
+  await expect(page).toHaveURL(/q=no/);
+  await expect(link).toHaveCount(0);
+  await page.getByRole("link", { name: "Clear filters" }).click();
+  await expect(link).toBeVisible();
+
+  await expect(async () => {
+    await page.goto("/projects/1/persons");
+    await link.click();
+    await expect(page.getByRole("heading", { level: 1, name: "ada7@example.com" })).toBeVisible();
+    await expect(page.getByText("plan paid").first()).toBeVisible({ timeout: 1_000 });
+  }).toPass();
+  await expect(page.getByText("Joined this person at")).toBeVisible();
+  const properties = page.getByRole("table", { name: "Properties of the person" });
+  await expect(properties).toContainText("ada7@example.com");
+  await expect(properties).toContainText("$identify");
+  await alive(page, scripts);
+  await checkPage(page, "person");
+
+  await page.getByLabel("Event name").fill("plan paid");
+  await page.getByLabel("Event name").press("Enter");
+  await expect(page).toHaveURL(/event=plan/);
+  await expect(page.locator(".timeline > li")).toHaveCount(1);
+  await page.locator(".timeline summary").click();
+  await expect(page.locator(".timeline pre")).toContainText("acme/tea");
+});
+
+test("a group shows its properties, its members and its events", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/projects/1/groups");
+  await page.getByRole("navigation", { name: "Group types" }).getByRole("link", { name: "company" }).click();
+  await expect(page).toHaveURL(/\/groups\/company$/);
+  await alive(page, scripts);
+  await checkPage(page, "groups");
+  await page.getByRole("link", { name: "Acme Tea" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Acme Tea" })).toBeVisible();
+  await expect(page.getByRole("table", { name: "Persons seen with the group" })).toContainText("ada7@example.com");
+  await expect(page.locator(".timeline")).toContainText("plan paid");
+  await alive(page, scripts);
+  await checkPage(page, "group");
+  await page.getByRole("link", { name: "ada7@example.com" }).click();
+  await expect(page).toHaveURL(/\/persons\//);
+  await expect(page.getByRole("link", { name: "company: acme/tea" })).toBeVisible();
+});
+
+test("who is not there has no page", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const answer = await page.goto("/projects/1/persons/00000000-0000-0000-0000-000000000000");
+  expect(answer?.status()).toBe(404);
+  expect((await page.goto("/projects/1/groups/company/nobody"))?.status()).toBe(404);
+});

@@ -1,0 +1,223 @@
+//! What is counted of requests and events, and the migrations that follow from it:
+//! server functions, the report, and who may see them.
+
+use http::Method;
+use serde_json::{Value, json};
+use weir_model::traffic::Counts;
+use weir_service::traffic::{Range, Report};
+use weir_testkit::{Answer, TestApp};
+
+use crate::stored::send;
+use crate::web::{page, session};
+
+/// A call of a server function by a script of our own page.
+async fn function(app: &TestApp, cookie: &str, name: &str, body: &str) -> Answer {
+    let call = app.anonymous().call(Method::POST, &format!("/_fn/{name}"));
+    call.header("content-type", "application/x-www-form-urlencoded")
+        .header("sec-fetch-site", "same-origin")
+        .header("cookie", cookie)
+        .body(body.to_owned())
+        .send()
+        .await
+}
+
+async fn report(app: &TestApp) -> Report {
+    let services = &app.app().services;
+    let ctx = app.owner().ctx();
+    let project = services.projects.enter(&ctx, &app.project().to_string()).await.unwrap();
+    services.traffic.report(&project, Range::Hour, true).await.unwrap()
+}
+
+async fn total(app: &TestApp) -> Counts {
+    report(app).await.total
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_and_requests_are_counted_once() {
+    let app = TestApp::with_owner().await;
+    assert!(total(&app).await.is_silent());
+    send(
+        &app,
+        json!([{"event": "a", "distinct_id": "ada"}, {"event": "b", "distinct_id": "ada"},
+               {"event": "of no one"}]),
+    )
+    .await;
+    let counts = total(&app).await;
+    assert_eq!((counts.accepted, counts.dropped, counts.requests), (2, 1, 1));
+    assert_eq!(counts.reasons.get("missing_distinct_id"), Some(&1));
+    assert!(counts.within(95).is_some() && counts.largest > 50);
+
+    // A body that cannot be read names its project near its beginning.
+    let broken = format!(r#"{{"api_key": "{}", "batch": [{{"#, app.project_key());
+    let refused = app.anonymous().call(Method::POST, "/batch/").body(broken).send().await;
+    assert_eq!(refused.status, 400);
+    let counts = total(&app).await;
+    assert_eq!((counts.requests, counts.rejected), (1, 1));
+    assert_eq!(counts.reasons.get("invalid_payload"), Some(&1));
+
+    // What was written is counted as what was not.
+    app.app().services.traffic.write().await.unwrap();
+    assert_eq!(total(&app).await, counts);
+    let later = report(&app).await;
+    assert_eq!(later.steps.len(), 60);
+    assert!(later.before.is_some_and(|before| before.is_silent()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_keys_are_shown_masked() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let body = json!({"api_key": "phc_nobodyhasthiskey", "event": "a", "distinct_id": "b"});
+    assert_eq!(app.anonymous().post("/capture/", &body).await.status, 401);
+    let body = format!("project={}&range=1h", app.project());
+    let found = function(&app, &cookie, "get_traffic", &body).await.json();
+    assert_eq!(found["strangers"]["keys"][0]["mask"], "phc_nobo...");
+    assert_eq!(found["strangers"]["keys"][0]["caller"], "127.0.0.1");
+    assert_eq!(found["strangers"]["refusals"], json!([["invalid_api_key", 1]]));
+    assert_eq!(found["total"]["rejected"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_is_started_followed_and_finished() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let project = app.project();
+    let started = format!("project={project}&source=Old+tool&total=10&file=it%27s.jsonl&note=");
+    let answer = function(&app, &cookie, "start_import", &started).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    let event = |n: u32| {
+        json!({"event": "past", "distinct_id": "ada", "timestamp": format!("2024-01-01T00:00:0{n}Z"),
+               "properties": {"$lib": "=importer"}})
+    };
+    let batch = json!({"api_key": app.project_key(), "historical_migration": true,
+                       "batch": [event(1), event(3), event(2), {"event": "of no one"}]});
+    assert_eq!(app.anonymous().post("/batch/", &batch).await.status, 200);
+    // Old events that do not say so.
+    send(&app, json!([event(5)])).await;
+
+    let read = format!("project={project}");
+    let found: Value = function(&app, &cookie, "get_imports", &read).await.json();
+    let plan = &found["plans"][0];
+    assert_eq!(
+        (&plan["source"], &plan["sent"], &plan["total"]),
+        (&json!("Old tool"), &json!(4), &json!(10))
+    );
+    let of = |historical: bool| {
+        let sources = found["sources"].as_array().unwrap();
+        sources.iter().find(|source| source["historical"] == historical).unwrap().clone()
+    };
+    let (marked, unmarked) = (of(true), of(false));
+    assert_eq!((&marked["accepted"], &marked["dropped"]), (&json!(3), &json!(1)));
+    assert_eq!((&marked["out_of_order"], &marked["missing_ids"]), (&json!(1), &json!(1)));
+    assert_eq!(marked["times"], json!(["2024-01-01T00:00:01Z", "2024-01-01T00:00:03Z"]));
+    assert_eq!(unmarked["accepted"], 1);
+
+    let report = format!("/_files/{project}/imports.csv");
+    let csv = page(&app, &report, &cookie).await;
+    assert_eq!((csv.status, csv.header("content-type")), (200, Some("text/csv; charset=utf-8")));
+    let text = String::from_utf8(csv.body.to_vec()).unwrap();
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(text.contains("\"'=importer\""), "{text}");
+    assert!(!text.contains(app.project_key()), "{text}");
+
+    let shown = page(&app, &format!("/projects/{project}/migrations"), &cookie).await;
+    assert_eq!(shown.status, 200);
+    let id = plan["id"].as_str().unwrap();
+    let finish = format!("project={project}&plan={id}");
+    assert_eq!(function(&app, &cookie, "finish_import", &finish).await.status, 200);
+    let found: Value = function(&app, &cookie, "get_imports", &read).await.json();
+    assert!(found["plans"][0]["finished_at"].is_string());
+
+    let refused =
+        function(&app, &cookie, "start_import", &format!("project={project}&source=")).await;
+    assert_eq!(refused.status, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn projects_of_others_show_nothing() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    let foreign = other["teams"][0]["id"].to_string();
+    for id in [foreign.as_str(), "4711"] {
+        let report = format!("/_files/{id}/imports.csv");
+        assert_eq!(page(&app, &report, &cookie).await.status, 404, "{id}");
+        assert_eq!(app.anonymous().get(&report).await.status, 401, "{id}");
+        for (name, more) in [
+            ("get_traffic", "&range=1h"),
+            ("get_imports", ""),
+            ("start_import", "&source=a"),
+            ("finish_import", "&plan=00000000-0000-0000-0000-000000000000"),
+            ("list_persons", "&limit=5&offset=0"),
+            ("get_person", "&person=00000000-0000-0000-0000-000000000000"),
+            ("list_groups", "&limit=5&offset=0"),
+            ("get_group", "&kind=a&key=b"),
+        ] {
+            let answer = function(&app, &cookie, name, &format!("project={id}{more}")).await;
+            assert_eq!(answer.status, 404, "{name} {id}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn persons_and_groups_show_what_is_known() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let project = app.project();
+    send(
+        &app,
+        json!([
+            {"event": "$pageview", "distinct_id": "anon-1", "timestamp": "2026-06-01T09:00:00Z"},
+            {"event": "$identify", "distinct_id": "ada", "timestamp": "2026-06-01T10:00:00Z",
+             "properties": {"$anon_distinct_id": "anon-1", "$set": {"email": "ada@example.com"}}},
+            {"event": "$groupidentify", "distinct_id": "ada", "timestamp": "2026-06-01T10:01:00Z",
+             "properties": {"$group_type": "company", "$group_key": "acme/tea",
+                            "$group_set": {"name": "Acme Tea"}}},
+            {"event": "paid", "distinct_id": "ada", "timestamp": "2026-06-01T10:02:00Z",
+             "properties": {"$groups": {"company": "acme/tea"}}},
+        ]),
+    )
+    .await;
+    let body = format!("project={project}&search=ada%40example&limit=5&offset=0");
+    let found = function(&app, &cookie, "list_persons", &body).await.json();
+    assert_eq!(found["persons"].as_array().unwrap().len(), 1);
+    assert_eq!(found["persons"][0]["name"], "ada@example.com");
+    assert!(found["persons"][0]["last_seen"].is_string());
+
+    let id = found["persons"][0]["id"].as_str().unwrap();
+    let person = function(&app, &cookie, "get_person", &format!("project={project}&person={id}"))
+        .await
+        .json();
+    let email = person["properties"].as_array().unwrap();
+    let email = email.iter().find(|property| property["name"] == "email").unwrap();
+    assert_eq!(email["set_by"], json!(["$identify", "2026-06-01T10:00:00Z"]));
+    assert_eq!(person["events"].as_array().unwrap().len(), 4);
+    assert_eq!(person["events"][0]["event"], "paid");
+    assert_eq!(person["groups"], json!([["company", "acme/tea"]]));
+    let joined = person["ids"].as_array().unwrap().iter().filter(|id| id["joined"].is_array());
+    assert_eq!(joined.count(), 1);
+    let body = format!("project={project}&person={id}&event=paid");
+    let filtered = function(&app, &cookie, "get_person", &body).await.json();
+    assert_eq!(filtered["events"].as_array().unwrap().len(), 1);
+
+    let body = format!("project={project}&kind=company&key=acme%2Ftea");
+    let group = function(&app, &cookie, "get_group", &body).await.json();
+    assert_eq!(group["name"], "Acme Tea");
+    assert_eq!(group["members"][0][0], id);
+    for path in [
+        "persons".to_owned(),
+        format!("persons/{id}"),
+        "groups".to_owned(),
+        "groups/company".to_owned(),
+        "groups/company/acme%2Ftea".to_owned(),
+        "health?range=7d&compare=1".to_owned(),
+    ] {
+        let shown = page(&app, &format!("/projects/{project}/{path}"), &cookie).await;
+        assert_eq!(shown.status, 200, "{path}");
+    }
+    for path in ["persons/x", "groups/nothing", "groups/company/nobody"] {
+        let shown = page(&app, &format!("/projects/{project}/{path}"), &cookie).await;
+        assert_eq!(shown.status, 404, "{path}");
+    }
+}
