@@ -191,10 +191,10 @@ impl Pending {
                 && present.key == source.key
                 && present.library == source.library
         });
-        match same {
-            Some((_, present)) => present.counts.add(&source.counts),
-            None if self.sources.len() < SOURCES => self.sources.push((project, source)),
-            None => {}
+        if let Some((_, present)) = same {
+            present.counts.add(&source.counts);
+        } else if self.sources.len() < SOURCES {
+            self.sources.push((project, source));
         }
     }
 }
