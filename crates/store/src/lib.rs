@@ -45,6 +45,7 @@ pub mod plugin_runtime;
 pub mod plugins;
 pub mod projects;
 pub mod sealing;
+pub mod second_factor;
 pub mod sessions;
 mod spread;
 pub mod throttle;

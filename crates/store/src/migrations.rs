@@ -60,6 +60,13 @@ const ALL: &[Migration] = &[
         version: 8,
         statement: Statement::write("migration 8", include_str!("migrations/0008_plugins.surql")),
     },
+    Migration {
+        version: 10,
+        statement: Statement::write(
+            "migration 10",
+            include_str!("migrations/0010_two_factor.surql"),
+        ),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -141,6 +141,7 @@ impl Identity {
             is_email_verified: false,
             must_confirm: false,
             password: Some(hash),
+            second_factor: None,
             is_staff: true,
             is_active: true,
             theme_mode: None,

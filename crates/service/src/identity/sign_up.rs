@@ -113,6 +113,7 @@ impl Identity {
             is_email_verified: false,
             must_confirm: self.sends_mail(),
             password: Some(hash),
+            second_factor: None,
             is_staff: false,
             is_active: true,
             theme_mode: None,
