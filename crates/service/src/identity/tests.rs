@@ -219,8 +219,8 @@ async fn a_password_that_was_replaced_opens_no_session() {
     let proved = ada.password.unwrap();
     let after = users::PasswordHash("another".to_owned());
     assert!(users::replace_hash(store, ada.id, &proved, &after).await.unwrap());
-    let error =
-        identity.open_session(ada.id, &Peer::default(), None, Some(&proved)).await.unwrap_err();
+    let proved = sessions::Proved { password: Some(&proved), second_factor: None };
+    let error = identity.open_session(ada.id, &Peer::default(), None, proved).await.unwrap_err();
     assert_eq!(code(&error), (None, "invalid_credentials"));
     assert!(sessions::of_user(store, ada.id).await.unwrap().is_empty());
 }
