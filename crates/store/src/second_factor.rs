@@ -257,11 +257,8 @@ pub struct NewPending<'a> {
 /// # Errors
 /// Any failure of the store.
 pub async fn await_code(store: &Store, new: NewPending<'_>, now: Timestamp) -> Result<bool> {
-    let row = StoredPending {
-        factor: new.factor,
-        expires_at: new.expires_at.micros(),
-        failures: 0,
-    };
+    let row =
+        StoredPending { factor: new.factor, expires_at: new.expires_at.micros(), failures: 0 };
     let vars = bind! {
         user: new.user.0,
         hash: new.hash,

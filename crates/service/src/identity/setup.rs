@@ -93,7 +93,8 @@ impl Identity {
     ) -> Result<SetupOutcome> {
         let (mut outcome, _) = self.create_instance(token, input, None).await?;
         if token.is_some() {
-            outcome.session = Some(self.open_session(outcome.user.uuid, peer, None, Proved::default()).await?);
+            outcome.session =
+                Some(self.open_session(outcome.user.uuid, peer, None, Proved::default()).await?);
         }
         Ok(outcome)
     }

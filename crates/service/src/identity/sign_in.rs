@@ -52,7 +52,12 @@ impl Identity {
     }
 
     /// The account of this address, with the password that was proved.
-    pub(super) async fn prove(&self, email_key: &str, password: &str, peer: &Peer) -> Result<UserRow> {
+    pub(super) async fn prove(
+        &self,
+        email_key: &str,
+        password: &str,
+        peer: &Peer,
+    ) -> Result<UserRow> {
         // Before anything else: no password helps here, so none is looked at.
         self.refuse_password(email_key).await?;
         // The queue first: who is turned away there has not used up a try.
