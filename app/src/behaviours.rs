@@ -3,6 +3,7 @@
 //! drawn later have them too. Without scripts nothing is missing but comfort.
 
 mod busy;
+mod code;
 mod copy;
 mod guard;
 mod key_sentence;
@@ -18,6 +19,7 @@ use web_sys::{Element, Event};
 /// Begins to listen. Called once.
 pub fn start() {
     busy::start();
+    code::start();
     copy::start();
     guard::start();
     key_sentence::start();

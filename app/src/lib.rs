@@ -22,6 +22,8 @@ mod app;
 mod behaviours;
 #[cfg(feature = "ssr")]
 pub mod context;
+#[cfg(feature = "ssr")]
+mod device;
 pub mod error;
 #[cfg(feature = "ssr")]
 mod frame;
@@ -33,6 +35,8 @@ mod live;
 pub mod local_path;
 #[cfg(feature = "ssr")]
 mod pages;
+#[cfg(feature = "ssr")]
+mod qr;
 mod server_fns;
 #[cfg(feature = "ssr")]
 pub mod shell;

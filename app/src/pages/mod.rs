@@ -2,6 +2,7 @@
 //! used again are in `ui`.
 
 pub(crate) mod account;
+pub(crate) mod account_nav;
 pub(crate) mod confirm;
 mod entrance;
 pub(crate) mod health;
@@ -12,15 +13,19 @@ pub(crate) mod keys;
 pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod login_again;
+pub(crate) mod login_code;
 pub(crate) mod not_found;
 pub(crate) mod organization;
 pub(crate) mod organization_new;
 pub(crate) mod organizations;
 pub(crate) mod project_settings;
+pub(crate) mod recovery_codes;
 pub(crate) mod reset;
+pub(crate) mod security;
 pub(crate) mod setup;
 pub(crate) mod signup;
 pub(crate) mod start;
+pub(crate) mod two_step;
 
 use leptos::prelude::*;
 use leptos_router::hooks::{use_params_map, use_query_map};
