@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use weir_model::errors::FieldError;
 
 use super::identity::come_in;
 use crate::context::{
@@ -83,7 +84,8 @@ fn too_late(next: &str) -> String {
 fn at_code(error: weir_service::Error, field: &str) -> UiError {
     match error {
         weir_service::Error::Invalid(fault) if fault.code == "2fa_invalid" => {
-            UiError::field(field, &fault.code, &fault.detail)
+            let fault = FieldError::new(field, &fault.code, fault.detail);
+            ui_error(weir_service::Error::Invalid(fault))
         }
         other => ui_error(other),
     }

@@ -1,7 +1,6 @@
 //! Transactions that run a second time, and proofs that are used once.
 
 use super::*;
-use crate::sessions;
 use crate::users::{self, UserRow};
 use crate::{Location, Settings};
 
@@ -135,6 +134,7 @@ async fn what_changes_a_factor_ends_what_waits() {
     let store = with_factor().await;
     assert!(wait(&store, "a").await);
     let attempt = Uuid::from_u128(9);
+    let (second, third) = (Proof::Step(2), Proof::Step(3));
     let renewal = |proof| Renewal {
         user: ADA,
         factor: FACTOR,
@@ -144,7 +144,7 @@ async fn what_changes_a_factor_ends_what_waits() {
         activities: &[],
     };
     for _ in 0..2 {
-        assert_eq!(renew(&store, renewal(&Proof::Step(2))).await.unwrap(), Used::Yes);
+        assert_eq!(renew(&store, renewal(&second)).await.unwrap(), Used::Yes);
     }
     assert_eq!(get(&store, ADA).await.unwrap().unwrap().codes, ["new"]);
     assert!(pending(&store, ADA, "a").await.unwrap().is_some());
@@ -152,9 +152,9 @@ async fn what_changes_a_factor_ends_what_waits() {
     let new = session("off");
     let change =
         |proof| Change { factor: FACTOR, proof, replaced: "open", session: &new, activities: &[] };
-    assert_eq!(disable(&store, change(&Proof::Step(2))).await.unwrap(), Used::Before);
+    assert_eq!(disable(&store, change(&second)).await.unwrap(), Used::Before);
     for _ in 0..2 {
-        assert_eq!(disable(&store, change(&Proof::Step(3))).await.unwrap(), Used::Yes);
+        assert_eq!(disable(&store, change(&third)).await.unwrap(), Used::Yes);
     }
     assert!(pending(&store, ADA, "a").await.unwrap().is_none());
     assert!(get(&store, ADA).await.unwrap().is_none());
