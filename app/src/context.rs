@@ -200,6 +200,22 @@ pub(crate) fn refuse_without_session(visit: &Visit) -> Result<(), UiError> {
     Err(ui_error(Error::Forbidden(NO_SESSION.to_owned())))
 }
 
+/// Gives the browser the cookie of a sign-in that waits for the second factor, and
+/// leads to where that is asked for. From there one goes on to `next`.
+pub(crate) fn ask_second_factor(pending: &PendingSignIn, next: &str) {
+    if let Ok((_, visit)) = context() {
+        set_cookie(&visit.cookies.pending(pending));
+    }
+    go(&format!("{SECOND_STEP}?next={}", local_path::encode(next)));
+}
+
+/// Takes the cookie of a sign-in that waited away.
+pub(crate) fn forget_pending() {
+    if let Ok((_, visit)) = context() {
+        set_cookie(&visit.cookies.hidden(visit.cookies.pending_name(), "", 0));
+    }
+}
+
 /// To be called after anything that creates, changes or deletes a project.
 pub(crate) async fn projects_changed() {
     if let Ok((web, _)) = context() {
@@ -218,22 +234,6 @@ pub(crate) fn keep_session(session: &NewSession) {
 pub(crate) fn forget_session() {
     if let Ok((_, visit)) = context() {
         set_cookie(&visit.cookies.hidden(visit.cookies.session_name(), "", 0));
-    }
-}
-
-/// Gives the browser the cookie of a sign-in that waits for the second factor, and
-/// leads to where that is asked for. From there one goes on to `next`.
-pub(crate) fn ask_second_factor(pending: &PendingSignIn, next: &str) {
-    if let Ok((_, visit)) = context() {
-        set_cookie(&visit.cookies.pending(pending));
-    }
-    go(&format!("{SECOND_STEP}?next={}", local_path::encode(next)));
-}
-
-/// Takes the cookie of a sign-in that waited away.
-pub(crate) fn forget_pending() {
-    if let Ok((_, visit)) = context() {
-        set_cookie(&visit.cookies.hidden(visit.cookies.pending_name(), "", 0));
     }
 }
 

@@ -70,13 +70,15 @@ fn RecoveryForm(next: String) -> impl IntoView {
         <FormFailure sent=sent fields=&["recovery_code"] />
         <details class="confirm" open=failed>
             <summary class="button">"Use a recovery code"</summary>
-            <ActionForm action=action>
-                <input type="hidden" name="next" value=next />
-                <Back />
-                <Field sent=sent name="recovery_code" label="Recovery code" max=RECOVERY_MAX
-                    hint="One of the ten that you stored when you turned two-step sign-in on." />
-                <Submit sent=sent label="Use recovery code" busy="Signing in..." />
-            </ActionForm>
+            <div class="confirm-body">
+                <ActionForm action=action>
+                    <input type="hidden" name="next" value=next />
+                    <Back />
+                    <Field sent=sent name="recovery_code" label="Recovery code" max=RECOVERY_MAX
+                        hint="One of the ten that you stored when you turned two-step sign-in on." />
+                    <Submit sent=sent label="Use recovery code" busy="Signing in..." />
+                </ActionForm>
+            </div>
         </details>
     }
 }

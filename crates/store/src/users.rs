@@ -351,8 +351,8 @@ const DELETE: Statement = Statement::read(
      COMMIT;",
 );
 
-/// Deletes an account with its keys, sessions, links and second factor, unless the user belongs to an
-/// organization. `normalised` is the form of its address that must be unique.
+/// Deletes an account with its keys, sessions, links and second factor, unless the
+/// user belongs to an organization. `normalised` is the form of its address that must be unique.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -89,13 +89,15 @@ fn RenewForm() -> impl IntoView {
         <FormFailure sent=sent fields=&["code"] />
         <details class="confirm" open=failed>
             <summary class="button">"Make new recovery codes"</summary>
-            <ActionForm action=renew>
-                <p>"You get ten new codes, shown once. The present ones stop working at once."</p>
-                <Back />
-                <Field sent=sent name="code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
-                    max=CODE_MAX />
-                <Submit sent=sent label="Make new codes" busy="Making codes..." />
-            </ActionForm>
+            <div class="confirm-body">
+                <ActionForm action=renew>
+                    <p>"You get ten new codes, shown once. The present ones stop working at once."</p>
+                    <Back />
+                    <Field sent=sent name="code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
+                        max=CODE_MAX />
+                    <Submit sent=sent label="Make new codes" busy="Making codes..." />
+                </ActionForm>
+            </div>
         </details>
     }
 }
@@ -109,19 +111,21 @@ fn DisableForm() -> impl IntoView {
         <FormFailure sent=sent fields=&["last_code"] />
         <details class="confirm" open=failed>
             <summary class="button">"Turn off two-step sign-in"</summary>
-            <ActionForm action=disable>
-                <p>
-                    "From then on the password alone signs you in. Your other sessions end, and your recovery codes stop working."
-                </p>
-                <Back />
-                <Field sent=sent name="last_code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
-                    max=CODE_MAX />
-                <div class="submit">
-                    <button type="submit" class="button button-danger" data-busy="Turning off...">
-                        "Turn off"
-                    </button>
-                </div>
-            </ActionForm>
+            <div class="confirm-body">
+                <ActionForm action=disable>
+                    <p>
+                        "From then on the password alone signs you in. Your other sessions end, and your recovery codes stop working."
+                    </p>
+                    <Back />
+                    <Field sent=sent name="last_code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
+                        max=CODE_MAX />
+                    <div class="submit">
+                        <button type="submit" class="button button-danger" data-busy="Turning off...">
+                            "Turn off"
+                        </button>
+                    </div>
+                </ActionForm>
+            </div>
         </details>
     }
 }
