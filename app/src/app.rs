@@ -21,6 +21,7 @@ pub(crate) fn App() -> impl IntoView {
                 <Route path=path!("/reset") view=pages::reset::ForgotPassword />
                 <Route path=path!("/reset/:id") view=pages::reset::NewPassword />
                 <Route path=path!("/login") view=pages::login::Login />
+                <Route path=path!("/login/2fa") view=pages::login_code::LoginCode />
                 <Route path=path!("/login/again") view=pages::login_again::LoginAgain />
                 <Route path=path!("/") view=pages::home::Home />
                 <ParentRoute path=path!("") view=Frame>
@@ -65,6 +66,9 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/account") view=pages::account::Account />
                     <Route path=path!("/account/preferences") view=pages::preferences::PreferencesPage />
                     <Route path=path!("/account/messages") view=pages::messages::Messages />
+                    <Route path=path!("/account/security") view=pages::security::Security />
+                    <Route path=path!("/account/security/two-step") view=pages::two_step::TwoStep />
+                    <Route path=path!("/account/security/codes") view=pages::recovery_codes::RecoveryCodes />
                     <Route path=path!("/account/keys") view=pages::keys::Keys />
                     <Route path=path!("/account/keys/new") view=pages::key_new::KeyNew />
                     <Route path=path!("/account/keys/reveal") view=pages::key_reveal::KeyReveal />

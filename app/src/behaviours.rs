@@ -5,6 +5,7 @@
 mod api_request;
 mod autosubmit;
 mod busy;
+mod code;
 mod copy;
 mod dirty;
 mod guard;
@@ -30,6 +31,7 @@ pub fn start() {
     api_request::start();
     autosubmit::start();
     busy::start();
+    code::start();
     copy::start();
     guard::start();
     key_sentence::start();

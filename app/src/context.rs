@@ -12,9 +12,9 @@ use leptos_axum::ResponseOptions;
 use serde::{Deserialize, Serialize};
 use server_fn::redirect::REDIRECT_HEADER;
 use weir_model::preferences::Preferences;
-use weir_service::error::NOT_CONFIRMED;
+use weir_service::error::{NOT_CONFIRMED, SECOND_FACTOR_MISSING};
 use weir_service::exports::Trial;
-use weir_service::identity::{NewSession, Peer};
+use weir_service::identity::{NewSession, Peer, PendingSignIn};
 use weir_service::{Ctx, Error, OrgCtx, ProjectCtx, Services};
 
 use crate::error::UiError;
@@ -26,6 +26,12 @@ use crate::ui::field::Typed;
 
 /// A session ends after this many seconds whatever happens.
 const SESSION_SECONDS: u32 = 14 * 24 * 60 * 60;
+/// A sign-in waits so many seconds for the second factor.
+const PENDING_SECONDS: u32 = 10 * 60;
+/// Where the second factor is asked for.
+const SECOND_STEP: &str = "/login/2fa";
+/// Where it is turned on.
+const SECURITY: &str = "/account/security";
 /// What people hear where no session can be kept.
 pub const NO_SESSION: &str = "No session can be kept safely at this address. Set public_url to the \
      https address under which people open Weir, such as https://weir.example.org, and start \
@@ -108,6 +114,12 @@ impl Cookies {
         if self.secure { "__Host-session" } else { "session" }
     }
 
+    /// Name of the cookie of a sign-in that waits for the second factor.
+    #[must_use]
+    pub fn pending_name(self) -> &'static str {
+        if self.secure { "__Host-pending" } else { "pending" }
+    }
+
     /// Name of the cookie with what was typed into a form that failed.
     #[must_use]
     pub fn typed_name(self) -> &'static str {
@@ -126,6 +138,12 @@ impl Cookies {
         self.hidden(self.session_name(), &session.token, SESSION_SECONDS)
     }
 
+    /// The cookie of a sign-in that waits for the second factor.
+    #[must_use]
+    pub fn pending(self, pending: &PendingSignIn) -> String {
+        self.hidden(self.pending_name(), &pending.token, PENDING_SECONDS)
+    }
+
     /// A cookie that scripts do not see.
     #[must_use]
     pub fn hidden(self, name: &str, value: &str, seconds: u32) -> String {
@@ -141,6 +159,8 @@ pub struct Visit {
     pub ctx: Option<Ctx>,
     /// The token of the session.
     pub token: Option<String>,
+    /// The token of a sign-in that waits for the second factor.
+    pub pending: Option<String>,
     /// Where the request comes from.
     pub peer: Peer,
     /// The request's id.
@@ -241,6 +261,22 @@ pub(crate) async fn facts() -> Result<Facts, UiError> {
 pub(crate) async fn try_destination(trial: Trial) -> Result<Vec<TriedStep>, UiError> {
     let (web, _) = context()?;
     Ok((web.try_destination.0)(trial).await)
+}
+
+/// Gives the browser the cookie of a sign-in that waits for the second factor, and
+/// leads to where that is asked for. From there one goes on to `next`.
+pub(crate) fn ask_second_factor(pending: &PendingSignIn, next: &str) {
+    if let Ok((_, visit)) = context() {
+        set_cookie(&visit.cookies.pending(pending));
+    }
+    go(&format!("{SECOND_STEP}?next={}", local_path::encode(next)));
+}
+
+/// Takes the cookie of a sign-in that waited away.
+pub(crate) fn forget_pending() {
+    if let Ok((_, visit)) = context() {
+        set_cookie(&visit.cookies.hidden(visit.cookies.pending_name(), "", 0));
+    }
 }
 
 /// To be called after anything that creates, changes or deletes a project.
@@ -353,6 +389,19 @@ pub fn ui_error(error: Error) -> UiError {
             lead_to("/login/again");
             (StatusCode::FORBIDDEN, UiError::SignInAgain)
         }
+        // Whoever may end in this asks for it before (`ask_second_factor`).
+        Error::SecondFactor(_) => (StatusCode::UNAUTHORIZED, UiError::SignIn),
+        Error::SecondFactorMissing => {
+            let shown = UiError::Forbidden(SECOND_FACTOR_MISSING.to_owned());
+            if is_account_page() {
+                // What is around the page that it leads to asks too.
+                return shown;
+            }
+            if context().is_ok_and(|(_, visit)| visit.wants_page) {
+                go(SECURITY);
+            }
+            (StatusCode::FORBIDDEN, shown)
+        }
         Error::Throttled { wait_seconds } => {
             (StatusCode::TOO_MANY_REQUESTS, UiError::Throttled { seconds: wait_seconds })
         }
@@ -415,6 +464,12 @@ fn lead_to(sign_in: &str) {
         let back = local_path::without_outcome(back);
         go(&format!("{sign_in}?next={}", local_path::encode(&back)));
     }
+}
+
+/// Whether a page about the person's own account is asked for.
+fn is_account_page() -> bool {
+    let parts = use_context::<http::request::Parts>();
+    parts.is_some_and(|parts| parts.uri.path().starts_with("/account"))
 }
 
 /// An address without scheme and host.

@@ -22,6 +22,8 @@ mod app;
 mod behaviours;
 #[cfg(feature = "ssr")]
 pub mod context;
+#[cfg(feature = "ssr")]
+mod device;
 pub mod error;
 #[cfg(feature = "ssr")]
 pub mod facts;
@@ -41,6 +43,8 @@ pub mod notice;
 mod pages;
 #[cfg(feature = "ssr")]
 mod plugin_settings;
+#[cfg(feature = "ssr")]
+mod qr;
 mod server_fns;
 #[cfg(feature = "ssr")]
 pub mod shell;

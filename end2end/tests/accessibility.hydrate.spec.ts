@@ -75,6 +75,7 @@ test("pages with data", async ({ page, server }) => {
     "/organizations/new",
     organization ?? "",
     "/account",
+    "/account/security",
     "/account/keys",
     "/login/again?next=/account",
     "/projects/999/live",

@@ -121,6 +121,7 @@ test("pages", async ({ page, server }) => {
   await shot(page, "organization");
 
   await visit(page, "/account", "account");
+  await visit(page, "/account/security", "security");
   await visit(page, "/account/keys/new", "key-new");
   await page.getByLabel("Custom").check();
   await shot(page, "key-new-custom");

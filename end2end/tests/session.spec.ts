@@ -62,13 +62,16 @@ test("names and theme are kept", async ({ page, scripts }) => {
   await page.getByLabel("First name").fill("Grace");
   await save(page, "Save name");
   await expect(page.locator(".account-name")).toHaveText("Grace");
+  await page.goto("/account/preferences");
+  await alive(page, scripts);
   await page.getByLabel("Dark").check();
   await save(page, "Save theme");
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
   await page.reload();
-  await expect(page.getByLabel("First name")).toHaveValue("Grace");
   await expect(page.getByLabel("Dark")).toBeChecked();
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.goto("/account");
+  await expect(page.getByLabel("First name")).toHaveValue("Grace");
 
   // Another browser learns it at the sign-in.
   await page.context().clearCookies();

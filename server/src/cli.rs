@@ -16,6 +16,7 @@ use crate::master_key::{self, RotateError};
 use crate::organizations::{self, OrganizationCommand, OrganizationError};
 use crate::serve::{self, ServeError};
 use crate::setup::{self, SetupError, Summary};
+use crate::users::{self, UserCommand, UserError};
 
 /// Self-hosted product analytics: takes the events of your product and keeps them.
 #[derive(Debug, Parser)]
@@ -46,6 +47,9 @@ enum Command {
     /// Administer organizations, while no server runs
     #[command(subcommand)]
     Organization(OrganizationCommand),
+    /// Administer accounts, while no server runs
+    #[command(subcommand)]
+    User(UserCommand),
     /// Look into the ingest log, or apply it once more
     #[command(subcommand)]
     Log(LogCommand),
@@ -111,6 +115,9 @@ pub enum CommandError {
     /// A command on organizations failed.
     #[error(transparent)]
     Organization(#[from] OrganizationError),
+    /// A command on accounts failed.
+    #[error(transparent)]
+    User(#[from] UserError),
     /// A command on the ingest log failed.
     #[error(transparent)]
     LogTools(#[from] LogToolError),
@@ -137,6 +144,7 @@ impl Cli {
             }
             Command::Domain(command) => print(&domains::run(&config, command).await?)?,
             Command::Organization(command) => print(&organizations::run(&config, command).await?)?,
+            Command::User(command) => print(&users::run(&config, command).await?)?,
             Command::Log(command) => log_tools::run(&config, command).await?,
             Command::RotateKey(arguments) => {
                 print(&master_key::rotate(&config, arguments.new_key_file).await?)?;

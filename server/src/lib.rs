@@ -33,6 +33,7 @@ pub mod setup;
 pub mod site_apps;
 pub mod throttle;
 pub mod tokens;
+pub mod users;
 pub mod web;
 
 pub use app::App;

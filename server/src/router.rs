@@ -234,6 +234,7 @@ pub fn public_routes() -> Vec<PublicRoute> {
         GET  "/api/signup/{invite_id}/" signup::get_invitation, "the link is the credential; who has none is to learn what it is for";
         POST "/api/signup/{invite_id}/" signup::accept_invitation, "the link is the credential; an account comes from it";
         POST "/api/login/"              signup::login, "address and password are the credential";
+        POST "/api/login/token/"        signup::login_token, "the sign-in that waits, and the code, are the credential";
         POST "/api/login/precheck/"     signup::precheck_login, "asked before signing in; says nothing of accounts";
         POST "/api/reset/"                            accounts::request_password_reset, "who forgot the password; says nothing of accounts";
         GET  "/api/reset/{user_id}/"                  accounts::check_password_reset, "the token of the link is the credential";

@@ -1,72 +1,68 @@
-//! One's own account: name, address, theme, signing out.
+//! One's own account: name, address, signing out.
 
 use leptos::prelude::*;
 
-use crate::server_fns::account::{
-    ChangeAddress, ChooseTheme, RenameAccount, get_address, get_viewer,
-};
+use super::account_nav::AccountNav;
+use crate::server_fns::account::{Address, ChangeAddress, RenameAccount, get_address};
 use crate::server_fns::identity::SignOut;
 use crate::server_fns::links::AskConfirmation;
-use crate::theme::Theme;
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
+use crate::ui::sections::Section;
 
 /// The account.
 #[component]
 pub(crate) fn Account() -> impl IntoView {
     let sign_out = ServerAction::<SignOut>::new();
     page("Account", async move {
-        let viewer = get_viewer().await?;
-        let address = get_address().await?;
+        let Address { id, first_name, last_name, email, pending, sends_mail } =
+            get_address().await?;
+        let address = match pending {
+            Some(pending) => {
+                view! { <Pending id=id email=email.clone() pending=pending /> }.into_any()
+            }
+            None => view! { <AddressForm sends_mail=sends_mail /> }.into_any(),
+        };
         Ok(view! {
             <PageHead title="Account" />
-            <section class="card" aria-labelledby="you">
-                <h2 id="you">"You"</h2>
-                <NameForm name=viewer.name email=viewer.email />
-            </section>
-            <section class="card" aria-labelledby="address">
-                <h2 id="address">"E-mail address"</h2>
-                {match address.pending {
-                    Some(pending) => view! {
-                        <Pending id=address.id email=address.email pending=pending />
-                    }
-                    .into_any(),
-                    None => view! { <AddressForm sends_mail=address.sends_mail /> }.into_any(),
-                }}
-            </section>
-            <section class="card" aria-labelledby="look">
-                <h2 id="look">"Appearance"</h2>
-                <ThemeForm theme=viewer.theme />
-            </section>
-            <section class="card" aria-labelledby="session">
-                <h2 id="session">"Session"</h2>
-                <p class="hint">"Signing out ends the session of this browser. API keys go on working."</p>
+            <AccountNav />
+            <Section id="you" title="You">
+                <NameForm first_name=first_name last_name=last_name />
+            </Section>
+            <Section id="address" title="E-mail address">
+                <dl class="facts">
+                    <dt>"Present address"</dt>
+                    <dd class="wrap">{email}</dd>
+                </dl>
+                {address}
+            </Section>
+            <Section id="session" title="Session"
+                hint="Signing out ends the session of this browser. API keys go on working.">
                 <ActionForm action=sign_out>
                     <div class="submit">
                         <button type="submit" class="button" data-busy="Signing out...">"Sign out"</button>
                     </div>
                 </ActionForm>
-            </section>
+            </Section>
         }
         .into_any())
     })
 }
 
 #[component]
-fn NameForm(name: String, email: String) -> impl IntoView {
+fn NameForm(first_name: String, last_name: String) -> impl IntoView {
     let rename = ServerAction::<RenameAccount>::new();
     let sent = sent(rename);
     view! {
         <ActionForm action=rename>
-            <FormFailure sent=sent fields=&["first_name"] />
+            <FormFailure sent=sent fields=&["first_name", "last_name"] />
             <Back />
-            <Field sent=sent name="first_name" label="First name" autocomplete="given-name" max=150 value=name />
-            <dl class="facts">
-                <dt>"E-mail address"</dt>
-                <dd class="wrap">{email}</dd>
-            </dl>
+            <Field sent=sent name="first_name" label="First name" autocomplete="given-name" max=150
+                value=first_name />
+            <Field sent=sent name="last_name" label="Last name" autocomplete="family-name" max=150
+                value=last_name required=false />
             <Submit sent=sent label="Save name" busy="Saving name..." saved="Saved" />
         </ActionForm>
     }
@@ -121,34 +117,6 @@ fn AddressForm(sends_mail: bool) -> impl IntoView {
             <Field sent=sent name="email" label="New e-mail address" kind="email" autocomplete="email" max=254
                 hint=hint />
             <Submit sent=sent label="Change address" busy="Changing address..." saved="Saved" />
-        </ActionForm>
-    }
-}
-
-#[component]
-fn ThemeForm(theme: Theme) -> impl IntoView {
-    let choose = ServerAction::<ChooseTheme>::new();
-    let sent = sent(choose);
-    let choices = Theme::ALL
-        .into_iter()
-        .map(|choice| {
-            view! {
-                <label class="choice">
-                    <input type="radio" name="theme" value=choice.word() checked=choice == theme />
-                    {choice.label()}
-                </label>
-            }
-        })
-        .collect_view();
-    view! {
-        <ActionForm action=choose>
-            <FormFailure sent=sent />
-            <Back />
-            <fieldset class="choices">
-                <legend>"Theme"</legend>
-                {choices}
-            </fieldset>
-            <Submit sent=sent label="Save theme" busy="Saving theme..." saved="Saved" />
         </ActionForm>
     }
 }

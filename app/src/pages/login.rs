@@ -16,10 +16,11 @@ use crate::ui::password::PasswordField;
 pub(crate) fn Login() -> impl IntoView {
     let next = in_query("next");
     let is_reset = in_query("reset") == "done";
+    let is_late = in_query("late") == "yes";
     let content = page("Sign in", async move {
         let door = open_door(next.clone()).await?;
         let content = if door.is_set_up {
-            view! { <LoginForm next=next door=door is_reset=is_reset /> }.into_any()
+            view! { <LoginForm next=next door=door is_reset=is_reset is_late=is_late /> }.into_any()
         } else {
             nobody().into_any()
         };
@@ -44,13 +45,18 @@ fn nobody() -> impl IntoView {
 }
 
 #[component]
-fn LoginForm(next: String, door: Door, is_reset: bool) -> impl IntoView {
+fn LoginForm(next: String, door: Door, is_reset: bool, is_late: bool) -> impl IntoView {
     let action = ServerAction::<SignIn>::new();
     let sent = sent(action);
     view! {
         {is_reset.then(|| view! {
             <Alert kind="note">
                 <p>"Your password is changed. Sign in with the new one."</p>
+            </Alert>
+        })}
+        {is_late.then(|| view! {
+            <Alert kind="note">
+                <p>"The code came too late: a sign-in waits ten minutes for it. Sign in again."</p>
             </Alert>
         })}
         {door.insecure.then(|| view! { <InsecureNote /> })}

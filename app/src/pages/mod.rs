@@ -2,6 +2,7 @@
 //! used again are in `ui`.
 
 pub(crate) mod account;
+pub(crate) mod account_nav;
 pub(crate) mod confirm;
 mod entrance;
 pub(crate) mod exports;
@@ -18,6 +19,7 @@ pub(crate) mod keys;
 pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod login_again;
+pub(crate) mod login_code;
 pub(crate) mod messages;
 pub(crate) mod migrations;
 pub(crate) mod not_found;
@@ -30,12 +32,15 @@ pub(crate) mod pipeline;
 pub(crate) mod plugins;
 pub(crate) mod preferences;
 pub(crate) mod project_settings;
+pub(crate) mod recovery_codes;
 pub(crate) mod reset;
 pub(crate) mod search;
+pub(crate) mod security;
 pub(crate) mod setup;
 pub(crate) mod signup;
 pub(crate) mod start;
 mod timeline;
+pub(crate) mod two_step;
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;

@@ -92,12 +92,19 @@ pub(crate) async fn switch_project(project: i64) -> Result<(), UiError> {
 
 /// Changes the name.
 #[server(prefix = "/_fn", endpoint = "rename_account")]
-pub(crate) async fn rename_account(first_name: String) -> Result<(), UiError> {
+pub(crate) async fn rename_account(
+    first_name: String,
+    #[server(default)] last_name: String,
+) -> Result<(), UiError> {
     use weir_model::Patch;
     use weir_service::users::MePatch;
 
     let (services, ctx) = enter()?;
-    let patch = MePatch { first_name: Patch::Set(first_name), ..MePatch::default() };
+    let patch = MePatch {
+        first_name: Patch::Set(first_name),
+        last_name: Patch::Set(last_name),
+        ..MePatch::default()
+    };
     services.users.update_me(&ctx, patch).await.map_err(ui_error)?;
     Ok(())
 }
@@ -116,11 +123,15 @@ pub(crate) async fn choose_theme(theme: String) -> Result<(), UiError> {
     Ok(())
 }
 
-/// The address that somebody signs in with.
+/// The name of somebody, and the address that they sign in with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Address {
     /// Id of the account.
     pub(crate) id: String,
+    /// The first name.
+    pub(crate) first_name: String,
+    /// The last name; may be empty.
+    pub(crate) last_name: String,
     /// The address.
     pub(crate) email: String,
     /// The one that takes its place once it is confirmed.
@@ -129,13 +140,15 @@ pub(crate) struct Address {
     pub(crate) sends_mail: bool,
 }
 
-/// The address of whoever is signed in.
+/// Name and address of whoever is signed in.
 #[server(prefix = "/_fn", endpoint = "get_address")]
 pub(crate) async fn get_address() -> Result<Address, UiError> {
     let (services, ctx) = enter()?;
     let me = services.users.me(&ctx).await.map_err(ui_error)?;
     Ok(Address {
         id: me.uuid.to_string(),
+        first_name: me.first_name,
+        last_name: me.last_name,
         email: me.email,
         pending: me.pending_email,
         sends_mail: services.identity.sends_mail(),

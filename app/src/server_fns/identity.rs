@@ -2,9 +2,12 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use weir_service::Services;
+use weir_service::identity::NewSession;
 
 use crate::context::{
-    anyone, enter, forget_session, go, keep_session, keep_theme, refuse_without_session, ui_error,
+    Visit, anyone, ask_second_factor, enter, forget_session, go, keep_session, keep_theme,
+    refuse_without_session, ui_error,
 };
 use crate::error::UiError;
 use crate::theme::Theme;
@@ -33,7 +36,7 @@ pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
 }
 
 /// Signs in and goes on to `next`; to the page that says so where the address
-/// must be confirmed first.
+/// must be confirmed first, and to the one that asks for a second factor.
 #[server(prefix = "/_fn", endpoint = "sign_in")]
 pub(crate) async fn sign_in(email: String, password: String, next: String) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
@@ -43,16 +46,30 @@ pub(crate) async fn sign_in(email: String, password: String, next: String) -> Re
             go(&weir_model::accounts::LinkKind::Confirm.page(user));
             return Ok(());
         }
+        Err(weir_service::Error::SecondFactor(pending)) => {
+            ask_second_factor(&pending, &next);
+            return Ok(());
+        }
         other => other.map_err(ui_error)?,
     };
-    keep_session(&session);
-    let opened = services.identity.session(&session.token, visit.request_id);
+    come_in(&services, &session, &visit, &next).await
+}
+
+/// Keeps a session that was just opened and goes on to `next`.
+pub(crate) async fn come_in(
+    services: &Services,
+    session: &NewSession,
+    visit: &Visit,
+    next: &str,
+) -> Result<(), UiError> {
+    keep_session(session);
+    let opened = services.identity.session(&session.token, visit.request_id.clone());
     if let Some(ctx) = opened.await.map_err(ui_error)? {
         // The theme that was chosen on another device.
         let me = services.users.me(&ctx).await.map_err(ui_error)?;
         keep_theme(Theme::from_word(me.theme_mode.as_deref().unwrap_or_default()));
     }
-    go(&next);
+    go(next);
     Ok(())
 }
 

@@ -4,7 +4,9 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{add_header, anyone, go, keep_session, refuse_without_session, ui_error};
+use crate::context::{
+    add_header, anyone, ask_second_factor, go, keep_session, refuse_without_session, ui_error,
+};
 use crate::error::UiError;
 
 /// What a link is worth.
@@ -62,14 +64,20 @@ async fn check(
     }
 }
 
-/// Confirms an address, and signs its owner in.
+/// Confirms an address, and signs its owner in, or has them asked for a second
+/// factor.
 #[server(prefix = "/_fn", endpoint = "confirm_address")]
 pub(crate) async fn confirm_address(id: String, token: String) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
     refuse_without_session(&visit)?;
     let confirmed = services.identity.confirm(&id, &token, &visit.peer, &visit.request_id).await;
-    keep_session(&confirmed.map_err(ui_error)?);
-    go("/");
+    match confirmed {
+        Err(weir_service::Error::SecondFactor(pending)) => ask_second_factor(&pending, "/"),
+        other => {
+            keep_session(&other.map_err(ui_error)?);
+            go("/");
+        }
+    }
     Ok(())
 }
 

@@ -48,6 +48,10 @@ pub(crate) mod projects;
 #[cfg(feature = "ssr")]
 pub(crate) mod search;
 #[cfg(feature = "ssr")]
+pub(crate) mod second_factor;
+#[cfg(feature = "ssr")]
+pub(crate) mod security;
+#[cfg(feature = "ssr")]
 pub(crate) mod setup;
 #[cfg(feature = "ssr")]
 pub(crate) mod signup;

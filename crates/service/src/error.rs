@@ -5,6 +5,8 @@ use weir_model::UserId;
 use weir_model::errors::{ErrorKind, FieldError};
 use weir_model::scopes::Scope;
 
+use crate::identity::PendingSignIn;
+
 /// A service failure.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -60,6 +62,12 @@ pub enum Error {
         /// The account, for the page that says so.
         user: UserId,
     },
+    /// Password and address are right, and the second factor is asked for.
+    #[error("second factor asked for")]
+    SecondFactor(PendingSignIn),
+    /// The organization asks its members for a second factor, and this one has none.
+    #[error("second factor missing")]
+    SecondFactorMissing,
     /// The store failed.
     #[error("store failure")]
     Store(#[source] weir_store::Error),
@@ -75,6 +83,9 @@ pub const LEVEL: &str = "Your organization access level is insufficient.";
 /// The sentence for an address that must be confirmed first.
 pub const NOT_CONFIRMED: &str =
     "Your address is not confirmed yet. Open the link in the mail that we sent to it.";
+/// The sentence for a member without the second factor that the organization asks for.
+pub const SECOND_FACTOR_MISSING: &str =
+    "This organization asks its members for two-step sign-in. Turn it on to go on.";
 /// The sentence for an action that keys may not do.
 pub const NO_KEYS: &str = "This action does not support Personal API Key access";
 
@@ -83,8 +94,13 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotAuthenticated | Self::BadCredential(_) => ErrorKind::Unauthenticated,
-            Self::MissingScope(_) | Self::Forbidden(_) | Self::SignInAgain => ErrorKind::Forbidden,
+            Self::NotAuthenticated | Self::BadCredential(_) | Self::SecondFactor(_) => {
+                ErrorKind::Unauthenticated
+            }
+            Self::MissingScope(_)
+            | Self::Forbidden(_)
+            | Self::SignInAgain
+            | Self::SecondFactorMissing => ErrorKind::Forbidden,
             Self::NotFound(_) => ErrorKind::NotFound,
             Self::Invalid(_) | Self::NotConfirmed { .. } => ErrorKind::Invalid,
             Self::Conflict { .. } => ErrorKind::Conflict,

@@ -316,7 +316,7 @@ fn shown(row: &MemberRow) -> Member {
         level: row.level,
         joined_at: row.joined_at,
         updated_at: row.updated_at,
-        is_2fa_enabled: false,
+        is_2fa_enabled: row.user.second_factor.is_some(),
         has_social_auth: false,
     }
 }

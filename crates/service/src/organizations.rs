@@ -27,6 +27,7 @@ use weir_store::{domains, events, exports, ids, invites, plugin_configs as confi
 use crate::activity::{self, About, Changes};
 use crate::ctx::{Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
+use crate::identity::second_factor;
 use crate::policy::{self, Action};
 use crate::{Core, Result, current, plugin_configs, secrets};
 
@@ -65,7 +66,8 @@ impl Organizations {
     /// # Errors
     /// [`Error::NotFound`], the same for an id that is malformed, unknown, of
     /// another's organization or outside the key's limits;
-    /// [`Error::Forbidden`] for keys that are limited to projects.
+    /// [`Error::Forbidden`] for keys that are limited to projects;
+    /// [`Error::SecondFactorMissing`] for a person whom it asks for one.
     pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<OrgCtx> {
         policy::refuse_project_keys(ctx)?;
         let organization = if id == "@current" {
@@ -321,6 +323,7 @@ pub(crate) async fn enter(core: &Core, ctx: &Ctx, organization: OrganizationId) 
         return Err(not_found());
     }
     let level = rows::level(&core.store, organization, ctx.user()).await?.ok_or_else(not_found)?;
+    second_factor::refuse_without(core, ctx, organization).await?;
     Ok(OrgCtx { ctx: ctx.clone(), organization, level })
 }
 

@@ -68,7 +68,8 @@ impl Projects {
     ///
     /// # Errors
     /// [`Error::NotFound`], the same for an id that is malformed, unknown, of
-    /// another's project or outside the key's limits.
+    /// another's project or outside the key's limits;
+    /// [`Error::SecondFactorMissing`].
     pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<ProjectCtx> {
         let (row, missing) = if id == "@current" {
             (current::project(&self.core, ctx.user()).await?, NO_CURRENT)

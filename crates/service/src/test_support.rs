@@ -153,6 +153,7 @@ pub(crate) async fn stranger(services: &Services, name: &str) -> Ctx {
         is_email_verified: false,
         must_confirm: false,
         password: None,
+        second_factor: None,
         is_staff: false,
         is_active: true,
         theme_mode: None,

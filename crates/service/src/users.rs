@@ -218,7 +218,7 @@ impl Users {
             team: project.map(|project| project.brief),
             organization,
             organizations,
-            is_2fa_enabled: false,
+            is_2fa_enabled: user.second_factor.is_some(),
             has_social_auth: false,
             has_sso_enforcement: false,
             has_seen_product_intro_for: None,

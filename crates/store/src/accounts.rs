@@ -21,6 +21,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::mail::{self, MailRow, write_mails};
+use crate::sessions::end_sessions;
 use crate::users::{PasswordHash, UserRow};
 use crate::{Error, Result, Store};
 
@@ -290,12 +291,8 @@ const RESET: Statement = Statement::write(
                  is_email_verified = true,
                  must_confirm = false,
                  updated_at = $now
-             RETURN NONE;
-             FOR $session IN (SELECT VALUE record::id(id)[1]
-                              FROM user_session:[$user]..=[$user, ..]) {
-                 DELETE type::record('session', $session) RETURN NONE;
-                 DELETE type::record('user_session', [$user, $session]) RETURN NONE;
-             };",
+             RETURN NONE;",
+        end_sessions!(),
         end_links!(),
         "UPSERT type::record('account_link', [$user, $hash]) CONTENT {
                  kind: $kind, email: $link.email, expires_at: $link.expires_at,
@@ -405,6 +402,8 @@ pub async fn move_address(
     };
     changed(activity::change(store, MOVE, vars, activities).await)
 }
+
+pub mod password;
 
 #[cfg(test)]
 mod tests;

@@ -47,6 +47,7 @@ pub mod plugins;
 pub mod preferences;
 pub mod projects;
 pub mod sealing;
+pub mod second_factor;
 pub mod sessions;
 mod spread;
 pub mod throttle;

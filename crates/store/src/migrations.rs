@@ -68,6 +68,13 @@ const ALL: &[Migration] = &[
         ),
     },
     Migration {
+        version: 10,
+        statement: Statement::write(
+            "migration 10",
+            include_str!("migrations/0010_two_factor.surql"),
+        ),
+    },
+    Migration {
         version: 12,
         statement: Statement::write("migration 12", include_str!("migrations/0012_traffic.surql")),
     },

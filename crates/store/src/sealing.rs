@@ -20,7 +20,7 @@ use crate::error::is_done;
 use crate::{Result, Store};
 
 /// Every field of a record that holds a sealed text. Its table's records have
-/// the field `organization`.
+/// the field `organization`, which is nil for what belongs to an account.
 macro_rules! sealed_fields {
     ($($(#[$doc:meta])* $variant:ident = $table:literal . $field:literal;)+) => {
         /// A field that holds a sealed text.
@@ -95,6 +95,8 @@ sealed_fields! {
     PluginConfigSecrets = "plugin_config"."secrets";
     /// What is attached to a transformation config: keys of other systems, mostly.
     PluginAttachment = "plugin_attachment"."contents";
+    /// What the codes of an account's second factor are made from.
+    SecondFactorSecret = "second_factor"."secret";
 }
 
 /// The key that sealed texts are sealed with, by its id.

@@ -1,6 +1,7 @@
 //! Sessions of the web app, found by the SHA-256 of their token.
 //!
-//! What belongs here: statements about `session` and `user_session`. What does
+//! What belongs here: statements about `session` and `user_session`, and the parts
+//! of other transactions that open and end sessions. What does
 //! not: when a session ends (`weir-service`), the token itself, which is never
 //! stored.
 
@@ -10,8 +11,9 @@ use weir_model::{Timestamp, UserId};
 
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::users::PasswordHash;
-use crate::{Error, Result, Store};
+use crate::error::is_done;
+use crate::users::{PasswordHash, UserRow};
+use crate::{Result, Store};
 
 /// What a page told a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub struct SessionRow {
 }
 
 #[derive(Debug, Clone, SurrealValue)]
-struct Stored {
+pub(crate) struct Stored {
     hash: String,
     user: Uuid,
     signed_in_at: i64,
@@ -86,37 +88,82 @@ impl From<&SessionRow> for Stored {
     }
 }
 
+/// What whoever opens a session proved.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Proved<'a> {
+    /// The password; `None`: something else, and no second factor is looked at.
+    pub password: Option<&'a PasswordHash>,
+    /// The second factor that the account has, as it was read with the password.
+    pub second_factor: Option<Uuid>,
+}
+
+impl<'a> Proved<'a> {
+    /// What this account has, as it was read.
+    #[must_use]
+    pub fn of(user: &'a UserRow) -> Self {
+        Self { password: user.password.as_ref(), second_factor: user.second_factor }
+    }
+}
+
+/// Writes the session `$row` of `$user` with the hash `$hash`. Part of the
+/// transactions that open one. Those of the user that ended by age go.
+macro_rules! write_session {
+    () => {
+        "FOR $ended IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]
+                        WHERE expires_at <= $now) {
+             DELETE type::record('session', $ended) RETURN NONE;
+             DELETE type::record('user_session', [$user, $ended]) RETURN NONE;
+         };
+         UPSERT type::record('session', $hash) CONTENT $row RETURN NONE;
+         UPSERT type::record('user_session', [$user, $hash])
+             CONTENT { expires_at: $row.expires_at } RETURN NONE;"
+    };
+}
+pub(crate) use write_session;
+
+/// Ends all sessions of `$user`, and all sign-ins that wait for a second factor.
+/// Part of the transactions that change what a person signs in with, which write
+/// the user's record, so that they collide with whatever opens one.
+macro_rules! end_sessions {
+    () => {
+        "FOR $open IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]) {
+             DELETE type::record('session', $open) RETURN NONE;
+             DELETE type::record('user_session', [$user, $open]) RETURN NONE;
+         };
+         DELETE pending_sign_in:[$user]..=[$user, ..] RETURN NONE;"
+    };
+}
+pub(crate) use end_sessions;
+
 // Sessions that ended by age are removed when their user signs in again, so the
 // table stays as small as the number of people times their browsers. Writing the
-// user's record makes this collide with a reset of the password, which ends all
-// sessions: else it could overlook one that is being opened. It has to be a new
-// value: the engine does not write a record that stays the same.
+// user's record makes this collide with a reset of the password and with a change
+// of the second factor, which end all sessions: else they could overlook one that
+// is being opened. It has to be a new value: the engine does not write a record
+// that stays the same.
 const CREATE: Statement = Statement::write(
     "sessions create",
-    "BEGIN;
-     IF $proved != NONE {
-         LET $stored = (UPDATE type::record('user', $user)
-                        SET sessions_made = (sessions_made ?? 0) + 1 RETURN VALUE password);
-         IF $stored != [$proved] { THROW 'password' };
-     };
-     FOR $ended IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]
-                    WHERE expires_at <= $now) {
-         DELETE type::record('session', $ended) RETURN NONE;
-         DELETE type::record('user_session', [$user, $ended]) RETURN NONE;
-     };
-     IF $replaced != NONE {
-         DELETE type::record('session', $replaced) RETURN NONE;
-         DELETE type::record('user_session', [$user, $replaced]) RETURN NONE;
-     };
-     UPSERT type::record('session', $hash) CONTENT $row RETURN NONE;
-     UPSERT type::record('user_session', [$user, $hash])
-         CONTENT { expires_at: $row.expires_at } RETURN NONE;
-     COMMIT;",
+    concat!(
+        "BEGIN;
+         IF $proved != NONE {
+             LET $found = (UPDATE type::record('user', $user)
+                           SET sessions_made = (sessions_made ?? 0) + 1 RETURN AFTER);
+             LET $account = $found[0];
+             IF $account = NONE OR $account.password != $proved
+                 OR $account.second_factor != $factor { THROW 'proved' };
+         };
+         IF $replaced != NONE {
+             DELETE type::record('session', $replaced) RETURN NONE;
+             DELETE type::record('user_session', [$user, $replaced]) RETURN NONE;
+         };",
+        write_session!(),
+        "COMMIT;"
+    ),
 );
 
 /// Stores a new session; `replaced` is the hash of the session it takes the
-/// place of. `proved` is the hash of the password that opens it: if it is not the
-/// user's any more, nothing is written, and the answer is `false`.
+/// place of. If the user has another password or second factor by now than was
+/// proved, nothing is written, and the answer is `false`.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -124,21 +171,18 @@ pub async fn create(
     store: &Store,
     row: &SessionRow,
     replaced: Option<&str>,
-    proved: Option<&PasswordHash>,
+    proved: Proved<'_>,
 ) -> Result<bool> {
     let vars = bind! {
         hash: row.hash.as_str(),
         user: row.user.0,
         now: row.signed_in_at.micros(),
         replaced: replaced.map(str::to_owned),
-        proved: proved.map(|hash| hash.0.clone()),
+        proved: proved.password.map(|hash| hash.0.clone()),
+        factor: proved.second_factor,
         row: Stored::from(row),
     };
-    match store.db.run(CREATE, vars).await {
-        Ok(_) => Ok(true),
-        Err(Error::Refused { .. }) => Ok(false),
-        Err(error) => Err(error),
-    }
+    is_done(store.db.run(CREATE, vars).await)
 }
 
 const GET: Statement = Statement::read(
@@ -184,6 +228,28 @@ const DELETE: Statement = Statement::read(
 /// Any failure of the store.
 pub async fn delete(store: &Store, user: UserId, hash: &str) -> Result<()> {
     store.db.run(DELETE, bind! { user: user.0, hash: hash }).await.map(drop)
+}
+
+const DELETE_OTHERS: Statement = Statement::read(
+    "sessions delete others",
+    "BEGIN;
+     FOR $open IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]) {
+         IF $open != $kept {
+             DELETE type::record('session', $open) RETURN NONE;
+             DELETE type::record('user_session', [$user, $open]) RETURN NONE;
+         };
+     };
+     DELETE pending_sign_in:[$user]..=[$user, ..] RETURN NONE;
+     COMMIT;",
+);
+
+/// Ends the sessions of this user but one, and sign-ins that wait for a second
+/// factor.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete_others(store: &Store, user: UserId, kept: &str) -> Result<()> {
+    store.db.run(DELETE_OTHERS, bind! { user: user.0, kept: kept }).await.map(drop)
 }
 
 const LIST: Statement = Statement::read(

@@ -51,6 +51,7 @@ fn user(number: u128) -> UserRow {
         is_email_verified: false,
         must_confirm: false,
         password: Some(PasswordHash("hash".to_owned())),
+        second_factor: None,
         is_staff: false,
         is_active: true,
         theme_mode: None,
@@ -424,7 +425,7 @@ async fn keys_and_sessions_die_with_their_user() {
         address: None,
         agent: None,
     };
-    assert!(sessions::create(&store, &session, None, ada.password.as_ref()).await.unwrap());
+    assert!(sessions::create(&store, &session, None, sessions::Proved::of(&ada)).await.unwrap());
     assert!(keys::by_hash(&store, "hash1").await.unwrap().is_some());
     assert_eq!(sessions::of_active_user(&store, "session").await.unwrap(), Some(session));
     let inactive = UserRow { is_active: false, ..ada };

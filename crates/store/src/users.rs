@@ -2,7 +2,8 @@
 //!
 //! What belongs here: statements about `user` and `user_email`. What does not:
 //! what a user belongs to (`organizations`), sign-in (`sessions`, `throttle`),
-//! links from mails and what they change (`accounts`).
+//! links from mails and what they change (`accounts`), the second factor
+//! (`second_factor`).
 
 use std::fmt;
 
@@ -49,6 +50,8 @@ pub struct UserRow {
     pub must_confirm: bool,
     /// Hash of the password, if there is one.
     pub password: Option<PasswordHash>,
+    /// The second factor that is asked for after it, if there is one.
+    pub second_factor: Option<Uuid>,
     /// Whether the user may see instance settings.
     pub is_staff: bool,
     /// Whether the user may act at all.
@@ -90,6 +93,7 @@ pub(crate) struct Stored {
     /// Absent in accounts that were made before there was such a thing.
     must_confirm: Option<bool>,
     password: Option<String>,
+    second_factor: Option<Uuid>,
     is_staff: bool,
     is_active: bool,
     theme_mode: Option<String>,
@@ -112,6 +116,7 @@ impl From<Stored> for UserRow {
             is_email_verified: stored.is_email_verified,
             must_confirm: stored.must_confirm.unwrap_or(false),
             password: stored.password.map(PasswordHash),
+            second_factor: stored.second_factor,
             is_staff: stored.is_staff,
             is_active: stored.is_active,
             theme_mode: stored.theme_mode,
@@ -136,6 +141,7 @@ impl From<&UserRow> for Stored {
             is_email_verified: row.is_email_verified,
             must_confirm: Some(row.must_confirm),
             password: row.password.as_ref().map(|hash| hash.0.clone()),
+            second_factor: row.second_factor,
             is_staff: row.is_staff,
             is_active: row.is_active,
             theme_mode: row.theme_mode.clone(),
@@ -339,13 +345,15 @@ const DELETE: Statement = Statement::read(
      };
      DELETE account_link:[$user]..=[$user, ..] RETURN NONE;
      DELETE type::record('preference', $user) RETURN NONE;
+     DELETE pending_sign_in:[$user]..=[$user, ..] RETURN NONE;
+     DELETE type::record('second_factor', $user) RETURN NONE;
      DELETE type::record('user_email', $email) RETURN NONE;
      DELETE type::record('user', $user) RETURN NONE;
      COMMIT;",
 );
 
-/// Deletes an account with its keys, sessions and links, unless the user belongs to an
-/// organization. `normalised` is the form of its address that must be unique.
+/// Deletes an account with its keys, sessions, links and second factor, unless the
+/// user belongs to an organization. `normalised` is the form of its address that must be unique.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -75,6 +75,7 @@ pub(crate) async fn create(store: &Store, app: &App, name: &str, address: &str) 
         is_email_verified: false,
         must_confirm: false,
         password: None,
+        second_factor: None,
         is_staff: false,
         is_active: true,
         theme_mode: None,

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use weir_model::accounts::{Confirmed, LinkKind, PasswordReset, TOKEN_MAX};
 use weir_model::errors::FieldError;
 use weir_model::validate;
+use weir_service::Error as ServiceError;
 
 use crate::api::signup::{EMAIL_MAX, PASSWORD_MAX};
 use crate::api::{NoContent, Nothing};
@@ -71,7 +72,8 @@ pub async fn reset_password(
     Ok(Json(PasswordReset { success: true, email }))
 }
 
-/// Confirm an address with a link, and sign in.
+/// Confirm an address with a link, and sign in. Where the account has a second
+/// factor, its code is asked for before a session is opened.
 pub async fn confirm_email(
     visitor: Visitor,
     State(app): State<App>,
@@ -80,8 +82,13 @@ pub async fn confirm_email(
     visitor.refuse_without_session()?;
     let Confirmation { uuid, token } = body.checked()?;
     let identity = &app.services.identity;
-    let session = identity.confirm(&uuid, &token, &visitor.peer, &visitor.request_id).await?;
-    Ok(Opened::new(Confirmed { success: true, token }).with(&visitor, &session))
+    let confirmed = identity.confirm(&uuid, &token, &visitor.peer, &visitor.request_id).await;
+    let answer = |token| Opened::new(Confirmed { success: true, token });
+    match confirmed {
+        Ok(session) => Ok(answer(token).with(&visitor, &session)),
+        Err(ServiceError::SecondFactor(pending)) => Ok(answer(token).asking(&visitor, &pending)),
+        Err(other) => Err(other.into()),
+    }
 }
 
 /// Have the mail with the link sent again. Whether there is such an account is

@@ -1,5 +1,5 @@
-//! `/api/signup/{invite_id}/`, `/api/login/` and its precheck: how somebody without a key comes
-//! in (management-api 7.4, 8.4, 10).
+//! `/api/signup/{invite_id}/`, `/api/login/`, its precheck and its second step: how somebody
+//! without a key comes in (management-api 7.4, 8.4, 10).
 
 use axum::Json;
 use axum::extract::State;
@@ -21,6 +21,8 @@ use crate::http::visitor::{Opened, Visitor};
 /// Longest password that is looked at, in characters. Which are good enough is
 /// for the service to say.
 pub(super) const PASSWORD_MAX: usize = 1024;
+/// Longest code that is looked at, in characters.
+const CODE_MAX: usize = 64;
 /// Longest address, in characters.
 pub(super) const EMAIL_MAX: usize = 254;
 
@@ -70,8 +72,23 @@ pub async fn login(
 ) -> ApiResult<Opened<SignedIn>> {
     visitor.refuse_without_session()?;
     let LoginInput { email, password } = body.checked()?;
-    let session = app.services.identity.sign_in(&email, &password, &visitor.peer).await?;
+    let signed_in = app.services.identity.sign_in(&email, &password, &visitor.peer).await;
+    let session = signed_in.map_err(|error| visitor.refused(error))?;
     Ok(Opened::new(SignedIn { success: true }).with(&visitor, &session))
+}
+
+/// End a sign-in with a code of the second factor, or a recovery code. The answer
+/// 401 to the sign-in has set the cookie that belongs to it.
+pub async fn login_token(
+    visitor: Visitor,
+    State(app): State<App>,
+    body: ApiJson<LoginTokenInput>,
+) -> ApiResult<Opened<SignedIn>> {
+    visitor.refuse_without_session()?;
+    let LoginTokenInput { token } = body.checked()?;
+    let pending = visitor.pending.as_deref().unwrap_or_default();
+    let session = app.services.identity.end_sign_in(pending, &token, &visitor.peer).await?;
+    Ok(Opened::new(SignedIn { success: true }).with(&visitor, &session).asked(&visitor))
 }
 
 /// How people with an address must sign in. Whether there is such an account is
@@ -100,6 +117,19 @@ pub struct SignedIn {
 pub struct LoginInput {
     email: String,
     password: String,
+}
+
+/// A code of the second factor.
+pub struct LoginTokenInput {
+    token: String,
+}
+
+impl Input for LoginTokenInput {
+    const EXAMPLE: &'static str = r#"{"token": "287082"}"#;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        Ok(Self { token: fields.secret("token", CODE_MAX)? })
+    }
 }
 
 /// The address of somebody who is about to sign in.

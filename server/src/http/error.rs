@@ -34,6 +34,9 @@ pub enum ApiError {
     /// A service refused or failed.
     #[error(transparent)]
     Service(#[from] ServiceError),
+    /// A sign-in waits for the second factor; the cookie says which.
+    #[error("second factor asked for")]
+    SecondFactor(Option<HeaderValue>),
     /// A captured body is at fault.
     #[error("capture refused")]
     Capture(#[source] CaptureError),
@@ -98,6 +101,7 @@ impl ApiError {
     fn shape(&self) -> Shape<'_> {
         match self {
             Self::Service(error) => service_shape(error),
+            Self::SecondFactor(_) => second_factor_shape(),
             Self::Capture(error) => Shape {
                 status: match error {
                     CaptureError::InvalidPayload { .. } => StatusCode::BAD_REQUEST,
@@ -248,6 +252,13 @@ fn service_shape(error: &ServiceError) -> Shape<'_> {
         ServiceError::NotConfirmed { .. } => {
             Shape { kind: "validation_error", ..Shape::new("not_verified", NOT_CONFIRMED) }
         }
+        // Both as the reference has them (management-api 1.2).
+        ServiceError::SecondFactor(_) => second_factor_shape(),
+        ServiceError::SecondFactorMissing => Shape {
+            status: StatusCode::FORBIDDEN,
+            kind: "authentication_error",
+            ..Shape::new("two_factor_setup_required", "2FA setup required")
+        },
         // The reference has this type for a conflict (management-api 1.2).
         ServiceError::Conflict { code, detail } => Shape {
             status: StatusCode::CONFLICT,
@@ -264,6 +275,14 @@ fn service_shape(error: &ServiceError) -> Shape<'_> {
         ServiceError::Unavailable(_) => Shape::unavailable(),
         ServiceError::Store(cause) if cause.is_temporary() => Shape::unavailable(),
         ServiceError::Store(_) | ServiceError::Internal(_) => Shape::internal(),
+    }
+}
+
+fn second_factor_shape() -> Shape<'static> {
+    Shape {
+        status: StatusCode::UNAUTHORIZED,
+        kind: "server_error",
+        ..Shape::new("2fa_required", "2FA is required.")
     }
 }
 
@@ -429,6 +448,9 @@ impl IntoResponse for ApiError {
         let mut response = status.into_response();
         if let Some(seconds) = shape.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Self::SecondFactor(Some(cookie)) = &self {
+            response.headers_mut().append(header::SET_COOKIE, cookie.clone());
         }
         let failure = Failure {
             body: Arc::new(body),

@@ -9,7 +9,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::Serialize;
 use weir_app::context::NO_SESSION;
-use weir_service::identity::{NewSession, Peer};
+use weir_service::identity::{NewSession, Peer, PendingSignIn};
 use weir_service::{Ctx, Error as ServiceError};
 
 use crate::app::App;
@@ -27,6 +27,8 @@ const OTHER_SITE: &str = "This request came from another site. Open the page aga
 pub struct Visitor {
     /// Who it is, when a session came along.
     pub ctx: Option<Ctx>,
+    /// The token of a sign-in that waits for the second factor.
+    pub pending: Option<String>,
     /// Where the request comes from.
     pub peer: Peer,
     /// The request's id.
@@ -45,6 +47,21 @@ impl Visitor {
             return Ok(());
         }
         Err(ServiceError::Forbidden(NO_SESSION.to_owned()).into())
+    }
+
+    /// The refusal of a sign-in. One that waits for the second factor takes the
+    /// cookie along that says which.
+    #[must_use]
+    pub fn refused(&self, error: ServiceError) -> ApiError {
+        match error {
+            ServiceError::SecondFactor(pending) => ApiError::SecondFactor(self.asked(&pending)),
+            other => other.into(),
+        }
+    }
+
+    fn asked(&self, pending: &PendingSignIn) -> Option<HeaderValue> {
+        // A token is letters, digits, dashes and a dot.
+        HeaderValue::from_str(&self.manner.cookies.pending(pending)).ok()
     }
 }
 
@@ -69,7 +86,8 @@ impl FromRequestParts<App> for Visitor {
             address: parts.extensions.get::<ClientAddress>().map(|address| address.0),
             agent: agent.map(str::to_owned),
         };
-        Ok(Self { ctx, peer, request_id, manner })
+        let pending = cookies::read(headers, manner.cookies.pending_name()).map(str::to_owned);
+        Ok(Self { ctx, pending, peer, request_id, manner })
     }
 }
 
@@ -87,22 +105,39 @@ fn may_pass(config: &Config, method: &Method, headers: &HeaderMap, has_session: 
 #[derive(Debug)]
 pub struct Opened<T, const STATUS: u16 = 200> {
     body: T,
-    cookie: Option<HeaderValue>,
+    cookies: Vec<HeaderValue>,
 }
 
 impl<T, const STATUS: u16> Opened<T, STATUS> {
     /// An answer without a session.
     #[must_use]
     pub fn new(body: T) -> Self {
-        Self { body, cookie: None }
+        Self { body, cookies: Vec::new() }
     }
 
     /// The same with the cookie of a new session.
     #[must_use]
-    pub fn with(self, visitor: &Visitor, session: &NewSession) -> Self {
+    pub fn with(mut self, visitor: &Visitor, session: &NewSession) -> Self {
         let cookie = visitor.manner.cookies.session(session);
         // A token is letters and digits.
-        Self { cookie: HeaderValue::from_str(&cookie).ok(), ..self }
+        self.cookies.extend(HeaderValue::from_str(&cookie));
+        self
+    }
+
+    /// The same with the cookie of a sign-in that waits for the second factor.
+    #[must_use]
+    pub fn asking(mut self, visitor: &Visitor, pending: &PendingSignIn) -> Self {
+        self.cookies.extend(visitor.asked(pending));
+        self
+    }
+
+    /// The same without the cookie of a sign-in that waited.
+    #[must_use]
+    pub fn asked(mut self, visitor: &Visitor) -> Self {
+        let cookies = visitor.manner.cookies;
+        let gone = cookies.hidden(cookies.pending_name(), "", 0);
+        self.cookies.extend(HeaderValue::from_str(&gone));
+        self
     }
 }
 
@@ -110,7 +145,7 @@ impl<T: Serialize, const STATUS: u16> IntoResponse for Opened<T, STATUS> {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(STATUS).unwrap_or(StatusCode::OK);
         let mut response = (status, Json(self.body)).into_response();
-        if let Some(cookie) = self.cookie {
+        for cookie in self.cookies {
             response.headers_mut().append(header::SET_COOKIE, cookie);
         }
         response

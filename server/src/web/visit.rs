@@ -23,6 +23,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     let manner = cookies::of(&web.app.config, &asked, headers);
     let cookies = manner.cookies;
     let token = cookies::read(headers, cookies.session_name()).map(str::to_owned);
+    let pending = cookies::read(headers, cookies.pending_name()).map(str::to_owned);
     let ctx = match &token {
         Some(token) => web.app.services.identity.session(token, request_id.clone()).await?,
         None => None,
@@ -36,6 +37,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     Ok(Visit {
         ctx,
         token,
+        pending,
         peer: Peer {
             address: parts.extensions.get::<ClientAddress>().map(|address| address.0),
             agent: text(headers, header::USER_AGENT.as_str()).map(str::to_owned),

@@ -5,12 +5,16 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use http::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdout, Command};
-use weir_testkit::Caller;
+use weir_service::Clock;
+use weir_testkit::{Answer, Caller};
+
+use crate::accounts::second_factor::code;
 
 pub(crate) struct Output {
     pub(crate) ok: bool,
@@ -282,6 +286,52 @@ async fn the_operator_releases_a_domain() {
     assert!(released.ok && released.out == "Released acme.example\n", "{}", released.err);
     let again = release("acme.example").await;
     assert!(!again.ok && again.err.contains("no organization claims"), "{}", again.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_takes_a_second_factor_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let password = "plum-otter-violin-93";
+    assert!(set_up(directory.path(), password).await.ok);
+    let disable = async |email: &str| {
+        let mut command = weir(directory.path());
+        command.args(["user", "disable-2fa", "--email", email]);
+        run(command, "").await
+    };
+    let refused = disable("ada@mail.example").await;
+    assert!(!refused.ok && refused.err.contains("has no second factor"), "{}", refused.err);
+    let unknown = disable("eve@mail.example").await;
+    assert!(!unknown.ok && unknown.err.contains("no account has the address"), "{}", unknown.err);
+
+    let serving = Serving::start(directory.path()).await;
+    let login = json!({"email": "ada@mail.example", "password": password});
+    let cookie = |answer: &Answer| {
+        let set = answer.header("set-cookie").unwrap();
+        set.split(';').next().unwrap().to_owned()
+    };
+    let act = async |name: &str, body: String, cookie: &str| {
+        let call = serving.caller.call(Method::POST, &format!("/_fn/{name}"));
+        call.header("content-type", "application/x-www-form-urlencoded")
+            .header("sec-fetch-site", "same-origin")
+            .header("cookie", cookie)
+            .body(body)
+            .send()
+            .await
+    };
+    let session = cookie(&serving.caller.post("/api/login/", &login).await);
+    assert_eq!(act("begin_second_factor", String::new(), &session).await.status, 200);
+    let waiting = act("get_enrolment", String::new(), &session).await.json();
+    let code = code(waiting["secret"].as_str().unwrap(), Clock::default().now());
+    let on = act("confirm_second_factor", format!("code={code}"), &session).await;
+    assert_eq!(on.status, 200, "{:?}", on.body);
+    assert_eq!(serving.caller.post("/api/login/", &login).await.status, 401);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+
+    let disabled = disable("ada@mail.example").await;
+    assert!(disabled.ok && disabled.out.contains("the password alone"), "{}", disabled.err);
+    let serving = Serving::start(directory.path()).await;
+    assert_eq!(serving.caller.post("/api/login/", &login).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -54,7 +54,8 @@ impl Identity {
     /// [`Error::Invalid`] with `invalid_token`, or `sso_enforced` where the
     /// domain of this address, or of the one whose place it takes, lets nobody
     /// in this way, and with `invalid_credentials` when the password was changed
-    /// at the same time; [`Error::Throttled`].
+    /// at the same time; [`Error::SecondFactor`] when the address is confirmed but the
+    /// account has a second factor; [`Error::Throttled`].
     pub async fn confirm(
         &self,
         user: &str,
@@ -98,7 +99,7 @@ impl Identity {
             Changed::Void | Changed::EmailTaken => return Err(void()),
         }
         tracing::info!(user.id = %user.id, request.id = request_id, "an address was confirmed");
-        self.open_session(user.id, peer, None, user.password.as_ref()).await
+        self.open_or_ask(&user, peer).await
     }
 
     /// Changes the address that the caller signs in with: once it is confirmed,
@@ -214,7 +215,8 @@ pub(super) fn to_confirm(user: UserId) -> Mail {
     mail::to("", News::ConfirmAddress { user, link: None })
 }
 
-fn changed_meanwhile() -> Error {
+/// The refusal of a change that another one came before.
+pub(super) fn changed_meanwhile() -> Error {
     Error::Conflict {
         code: "conflict",
         detail: "Your account was changed in the meantime. Look at it again.".to_owned(),

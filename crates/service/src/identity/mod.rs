@@ -1,4 +1,5 @@
-//! Who is there: set-up of the instance, sign-in, sessions, links from mails.
+//! Who is there: set-up of the instance, sign-in, the second factor, sessions, links
+//! from mails.
 //!
 //! What belongs here: proving who a person is, and remembering it. What does
 //! not: cookies and forms (the server), personal API keys (`keys`), what a
@@ -8,8 +9,11 @@ mod confirm;
 pub(crate) mod emails;
 mod flash;
 pub(crate) mod links;
+mod password_change;
 mod passwords;
+mod pending;
 mod reset;
+pub(crate) mod second_factor;
 mod sessions;
 mod setup;
 mod sign_in;
@@ -33,6 +37,9 @@ use crate::Core;
 pub use flash::FLASH_MAX;
 pub use links::WorkingLink;
 pub use passwords::HashParameters;
+pub use pending::{PendingSignIn, Waiting};
+pub use second_factor::{Confirmed, Enrolment, SecondFactor};
+pub use sessions::OwnSession;
 pub use sign_up::Shown;
 
 /// Set-up, sign-in, sessions.

@@ -1,12 +1,12 @@
-//! Sessions of the web app: opening, finding, ending.
+//! Sessions of the web app: opening, finding, listing, ending.
 
-use weir_model::UserId;
-use weir_store::sessions::{self, SessionRow};
-use weir_store::users::PasswordHash;
+use weir_model::{Timestamp, UserId};
+use weir_store::sessions::{self, Proved, SessionRow};
 
 use super::sign_in::wrong;
 use super::{Identity, NewSession, Peer};
 use crate::ctx::{Actor, Ctx};
+use crate::error::{Error, NO_KEYS, NOT_FOUND};
 use crate::{Result, secrets};
 
 /// A session ends after this many seconds without use.
@@ -17,6 +17,25 @@ const ABSOLUTE_SECONDS: i64 = 14 * 24 * 60 * 60;
 const TOUCH_SECONDS: i64 = 60;
 /// Longest user agent that is kept, in characters.
 const AGENT_MAX: usize = 256;
+/// Digits of a session's hash by which its owner names it.
+const NAME_DIGITS: usize = 16;
+
+/// A session as its owner sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnSession {
+    /// What it is named by. It opens nothing.
+    pub id: String,
+    /// When the person last proved in it who they are.
+    pub signed_in_at: Timestamp,
+    /// When it was last used, to the minute.
+    pub seen_at: Timestamp,
+    /// Client address at sign-in.
+    pub address: Option<String>,
+    /// User agent at sign-in.
+    pub agent: Option<String>,
+    /// Whether it is the one that asks.
+    pub is_this: bool,
+}
 
 impl Identity {
     /// The context of the person whose session has this token; `None` when
@@ -32,7 +51,7 @@ impl Identity {
         let now = self.core.clock.now();
         let hash = secrets::sha256_hex(token);
         let Some(row) = sessions::of_active_user(store, &hash).await? else { return Ok(None) };
-        if now >= row.expires_at || now > row.seen_at.plus_seconds(IDLE_SECONDS) {
+        if has_ended(&row, now) {
             // It cannot come back, whether or not the record goes now.
             if let Err(error) = sessions::delete(store, row.user, &hash).await {
                 tracing::warn!(%error, "a session that ended was not removed");
@@ -61,20 +80,77 @@ impl Identity {
         Ok(())
     }
 
-    /// Opens a session, in place of `replaced` if given.
-    ///
-    /// `proved` is the account's password as whoever opens it proved it, or as it
-    /// was when they proved themselves with a link.
+    /// The caller's sessions that have not ended: this one first, then the one that
+    /// was used last.
     ///
     /// # Errors
-    /// The refusal of a wrong password, when the account has another by now.
+    /// [`Error::Forbidden`] for keys.
+    pub async fn own_sessions(&self, ctx: &Ctx) -> Result<Vec<OwnSession>> {
+        let this = of_person(ctx)?;
+        let mut rows = sessions::of_user(&self.core.store, ctx.user()).await?;
+        rows.retain(|row| !has_ended(row, ctx.now));
+        rows.sort_by_key(|row| (row.hash != this, std::cmp::Reverse(row.seen_at)));
+        let shown = |row: SessionRow| OwnSession {
+            id: name(&row.hash),
+            signed_in_at: row.signed_in_at,
+            seen_at: row.seen_at,
+            is_this: row.hash == this,
+            address: row.address,
+            agent: row.agent,
+        };
+        Ok(rows.into_iter().map(shown).collect())
+    }
+
+    /// Ends one of the caller's sessions, named as [`Identity::own_sessions`] does.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys, [`Error::NotFound`] when there is none.
+    pub async fn end_session(&self, ctx: &Ctx, id: &str) -> Result<()> {
+        of_person(ctx)?;
+        let rows = sessions::of_user(&self.core.store, ctx.user()).await?;
+        let row = rows.into_iter().find(|row| name(&row.hash) == id);
+        let row = row.ok_or(Error::NotFound(NOT_FOUND))?;
+        Ok(sessions::delete(&self.core.store, row.user, &row.hash).await?)
+    }
+
+    /// Ends the caller's sessions but this one, and sign-ins that wait for a second
+    /// factor.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys.
+    pub async fn end_other_sessions(&self, ctx: &Ctx) -> Result<()> {
+        let this = of_person(ctx)?;
+        Ok(sessions::delete_others(&self.core.store, ctx.user(), this).await?)
+    }
+
+    /// Opens a session, in place of `replaced` if given.
+    ///
+    /// `proved` is what the account had when whoever opens it proved themselves.
+    ///
+    /// # Errors
+    /// The refusal of a wrong password, when the account has another by now, or
+    /// another second factor.
     pub(super) async fn open_session(
         &self,
         user: UserId,
         peer: &Peer,
         replaced: Option<&str>,
-        proved: Option<&PasswordHash>,
+        proved: Proved<'_>,
     ) -> Result<NewSession> {
+        let (row, session) = self.new_session(user, peer)?;
+        if !sessions::create(&self.core.store, &row, replaced, proved).await? {
+            return Err(wrong());
+        }
+        Ok(session)
+    }
+
+    /// A session that is about to be opened: what is stored, and what its owner
+    /// gets.
+    pub(super) fn new_session(
+        &self,
+        user: UserId,
+        peer: &Peer,
+    ) -> Result<(SessionRow, NewSession)> {
         let token = secrets::token()?;
         let now = self.core.clock.now();
         let expires_at = now.plus_seconds(ABSOLUTE_SECONDS);
@@ -87,9 +163,25 @@ impl Identity {
             address: peer.address.map(|address| address.to_canonical().to_string()),
             agent: peer.agent.as_ref().map(|agent| agent.chars().take(AGENT_MAX).collect()),
         };
-        if !sessions::create(&self.core.store, &row, replaced, proved).await? {
-            return Err(wrong());
-        }
-        Ok(NewSession { token: token.reveal(), user, expires_at })
+        Ok((row, NewSession { token: token.reveal(), user, expires_at }))
     }
+}
+
+/// The session of a person in the web app.
+///
+/// # Errors
+/// [`Error::Forbidden`] for keys.
+pub(super) fn of_person(ctx: &Ctx) -> Result<&str> {
+    match &ctx.actor {
+        Actor::Session { session, .. } => Ok(session),
+        Actor::Key { .. } => Err(Error::Forbidden(NO_KEYS.to_owned())),
+    }
+}
+
+fn has_ended(row: &SessionRow, now: Timestamp) -> bool {
+    now >= row.expires_at || now > row.seen_at.plus_seconds(IDLE_SECONDS)
+}
+
+fn name(hash: &str) -> String {
+    hash.chars().take(NAME_DIGITS).collect()
 }

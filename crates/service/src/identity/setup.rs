@@ -8,6 +8,7 @@ use weir_model::{MembershipId, Timestamp, UserId, validate};
 use weir_store::instance::{self, NewInstance, SetUp};
 use weir_store::organizations::NewOrganization;
 use weir_store::projects::{self, ProjectRow};
+use weir_store::sessions::Proved;
 use weir_store::users::{self as user_rows, UserRow};
 
 use super::passwords::{About, Password};
@@ -92,7 +93,8 @@ impl Identity {
     ) -> Result<SetupOutcome> {
         let (mut outcome, _) = self.create_instance(token, input, None).await?;
         if token.is_some() {
-            outcome.session = Some(self.open_session(outcome.user.uuid, peer, None, None).await?);
+            outcome.session =
+                Some(self.open_session(outcome.user.uuid, peer, None, Proved::default()).await?);
         }
         Ok(outcome)
     }
@@ -141,6 +143,7 @@ impl Identity {
             is_email_verified: false,
             must_confirm: false,
             password: Some(hash),
+            second_factor: None,
             is_staff: true,
             is_active: true,
             theme_mode: None,

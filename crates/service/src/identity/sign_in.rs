@@ -1,31 +1,36 @@
 //! Signing in with address and password.
 
 use weir_model::errors::FieldError;
+use weir_store::sessions::{self, Proved};
 use weir_store::users::{self, PasswordHash, UserRow};
 
 use super::passwords::{Password, Verdict};
+use super::sessions::of_person;
 use super::{Identity, NewSession, Peer, emails};
-use crate::ctx::{Actor, Ctx};
-use crate::error::{Error, NO_KEYS};
+use crate::ctx::Ctx;
+use crate::error::Error;
 use crate::{Result, secrets};
 
 impl Identity {
-    /// Opens a session for the owner of this address and password.
+    /// Opens a session for the owner of this address and password, who may be asked
+    /// for a second factor first.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `sso_enforced` where the address's domain allows no
     /// password; the same [`Error::Invalid`] for an unknown address, a wrong
     /// password and an account that may not act; [`Error::Throttled`] after too many of
     /// them; [`Error::NotConfirmed`] when all is right but the address not yet
-    /// confirmed; [`Error::Unavailable`] when too many people sign in at once.
+    /// confirmed; [`Error::SecondFactor`] when all is right but the account has a
+    /// second factor; [`Error::Unavailable`] when too many people sign in at once.
     pub async fn sign_in(&self, email: &str, password: &str, peer: &Peer) -> Result<NewSession> {
         let user = self.prove(&emails::normalise(email), password, peer).await?;
         self.refuse_unconfirmed(&user).await?;
-        self.open_session(user.id, peer, None, user.password.as_ref()).await
+        self.open_or_ask(&user, peer).await
     }
 
     /// Lets a person prove once more who they are. The session gets a new
-    /// token; the old one is dead.
+    /// token; the old one is dead. A second factor, which the session has seen, is
+    /// not asked for again.
     ///
     /// # Errors
     /// As [`Identity::sign_in`]; [`Error::Forbidden`] for a key.
@@ -35,16 +40,24 @@ impl Identity {
         password: &str,
         peer: &Peer,
     ) -> Result<NewSession> {
-        let Actor::Session { user, session, .. } = &ctx.actor else {
-            return Err(Error::Forbidden(NO_KEYS.to_owned()));
-        };
-        let row = users::get(&self.core.store, *user).await?.ok_or(Error::NotAuthenticated)?;
+        let session = of_person(ctx)?;
+        let store = &self.core.store;
+        let row = users::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
         let proved = self.prove(&emails::normalise(&row.email), password, peer).await?;
-        self.open_session(*user, peer, Some(session), proved.password.as_ref()).await
+        // It may have ended meanwhile by a second factor that it has not seen.
+        if sessions::of_active_user(store, session).await?.is_none() {
+            return Err(Error::NotAuthenticated);
+        }
+        self.open_session(proved.id, peer, Some(session), Proved::of(&proved)).await
     }
 
     /// The account of this address, with the password that was proved.
-    async fn prove(&self, email_key: &str, password: &str, peer: &Peer) -> Result<UserRow> {
+    pub(super) async fn prove(
+        &self,
+        email_key: &str,
+        password: &str,
+        peer: &Peer,
+    ) -> Result<UserRow> {
         // Before anything else: no password helps here, so none is looked at.
         self.refuse_password(email_key).await?;
         // The queue first: who is turned away there has not used up a try.

@@ -13,6 +13,7 @@ use weir_model::users::User;
 use weir_model::{MembershipId, UserId, validate};
 use weir_store::invites::{self as invite_rows, Acceptance, Accepted, InviteRow};
 use weir_store::organizations::{self, OrganizationRow};
+use weir_store::sessions::Proved;
 use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, members};
 
@@ -113,6 +114,7 @@ impl Identity {
             is_email_verified: false,
             must_confirm: self.sends_mail(),
             password: Some(hash),
+            second_factor: None,
             is_staff: false,
             is_active: true,
             theme_mode: None,
@@ -126,7 +128,7 @@ impl Identity {
         tracing::info!(user.id = %user.id, request.id = request_id, "an invited person signed up");
         let session = match user.must_confirm {
             true => None,
-            false => Some(self.open_session(user.id, peer, None, user.password.as_ref()).await?),
+            false => Some(self.open_session(user.id, peer, None, Proved::of(&user)).await?),
         };
         Ok((users::shown(&user), session))
     }

@@ -219,8 +219,8 @@ async fn a_password_that_was_replaced_opens_no_session() {
     let proved = ada.password.unwrap();
     let after = users::PasswordHash("another".to_owned());
     assert!(users::replace_hash(store, ada.id, &proved, &after).await.unwrap());
-    let error =
-        identity.open_session(ada.id, &Peer::default(), None, Some(&proved)).await.unwrap_err();
+    let proved = sessions::Proved { password: Some(&proved), second_factor: None };
+    let error = identity.open_session(ada.id, &Peer::default(), None, proved).await.unwrap_err();
     assert_eq!(code(&error), (None, "invalid_credentials"));
     assert!(sessions::of_user(store, ada.id).await.unwrap().is_empty());
 }
@@ -411,4 +411,70 @@ async fn nothing_secret_is_stored() {
     assert!(user.password.as_ref().unwrap().0.starts_with("$argon2id$v=19$"));
     assert!(!format!("{user:?}").contains("argon2"));
     assert!(!format!("{:?}", setup_input()).contains(PASSWORD));
+}
+
+#[tokio::test]
+async fn a_password_is_changed_by_whoever_knows_it() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let here = Peer::default();
+    let open =
+        async || identity.sign_in("ada.l@mail.example", PASSWORD, &here).await.unwrap().token;
+    let (other, this) = (open().await, open().await);
+    let ctx = signed_in(&services, &this).await.unwrap();
+    let chosen = "kettle-harbour-lichen-7";
+    for (current, password, expected) in [
+        ("wrong", chosen, (Some("current_password"), "invalid_credentials")),
+        (PASSWORD, "short", (Some("password"), "password_too_short")),
+        (PASSWORD, "acme tea and ada.l", (Some("password"), "password_too_similar")),
+    ] {
+        let refused = identity.change_password(&ctx, current, password, &here).await.unwrap_err();
+        assert_eq!(code(&refused), expected, "{password}");
+    }
+    assert!(signed_in(&services, &other).await.is_some());
+    let session = identity.change_password(&ctx, PASSWORD, chosen, &here).await.unwrap();
+    for ended in [&other, &this] {
+        assert!(signed_in(&services, ended).await.is_none());
+    }
+    assert!(signed_in(&services, &session.token).await.is_some());
+    assert!(identity.sign_in("ada.l@mail.example", PASSWORD, &here).await.is_err());
+    identity.sign_in("ada.l@mail.example", chosen, &here).await.unwrap();
+}
+
+#[tokio::test]
+async fn sessions_are_listed_and_ended_by_their_owner() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let email = "ada.l@mail.example";
+    let one = identity.sign_in(email, PASSWORD, &peer("192.0.2.1")).await.unwrap().token;
+    services.clock.advance(60);
+    let two = identity.sign_in(email, PASSWORD, &peer("192.0.2.2")).await.unwrap().token;
+    services.clock.advance(60);
+    let this = identity.sign_in(email, PASSWORD, &Peer::default()).await.unwrap().token;
+    let ctx = signed_in(&services, &this).await.unwrap();
+    let listed = identity.own_sessions(&ctx).await.unwrap();
+    let shown: Vec<_> = listed.iter().map(|s| (s.is_this, s.address.as_deref())).collect();
+    assert_eq!(shown, [(true, None), (false, Some("192.0.2.2")), (false, Some("192.0.2.1"))]);
+    assert!(listed.iter().all(|session| session.id.len() == 16));
+
+    let missing = identity.end_session(&ctx, "0000000000000000").await.unwrap_err();
+    assert!(matches!(missing, Error::NotFound(_)), "{missing}");
+    let eve = test_support::stranger(&services, "eve").await;
+    let foreign = identity.end_session(&eve, &listed[1].id).await.unwrap_err();
+    assert!(matches!(foreign, Error::NotFound(_)), "{foreign}");
+    identity.end_session(&ctx, &listed[1].id).await.unwrap();
+    assert!(signed_in(&services, &two).await.is_none());
+    assert!(signed_in(&services, &one).await.is_some());
+    identity.end_other_sessions(&ctx).await.unwrap();
+    assert!(signed_in(&services, &one).await.is_none());
+    assert!(signed_in(&services, &this).await.is_some());
+    // One that ended by age is not listed.
+    identity.sign_in(email, PASSWORD, &Peer::default()).await.unwrap();
+    let mut listed = Vec::new();
+    for _ in 0..2 {
+        services.clock.advance(7 * 60 * 60);
+        let ctx = signed_in(&services, &this).await.unwrap();
+        listed.push(identity.own_sessions(&ctx).await.unwrap().len());
+    }
+    assert_eq!(listed, [2, 1]);
 }

@@ -1,4 +1,4 @@
-//! Counting tries to sign in, by account and by network, tries to open links, and
+//! Counting tries to sign in, by account and by network, codes, tries to open links, and
 //! mails that anybody can have sent.
 //!
 //! What belongs here: what is counted and how long to wait (SECURITY-NOTES
@@ -11,7 +11,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::Ordering;
 
-use weir_model::Timestamp;
+use weir_model::{Timestamp, UserId};
 use weir_store::throttle::{self, Rule, Try};
 
 use super::{Identity, Peer};
@@ -26,6 +26,9 @@ const NETWORK_WAITS: &[u64] = &[
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512,
     900,
 ];
+/// Five codes of an account are free, then one a minute, and fewer: a code has six
+/// digits.
+const CODE_WAITS: &[u64] = &[0, 0, 0, 0, 60, 60, 120, 240, 480, 900];
 /// Questions cost little and reveal little: a hundred of a network are free.
 const QUESTION_WAITS: &[u64] = &{
     let mut waits = [60; 106];
@@ -62,6 +65,26 @@ impl Identity {
             kind: "account",
             key: secrets::sha256_hex(email_key),
             waits: ACCOUNT_WAITS,
+            forget_after: FORGET_AFTER,
+        };
+        let network = peer.address.map(|address| Rule {
+            kind: "network",
+            key: network(address),
+            waits: NETWORK_WAITS,
+            forget_after: FORGET_AFTER,
+        });
+        self.count(std::iter::once(account).chain(network).collect()).await
+    }
+
+    /// Counts a code of the second factor of this account from this peer.
+    ///
+    /// # Errors
+    /// [`Error::Throttled`] when it is too early for another.
+    pub(super) async fn count_code(&self, user: UserId, peer: &Peer) -> Result<Counted, Error> {
+        let account = Rule {
+            kind: "code",
+            key: secrets::sha256_hex(&user.to_string()),
+            waits: CODE_WAITS,
             forget_after: FORGET_AFTER,
         };
         let network = peer.address.map(|address| Rule {
@@ -146,12 +169,12 @@ impl Identity {
         self.count(rules).await.map(drop)
     }
 
-    /// The try succeeded: the account's counter starts anew, the network gets
+    /// The try succeeded: the account's counter of such tries starts anew, the network gets
     /// this one try back. (Else whoever owns one account could guess at others
     /// without end.)
     pub(super) async fn try_succeeded(&self, counted: Counted) -> Result<(), Error> {
         for rule in &counted.rules {
-            if rule.kind == "account" {
+            if matches!(rule.kind, "account" | "code") {
                 throttle::reset(&self.core.store, rule).await?;
             } else {
                 throttle::give_back(&self.core.store, rule, counted.at).await?;
@@ -194,7 +217,7 @@ fn network(address: IpAddr) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ACCOUNT_WAITS, NETWORK_WAITS, network};
+    use super::{ACCOUNT_WAITS, CODE_WAITS, NETWORK_WAITS, network};
 
     #[test]
     fn networks() {
@@ -211,7 +234,7 @@ mod tests {
 
     #[test]
     fn waits_grow_to_a_quarter_of_an_hour() {
-        for waits in [ACCOUNT_WAITS, NETWORK_WAITS] {
+        for waits in [ACCOUNT_WAITS, CODE_WAITS, NETWORK_WAITS] {
             assert!(waits.is_sorted());
             assert_eq!(waits.last(), Some(&900));
         }

@@ -244,8 +244,11 @@ async fn changing_settings() {
     assert!(!after.is_member_join_email_enabled && after.enforce_2fa);
     assert_eq!((after.created_at, after.updated_at), (before.created_at, ctx.now));
     services.clock.advance(9);
+    // Without a second factor she would not get in again.
     let later = ada(&services).await;
-    let org = services.organizations.enter(&later, "@current").await.unwrap();
+    let refused = services.organizations.enter(&later, "@current").await.unwrap_err();
+    assert!(matches!(refused, Error::SecondFactorMissing), "{refused}");
+    let org = OrgCtx { ctx: later, ..org };
     let kept = services.organizations.update(&org, OrganizationPatch::default()).await.unwrap();
     assert_eq!(kept, after, "nothing changed, the time of the last change neither");
     let patch = OrganizationPatch { enforce_2fa: Patch::Clear, ..OrganizationPatch::default() };

@@ -3,7 +3,7 @@
 use weir_model::Patch;
 
 use super::*;
-use crate::sessions::{self, SessionRow};
+use crate::sessions::{self, Proved, SessionRow};
 use crate::users::{self, UserChange};
 use crate::{Location, Settings};
 
@@ -24,6 +24,7 @@ fn row(id: UserId, email: &str) -> UserRow {
         is_email_verified: false,
         must_confirm: true,
         password: Some(PasswordHash("old".to_owned())),
+        second_factor: None,
         is_staff: false,
         is_active: true,
         theme_mode: None,
@@ -209,7 +210,8 @@ async fn no_link_is_noted_after_what_ends_it() {
 async fn no_session_is_opened_with_a_password_that_was_replaced() {
     let store = store().await;
     let proved = ada(&store).await.password;
-    let open = async |hash: &str, proved: Option<&PasswordHash>| {
+    let open = async |hash: &str, password: Option<&PasswordHash>| {
+        let proved = Proved { password, second_factor: None };
         let row = SessionRow {
             hash: hash.to_owned(),
             user: ADA,

@@ -1,10 +1,12 @@
 //! Links from mails: confirming an address, setting a new password, changing the
-//! address (management-api 5.4, 8.1, 10). A real mail server takes the mails.
+//! address (management-api 5.4, 8.1, 10); the second factor. A real mail server takes
+//! the mails.
 
 mod address;
 mod confirm;
 mod pages;
 mod reset;
+pub(crate) mod second_factor;
 
 use http::Method;
 use serde_json::{Value, json};

@@ -509,6 +509,7 @@ async fn home(store: &Store, now: Timestamp) -> OrganizationId {
         is_email_verified: false,
         must_confirm: false,
         password: None,
+        second_factor: None,
         is_staff: false,
         is_active: true,
         theme_mode: None,

@@ -1,0 +1,31 @@
+//! Sending a code as soon as it is complete.
+
+use web_sys::{HtmlElement, HtmlInputElement};
+
+use super::{closest, on, within};
+
+/// Digits of a code.
+const DIGITS: usize = 6;
+
+/// `data-submits-code` around a field: sends its form with the sixth digit, and
+/// says so.
+pub(super) fn start() {
+    on("input", |_, target| {
+        let Some(around) = closest(target, "[data-submits-code]") else { return };
+        let Some(input) = within::<HtmlInputElement>(&around, "input") else { return };
+        let typed = input.value();
+        let digits = typed.chars().filter(char::is_ascii_digit).count();
+        let is_code = typed.chars().all(|c| c.is_ascii_digit() || c.is_whitespace());
+        if !is_code || digits != DIGITS {
+            return;
+        }
+        if let Some(status) = within::<HtmlElement>(&around, "[data-code-status]") {
+            status.set_text_content(Some("The code is complete. Signing in..."));
+        }
+        let form = closest(target, "form");
+        let button = form.and_then(|form| within::<HtmlElement>(&form, "button[type=submit]"));
+        if let Some(button) = button {
+            button.click();
+        }
+    });
+}

@@ -1,0 +1,26 @@
+//! The way from page to page of one's own account.
+
+use leptos::prelude::*;
+
+use crate::ui::sections::{SubNav, Tab};
+
+/// The pages of the account: address and label.
+const PAGES: [(&str, &str); 5] = [
+    ("/account", "Profile"),
+    ("/account/security", "Security"),
+    ("/account/preferences", "Preferences"),
+    ("/account/keys", "API keys"),
+    ("/account/messages", "Messages"),
+];
+
+/// Links to the pages of the account.
+#[component]
+pub(crate) fn AccountNav() -> impl IntoView {
+    let tab = |(href, label): (&str, &str)| Tab {
+        href: href.to_owned(),
+        label: label.to_owned(),
+        count: None,
+    };
+    let tabs = PAGES.into_iter().map(tab).collect::<Vec<_>>();
+    view! { <SubNav label="Account" tabs=tabs /> }
+}

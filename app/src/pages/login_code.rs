@@ -1,0 +1,84 @@
+//! The second step of signing in: a code of the second factor.
+
+use leptos::prelude::*;
+
+use super::entrance::Entrance;
+use super::in_query;
+use crate::server_fns::second_factor::{EndSignIn, EndSignInRecovering, get_second_step};
+use crate::ui::alert::Alert;
+use crate::ui::field::Field;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+
+/// So many wrong codes, and the clock may be at fault.
+const MANY: u64 = 2;
+/// Characters of a code, in groups or not.
+const CODE_MAX: usize = 11;
+/// Characters of a recovery code, in groups or not.
+const RECOVERY_MAX: usize = 40;
+
+/// Asks for a code.
+#[component]
+pub(crate) fn LoginCode() -> impl IntoView {
+    let next = in_query("next");
+    let content = page("Enter your code", async move {
+        let step = get_second_step(next.clone()).await?;
+        Ok(view! {
+            <PageHead title="Enter your code" />
+            <CodeForm next=next.clone() failures=step.failures />
+            <RecoveryForm next=next />
+            <p><a href="/login">"Back to the sign-in"</a></p>
+        }
+        .into_any())
+    });
+    view! { <Entrance>{content}</Entrance> }.into_any()
+}
+
+#[component]
+fn CodeForm(next: String, failures: u64) -> impl IntoView {
+    let action = ServerAction::<EndSignIn>::new();
+    let sent = sent(action);
+    view! {
+        <p class="lead">"Your password is right. Open your authenticator app: it shows a code for Weir."</p>
+        {(failures >= MANY).then(|| view! {
+            <Alert kind="note">
+                <p>
+                    "Codes come from the time. If they keep being refused, set the clock of your phone to automatic time, or use a recovery code."
+                </p>
+            </Alert>
+        })}
+        <ActionForm action=action>
+            <FormFailure sent=sent fields=&["code"] />
+            <input type="hidden" name="next" value=next />
+            <Back />
+            <div data-submits-code="">
+                <Field sent=sent name="code" label="Code" hint="Six digits. A code works once."
+                    autocomplete="one-time-code" inputmode="numeric" max=CODE_MAX autofocus=true />
+                <p class="hidden" role="status" data-code-status=""></p>
+            </div>
+            <Submit sent=sent label="Sign in" busy="Signing in..." />
+        </ActionForm>
+    }
+}
+
+#[component]
+fn RecoveryForm(next: String) -> impl IntoView {
+    let action = ServerAction::<EndSignInRecovering>::new();
+    let sent = sent(action);
+    let failed = sent.fault("recovery_code").is_some();
+    view! {
+        <FormFailure sent=sent fields=&["recovery_code"] />
+        <details class="confirm" open=failed>
+            <summary class="button">"Use a recovery code"</summary>
+            <div class="confirm-body">
+                <ActionForm action=action>
+                    <input type="hidden" name="next" value=next />
+                    <Back />
+                    <Field sent=sent name="recovery_code" label="Recovery code" max=RECOVERY_MAX
+                        hint="One of the ten that you stored when you turned two-step sign-in on." />
+                    <Submit sent=sent label="Use recovery code" busy="Signing in..." />
+                </ActionForm>
+            </div>
+        </details>
+    }
+}

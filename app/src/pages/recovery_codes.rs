@@ -1,0 +1,56 @@
+//! New recovery codes, shown exactly once.
+
+use leptos::prelude::*;
+
+use crate::server_fns::second_factor::reveal_recovery_codes;
+use crate::ui::alert::Alert;
+use crate::ui::copy::CopyButton;
+use crate::ui::page::{PageHead, page};
+
+/// The codes, or that they were shown before.
+#[component]
+pub(crate) fn RecoveryCodes() -> impl IntoView {
+    page("Your recovery codes", async {
+        let content = match reveal_recovery_codes().await? {
+            Some(codes) => shown(codes),
+            None => gone(),
+        };
+        Ok(view! {
+            <PageHead title="Your recovery codes" />
+            {content}
+        }
+        .into_any())
+    })
+}
+
+fn shown(codes: String) -> AnyView {
+    view! {
+        <section class="card reveal">
+            <Alert kind="warning">
+                <p>
+                    "Store them now, not on the phone that makes your codes. They are shown this once. Each signs you in one time when the phone is lost."
+                </p>
+            </Alert>
+            <figure class="code" data-copyable="">
+                <figcaption>
+                    <span>"Recovery codes"</span>
+                    <CopyButton what="recovery codes" />
+                </figcaption>
+                <pre class="recovery-codes" tabindex="0"><code>{codes}</code></pre>
+            </figure>
+            <p><a class="button button-primary" href="/account/security">"I have stored them"</a></p>
+        </section>
+    }
+    .into_any()
+}
+
+fn gone() -> AnyView {
+    view! {
+        <div class="empty">
+            <p>"There are no codes to show: they were shown before, or none were made."</p>
+            <p>"If you did not store them, make new ones: the others stop working then."</p>
+            <p><a class="button button-primary" href="/account/security">"Go to security"</a></p>
+        </div>
+    }
+    .into_any()
+}

@@ -1,0 +1,48 @@
+//! What one signs in with: the password, the second factor, and where one is
+//! signed in.
+
+mod password;
+mod sessions;
+mod two_step;
+
+use leptos::prelude::*;
+
+use super::account_nav::AccountNav;
+use crate::server_fns::second_factor::{FactorView, get_second_factor};
+use crate::server_fns::security::list_sessions;
+use crate::ui::alert::Alert;
+use crate::ui::page::{PageHead, page};
+
+/// The page.
+#[component]
+pub(crate) fn Security() -> impl IntoView {
+    page("Security", async {
+        let factor = get_second_factor().await?;
+        let open = list_sessions().await?;
+        Ok(view! {
+            <PageHead title="Security" />
+            <AccountNav />
+            <Demand factor=factor.clone() />
+            <two_step::TwoStepSection factor=factor />
+            <password::PasswordSection />
+            <sessions::SessionsSection sessions=open />
+        }
+        .into_any())
+    })
+}
+
+/// Says which organizations ask for a second factor, while there is none.
+#[component]
+fn Demand(factor: FactorView) -> impl IntoView {
+    let demanded = factor.since.is_none() && !factor.demanded_by.is_empty();
+    demanded.then(|| {
+        view! {
+            <Alert kind="warning">
+                <p>
+                    "Two-step sign-in is asked of members by " <strong>{factor.demanded_by.join(", ")}</strong>
+                    ". Turn it on to open the pages there. API keys go on working."
+                </p>
+            </Alert>
+        }
+    })
+}

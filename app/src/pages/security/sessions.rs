@@ -1,0 +1,78 @@
+//! Where one is signed in, and signing out there.
+
+use leptos::prelude::*;
+
+use crate::server_fns::security::{EndOtherSessions, EndSession, SessionView};
+use crate::ui::confirm::Confirm;
+use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+/// The section about open sessions.
+#[component]
+pub(crate) fn SessionsSection(
+    /// The sessions, this one first.
+    sessions: Vec<SessionView>,
+) -> impl IntoView {
+    let end = ServerAction::<EndSession>::new();
+    let end_others = ServerAction::<EndOtherSessions>::new();
+    let (ended, others_ended) = (sent(end), sent(end_others));
+    let are_others = sessions.len() > 1;
+    let columns = vec![
+        Column::text("Device"),
+        Column::text("Address"),
+        Column::text("Signed in"),
+        Column::text("Last used"),
+        Column::text("Action"),
+    ];
+    let lines = sessions.into_iter().map(|session| line(session, end)).collect::<Vec<_>>();
+    view! {
+        <Section
+            id="sessions"
+            title="Sessions"
+            hint="Where you are signed in. A session ends by itself after 12 hours without use, and after 14 days."
+        >
+            <FormFailure sent=ended />
+            <FormFailure sent=others_ended />
+            <Table caption="Your sessions" columns=columns lines=lines />
+            {are_others.then(|| view! {
+                <Confirm button="Sign out other sessions">
+                    <ActionForm action=end_others>
+                        <p>"Everywhere but here you have to sign in again. API keys go on working."</p>
+                        <Back />
+                        <button type="submit" class="button button-danger" data-busy="Signing out...">
+                            "Sign out everywhere else"
+                        </button>
+                    </ActionForm>
+                </Confirm>
+            })}
+        </Section>
+    }
+}
+
+fn line(session: SessionView, end: ServerAction<EndSession>) -> Line {
+    let SessionView { id, device, address, signed_in_at, seen_at, is_this } = session;
+    let of = device.clone();
+    let action = if is_this {
+        cell(view! { <Status tone=Tone::Good label="This session" /> })
+    } else {
+        cell(view! {
+            <ActionForm action=end>
+                <input type="hidden" name="id" value=id />
+                <Back />
+                <button type="submit" class="button" data-busy="Signing out...">
+                    "Sign out" <span class="hidden">" " {of}</span>
+                </button>
+            </ActionForm>
+        })
+    };
+    Line::new(vec![
+        cell(device),
+        cell(address.unwrap_or_else(|| "-".to_owned())),
+        cell(view! { <Time iso=signed_in_at /> }),
+        cell(view! { <Time iso=seen_at /> }),
+        action,
+    ])
+}

@@ -1,0 +1,131 @@
+//! Whether the second factor is on, and turning it on and off.
+
+use leptos::prelude::*;
+
+use crate::server_fns::second_factor::{
+    BeginSecondFactor, DisableSecondFactor, FactorView, RenewRecoveryCodes,
+};
+use crate::ui::alert::Alert;
+use crate::ui::field::Field;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+use crate::ui::time::Time;
+
+/// Fewer recovery codes than this are worth a word.
+const FEW: usize = 3;
+/// Characters of a code, a recovery code included.
+const CODE_MAX: usize = 40;
+/// What proves that somebody has the factor.
+const CODE_HINT: &str = "Six digits from your app, or a recovery code.";
+
+/// The section about the second factor.
+#[component]
+pub(crate) fn TwoStepSection(
+    /// What it is like.
+    factor: FactorView,
+) -> impl IntoView {
+    let content = match factor.since {
+        Some(since) => view! { <On since=since codes_left=factor.codes_left /> }.into_any(),
+        None => view! { <Off /> }.into_any(),
+    };
+    view! {
+        <Section
+            id="two-step"
+            title="Two-step sign-in"
+            hint="A code from your phone is asked for after the password, so that the password alone is worth nothing."
+        >
+            {content}
+        </Section>
+    }
+}
+
+#[component]
+fn Off() -> impl IntoView {
+    let begin = ServerAction::<BeginSecondFactor>::new();
+    let sent = sent(begin);
+    view! {
+        <p><Status tone=Tone::Quiet label="Off" /></p>
+        <ActionForm action=begin>
+            <FormFailure sent=sent />
+            <Back />
+            <Submit sent=sent label="Set up two-step sign-in" busy="Setting up..." />
+        </ActionForm>
+    }
+}
+
+#[component]
+fn On(since: String, codes_left: usize) -> impl IntoView {
+    view! {
+        <p><Status tone=Tone::Good label="On" /> " since " <Time iso=since /></p>
+        <p>{left(codes_left)}</p>
+        {(codes_left < FEW).then(|| view! {
+            <Alert kind="warning">
+                <p>"Make new recovery codes before you need one: without them a lost phone locks you out."</p>
+            </Alert>
+        })}
+        <div class="security-actions">
+            <RenewForm />
+            <DisableForm />
+        </div>
+    }
+}
+
+fn left(codes: usize) -> String {
+    match codes {
+        0 => "No recovery code is left.".to_owned(),
+        1 => "One recovery code is left.".to_owned(),
+        more => format!("{more} recovery codes are left."),
+    }
+}
+
+#[component]
+fn RenewForm() -> impl IntoView {
+    let renew = ServerAction::<RenewRecoveryCodes>::new();
+    let sent = sent(renew);
+    // What is wrong with a code stands at its field.
+    let failed = sent.fault("code").is_some();
+    view! {
+        <FormFailure sent=sent fields=&["code"] />
+        <details class="confirm" open=failed>
+            <summary class="button">"Make new recovery codes"</summary>
+            <div class="confirm-body">
+                <ActionForm action=renew>
+                    <p>"You get ten new codes, shown once. The present ones stop working at once."</p>
+                    <Back />
+                    <Field sent=sent name="code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
+                        max=CODE_MAX />
+                    <Submit sent=sent label="Make new codes" busy="Making codes..." />
+                </ActionForm>
+            </div>
+        </details>
+    }
+}
+
+#[component]
+fn DisableForm() -> impl IntoView {
+    let disable = ServerAction::<DisableSecondFactor>::new();
+    let sent = sent(disable);
+    let failed = sent.fault("last_code").is_some();
+    view! {
+        <FormFailure sent=sent fields=&["last_code"] />
+        <details class="confirm" open=failed>
+            <summary class="button">"Turn off two-step sign-in"</summary>
+            <div class="confirm-body">
+                <ActionForm action=disable>
+                    <p>
+                        "From then on the password alone signs you in. Your other sessions end, and your recovery codes stop working."
+                    </p>
+                    <Back />
+                    <Field sent=sent name="last_code" label="Code" hint=CODE_HINT autocomplete="one-time-code"
+                        max=CODE_MAX />
+                    <div class="submit">
+                        <button type="submit" class="button button-danger" data-busy="Turning off...">
+                            "Turn off"
+                        </button>
+                    </div>
+                </ActionForm>
+            </div>
+        </details>
+    }
+}

@@ -1,0 +1,68 @@
+//! The picture that an authenticator app reads, and what it says.
+
+use leptos::prelude::*;
+use qrcodegen::{QrCode as Code, QrCodeEcc};
+
+use crate::local_path;
+
+/// Light modules around the code, without which cameras do not find it.
+const QUIET: i32 = 4;
+
+/// A text as a QR code; nothing when it is too long for one.
+#[component]
+pub(crate) fn QrCode(
+    /// The text.
+    text: String,
+    /// What the code is for, for people who do not see it.
+    label: &'static str,
+) -> impl IntoView {
+    Code::encode_text(&text, QrCodeEcc::Medium).ok().map(|code| {
+        let side = code.size() + 2 * QUIET;
+        let frame = format!("0 0 {side} {side}");
+        view! {
+            <svg class="qr" viewBox=frame role="img" aria-label=label>
+                <path d=modules(&code)></path>
+            </svg>
+        }
+    })
+}
+
+/// The dark modules, each a square of one.
+fn modules(code: &Code) -> String {
+    let mut path = String::new();
+    for y in 0..code.size() {
+        for x in 0..code.size() {
+            if code.get_module(x, y) {
+                path.push_str(&format!("M{} {}h1v1h-1z", x + QUIET, y + QUIET));
+            }
+        }
+    }
+    path
+}
+
+/// What a code says to an authenticator app.
+pub(crate) fn otpauth(secret: &str, email: &str) -> String {
+    let account = local_path::encode(email).replace('/', "%2F");
+    format!("otpauth://totp/Weir:{account}?secret={secret}&issuer=Weir")
+}
+
+#[cfg(test)]
+mod tests {
+    use qrcodegen::{QrCode as Code, QrCodeEcc};
+
+    use super::{modules, otpauth};
+
+    #[test]
+    fn addresses_do_not_get_out_of_their_place() {
+        assert_eq!(
+            otpauth("AB", "a/b?c&d@mail.example"),
+            "otpauth://totp/Weir:a%2Fb%3Fc%26d%40mail.example?secret=AB&issuer=Weir"
+        );
+    }
+
+    #[test]
+    fn the_corner_of_a_code_is_dark() {
+        let code = Code::encode_text("x", QrCodeEcc::Medium).unwrap();
+        assert!(modules(&code).starts_with("M4 4h1v1h-1zM5 4h1v1h-1z"));
+    }
+}

@@ -1,0 +1,205 @@
+//! The second factor: asked for at the sign-in, set up, changed, ended.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use weir_model::errors::FieldError;
+
+use super::identity::come_in;
+use crate::context::{
+    anyone, done, enter, enter_with_token, forget_pending, go, keep_session,
+    refuse_without_session, ui_error,
+};
+use crate::error::UiError;
+use crate::local_path;
+
+/// Under this name recovery codes wait for the page that shows them.
+const FLASH: &str = "recovery codes";
+/// Where the second factor is turned on and off.
+const SECURITY: &str = "/account/security";
+/// Where recovery codes are shown.
+const CODES: &str = "/account/security/codes";
+
+/// A sign-in that waits for a code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SecondStep {
+    /// How many codes were wrong.
+    pub(crate) failures: u64,
+}
+
+/// The sign-in that waits for a code. Without one the way leads back to the
+/// beginning, and on to `next` for whoever is signed in.
+#[server(prefix = "/_fn", endpoint = "get_second_step")]
+pub(crate) async fn get_second_step(next: String) -> Result<SecondStep, UiError> {
+    let (services, visit) = anyone()?;
+    let token = visit.pending.as_deref().unwrap_or_default();
+    if let Some(waiting) = services.identity.waiting(token).await.map_err(ui_error)? {
+        return Ok(SecondStep { failures: waiting.failures });
+    }
+    match (visit.ctx.is_some(), token.is_empty()) {
+        (true, _) => go(&next),
+        (false, true) => go(&format!("/login?next={}", local_path::encode(&next))),
+        (false, false) => go(&too_late(&next)),
+    }
+    Err(UiError::SignIn)
+}
+
+/// Ends a sign-in with a code, and goes on to `next`.
+#[server(prefix = "/_fn", endpoint = "end_sign_in")]
+pub(crate) async fn end_sign_in(code: String, next: String) -> Result<(), UiError> {
+    end_with(&code, "code", &next).await
+}
+
+/// Ends a sign-in with a recovery code, and goes on to `next`.
+#[server(prefix = "/_fn", endpoint = "end_sign_in_recovering")]
+pub(crate) async fn end_sign_in_recovering(
+    recovery_code: String,
+    next: String,
+) -> Result<(), UiError> {
+    end_with(&recovery_code, "recovery_code", &next).await
+}
+
+async fn end_with(code: &str, field: &str, next: &str) -> Result<(), UiError> {
+    let (services, visit) = anyone()?;
+    refuse_without_session(&visit)?;
+    let token = visit.pending.as_deref().unwrap_or_default();
+    let session = match services.identity.end_sign_in(token, code, &visit.peer).await {
+        Err(weir_service::Error::Invalid(fault)) if fault.code == "2fa_expired" => {
+            forget_pending();
+            go(&too_late(next));
+            return Ok(());
+        }
+        other => other.map_err(|error| at_code(error, field))?,
+    };
+    come_in(&services, &session, &visit, next).await?;
+    forget_pending();
+    Ok(())
+}
+
+/// The sign-in, which says that the one before waited too long.
+fn too_late(next: &str) -> String {
+    format!("/login?late=yes&next={}", local_path::encode(next))
+}
+
+/// A refusal, with that of the code at its field.
+fn at_code(error: weir_service::Error, field: &str) -> UiError {
+    match error {
+        weir_service::Error::Invalid(fault) if fault.code == "2fa_invalid" => {
+            let fault = FieldError::new(field, &fault.code, fault.detail);
+            ui_error(weir_service::Error::Invalid(fault))
+        }
+        other => ui_error(other),
+    }
+}
+
+/// What somebody's second factor is like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FactorView {
+    /// Since when it is asked for; `None`: it is not.
+    pub(crate) since: Option<String>,
+    /// How many recovery codes are left.
+    pub(crate) codes_left: usize,
+    /// Names of the organizations that ask their members for one.
+    pub(crate) demanded_by: Vec<String>,
+}
+
+/// The second factor of whoever is signed in.
+#[server(prefix = "/_fn", endpoint = "get_second_factor")]
+pub(crate) async fn get_second_factor() -> Result<FactorView, UiError> {
+    let (services, ctx) = enter()?;
+    let found = services.identity.second_factor(&ctx).await.map_err(ui_error)?;
+    Ok(FactorView {
+        since: found.since.map(|since| since.to_string()),
+        codes_left: found.codes_left,
+        demanded_by: found.demanded_by,
+    })
+}
+
+/// Begins the set-up of a second factor and leads to the page that goes on with it.
+#[server(prefix = "/_fn", endpoint = "begin_second_factor")]
+pub(crate) async fn begin_second_factor() -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    services.identity.begin_second_factor(&ctx).await.map_err(ui_error)?;
+    go("/account/security/two-step");
+    Ok(())
+}
+
+/// Gives the set-up of a second factor up.
+#[server(prefix = "/_fn", endpoint = "cancel_second_factor")]
+pub(crate) async fn cancel_second_factor() -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    services.identity.cancel_second_factor(&ctx).await.map_err(ui_error)?;
+    go(SECURITY);
+    Ok(())
+}
+
+/// A second factor that waits to be confirmed. Not printable: it holds a secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EnrolmentView {
+    /// What codes are made from, in base32.
+    pub(crate) secret: String,
+    /// The address of the account.
+    pub(crate) email: String,
+    /// When it stops waiting.
+    pub(crate) expires_at: String,
+}
+
+/// The second factor that waits to be confirmed, if one does.
+#[server(prefix = "/_fn", endpoint = "get_enrolment")]
+pub(crate) async fn get_enrolment() -> Result<Option<EnrolmentView>, UiError> {
+    let (services, ctx) = enter()?;
+    let found = services.identity.enrolment(&ctx).await.map_err(ui_error)?;
+    Ok(found.map(|enrolment| EnrolmentView {
+        secret: enrolment.secret,
+        email: enrolment.email,
+        expires_at: enrolment.expires_at.to_string(),
+    }))
+}
+
+/// Confirms a second factor with a code and leads to the page with recovery codes.
+#[server(prefix = "/_fn", endpoint = "confirm_second_factor")]
+pub(crate) async fn confirm_second_factor(code: String) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    let (_, visit) = anyone()?;
+    let identity = &services.identity;
+    let confirmed = identity.confirm_second_factor(&ctx, &code, &visit.peer).await;
+    let confirmed = confirmed.map_err(|error| at_code(error, "code"))?;
+    keep_session(&confirmed.session);
+    let token = &confirmed.session.token;
+    let opened = identity.session(token, visit.request_id).await.map_err(ui_error)?;
+    if let Some(ctx) = opened {
+        let codes = confirmed.codes.join("\n");
+        identity.put_flash(&ctx, token, FLASH, &codes).await.map_err(ui_error)?;
+    }
+    go(CODES);
+    Ok(())
+}
+
+/// Replaces all recovery codes and leads to the page that shows the new ones.
+#[server(prefix = "/_fn", endpoint = "renew_recovery_codes")]
+pub(crate) async fn renew_recovery_codes(code: String) -> Result<(), UiError> {
+    let (services, ctx, token) = enter_with_token()?;
+    let (_, visit) = anyone()?;
+    let renewed = services.identity.renew_recovery_codes(&ctx, &code, &visit.peer).await;
+    let codes = renewed.map_err(|error| at_code(error, "code"))?.join("\n");
+    services.identity.put_flash(&ctx, &token, FLASH, &codes).await.map_err(ui_error)?;
+    go(CODES);
+    Ok(())
+}
+
+/// New recovery codes, the first time they are asked for.
+#[server(prefix = "/_fn", endpoint = "reveal_recovery_codes")]
+pub(crate) async fn reveal_recovery_codes() -> Result<Option<String>, UiError> {
+    let (services, ctx, token) = enter_with_token()?;
+    services.identity.take_flash(&ctx, &token, FLASH).await.map_err(ui_error)
+}
+
+/// Ends the second factor.
+#[server(prefix = "/_fn", endpoint = "disable_second_factor")]
+pub(crate) async fn disable_second_factor(last_code: String) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    let (_, visit) = anyone()?;
+    let ended = services.identity.disable_second_factor(&ctx, &last_code, &visit.peer).await;
+    keep_session(&ended.map_err(|error| at_code(error, "last_code"))?);
+    done(SECURITY, "Two-step sign-in is off. All other sessions have ended.");
+    Ok(())
+}

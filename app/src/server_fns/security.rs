@@ -1,0 +1,76 @@
+//! What somebody signs in with: the password, and the sessions that are open.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{anyone, done, enter, keep_session, ui_error};
+use crate::device::device;
+use crate::error::UiError;
+
+/// The page that lists sessions.
+const SECURITY: &str = "/account/security";
+
+/// A session as its owner sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SessionView {
+    /// What it is named by.
+    pub(crate) id: String,
+    /// The browser and the system.
+    pub(crate) device: String,
+    /// Client address at sign-in.
+    pub(crate) address: Option<String>,
+    /// When the person last proved in it who they are.
+    pub(crate) signed_in_at: String,
+    /// When it was last used.
+    pub(crate) seen_at: String,
+    /// Whether it is the present one.
+    pub(crate) is_this: bool,
+}
+
+/// The sessions of whoever is signed in, this one first.
+#[server(prefix = "/_fn", endpoint = "list_sessions")]
+pub(crate) async fn list_sessions() -> Result<Vec<SessionView>, UiError> {
+    let (services, ctx) = enter()?;
+    let found = services.identity.own_sessions(&ctx).await.map_err(ui_error)?;
+    let shown = |session: weir_service::identity::OwnSession| SessionView {
+        id: session.id,
+        device: device(session.agent.as_deref()),
+        address: session.address,
+        signed_in_at: session.signed_in_at.to_string(),
+        seen_at: session.seen_at.to_string(),
+        is_this: session.is_this,
+    };
+    Ok(found.into_iter().map(shown).collect())
+}
+
+/// Ends a session.
+#[server(prefix = "/_fn", endpoint = "end_session")]
+pub(crate) async fn end_session(id: String) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    services.identity.end_session(&ctx, &id).await.map_err(ui_error)?;
+    done(SECURITY, "The session has ended.");
+    Ok(())
+}
+
+/// Ends all sessions but this one.
+#[server(prefix = "/_fn", endpoint = "end_other_sessions")]
+pub(crate) async fn end_other_sessions() -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    services.identity.end_other_sessions(&ctx).await.map_err(ui_error)?;
+    done(SECURITY, "All other sessions have ended.");
+    Ok(())
+}
+
+/// Changes the password. All other sessions end.
+#[server(prefix = "/_fn", endpoint = "change_password")]
+pub(crate) async fn change_password(
+    current_password: String,
+    password: String,
+) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    let (_, visit) = anyone()?;
+    let identity = &services.identity;
+    let changed = identity.change_password(&ctx, &current_password, &password, &visit.peer).await;
+    keep_session(&changed.map_err(ui_error)?);
+    Ok(())
+}

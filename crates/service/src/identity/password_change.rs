@@ -1,0 +1,70 @@
+//! Choosing another password, by whoever knows the present one.
+
+use weir_model::errors::FieldError;
+use weir_store::accounts::password::{self as rows, NewPassword};
+use weir_store::{organizations, users as user_rows};
+
+use super::confirm::changed_meanwhile;
+use super::passwords::{About, Password};
+use super::sessions::of_person;
+use super::{Identity, NewSession, Peer, emails};
+use crate::activity::Changes;
+use crate::ctx::Ctx;
+use crate::error::Error;
+use crate::{Result, users};
+
+/// What whoever does not know the present password hears.
+const WRONG: &str = "This is not the present password of your account.";
+
+impl Identity {
+    /// Changes the caller's password. All other sessions end, and all links from
+    /// mails; this session gets a new token.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys; [`Error::Invalid`] at `current_password` when
+    /// it is wrong, at `password` when the new one is not accepted, with
+    /// `sso_enforced` where the address's domain allows none; [`Error::Throttled`];
+    /// [`Error::Conflict`] when the account was changed at the same time;
+    /// [`Error::Unavailable`] when too many people sign in at once.
+    pub async fn change_password(
+        &self,
+        ctx: &Ctx,
+        current: &str,
+        chosen: &str,
+        peer: &Peer,
+    ) -> Result<NewSession> {
+        let session = of_person(ctx)?;
+        let store = &self.core.store;
+        let row = user_rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
+        let proved = self.prove(&emails::normalise(&row.email), current, peer).await;
+        let user = proved.map_err(|error| match error {
+            Error::Invalid(fault) if fault.code == "invalid_credentials" => {
+                FieldError::new("current_password", &fault.code, WRONG).into()
+            }
+            other => other,
+        })?;
+        let belongings = organizations::of_user(store, user.id).await?;
+        let homes: Vec<&str> =
+            belongings.iter().map(|belonging| belonging.row.name.as_str()).collect();
+        let about =
+            About { email: &user.email, organizations: &homes, first_name: &user.first_name };
+        let password = Password::chosen(chosen, &about)?;
+        let hash = self.hasher.queue()?.hash(password).await?;
+        let changes = Changes::none().secret("password");
+        let told = users::told(&self.core, ctx, &user, changes).await?;
+        let (new, opened) = self.new_session(user.id, peer)?;
+        let change = NewPassword {
+            user: user.id,
+            present: user.password.as_ref().ok_or_else(changed_meanwhile)?,
+            chosen: &hash,
+            replaced: session,
+            session: &new,
+            activities: &told,
+        };
+        if !rows::change(store, change).await? {
+            return Err(changed_meanwhile());
+        }
+        tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a password was changed");
+        Ok(opened)
+    }
+}

@@ -1,0 +1,145 @@
+//! Sign-ins whose password was right, and that wait for the second factor.
+//!
+//! What belongs here: beginning one, and ending it with a code. What does not: what
+//! a code proves (`second_factor`).
+//!
+//! Until the code is right there is no session: the token of a sign-in that waits
+//! opens nothing. It ends after ten minutes, and with any change of the password or
+//! of the factor.
+
+use std::fmt;
+
+use uuid::Uuid;
+use weir_model::errors::FieldError;
+use weir_model::{Timestamp, UserId};
+use weir_store::second_factor::{self as rows, NewPending, Used};
+use weir_store::sessions::Proved;
+use weir_store::users::{self as user_rows, UserRow};
+
+use super::second_factor::wrong_code;
+use super::sign_in::wrong;
+use super::{Identity, NewSession, Peer, emails};
+use crate::error::Error;
+use crate::{Result, secrets};
+
+/// A sign-in waits for so many seconds.
+const SECONDS: i64 = 10 * 60;
+/// Longest secret of a token, in bytes.
+const SECRET_MAX: usize = 64;
+/// What whoever comes too late hears.
+const EXPIRED: &str = "This sign-in waited too long, or does not count any more. Sign in again.";
+
+/// A sign-in that waits for the second factor.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PendingSignIn {
+    /// The token, for the cookie. It is not stored.
+    pub token: String,
+    /// When it is too late.
+    pub expires_at: Timestamp,
+}
+
+impl fmt::Debug for PendingSignIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingSignIn")
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is told of a sign-in that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// How many codes were wrong.
+    pub failures: u64,
+}
+
+/// A sign-in that waits, found by its token.
+struct Found {
+    user: UserId,
+    hash: String,
+    factor: Uuid,
+    failures: i64,
+}
+
+impl Identity {
+    /// Opens a session for a person whose password was right, or has them asked for
+    /// the second factor.
+    ///
+    /// # Errors
+    /// [`Error::SecondFactor`]; the refusal of a wrong password, when password or
+    /// factor were changed at the same time.
+    pub(super) async fn open_or_ask(&self, user: &UserRow, peer: &Peer) -> Result<NewSession> {
+        let Some(factor) = user.second_factor else {
+            return self.open_session(user.id, peer, None, Proved::of(user)).await;
+        };
+        let secret = secrets::token()?;
+        let now = self.core.clock.now();
+        let expires_at = now.plus_seconds(SECONDS);
+        let hash = secret.hash();
+        let new = NewPending {
+            user: user.id,
+            hash: &hash,
+            password: user.password.as_ref(),
+            factor,
+            expires_at,
+        };
+        if !rows::await_code(&self.core.store, new, now).await? {
+            return Err(wrong());
+        }
+        let token = format!("{}.{}", user.id, secret.reveal());
+        Err(Error::SecondFactor(PendingSignIn { token, expires_at }))
+    }
+
+    /// What is told of the sign-in with this token, while it waits.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn waiting(&self, token: &str) -> Result<Option<Waiting>> {
+        let found = self.find_pending(token).await?;
+        Ok(found.map(|found| Waiting { failures: u64::try_from(found.failures).unwrap_or(0) }))
+    }
+
+    /// Opens the session of a sign-in that waits, with a code or a recovery code.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with `2fa_expired` when it does not wait (any more), with
+    /// `2fa_invalid` for a code that is wrong or was used, with `sso_enforced` when
+    /// the address's domain lets nobody in this way by now; [`Error::Throttled`].
+    pub async fn end_sign_in(&self, token: &str, code: &str, peer: &Peer) -> Result<NewSession> {
+        let store = &self.core.store;
+        let found = self.find_pending(token).await?.ok_or_else(expired)?;
+        let user = user_rows::get(store, found.user).await?.filter(|user| user.is_active);
+        let user = user.ok_or_else(expired)?;
+        self.refuse_password(&emails::normalise(&user.email)).await?;
+        let counted = self.count_code(user.id, peer).await?;
+        let Some(proof) = self.proof(user.id, found.factor, code).await? else {
+            rows::failed(store, user.id, &found.hash).await?;
+            tracing::info!(user.id = %user.id, "a second factor was refused");
+            return Err(wrong_code());
+        };
+        let (row, session) = self.new_session(user.id, peer)?;
+        match rows::sign_in(store, &found.hash, found.factor, &proof, &row).await? {
+            Used::Yes => {}
+            Used::Before => return Err(wrong_code()),
+            Used::Void => return Err(expired()),
+        }
+        self.try_succeeded(counted).await?;
+        Ok(session)
+    }
+
+    async fn find_pending(&self, token: &str) -> Result<Option<Found>> {
+        let Some((user, secret)) = token.split_once('.') else { return Ok(None) };
+        let (Ok(user), true) = (user.parse::<UserId>(), secret.len() <= SECRET_MAX) else {
+            return Ok(None);
+        };
+        let hash = secrets::sha256_hex(secret);
+        let row = rows::pending(&self.core.store, user, &hash).await?;
+        let row = row.filter(|row| self.core.clock.now() < row.expires_at);
+        Ok(row.map(|row| Found { user, hash, factor: row.factor, failures: row.failures }))
+    }
+}
+
+/// The refusal of a sign-in that does not wait.
+fn expired() -> Error {
+    Error::Invalid(FieldError::body("2fa_expired", EXPIRED))
+}

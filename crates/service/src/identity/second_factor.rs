@@ -1,0 +1,351 @@
+//! The second factor: codes from an app, and recovery codes (SECURITY-NOTES 3.5,
+//! ADR 10).
+//!
+//! What belongs here: setting one up, what proves it, changing and ending it. What
+//! does not: the sign-in that asks for it (`pending`), codes themselves (`totp`,
+//! `recovery`).
+//!
+//! A change of the factor ends all sessions of the account but the one it is made
+//! in, which gets a new token.
+
+mod recovery;
+mod totp;
+
+#[cfg(test)]
+mod tests;
+
+use uuid::Uuid;
+use weir_model::activity::{Deed, Subject};
+use weir_model::errors::FieldError;
+use weir_model::{OrganizationId, Timestamp, UserId};
+use weir_store::second_factor::{self as rows, Change, FactorRow, Proof, Renewal, Used};
+use weir_store::users::{self as user_rows, UserRow};
+use weir_store::{ids, organizations};
+
+use super::{Identity, NewSession, Peer, emails};
+use crate::activity::{self, About, Changes};
+use crate::ctx::{Actor, Ctx};
+use crate::error::Error;
+use crate::sealing::{Place, SealedField};
+use crate::{Core, Result, policy, secrets, users};
+
+/// Seconds within which a factor that was begun is to be confirmed.
+const CONFIRM_SECONDS: i64 = 10 * 60;
+/// What whoever types a wrong code hears.
+const WRONG: &str = "This code is not right, or was used before. Enter the one that is shown now.";
+/// What whoever takes too long to confirm a factor hears.
+const LATE: &str = "This set-up is not waiting any more. Begin it again.";
+/// What whoever begins a second one hears.
+const ON_ALREADY: &str = "Two-step sign-in is on already.";
+/// What whoever changes one that is not there hears.
+const NOT_ON: &str = "Two-step sign-in is not on.";
+
+/// What an account's second factor is like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecondFactor {
+    /// Since when it is asked for; `None`: it is not.
+    pub since: Option<Timestamp>,
+    /// How many recovery codes are left.
+    pub codes_left: usize,
+    /// Names of the organizations that ask their members for one.
+    pub demanded_by: Vec<String>,
+}
+
+/// A factor that waits to be confirmed. Not printable: it holds a secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Enrolment {
+    /// What codes are made from, in base32.
+    pub secret: String,
+    /// The address of the account, which the app shows beside its codes.
+    pub email: String,
+    /// When it stops waiting.
+    pub expires_at: Timestamp,
+}
+
+/// A factor that was just confirmed. Not printable: it holds secrets.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Confirmed {
+    /// The session in the place of the one in which it was confirmed.
+    pub session: NewSession,
+    /// The recovery codes. They are not stored.
+    pub codes: Vec<String>,
+}
+
+impl Identity {
+    /// What the caller's second factor is like.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys.
+    pub async fn second_factor(&self, ctx: &Ctx) -> Result<SecondFactor> {
+        policy::person_only(ctx)?;
+        let store = &self.core.store;
+        let row = rows::get(store, ctx.user()).await?.filter(|row| row.confirmed_at.is_some());
+        let belongings = organizations::of_user(store, ctx.user()).await?;
+        let demanding = belongings.into_iter().filter(|belonging| belonging.row.enforce_2fa);
+        Ok(SecondFactor {
+            since: row.as_ref().and_then(|row| row.confirmed_at),
+            codes_left: row.map_or(0, |row| row.codes.len()),
+            demanded_by: demanding.map(|belonging| belonging.row.name).collect(),
+        })
+    }
+
+    /// Begins the set-up of a factor, in the place of one that was begun.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Conflict`]
+    /// when the account has one.
+    pub async fn begin_second_factor(&self, ctx: &Ctx) -> Result<()> {
+        policy::recent_person_only(ctx)?;
+        let user = ctx.user();
+        let secret = zeroize::Zeroizing::new(secrets::random::<{ totp::SECRET }>()?);
+        let sealed = self.core.sealer.seal(&place(user), secret.as_slice()).await?;
+        let factor = ids::time_ordered(ctx.now);
+        match rows::begin(&self.core.store, user, factor, &sealed, ctx.now).await? {
+            true => Ok(()),
+            false => Err(conflict(ON_ALREADY)),
+        }
+    }
+
+    /// The factor that waits to be confirmed, if one does.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`].
+    pub async fn enrolment(&self, ctx: &Ctx) -> Result<Option<Enrolment>> {
+        policy::recent_person_only(ctx)?;
+        let Some(row) = self.begun(ctx).await? else { return Ok(None) };
+        let user = self.account(ctx).await?;
+        let secret = self.core.sealer.open(&place(user.id), &row.secret)?;
+        Ok(Some(Enrolment {
+            secret: totp::base32(secret.bytes()),
+            email: user.email,
+            expires_at: row.begun_at.plus_seconds(CONFIRM_SECONDS),
+        }))
+    }
+
+    /// Gives a set-up up.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys.
+    pub async fn cancel_second_factor(&self, ctx: &Ctx) -> Result<()> {
+        policy::person_only(ctx)?;
+        Ok(rows::cancel(&self.core.store, ctx.user()).await?)
+    }
+
+    /// Confirms a factor with a code of it. From now on a code is asked for at every
+    /// sign-in; all other sessions end, and sign-ins that were begun.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`]; [`Error::Invalid`] with
+    /// `2fa_invalid`; [`Error::Conflict`] when none waits any more;
+    /// [`Error::Throttled`].
+    pub async fn confirm_second_factor(
+        &self,
+        ctx: &Ctx,
+        code: &str,
+        peer: &Peer,
+    ) -> Result<Confirmed> {
+        let session = recent_session(ctx)?;
+        let row = self.begun(ctx).await?.ok_or_else(|| conflict(LATE))?;
+        let user = self.account(ctx).await?;
+        let counted = self.count_code(user.id, peer).await?;
+        let step = self.step_of(user.id, &row, code, ctx.now)?.ok_or_else(wrong_code)?;
+        let codes = recovery::new()?;
+        let hashes = codes.iter().filter_map(|code| recovery::hash(user.id, code)).collect();
+        let told = users::told(&self.core, ctx, &user, switched(true)).await?;
+        let (new, opened) = self.new_session(user.id, peer)?;
+        let proof = Proof::Step(step);
+        let change = Change {
+            factor: row.factor,
+            proof: &proof,
+            replaced: session,
+            session: &new,
+            activities: &told,
+        };
+        match rows::confirm(&self.core.store, change, hashes).await? {
+            Used::Yes => {}
+            Used::Before | Used::Void => return Err(conflict(LATE)),
+        }
+        self.try_succeeded(counted).await?;
+        tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a second factor is on");
+        Ok(Confirmed { session: opened, codes })
+    }
+
+    /// Ends the factor, with a code of it or a recovery code. All other sessions
+    /// end.
+    ///
+    /// # Errors
+    /// As [`Identity::confirm_second_factor`].
+    pub async fn disable_second_factor(
+        &self,
+        ctx: &Ctx,
+        code: &str,
+        peer: &Peer,
+    ) -> Result<NewSession> {
+        let session = recent_session(ctx)?;
+        let user = self.account(ctx).await?;
+        let factor = user.second_factor.ok_or_else(|| conflict(NOT_ON))?;
+        let counted = self.count_code(user.id, peer).await?;
+        let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
+        let told = users::told(&self.core, ctx, &user, switched(false)).await?;
+        let (new, opened) = self.new_session(user.id, peer)?;
+        let change =
+            Change { factor, proof: &proof, replaced: session, session: &new, activities: &told };
+        settled(rows::disable(&self.core.store, change).await?)?;
+        self.try_succeeded(counted).await?;
+        tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a second factor is off");
+        Ok(opened)
+    }
+
+    /// Replaces all recovery codes, with a code of the factor or one of them.
+    ///
+    /// # Errors
+    /// As [`Identity::confirm_second_factor`].
+    pub async fn renew_recovery_codes(
+        &self,
+        ctx: &Ctx,
+        code: &str,
+        peer: &Peer,
+    ) -> Result<Vec<String>> {
+        policy::recent_person_only(ctx)?;
+        let user = self.account(ctx).await?;
+        let factor = user.second_factor.ok_or_else(|| conflict(NOT_ON))?;
+        let counted = self.count_code(user.id, peer).await?;
+        let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
+        let codes = recovery::new()?;
+        let changes = Changes::none().secret("recovery_codes");
+        let told = users::told(&self.core, ctx, &user, changes).await?;
+        let renewal = Renewal {
+            user: user.id,
+            factor,
+            proof: &proof,
+            codes: codes.iter().filter_map(|code| recovery::hash(user.id, code)).collect(),
+            attempt: ids::time_ordered(ctx.now),
+            activities: &told,
+        };
+        settled(rows::renew(&self.core.store, renewal).await?)?;
+        self.try_succeeded(counted).await?;
+        Ok(codes)
+    }
+
+    /// Takes the factor of an account away: for the operator, when its owner is
+    /// locked out. All its sessions end. `None`: there is no such account; `false`:
+    /// it has none.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn remove_second_factor(&self, email: &str) -> Result<Option<bool>> {
+        let store = &self.core.store;
+        let found = user_rows::by_email(store, &emails::normalise(email)).await?;
+        let Some(user) = found else { return Ok(None) };
+        if user.second_factor.is_none() {
+            return Ok(Some(false));
+        }
+        let now = self.core.clock.now();
+        let entry = |belonging: &organizations::Belonging| {
+            let about = About {
+                subject: Subject::User,
+                id: user.id.to_string(),
+                name: Some(&user.email),
+                project: None,
+            };
+            activity::own_entry(now, belonging.row.id, about, Deed::Updated, switched(false))
+        };
+        let belongings = organizations::of_user(store, user.id).await?;
+        let told: Vec<_> = belongings.iter().map(entry).collect();
+        rows::remove(store, user.id, now, &told).await?;
+        Ok(Some(true))
+    }
+
+    /// What a typed text proves about this factor; `None`: nothing.
+    pub(super) async fn proof(
+        &self,
+        user: UserId,
+        factor: Uuid,
+        typed: &str,
+    ) -> Result<Option<Proof>> {
+        let row = rows::get(&self.core.store, user).await?;
+        let is_meant = |row: &FactorRow| row.factor == factor && row.confirmed_at.is_some();
+        let Some(row) = row.filter(is_meant) else { return Ok(None) };
+        if let Some(hash) = recovery::hash(user, typed) {
+            return Ok(row.codes.contains(&hash).then_some(Proof::Recovery(hash)));
+        }
+        Ok(self.step_of(user, &row, typed, self.core.clock.now())?.map(Proof::Step))
+    }
+
+    fn step_of(
+        &self,
+        user: UserId,
+        row: &FactorRow,
+        typed: &str,
+        now: Timestamp,
+    ) -> Result<Option<i64>> {
+        let Some(code) = totp::typed(typed) else { return Ok(None) };
+        let secret = self.core.sealer.open(&place(user), &row.secret)?;
+        totp::matching(secret.bytes(), code, now, row.last_step)
+    }
+
+    /// The caller's factor that waits to be confirmed, while it does.
+    async fn begun(&self, ctx: &Ctx) -> Result<Option<FactorRow>> {
+        let row = rows::get(&self.core.store, ctx.user()).await?;
+        Ok(row.filter(|row| {
+            row.confirmed_at.is_none() && ctx.now < row.begun_at.plus_seconds(CONFIRM_SECONDS)
+        }))
+    }
+
+    async fn account(&self, ctx: &Ctx) -> Result<UserRow> {
+        user_rows::get(&self.core.store, ctx.user()).await?.ok_or(Error::NotAuthenticated)
+    }
+}
+
+/// Refuses a person without a second factor where the organization asks for one
+/// (management-api 7.5). Keys are not asked: their owner gave them their scopes.
+pub(crate) async fn refuse_without(
+    core: &Core,
+    ctx: &Ctx,
+    organization: OrganizationId,
+) -> Result<()> {
+    if matches!(ctx.actor, Actor::Key { .. }) {
+        return Ok(());
+    }
+    let row = organizations::get(&core.store, organization).await?;
+    if !row.is_some_and(|row| row.enforce_2fa) {
+        return Ok(());
+    }
+    let user = user_rows::get(&core.store, ctx.user()).await?;
+    match user.and_then(|user| user.second_factor) {
+        Some(_) => Ok(()),
+        None => Err(Error::SecondFactorMissing),
+    }
+}
+
+/// The refusal of a code, whatever is wrong with it.
+pub(super) fn wrong_code() -> Error {
+    Error::Invalid(FieldError::body("2fa_invalid", WRONG))
+}
+
+/// Where the secret of an account is sealed: it belongs to no organization.
+fn place(user: UserId) -> Place {
+    Place::new(SealedField::SecondFactorSecret, user, OrganizationId(Uuid::nil()))
+}
+
+/// The session of a person who proved just now who they are.
+fn recent_session(ctx: &Ctx) -> Result<&str> {
+    policy::recent_person_only(ctx)?;
+    super::sessions::of_person(ctx)
+}
+
+fn switched(on: bool) -> Changes {
+    Changes::none().field("is_2fa_enabled", &!on, &on)
+}
+
+fn settled(used: Used) -> Result<()> {
+    match used {
+        Used::Yes => Ok(()),
+        Used::Before => Err(wrong_code()),
+        Used::Void => Err(conflict(NOT_ON)),
+    }
+}
+
+fn conflict(detail: &str) -> Error {
+    Error::Conflict { code: "2fa_state", detail: detail.to_owned() }
+}

@@ -1,0 +1,382 @@
+//! Second factors on a store in memory and a clock that stands still.
+
+use weir_model::Patch;
+use weir_model::organizations::OrganizationPatch;
+use weir_store::sessions;
+
+use super::*;
+use crate::Services;
+use crate::test_support::{self, PASSWORD, ada};
+
+const EMAIL: &str = "ada.l@mail.example";
+const STEP: i64 = 30;
+
+/// Ada, whose second factor is on.
+struct House {
+    services: Services,
+    ctx: Ctx,
+    secret: Vec<u8>,
+    codes: Vec<String>,
+}
+
+async fn context(services: &Services, token: &str) -> Option<Ctx> {
+    services.identity.session(token, "request".to_owned()).await.unwrap()
+}
+
+async fn secret(services: &Services, user: UserId) -> Vec<u8> {
+    let core = &services.identity.core;
+    let row = rows::get(&core.store, user).await.unwrap().unwrap();
+    core.sealer.open(&place(user), &row.secret).unwrap().bytes().to_vec()
+}
+
+fn code_of(error: &Error) -> &str {
+    match error {
+        Error::Invalid(fault) => &fault.code,
+        Error::Conflict { code, .. } => code,
+        Error::Throttled { .. } => "throttled",
+        _ => "other",
+    }
+}
+
+impl House {
+    async fn open() -> Self {
+        let services = test_support::set_up().await;
+        let ctx = ada(&services).await;
+        services.identity.begin_second_factor(&ctx).await.unwrap();
+        let secret = secret(&services, ctx.user()).await;
+        let code = totp::code_at(&secret, ctx.now);
+        let confirmed =
+            services.identity.confirm_second_factor(&ctx, &code, &Peer::default()).await.unwrap();
+        let ctx = context(&services, &confirmed.session.token).await.unwrap();
+        // What was used to turn it on is not used again.
+        services.clock.advance(STEP);
+        Self { services, ctx, secret, codes: confirmed.codes }
+    }
+
+    /// The code of so many seconds from now.
+    fn code(&self, seconds: i64) -> String {
+        totp::code_at(&self.secret, self.services.clock.now().plus_seconds(seconds))
+    }
+
+    /// A code that no step around now has.
+    fn wrong(&self) -> String {
+        let near = [self.code(-STEP), self.code(0), self.code(STEP)];
+        let mut codes = (0_u32..).map(|number| format!("{number:06}"));
+        codes.find(|code| !near.contains(code)).unwrap()
+    }
+
+    /// The token of a sign-in that waits.
+    async fn begin(&self) -> String {
+        let signed_in =
+            self.services.identity.sign_in(EMAIL, PASSWORD, &Peer::default()).await.unwrap_err();
+        let Error::SecondFactor(pending) = signed_in else { panic!("{signed_in}") };
+        pending.token
+    }
+
+    async fn end(&self, token: &str, code: &str) -> Result<NewSession> {
+        self.services.identity.end_sign_in(token, code, &Peer::default()).await
+    }
+
+    async fn fresh(&self) -> Ctx {
+        let session = self.end(&self.begin().await, &self.code(0)).await.unwrap();
+        context(&self.services, &session.token).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn turning_it_on_wants_a_code_and_ends_what_was_open() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let peer = Peer::default();
+    let other = identity.sign_in(EMAIL, PASSWORD, &peer).await.unwrap().token;
+    let token = identity.sign_in(EMAIL, PASSWORD, &peer).await.unwrap().token;
+    let ctx = context(&services, &token).await.unwrap();
+    assert!(identity.enrolment(&ctx).await.unwrap().is_none());
+    identity.begin_second_factor(&ctx).await.unwrap();
+    let begun = identity.enrolment(&ctx).await.unwrap().unwrap();
+    let secret = secret(&services, ctx.user()).await;
+    assert_eq!((begun.secret.len(), begun.secret), (32, totp::base32(&secret)));
+    // Until it is confirmed nothing is asked for.
+    identity.sign_in(EMAIL, PASSWORD, &peer).await.unwrap();
+    assert!(!services.users.me(&ctx).await.unwrap().is_2fa_enabled);
+
+    for bad in ["", "12345", "abcdef", "aaaa-aaaa-aaaa-aaaa"] {
+        let refused = identity.confirm_second_factor(&ctx, bad, &peer).await.err().unwrap();
+        assert_eq!(code_of(&refused), "2fa_invalid", "{bad}");
+    }
+    let code = totp::code_at(&secret, ctx.now);
+    let confirmed = identity.confirm_second_factor(&ctx, &code, &peer).await.unwrap();
+    assert_eq!(confirmed.codes.len(), 10);
+    for ended in [&other, &token] {
+        assert!(context(&services, ended).await.is_none());
+    }
+    let ctx = context(&services, &confirmed.session.token).await.unwrap();
+    assert!(services.users.me(&ctx).await.unwrap().is_2fa_enabled);
+    let state = identity.second_factor(&ctx).await.unwrap();
+    assert_eq!((state.since, state.codes_left), (Some(ctx.now), 10));
+    let again = identity.begin_second_factor(&ctx).await.unwrap_err();
+    assert_eq!(code_of(&again), "2fa_state");
+    let asked = identity.sign_in(EMAIL, PASSWORD, &peer).await.unwrap_err();
+    assert!(matches!(asked, Error::SecondFactor(_)), "{asked}");
+}
+
+#[tokio::test]
+async fn a_set_up_waits_ten_minutes() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let early = ada(&services).await;
+    identity.begin_second_factor(&early).await.unwrap();
+    services.clock.advance(CONFIRM_SECONDS);
+    let ctx = ada(&services).await;
+    assert!(identity.enrolment(&ctx).await.unwrap().is_none());
+    let code = totp::code_at(&secret(&services, ctx.user()).await, ctx.now);
+    let late = identity.confirm_second_factor(&ctx, &code, &Peer::default()).await.err().unwrap();
+    assert_eq!(code_of(&late), "2fa_state");
+    // Begun anew it has another secret; given up it is gone.
+    identity.begin_second_factor(&ctx).await.unwrap();
+    assert!(identity.enrolment(&ctx).await.unwrap().is_some());
+    identity.cancel_second_factor(&ctx).await.unwrap();
+    assert!(identity.enrolment(&ctx).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_code_works_once_and_one_step_either_side() {
+    let house = House::open().await;
+    let (first, second) = (house.begin().await, house.begin().await);
+    let code = house.code(0);
+    let session = house.end(&first, &code).await.unwrap();
+    assert!(context(&house.services, &session.token).await.is_some());
+    assert_eq!(code_of(&house.end(&second, &code).await.unwrap_err()), "2fa_invalid");
+    assert_eq!(code_of(&house.end(&first, &house.code(STEP)).await.unwrap_err()), "2fa_expired");
+    // Older ones than the last are used up with it.
+    let before = house.code(-STEP);
+    assert_eq!(code_of(&house.end(&second, &before).await.unwrap_err()), "2fa_invalid");
+    house.end(&second, &house.code(STEP)).await.unwrap();
+
+    house.services.clock.advance(5 * STEP);
+    let token = house.begin().await;
+    for apart in [-2, 2] {
+        let refused = house.end(&token, &house.code(apart * STEP)).await.unwrap_err();
+        assert_eq!(code_of(&refused), "2fa_invalid", "{apart}");
+    }
+    house.end(&token, &house.code(-STEP)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_who_use_one_code_at_once_one_comes_in() {
+    let house = House::open().await;
+    let code = house.code(0);
+    let mut calls = Vec::new();
+    for _ in 0..3 {
+        let (identity, token) = (house.services.identity.clone(), house.begin().await);
+        let code = code.clone();
+        calls.push(tokio::spawn(async move {
+            identity.end_sign_in(&token, &code, &Peer::default()).await
+        }));
+    }
+    let mut opened = 0;
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(_) => opened += 1,
+            Err(refused) => assert_eq!(code_of(&refused), "2fa_invalid"),
+        }
+    }
+    assert_eq!(opened, 1);
+}
+
+#[tokio::test]
+async fn wrong_codes_are_counted_and_slowed_down() {
+    let house = House::open().await;
+    let identity = &house.services.identity;
+    let token = house.begin().await;
+    for failures in 0..5 {
+        assert_eq!(identity.waiting(&token).await.unwrap().unwrap().failures, failures);
+        let refused = house.end(&token, &house.wrong()).await.unwrap_err();
+        assert_eq!(code_of(&refused), "2fa_invalid", "{failures}");
+    }
+    for code in [house.wrong(), house.code(0)] {
+        let slowed = house.end(&token, &code).await.unwrap_err();
+        assert!(matches!(slowed, Error::Throttled { wait_seconds: 60 }), "{slowed}");
+    }
+    // Another sign-in does not help, and the password has a counter of its own.
+    let other = house.begin().await;
+    assert_eq!(code_of(&house.end(&other, &house.code(0)).await.unwrap_err()), "throttled");
+    house.services.clock.advance(60);
+    house.end(&other, &house.code(0)).await.unwrap();
+    // The right one starts the counter anew.
+    house.services.clock.advance(STEP);
+    assert_eq!(code_of(&house.end(&token, &house.wrong()).await.unwrap_err()), "2fa_invalid");
+    house.end(&token, &house.code(0)).await.unwrap();
+}
+
+#[tokio::test]
+async fn recovery_codes_work_once_each_until_there_are_new_ones() {
+    let house = House::open().await;
+    let identity = &house.services.identity;
+    let [first, second, ..] = house.codes.as_slice() else { panic!("{}", house.codes.len()) };
+    house.end(&house.begin().await, first).await.unwrap();
+    let token = house.begin().await;
+    assert_eq!(code_of(&house.end(&token, first).await.unwrap_err()), "2fa_invalid");
+    let session = house.end(&token, &second.to_uppercase().replace('-', " ")).await.unwrap();
+    let ctx = context(&house.services, &session.token).await.unwrap();
+    assert_eq!(identity.second_factor(&ctx).await.unwrap().codes_left, 8);
+
+    let peer = Peer::default();
+    let wrong = identity.renew_recovery_codes(&ctx, &house.wrong(), &peer).await.unwrap_err();
+    assert_eq!(code_of(&wrong), "2fa_invalid");
+    let renewed = identity.renew_recovery_codes(&ctx, &house.code(0), &peer).await.unwrap();
+    assert_eq!(identity.second_factor(&ctx).await.unwrap().codes_left, 10);
+    let token = house.begin().await;
+    let third = house.codes.get(2).unwrap();
+    assert_eq!(code_of(&house.end(&token, third).await.unwrap_err()), "2fa_invalid");
+    house.end(&token, renewed.first().unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_sign_in_that_waits_ends_by_time_and_with_what_it_was_begun_by() {
+    let house = House::open().await;
+    let identity = &house.services.identity;
+    let peer = Peer::default();
+    for junk in ["", ".", "x.y", &"a".repeat(100), &format!("{}.x", house.ctx.user())] {
+        assert!(identity.waiting(junk).await.unwrap().is_none(), "{junk}");
+        assert_eq!(code_of(&house.end(junk, &house.code(0)).await.unwrap_err()), "2fa_expired");
+    }
+    let token = house.begin().await;
+    house.services.clock.advance(10 * 60);
+    assert_eq!(code_of(&house.end(&token, &house.code(0)).await.unwrap_err()), "2fa_expired");
+
+    // Whoever signs out elsewhere means them too.
+    let ctx = house.fresh().await;
+    let token = house.begin().await;
+    identity.end_other_sessions(&ctx).await.unwrap();
+    assert!(identity.waiting(&token).await.unwrap().is_none());
+    // The password changes.
+    let token = house.begin().await;
+    let chosen = "kettle-harbour-lichen-7";
+    let session = identity.change_password(&ctx, PASSWORD, chosen, &peer).await.unwrap();
+    assert!(identity.waiting(&token).await.unwrap().is_none());
+    let ctx = context(&house.services, &session.token).await.unwrap();
+    // The factor goes, and another one comes.
+    let asked = identity.sign_in(EMAIL, chosen, &peer).await.unwrap_err();
+    let Error::SecondFactor(pending) = asked else { panic!("{asked}") };
+    house.services.clock.advance(STEP);
+    let session = identity.disable_second_factor(&ctx, &house.code(0), &peer).await.unwrap();
+    assert!(identity.waiting(&pending.token).await.unwrap().is_none());
+    let ctx = context(&house.services, &session.token).await.unwrap();
+    identity.begin_second_factor(&ctx).await.unwrap();
+    assert_eq!(
+        code_of(&house.end(&pending.token, &house.code(STEP)).await.unwrap_err()),
+        "2fa_expired"
+    );
+}
+
+/// What was read before the factor was on opens nothing afterwards.
+#[tokio::test]
+async fn no_sign_in_overtakes_turning_it_on() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let peer = Peer::default();
+    let old = ada(&services).await;
+    let ctx = ada(&services).await;
+    let read = user_rows::get(&identity.core.store, ctx.user()).await.unwrap().unwrap();
+    identity.begin_second_factor(&ctx).await.unwrap();
+    let code = totp::code_at(&secret(&services, ctx.user()).await, ctx.now);
+    identity.confirm_second_factor(&ctx, &code, &peer).await.unwrap();
+    let refused = identity.open_or_ask(&read, &peer).await.unwrap_err();
+    assert_eq!(code_of(&refused), "invalid_credentials");
+    // A session that ended does not come back by its password alone.
+    let refused = identity.sign_in_again(&old, PASSWORD, &peer).await.unwrap_err();
+    assert!(matches!(refused, Error::NotAuthenticated), "{refused}");
+    let open = sessions::of_user(&identity.core.store, ctx.user()).await.unwrap();
+    assert_eq!(open.len(), 1);
+}
+
+#[tokio::test]
+async fn changing_it_wants_a_recent_sign_in_and_a_code() {
+    let house = House::open().await;
+    let identity = &house.services.identity;
+    let peer = Peer::default();
+    let wrong = identity.disable_second_factor(&house.ctx, &house.wrong(), &peer).await;
+    assert_eq!(code_of(&wrong.unwrap_err()), "2fa_invalid");
+    house.services.clock.advance(policy::RECENT_SECONDS + 1);
+    let late = Ctx { now: house.services.clock.now(), ..house.ctx.clone() };
+    let code = house.code(0);
+    let refused = [
+        identity.begin_second_factor(&late).await.err(),
+        identity.disable_second_factor(&late, &code, &peer).await.err(),
+        identity.renew_recovery_codes(&late, &code, &peer).await.err(),
+    ];
+    for refused in refused {
+        assert!(matches!(refused, Some(Error::SignInAgain)), "{refused:?}");
+    }
+    // The password again is enough for the session; the code is asked for after it.
+    let again = identity.sign_in_again(&late, PASSWORD, &peer).await.unwrap();
+    let ctx = context(&house.services, &again.token).await.unwrap();
+    let last = house.codes.last().unwrap();
+    let off = identity.disable_second_factor(&ctx, last, &peer).await.unwrap();
+    assert!(context(&house.services, &again.token).await.is_none());
+    let ctx = context(&house.services, &off.token).await.unwrap();
+    assert_eq!(identity.second_factor(&ctx).await.unwrap().since, None);
+    identity.sign_in(EMAIL, PASSWORD, &peer).await.unwrap();
+    let gone = identity.disable_second_factor(&ctx, last, &peer).await.unwrap_err();
+    assert_eq!(code_of(&gone), "2fa_state");
+}
+
+#[tokio::test]
+async fn the_operator_takes_it_away() {
+    let house = House::open().await;
+    let identity = &house.services.identity;
+    let (token, ctx) = (house.begin().await, house.fresh().await);
+    assert_eq!(identity.remove_second_factor("nobody@mail.example").await.unwrap(), None);
+    assert_eq!(identity.remove_second_factor(" ADA.L@mail.example").await.unwrap(), Some(true));
+    assert_eq!(identity.remove_second_factor(EMAIL).await.unwrap(), Some(false));
+    assert!(identity.waiting(&token).await.unwrap().is_none());
+    let open = sessions::of_user(&identity.core.store, ctx.user()).await.unwrap();
+    assert!(open.is_empty());
+    identity.sign_in(EMAIL, PASSWORD, &Peer::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_organization_that_asks_for_it_lets_nobody_in_without() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let org = services.organizations.enter(&ctx, "@current").await.unwrap();
+    let key = test_support::key(&services, &ctx, test_support::key_input()).await;
+    let patch = OrganizationPatch { enforce_2fa: Patch::Set(true), ..Default::default() };
+    services.organizations.update(&org, patch).await.unwrap();
+    let enter = async |ctx: &Ctx| services.organizations.enter(ctx, "@current").await;
+    assert!(matches!(enter(&ctx).await, Err(Error::SecondFactorMissing)));
+    let project = services.projects.enter(&ctx, "@current").await;
+    assert!(matches!(project, Err(Error::SecondFactorMissing)));
+    // Keys are not asked, and strangers hear what they always hear.
+    enter(&key).await.unwrap();
+    let eve = test_support::stranger(&services, "eve").await;
+    let strange = services.organizations.enter(&eve, &org.organization.to_string()).await;
+    assert!(matches!(strange, Err(Error::NotFound(_))));
+    let state = services.identity.second_factor(&ctx).await.unwrap();
+    assert_eq!((state.since, state.demanded_by), (None, vec!["Acme Tea".to_owned()]));
+
+    services.identity.begin_second_factor(&ctx).await.unwrap();
+    let code = totp::code_at(&secret(&services, ctx.user()).await, ctx.now);
+    let identity = &services.identity;
+    let confirmed = identity.confirm_second_factor(&ctx, &code, &Peer::default()).await.unwrap();
+    let ctx = context(&services, &confirmed.session.token).await.unwrap();
+    enter(&ctx).await.unwrap();
+}
+
+/// The secret is readable neither in the store nor in another account's record.
+#[tokio::test]
+async fn the_secret_is_sealed_for_its_account() {
+    let house = House::open().await;
+    let core = &house.services.identity.core;
+    let row = rows::get(&core.store, house.ctx.user()).await.unwrap().unwrap();
+    assert!(row.secret.starts_with("w1."), "{}", row.secret);
+    let other = UserId(Uuid::from_u128(7));
+    assert!(core.sealer.open(&place(other), &row.secret).is_err());
+    let field = SealedField::SecondFactorSecret;
+    let found = weir_store::sealing::with_other_keys(&core.store, field, "none", 10).await.unwrap();
+    assert_eq!(found[0].record, house.ctx.user().to_string());
+    assert_eq!(found[0].organization, OrganizationId(Uuid::nil()));
+    // Of recovery codes the hashes alone.
+    assert!(house.codes.iter().all(|code| !row.codes.contains(code)));
+}

@@ -1,0 +1,70 @@
+//! A new password in the place of the present one, for whoever knows that.
+
+use weir_model::UserId;
+use weir_model::activity::Entry;
+
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::error::is_done;
+use crate::sessions::{self, SessionRow, end_sessions, write_session};
+use crate::users::PasswordHash;
+use crate::{Result, Store};
+
+/// A password that takes the place of another.
+#[derive(Debug)]
+pub struct NewPassword<'a> {
+    /// The account.
+    pub user: UserId,
+    /// The present password, as it was proved.
+    pub present: &'a PasswordHash,
+    /// The new one.
+    pub chosen: &'a PasswordHash,
+    /// Hash of the session in which it is chosen.
+    pub replaced: &'a str,
+    /// The session that takes its place.
+    pub session: &'a SessionRow,
+    /// What the activity log tells.
+    pub activities: &'a [Entry],
+}
+
+// The new session says whether this is the second run of the same call.
+const CHANGE: Statement = Statement::write(
+    "accounts change password",
+    concat!(
+        "BEGIN;
+         LET $made = (SELECT VALUE user FROM ONLY type::record('session', $hash));
+         IF $made = NONE {
+             LET $account = (SELECT * FROM ONLY type::record('user', $user));
+             LET $held = (SELECT VALUE user FROM ONLY type::record('session', $replaced));
+             IF $account = NONE OR $account.is_active != true
+                 OR $account.password != $present OR $held = NONE { THROW 'user' };
+             UPDATE type::record('user', $user)
+                 SET password = $chosen, updated_at = $now RETURN NONE;",
+        end_sessions!(),
+        end_links!(),
+        write_session!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Sets the new password, ends all sessions and links of the account, and opens
+/// the new session. `false`: the account or the session is not what it was;
+/// nothing was written.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn change(store: &Store, new: NewPassword<'_>) -> Result<bool> {
+    let vars = bind! {
+        user: new.user.0,
+        present: new.present.0.as_str(),
+        chosen: new.chosen.0.as_str(),
+        replaced: new.replaced,
+        hash: new.session.hash.as_str(),
+        row: sessions::Stored::from(new.session),
+        now: new.session.signed_in_at.micros(),
+    };
+    is_done(activity::change(store, CHANGE, vars, new.activities).await)
+}

@@ -1,0 +1,192 @@
+//! Changes of a factor by its owner, which end all sessions but the one they are
+//! made in, and its removal by the operator.
+
+use uuid::Uuid;
+use weir_model::activity::Entry;
+use weir_model::{Timestamp, UserId};
+
+use super::{Proof, Used, use_proof, used};
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::sessions::{self, SessionRow, end_sessions, write_session};
+use crate::{Result, Store};
+
+/// A change of a factor.
+#[derive(Debug)]
+pub struct Change<'a> {
+    /// The factor.
+    pub factor: Uuid,
+    /// What proves that the owner has it.
+    pub proof: &'a Proof,
+    /// Hash of the session in which it is changed.
+    pub replaced: &'a str,
+    /// The session that takes its place.
+    pub session: &'a SessionRow,
+    /// What the activity log tells.
+    pub activities: &'a [Entry],
+}
+
+/// Begins the transactions of a change: `$made` is the new session, when this is
+/// their second run.
+macro_rules! changed_within {
+    () => {
+        "BEGIN;
+         LET $made = (SELECT VALUE user FROM ONLY type::record('session', $hash));
+         IF $made = NONE {
+             LET $account = (SELECT * FROM ONLY type::record('user', $user));
+             LET $within = (SELECT VALUE user FROM ONLY type::record('session', $replaced));
+             IF $account = NONE OR $account.is_active != true OR $within = NONE { THROW 'user' };"
+    };
+}
+
+const CONFIRM: Statement = Statement::write(
+    "second factor confirm",
+    concat!(
+        changed_within!(),
+        "LET $begun = (SELECT * FROM ONLY type::record('second_factor', $user));
+         IF $account.second_factor != NONE OR $begun = NONE OR $begun.factor != $factor
+             OR $begun.confirmed_at != NONE { THROW 'factor' };
+         UPDATE type::record('second_factor', $user)
+             SET confirmed_at = $now, last_step = $step, codes = $codes RETURN NONE;
+         UPDATE type::record('user', $user)
+             SET second_factor = $factor, updated_at = $now RETURN NONE;",
+        end_sessions!(),
+        write_session!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Confirms a factor that waits for it, with hashes of its recovery codes. From now
+/// on it is asked for.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn confirm(store: &Store, change: Change<'_>, codes: Vec<String>) -> Result<Used> {
+    let vars = bind! {
+        user: change.session.user.0,
+        factor: change.factor,
+        step: change.proof.step(),
+        codes: codes,
+        replaced: change.replaced,
+        hash: change.session.hash.as_str(),
+        row: sessions::Stored::from(change.session),
+        now: change.session.signed_in_at.micros(),
+    };
+    used(activity::change(store, CONFIRM, vars, change.activities).await)
+}
+
+const DISABLE: Statement = Statement::write(
+    "second factor disable",
+    concat!(
+        changed_within!(),
+        use_proof!(),
+        "DELETE type::record('second_factor', $user) RETURN NONE;
+         UPDATE type::record('user', $user)
+             SET second_factor = NONE, updated_at = $now RETURN NONE;",
+        end_sessions!(),
+        write_session!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Takes a factor away, for its owner.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn disable(store: &Store, change: Change<'_>) -> Result<Used> {
+    let vars = bind! {
+        user: change.session.user.0,
+        factor: change.factor,
+        step: change.proof.step(),
+        recovery: change.proof.recovery(),
+        replaced: change.replaced,
+        hash: change.session.hash.as_str(),
+        row: sessions::Stored::from(change.session),
+        now: change.session.signed_in_at.micros(),
+    };
+    used(activity::change(store, DISABLE, vars, change.activities).await)
+}
+
+const RENEW: Statement = Statement::write(
+    "second factor renew codes",
+    concat!(
+        "BEGIN;
+         LET $renewed_by = (SELECT VALUE renewed_by FROM ONLY type::record('second_factor', $user));
+         IF $renewed_by != $attempt {",
+        use_proof!(),
+        "UPDATE type::record('second_factor', $user)
+             SET codes = $codes, renewed_by = $attempt RETURN NONE;",
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// New recovery codes.
+#[derive(Debug)]
+pub struct Renewal<'a> {
+    /// The account.
+    pub user: UserId,
+    /// The factor.
+    pub factor: Uuid,
+    /// What proves that the owner has it.
+    pub proof: &'a Proof,
+    /// Hashes of the codes.
+    pub codes: Vec<String>,
+    /// An id of this call. A second run of the same transaction knows the first by
+    /// it.
+    pub attempt: Uuid,
+    /// What the activity log tells.
+    pub activities: &'a [Entry],
+}
+
+/// Replaces all recovery codes.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn renew(store: &Store, renewal: Renewal<'_>) -> Result<Used> {
+    let vars = bind! {
+        user: renewal.user.0,
+        factor: renewal.factor,
+        step: renewal.proof.step(),
+        recovery: renewal.proof.recovery(),
+        codes: renewal.codes,
+        attempt: renewal.attempt,
+    };
+    used(activity::change(store, RENEW, vars, renewal.activities).await)
+}
+
+const REMOVE: Statement = Statement::write(
+    "second factor remove",
+    concat!(
+        "BEGIN;
+         LET $marked = (SELECT VALUE second_factor FROM ONLY type::record('user', $user));
+         IF $marked != NONE {
+             DELETE type::record('second_factor', $user) RETURN NONE;
+             UPDATE type::record('user', $user)
+                 SET second_factor = NONE, updated_at = $now RETURN NONE;",
+        end_sessions!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Takes a factor away without a proof, for the operator, and ends all sessions.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn remove(
+    store: &Store,
+    user: UserId,
+    now: Timestamp,
+    activities: &[Entry],
+) -> Result<()> {
+    let vars = bind! { user: user.0, now: now.micros() };
+    activity::change(store, REMOVE, vars, activities).await.map(drop)
+}

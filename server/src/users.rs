@@ -1,0 +1,60 @@
+//! `weir user`: what the operator does about accounts on the host. It works on the
+//! data directory while no server runs.
+
+use clap::Subcommand;
+use weir_service::{Clock, Error as ServiceError, Services};
+
+use crate::config::{Config, StoreKind};
+use crate::serve::open_store;
+
+/// Commands on accounts.
+#[derive(Debug, Subcommand)]
+pub enum UserCommand {
+    /// Take the second factor of an account away, for an owner who is locked out
+    #[command(name = "disable-2fa")]
+    DisableSecondFactor {
+        /// E-mail address of the account
+        #[arg(long)]
+        email: String,
+    },
+}
+
+/// Why a command on accounts failed.
+#[derive(Debug, thiserror::Error)]
+pub enum UserError {
+    /// Nothing outlives a store in memory.
+    #[error("a store in memory cannot be worked on from outside")]
+    InMemory,
+    /// There is none with this address.
+    #[error("no account has the address `{0}`")]
+    Unknown(String),
+    /// It has no second factor.
+    #[error("the account `{0}` has no second factor")]
+    NoSecondFactor(String),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] weir_store::Error),
+    /// The service failed.
+    #[error("the account was not changed")]
+    Service(#[source] ServiceError),
+}
+
+/// Runs a command; gives the line to print.
+///
+/// # Errors
+/// [`UserError`].
+pub async fn run(config: &Config, command: UserCommand) -> Result<String, UserError> {
+    if config.store == StoreKind::Memory {
+        return Err(UserError::InMemory);
+    }
+    let UserCommand::DisableSecondFactor { email } = command;
+    let store = open_store(config).await?;
+    let services = Services::new(store.clone(), Clock::default());
+    let removed = services.identity.remove_second_factor(&email).await;
+    store.close_at_end().await?;
+    match removed.map_err(UserError::Service)? {
+        Some(true) => Ok(format!("{email} signs in with the password alone; all sessions ended")),
+        Some(false) => Err(UserError::NoSecondFactor(email)),
+        None => Err(UserError::Unknown(email)),
+    }
+}

@@ -1,0 +1,373 @@
+//! The second factor: at the door of the API and of the web app, turned on and off,
+//! asked for by organizations; and where one is signed in.
+
+use hmac::{Hmac, Mac as _};
+use http::Method;
+use serde_json::{Value, json};
+use sha1::Sha1;
+use weir_model::Timestamp;
+use weir_testkit::Answer;
+
+use super::{House, OTHER_PASSWORD, PASSWORD, cookie};
+
+const ADA: &str = "ada@mail.example";
+const STEP: i64 = 30;
+
+/// The code that an app with this secret (base32) shows.
+pub(crate) fn code(secret: &str, now: Timestamp) -> String {
+    let mac = Hmac::<Sha1>::new_from_slice(&unbase32(secret)).unwrap();
+    let step = now.micros() / 1_000_000 / STEP;
+    let tag = mac.chain_update(step.to_be_bytes()).finalize().into_bytes();
+    let at = usize::from(tag[19] & 15);
+    let number = u32::from_be_bytes(tag[at..at + 4].try_into().unwrap()) & 0x7fff_ffff;
+    format!("{:06}", number % 1_000_000)
+}
+
+fn unbase32(text: &str) -> Vec<u8> {
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let (mut bytes, mut rest, mut bits) = (Vec::new(), 0_usize, 0);
+    for digit in text.bytes() {
+        rest = rest << 5 | alphabet.iter().position(|known| *known == digit).unwrap();
+        bits += 5;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from(rest >> bits).unwrap());
+            rest &= (1 << bits) - 1;
+        }
+    }
+    bytes
+}
+
+/// What somebody has whose second factor is on.
+struct Factor {
+    secret: String,
+    codes: Vec<String>,
+    /// The cookie of the session in which it was turned on.
+    session: String,
+}
+
+fn encoded(fields: &[(&str, &str)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
+}
+
+impl House {
+    /// Calls a server function as a script of our own page.
+    async fn act(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
+        self.function(name, &encoded(fields)).header("cookie", cookie).send().await
+    }
+
+    /// Sends a form as a browser without scripts.
+    async fn submit(&self, name: &str, fields: &[(&str, &str)], cookie: &str) -> Answer {
+        let call = self.function(name, &encoded(fields)).header("accept", "text/html");
+        call.header("cookie", cookie).send().await
+    }
+
+    async fn visit(&self, path: &str, cookie: &str) -> Answer {
+        self.nobody().call(Method::GET, path).header("cookie", cookie).send().await
+    }
+
+    async fn text(&self, path: &str, cookie: &str) -> String {
+        let answer = self.visit(path, cookie).await;
+        assert_eq!(answer.status, 200, "{path}");
+        String::from_utf8(answer.body.to_vec()).unwrap()
+    }
+
+    /// The code of so many seconds from now.
+    fn code(&self, factor: &Factor, seconds: i64) -> String {
+        code(&factor.secret, self.clock.now().plus_seconds(seconds))
+    }
+
+    /// A code that is not right now.
+    fn wrong(&self, factor: &Factor) -> String {
+        let near = [-STEP, 0, STEP].map(|seconds| self.code(factor, seconds));
+        let mut codes = (0_u32..).map(|number| format!("{number:06}"));
+        codes.find(|code| !near.contains(code)).unwrap()
+    }
+
+    async fn turn_on(&self, session: &str) -> Factor {
+        let begun = self.act("begin_second_factor", &[], session).await;
+        assert_eq!(begun.status, 200, "{:?}", begun.body);
+        let waiting = self.act("get_enrolment", &[], session).await.json();
+        let secret = waiting["secret"].as_str().unwrap().to_owned();
+        let now = code(&secret, self.clock.now());
+        let confirmed = self.act("confirm_second_factor", &[("code", now.as_str())], session).await;
+        assert_eq!(confirmed.status, 200, "{:?}", confirmed.body);
+        let session = cookie(&confirmed);
+        let shown = self.act("reveal_recovery_codes", &[], &session).await.json();
+        let codes = shown.as_str().unwrap().lines().map(str::to_owned).collect();
+        assert_eq!(self.act("reveal_recovery_codes", &[], &session).await.json(), Value::Null);
+        // What turned it on is not used again.
+        self.clock.advance(STEP);
+        Factor { secret, codes, session }
+    }
+
+    /// Ada's second factor.
+    async fn with_factor(&self) -> Factor {
+        let session = self.session(ADA, PASSWORD).await;
+        self.turn_on(&session).await
+    }
+
+    /// The cookie of a sign-in of Ada's that waits for a code.
+    async fn begin(&self) -> String {
+        let answer = self.login(ADA, PASSWORD).await;
+        answer.assert_error(401, "server_error", "2fa_required", "2FA is required.");
+        cookie(&answer)
+    }
+
+    async fn end(&self, token: &str, pending: &str) -> Answer {
+        let call = self.nobody().call(Method::POST, "/api/login/token/");
+        call.header("cookie", pending).json(&json!({"token": token})).send().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_opens_no_session_before_the_code() {
+    let house = House::open().await;
+    let factor = house.with_factor().await;
+    let pending = house.begin().await;
+    assert!(pending.starts_with("__Host-pending="), "{pending}");
+    assert!(!house.is_open(&pending).await);
+    let as_session = pending.replace("__Host-pending", "__Host-session");
+    assert!(!house.is_open(&as_session).await);
+
+    for (token, cookie, code) in [
+        (house.wrong(&factor), pending.as_str(), "2fa_invalid"),
+        (house.code(&factor, 0), "", "2fa_expired"),
+        (house.code(&factor, 0), "__Host-pending=x.y", "2fa_expired"),
+        (String::new(), pending.as_str(), "blank"),
+    ] {
+        let refused = house.end(&token, cookie).await;
+        assert_eq!((refused.status, refused.error().2.as_str()), (400, code));
+        assert_eq!(refused.header("set-cookie"), None);
+    }
+    let now = house.code(&factor, 0);
+    let call = house.nobody().call(Method::POST, "/api/login/token/").header("cookie", &pending);
+    let call = call.header("sec-fetch-site", "cross-site").json(&json!({"token": now}));
+    assert_eq!(call.send().await.status, 403, "another site sends no code");
+
+    let answer = house.end(&now, &pending).await;
+    assert_eq!((answer.status, answer.json()), (200, json!({"success": true})));
+    assert!(house.is_open(&cookie(&answer)).await);
+    // Neither the code nor the sign-in works a second time.
+    assert_eq!(house.end(&house.code(&factor, STEP), &pending).await.error().2, "2fa_expired");
+    let pending = house.begin().await;
+    assert_eq!(house.end(&now, &pending).await.error().2, "2fa_invalid");
+    let first = factor.codes.first().unwrap();
+    assert_eq!(house.end(first, &pending).await.status, 200);
+    let pending = house.begin().await;
+    assert_eq!(house.end(first, &pending).await.error().2, "2fa_invalid");
+    house.clock.advance(10 * 60);
+    assert_eq!(house.end(&house.code(&factor, 0), &pending).await.error().2, "2fa_expired");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_codes_are_slowed_down() {
+    let house = House::open().await;
+    let factor = house.with_factor().await;
+    let pending = house.begin().await;
+    for _ in 0..5 {
+        assert_eq!(house.end(&house.wrong(&factor), &pending).await.error().2, "2fa_invalid");
+    }
+    let slowed = house.end(&house.code(&factor, 0), &pending).await;
+    assert_eq!((slowed.status, slowed.header("retry-after")), (429, Some("60")));
+    // The password has a counter of its own.
+    let pending = house.begin().await;
+    house.clock.advance(60);
+    assert_eq!(house.end(&house.code(&factor, 0), &pending).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pages_ask_for_the_code() {
+    let house = House::open().await;
+    let factor = house.with_factor().await;
+    let asked = house.visit("/login/2fa?next=/account", "").await;
+    assert_eq!((asked.status, asked.header("location")), (303, Some("/login?next=/account")));
+
+    let fields = [("email", ADA), ("password", PASSWORD), ("next", "/account"), ("back", "/login")];
+    let answer = house.submit("sign_in", &fields, "").await;
+    let page = "/login/2fa?next=/account";
+    assert_eq!((answer.status, answer.header("location")), (303, Some(page)));
+    let pending = cookie(&answer);
+    let text = house.text(page, &pending).await;
+    assert!(text.contains("one-time-code") && text.contains("Use a recovery code"), "{text}");
+    assert!(!text.contains("automatic time"), "{text}");
+
+    for _ in 0..2 {
+        let wrong = house.wrong(&factor);
+        let fields = [("code", wrong.as_str()), ("next", "/account"), ("back", page)];
+        let answer = house.submit("end_sign_in", &fields, &pending).await;
+        let location = answer.header("location").unwrap();
+        assert!(location.starts_with(page) && location.contains("__err="), "{location}");
+        let kept = answer.header("set-cookie").unwrap_or_default();
+        assert!(!kept.contains(&wrong), "{kept}");
+    }
+    assert!(house.text(page, &pending).await.contains("automatic time"));
+    let now = house.code(&factor, 0);
+    let fields = [("code", now.as_str()), ("next", "/account"), ("back", page)];
+    let answer = house.submit("end_sign_in", &fields, &pending).await;
+    assert_eq!((answer.status, answer.header("location")), (303, Some("/account")));
+    let session = cookie(&answer);
+    assert!(house.is_open(&session).await);
+    // Whoever is signed in already goes on, and whoever comes too late is told.
+    let answer = house.visit(page, &session).await;
+    assert_eq!(answer.header("location"), Some("/account"));
+    let late = "/login?late=yes&next=/account";
+    assert_eq!(house.visit(page, &pending).await.header("location"), Some(late));
+    assert!(house.text(late, "").await.contains("The code came too late"));
+    let answer = house.submit("end_sign_in", &fields, &pending).await;
+    assert_eq!(answer.header("location"), Some(late));
+
+    let pending = house.begin().await;
+    let recovery = factor.codes.first().unwrap().as_str();
+    let fields = [("recovery_code", recovery), ("next", "/account"), ("back", page)];
+    let answer = house.submit("end_sign_in_recovering", &fields, &pending).await;
+    assert!(house.is_open(&cookie(&answer)).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn turning_it_on_and_off_ends_what_was_open() {
+    let house = House::open().await;
+    let other = house.session(ADA, PASSWORD).await;
+    let this = house.session(ADA, PASSWORD).await;
+    let reader = house.app.owner().key(&["organization_member:read", "user:read"]).await;
+    let members = format!("/api/organizations/{}/members/", house.app.organization());
+    let shown = async || {
+        let listed = reader.get(&members).await.json()["results"][0]["is_2fa_enabled"].clone();
+        json!([listed, reader.get("/api/users/@me/").await.json()["is_2fa_enabled"]])
+    };
+    assert_eq!(shown().await, json!([false, false]));
+    assert!(house.text("/account/security", &this).await.contains("Set up two-step sign-in"));
+    let page = "/account/security/two-step";
+    assert!(house.text(page, &this).await.contains("No set-up is waiting"));
+    house.act("begin_second_factor", &[], &this).await;
+    let text = house.text(page, &this).await;
+    assert!(text.contains("class=\"qr\"") && text.contains("Enter the code"), "{text}");
+
+    let factor = house.turn_on(&this).await;
+    assert_eq!(shown().await, json!([true, true]));
+    assert_eq!(house.told().await, [("is_2fa_enabled".to_owned(), json!(false), json!(true))]);
+    assert!(!house.is_open(&other).await && !house.is_open(&this).await);
+    assert!(house.is_open(&factor.session).await);
+    let text = house.text("/account/security", &factor.session).await;
+    assert!(text.contains("10 recovery codes are left."), "{text}");
+    let pending = house.begin().await;
+
+    let disable = async |code: &str| {
+        house.act("disable_second_factor", &[("last_code", code)], &factor.session).await
+    };
+    assert_eq!(disable(&house.wrong(&factor)).await.status, 400);
+    let off = disable(&house.code(&factor, 0)).await;
+    assert_eq!(off.status, 200, "{:?}", off.body);
+    assert!(house.is_open(&cookie(&off)).await && !house.is_open(&factor.session).await);
+    assert_eq!(shown().await, json!([false, false]));
+    // What waited for the factor does not come back with another one.
+    let again = house.session(ADA, PASSWORD).await;
+    let factor = house.turn_on(&again).await;
+    assert_eq!(house.end(&house.code(&factor, 0), &pending).await.error().2, "2fa_expired");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changing_it_wants_a_recent_sign_in() {
+    let house = House::open().await;
+    let session = house.session(ADA, PASSWORD).await;
+    house.clock.advance(16 * 60);
+    for (name, fields) in [
+        ("begin_second_factor", &[][..]),
+        ("get_enrolment", &[][..]),
+        ("confirm_second_factor", &[("code", "123456")][..]),
+        ("renew_recovery_codes", &[("code", "123456")][..]),
+        ("disable_second_factor", &[("last_code", "123456")][..]),
+    ] {
+        let answer = house.act(name, fields, &session).await;
+        let told = String::from_utf8_lossy(&answer.body);
+        assert!(answer.status == 403 && told.contains("SignInAgain"), "{name}: {told}");
+    }
+    for name in ["begin_second_factor", "get_second_factor", "list_sessions", "end_other_sessions"]
+    {
+        assert_eq!(house.act(name, &[], "").await.status, 401, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organization_that_asks_for_it_leads_its_members_there() {
+    let house = House::open().await;
+    let session = house.session(ADA, PASSWORD).await;
+    let writer = house.app.owner().key(&["organization:write", "project:read"]).await;
+    let path = format!("/api/organizations/{}/", house.app.organization());
+    let answer = writer.patch(&path, &json!({"enforce_2fa": true})).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    let live = format!("/projects/{}/live", house.app.project());
+    let organization = format!("/organizations/{}", house.app.organization());
+    for page in [&live, &organization] {
+        let answer = house.visit(page, &session).await;
+        let led = (answer.status, answer.header("location"));
+        assert_eq!(led, (303, Some("/account/security")), "{page}");
+    }
+    let text = house.text("/account/security", &session).await;
+    assert!(text.contains("Two-step sign-in is asked of members by"), "{text}");
+    let stream = format!("/_live/{}", house.app.project());
+    house.visit(&stream, &session).await.assert_error(
+        403,
+        "authentication_error",
+        "two_factor_setup_required",
+        "2FA setup required",
+    );
+    // What is not there stays so, and keys go on working.
+    assert_eq!(house.visit("/projects/4711/live", &session).await.status, 404);
+    assert_eq!(writer.get(&format!("/api/projects/{}/", house.app.project())).await.status, 200);
+
+    let factor = house.turn_on(&session).await;
+    for page in [&live, &organization] {
+        assert_eq!(house.visit(page, &factor.session).await.status, 200, "{page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_are_shown_and_ended() {
+    let house = House::open().await;
+    let (other, third) = (house.session(ADA, PASSWORD).await, house.session(ADA, PASSWORD).await);
+    let this = house.session(ADA, PASSWORD).await;
+    let listed = house.act("list_sessions", &[], &this).await.json();
+    let ids: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!((ids.len(), &listed[0]["is_this"]), (3, &json!(true)));
+    let missing = house.act("end_session", &[("id", "0123456789abcdef")], &this).await;
+    assert_eq!(missing.status, 404);
+    let ended = house.act("end_session", &[("id", ids[1])], &this).await;
+    assert_eq!(ended.status, 200, "{:?}", ended.body);
+    let left = [house.is_open(&other).await, house.is_open(&third).await];
+    assert_eq!(left.iter().filter(|open| **open).count(), 1);
+    let ended = house.act("end_other_sessions", &[], &this).await;
+    assert_eq!(ended.status, 200, "{:?}", ended.body);
+    assert!(!house.is_open(&other).await && !house.is_open(&third).await);
+    assert!(house.is_open(&this).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_is_changed_on_the_page() {
+    let house = House::open().await;
+    let (other, this) = (house.session(ADA, PASSWORD).await, house.session(ADA, PASSWORD).await);
+    let page = "/account/security";
+    let change = async |current: &str, chosen: &str| {
+        let fields = [("current_password", current), ("password", chosen), ("back", page)];
+        house.submit("change_password", &fields, &this).await
+    };
+    let refused = change("not the password", OTHER_PASSWORD).await;
+    let location = refused.header("location").unwrap();
+    assert!(location.contains("__err="), "{location}");
+    let kept = refused.header("set-cookie").unwrap_or_default();
+    assert!(!kept.contains("password"), "{kept}");
+    let text = house.text(location, &this).await;
+    assert!(text.contains("This is not the present password"), "{text}");
+
+    let changed = change(PASSWORD, OTHER_PASSWORD).await;
+    let done = "/account/security?__done=/_fn/change_password";
+    assert_eq!(changed.header("location"), Some(done), "{:?}", changed.body);
+    let session = cookie(&changed);
+    assert!(house.text(done, &session).await.contains("Password changed"));
+    assert!(!house.is_open(&other).await && !house.is_open(&this).await);
+    assert_eq!(house.login(ADA, PASSWORD).await.status, 400);
+    house.session(ADA, OTHER_PASSWORD).await;
+    let told: Vec<String> = house.told().await.into_iter().map(|(field, ..)| field).collect();
+    assert_eq!(told, ["password"]);
+}
