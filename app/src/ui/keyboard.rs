@@ -29,11 +29,12 @@ pub(crate) fn on_key(key: &'static str, act: impl Fn() + Clone + 'static) {
 /// Whether the key was pressed, without a modifier, where nothing else takes it.
 pub(crate) fn is_free(event: &KeyboardEvent, target: &Element, key: &str) -> bool {
     let modified = event.ctrl_key() || event.meta_key() || event.alt_key();
+    let is_off = is_character(key) && are_off();
     event.key() == key
         && !modified
+        && !is_off
         && !event.default_prevented()
         && !takes_key(target, key)
-        && !(is_character(key) && are_off())
 }
 
 /// Letters, figures and signs are what speech recognition presses by mistake.

@@ -445,7 +445,7 @@ async fn exports_that_fail_are_counted() {
         (Status::FailedRetryable, 1),
     ]) {
         assert!(create_run(&services, &Run { status, ..run(&made, number) }).await);
-        assert_eq!(failing().await, expected, "{status}");
+        assert_eq!(failing().await, expected, "{status:?}");
     }
     services.exports.pause((&org).into(), &made.id.to_string()).await.unwrap();
     assert_eq!(failing().await, 0);

@@ -202,7 +202,8 @@ async fn plugins_are_on_the_list_of_what_they_do() {
     let found = plugins.shelved(&org, &steps.id.to_string()).await.unwrap();
     assert_eq!((found.shelf, found.group), (Shelf::Transformations, GROUP));
     assert_eq!(plugins.why_not_change(&org, &found).await.unwrap(), None);
-    let history = plugins.history(&org, &steps.id.to_string(), Page { limit: 9, offset: 0 });
+    let id = steps.id.to_string();
+    let history = plugins.history(&org, &id, Page { limit: 9, offset: 0 });
     assert_eq!(history.await.unwrap().count, 1);
     let missing = plugins.shelved(&org, "4711").await;
     assert!(matches!(missing, Err(Error::NotFound(NOT_FOUND))));
