@@ -60,6 +60,13 @@ const ALL: &[Migration] = &[
         version: 8,
         statement: Statement::write("migration 8", include_str!("migrations/0008_plugins.surql")),
     },
+    Migration {
+        version: 11,
+        statement: Statement::write(
+            "migration 11",
+            include_str!("migrations/0011_key_overlap.surql"),
+        ),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(
