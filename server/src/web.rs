@@ -10,6 +10,7 @@ pub(crate) mod cross_site;
 mod functions;
 mod live;
 mod pages;
+mod test_event;
 mod visit;
 
 use std::sync::Arc;
@@ -59,8 +60,10 @@ pub fn router(app: &App) -> Router {
         let tokens = tokens.clone();
         Box::pin(async move { tokens.refresh().await })
     }));
+    let send_event = test_event::sender(app);
+    let services = app.services.clone();
     let web = Web {
-        context: WebContext { services: app.services.clone(), assets, projects_changed },
+        context: WebContext { services, assets, projects_changed, send_event },
         streams: Arc::new(Semaphore::new(STREAMS)),
         app: app.clone(),
     };

@@ -29,7 +29,7 @@ async fn judge(app: &App, path: CapturePath, received: &mut Received) -> ApiResu
     let payload = received.decode(path)?;
     let batch = capture::shape(&payload)?;
     received.room.hold_more(batch.events.len().saturating_mul(EVENT_BYTES))?;
-    let rules = intake::project(app, &batch.token).await?;
+    let rules = intake::project(app, received, &batch.token).await?;
     let address = received.client_address(&rules);
     let context = Context {
         received_at: received.received_at.to_chrono(),
@@ -50,7 +50,7 @@ async fn judge(app: &App, path: CapturePath, received: &mut Received) -> ApiResu
             Decision::Drop(event) => captured.push_dropped(event),
         }
     }
-    Ok(Worked { answer: (), events: Some(Events::of(rules.id, captured)) })
+    Ok(Worked { answer: (), events: Some(Events::of(rules.id, &batch.token, captured)) })
 }
 
 fn is_beacon(query: Option<&str>) -> bool {

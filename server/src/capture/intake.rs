@@ -103,17 +103,19 @@ pub(super) struct Worked<T> {
 /// The events of a request after the decisions, ready for the log.
 pub(super) struct Events {
     project: ProjectId,
+    /// The key that they came with.
+    token: String,
     sealed: Sealed,
     accepted: u64,
     dropped: Vec<(DropReason, u64)>,
 }
 
 impl Events {
-    pub(super) fn of(project: ProjectId, batch: Batch) -> Self {
+    pub(super) fn of(project: ProjectId, token: &str, batch: Batch) -> Self {
         let mut dropped = batch.dropped_further.clone();
         dropped.extend(batch.dropped.iter().map(|event| (event.reason, 1)));
         let accepted = batch.accepted.len() as u64;
-        Self { project, accepted, dropped, sealed: batch.seal() }
+        Self { project, token: token.to_owned(), accepted, dropped, sealed: batch.seal() }
     }
 }
 
@@ -188,17 +190,22 @@ fn is_heavy(app: &App, body: &[u8]) -> bool {
     body.len() >= if plain { app.limits.heavy_body } else { HEAVY_PACKED }
 }
 
-/// The project that has a key.
-pub(super) async fn project(app: &App, key: &str) -> ApiResult<ProjectRules> {
+/// The project that has the key of a request.
+pub(super) async fn project(app: &App, received: &Received, key: &str) -> ApiResult<ProjectRules> {
     match app.tokens.find(key).await {
         Verdict::Known(rules) => Ok(rules),
-        Verdict::Unknown => Err(ApiError::UnknownProjectKey),
+        Verdict::Unknown => {
+            let client = received.parts.extensions.get::<ClientAddress>();
+            let address = client.map(|client| client.0);
+            app.services.projects.note_stray(key, address, received.received_at);
+            Err(ApiError::UnknownProjectKey)
+        }
         Verdict::Undecided => Err(not_accepted("the project key could not be looked up")),
     }
 }
 
 async fn append(app: &App, events: Events) -> ApiResult<()> {
-    let Events { project, sealed, accepted, dropped } = events;
+    let Events { project, token, sealed, accepted, dropped } = events;
     let began = Instant::now();
     // What is given up here may be stored later all the same: sending it again
     // does no harm (ingestion 6).
@@ -213,9 +220,12 @@ async fn append(app: &App, events: Events) -> ApiResult<()> {
     })?;
     app.metrics.append_seconds.observe(began.elapsed().as_secs_f64());
     app.metrics.events_accepted.inc_by(accepted);
+    let mut events = accepted;
     for (reason, count) in dropped {
         app.metrics.count_drops(reason, count);
+        events += count;
     }
+    app.services.projects.count_events(project, &token, events, app.services.clock.now());
     Ok(())
 }
 

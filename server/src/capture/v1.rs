@@ -31,7 +31,7 @@ async fn judge(app: &App, received: &mut Received) -> ApiResult<Worked<Results>>
     received.room.hold_events_of(&payload)?;
     let batch = v1::shape(&payload)?;
     received.room.hold_more(batch.events.len().saturating_mul(RESULT_BYTES))?;
-    let rules = intake::project(app, &headers.token).await?;
+    let rules = intake::project(app, received, &headers.token).await?;
     let context = Context {
         received_at: received.received_at.to_chrono(),
         sent_at: Some(headers.sent_at),
@@ -50,5 +50,5 @@ async fn judge(app: &App, received: &mut Received) -> ApiResult<Worked<Results>>
             Decision::Drop(event) => captured.push_dropped(event),
         }
     }
-    Ok(Worked { answer: results, events: Some(Events::of(rules.id, captured)) })
+    Ok(Worked { answer: results, events: Some(Events::of(rules.id, &headers.token, captured)) })
 }
