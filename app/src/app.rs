@@ -35,6 +35,7 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/account/keys") view=pages::keys::Keys />
                     <Route path=path!("/account/keys/new") view=pages::key_new::KeyNew />
                     <Route path=path!("/account/keys/reveal") view=pages::key_reveal::KeyReveal />
+                    <Route path=path!("/account/keys/:id") view=pages::key::Key />
                 </ParentRoute>
             </Routes>
         </Router>

@@ -6,6 +6,8 @@ pub(crate) mod confirm;
 mod entrance;
 pub(crate) mod health;
 pub(crate) mod home;
+pub(crate) mod key;
+mod key_form;
 pub(crate) mod key_new;
 pub(crate) mod key_reveal;
 pub(crate) mod keys;

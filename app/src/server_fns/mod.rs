@@ -12,6 +12,8 @@ pub(crate) mod events;
 #[cfg(feature = "ssr")]
 pub(crate) mod identity;
 #[cfg(feature = "ssr")]
+pub(crate) mod key_forms;
+#[cfg(feature = "ssr")]
 pub(crate) mod keys;
 #[cfg(feature = "ssr")]
 pub(crate) mod links;
