@@ -37,7 +37,7 @@ pub use checklist::Checklist;
 pub use facts::ProjectFacts;
 pub use strays::{Likeness, StrayRequest};
 pub use tokens::{PreviousKey, ProjectKeys};
-pub use traffic::KeyHour;
+pub use traffic::KeyTraffic;
 
 use strays::Strays;
 use traffic::Traffic;

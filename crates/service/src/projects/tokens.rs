@@ -11,7 +11,7 @@ use weir_model::{OrganizationId, ProjectId, Timestamp};
 use weir_store::projects::{self as rows, NewToken, ProjectRow};
 use weir_store::sealing::SealedField;
 
-use super::{KeyHour, Projects, told};
+use super::{KeyTraffic, Projects, told};
 use crate::activity::Changes;
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
@@ -26,8 +26,10 @@ pub struct ProjectKeys {
     pub token: String,
     /// The one before it, while it works.
     pub previous: Option<PreviousKey>,
-    /// Events of the last seven days by key and hour, oldest first.
-    pub traffic: Vec<KeyHour>,
+    /// What came with them in the last seven days, in the same order.
+    pub traffic: Vec<KeyTraffic>,
+    /// When each of its steps begins.
+    pub times: Vec<Timestamp>,
 }
 
 /// A project API key that was replaced and still works.
@@ -96,12 +98,12 @@ impl Projects {
         policy::check(&project.org, Action::ReadProject)?;
         let row = self.row(project).await?;
         let previous = row.previous.filter(|previous| previous.until > project.org.ctx.now);
-        Ok(ProjectKeys {
-            token: row.brief.api_token,
-            previous: previous
-                .map(|previous| PreviousKey { token: previous.token, until: previous.until }),
-            traffic: self.traffic(project).await?,
-        })
+        let previous =
+            previous.map(|previous| PreviousKey { token: previous.token, until: previous.until });
+        let mut tokens = vec![row.brief.api_token.as_str()];
+        tokens.extend(previous.as_ref().map(|previous| previous.token.as_str()));
+        let (traffic, times) = self.traffic(project, &tokens).await?;
+        Ok(ProjectKeys { token: row.brief.api_token, previous, traffic, times })
     }
 
     /// Makes a new secret key. The one before it stays valid as the backup; the

@@ -6,13 +6,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use weir_model::{ProjectId, Timestamp};
-use weir_store::projects as rows;
+use weir_store::projects::{self as rows, KeyHour};
 
 use super::Projects;
 use crate::Result;
 use crate::ctx::ProjectCtx;
-
-pub use weir_store::projects::KeyHour;
 
 /// Keys that are counted between two writes; of further ones nothing is counted.
 const KEYS: usize = 10_000;
@@ -20,10 +18,53 @@ const KEYS: usize = 10_000;
 const WAITING: usize = 20_000;
 /// Hours that are written with one transaction.
 const TOGETHER: usize = 200;
-/// Hours that are shown.
-const SHOWN: i64 = 7 * 24;
+/// Hours that are shown together.
+const STEP: i64 = 6;
+/// How many of such steps are shown.
+const STEPS: usize = 28;
+/// Those of a day.
+const DAY: usize = 4;
 /// Microseconds of an hour.
 const HOUR: i64 = 60 * 60 * 1_000_000;
+
+/// What came with a key in the last seven days.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyTraffic {
+    /// The key.
+    pub token: String,
+    /// Events of every six hours, oldest first.
+    pub steps: Vec<u64>,
+    /// When the last of them came.
+    pub last_at: Option<Timestamp>,
+}
+
+impl KeyTraffic {
+    fn of(token: &str, hours: &[KeyHour], since: i64) -> Self {
+        let own = hours.iter().filter(|hour| hour.token == token);
+        let mut steps = vec![0; STEPS];
+        let mut last_at = None;
+        for hour in own {
+            let step = usize::try_from((hour.hour - since).div_euclid(STEP)).ok();
+            if let Some(events) = step.and_then(|step| steps.get_mut(step)) {
+                *events += hour.events;
+                last_at = last_at.max(Some(hour.last_at));
+            }
+        }
+        Self { token: token.to_owned(), steps, last_at }
+    }
+
+    /// Events of the seven days.
+    #[must_use]
+    pub fn week(&self) -> u64 {
+        self.steps.iter().sum()
+    }
+
+    /// Events of the last day.
+    #[must_use]
+    pub fn day(&self) -> u64 {
+        self.steps.iter().rev().take(DAY).sum()
+    }
+}
 
 /// What was counted and is not written yet.
 #[derive(Debug, Default)]
@@ -117,14 +158,24 @@ impl Projects {
         Ok(())
     }
 
-    /// Events of the last seven days by key and hour.
-    pub(super) async fn traffic(&self, project: &ProjectCtx) -> Result<Vec<KeyHour>> {
+    /// What came with these keys in the last seven days, and when the steps begin.
+    pub(super) async fn traffic(
+        &self,
+        project: &ProjectCtx,
+        tokens: &[&str],
+    ) -> Result<(Vec<KeyTraffic>, Vec<Timestamp>)> {
         if let Err(error) = self.write_traffic().await {
             // The keys are worth more than the last minute of their counts.
             tracing::warn!(%error, "events by project key were not written");
         }
-        let since = project.org.ctx.now.micros().div_euclid(HOUR) - SHOWN;
-        Ok(rows::traffic(&self.core.store, project.project, since).await?)
+        let step = project.org.ctx.now.micros().div_euclid(HOUR).div_euclid(STEP);
+        let mut begins: Vec<i64> = (0..=step).rev().take(STEPS).map(|step| step * STEP).collect();
+        begins.reverse();
+        let since = begins.first().copied().unwrap_or_default();
+        let hours = rows::traffic(&self.core.store, project.project, since).await?;
+        let traffic = tokens.iter().map(|token| KeyTraffic::of(token, &hours, since)).collect();
+        let times = begins.into_iter().map(|hour| Timestamp::from_micros(hour * HOUR)).collect();
+        Ok((traffic, times))
     }
 }
 
