@@ -20,6 +20,10 @@ pub(crate) mod links;
 #[cfg(feature = "ssr")]
 pub(crate) mod organizations;
 #[cfg(feature = "ssr")]
+pub(crate) mod project_keys;
+#[cfg(feature = "ssr")]
+pub(crate) mod project_start;
+#[cfg(feature = "ssr")]
 pub(crate) mod projects;
 #[cfg(feature = "ssr")]
 pub(crate) mod setup;
