@@ -28,9 +28,11 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/live") view=pages::live::Live />
                     <Route path=path!("/projects/:id/health") view=pages::health::Health />
                     <Route path=path!("/projects/:id/settings") view=pages::project_settings::ProjectSettings />
+                    <Route path=path!("/projects/:id/settings/keys") view=pages::project_keys::ProjectKeys />
                     <Route path=path!("/organizations") view=pages::organizations::Organizations />
                     <Route path=path!("/organizations/new") view=pages::organization_new::OrganizationNew />
                     <Route path=path!("/organizations/:id") view=pages::organization::Organization />
+                    <Route path=path!("/organizations/:id/projects/new") view=pages::project_new::ProjectNew />
                     <Route path=path!("/account") view=pages::account::Account />
                     <Route path=path!("/account/keys") view=pages::keys::Keys />
                     <Route path=path!("/account/keys/new") view=pages::key_new::KeyNew />

@@ -18,6 +18,8 @@ pub(crate) mod not_found;
 pub(crate) mod organization;
 pub(crate) mod organization_new;
 pub(crate) mod organizations;
+pub(crate) mod project_keys;
+pub(crate) mod project_new;
 pub(crate) mod project_settings;
 pub(crate) mod reset;
 pub(crate) mod setup;

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::context::{anyone, enter_project, send_event, ui_error};
 use crate::error::UiError;
 
+/// After so many seconds without an event something is likely to be wrong.
+const PATIENCE_SECONDS: i64 = 2 * 60;
+
 /// What comes after the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChecklistView {
@@ -31,6 +34,15 @@ pub(crate) struct StrayView {
     pub(crate) key: String,
 }
 
+/// What may be wrong while nothing arrives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StartHelpView {
+    /// Whether an event could be expected by now.
+    pub(crate) is_late: bool,
+    /// Requests with another key, newest first.
+    pub(crate) strays: Vec<StrayView>,
+}
+
 /// The checklist of a project.
 #[server(prefix = "/_fn", endpoint = "get_checklist")]
 pub(crate) async fn get_checklist(id: i64) -> Result<ChecklistView, UiError> {
@@ -47,15 +59,15 @@ pub(crate) async fn hide_checklist(id: i64, hidden: bool) -> Result<(), UiError>
     services.projects.set_checklist_hidden(&project, hidden).await.map_err(ui_error)
 }
 
-/// Requests of the last hour that were surely meant for the project, with another
-/// key.
-#[server(prefix = "/_fn", endpoint = "list_strays")]
-pub(crate) async fn list_strays(id: i64) -> Result<Vec<StrayView>, UiError> {
+/// What may be wrong while nothing arrives.
+#[server(prefix = "/_fn", endpoint = "get_start_help")]
+pub(crate) async fn get_start_help(id: i64) -> Result<StartHelpView, UiError> {
     use weir_service::projects::{Likeness, StrayRequest};
 
     let (services, project) = enter_project(id).await?;
     let (_, visit) = anyone()?;
-    let found = services.projects.strays(&project, visit.peer.address).await.map_err(ui_error)?;
+    let found = services.projects.get(&project).await.map_err(ui_error)?;
+    let strays = services.projects.strays(&project, visit.peer.address).await.map_err(ui_error)?;
     let shown = |stray: StrayRequest| StrayView {
         at: stray.at.to_string(),
         address: stray.address.map(|address| address.to_string()).unwrap_or_default(),
@@ -67,7 +79,11 @@ pub(crate) async fn list_strays(id: i64) -> Result<Vec<StrayView>, UiError> {
         }
         .to_owned(),
     };
-    Ok(found.into_iter().map(shown).collect())
+    let patient_until = found.created_at.plus_seconds(PATIENCE_SECONDS);
+    Ok(StartHelpView {
+        is_late: project.org.ctx.now > patient_until,
+        strays: strays.into_iter().map(shown).collect(),
+    })
 }
 
 /// Sends a test event to the project, the way that a client's goes.
