@@ -72,13 +72,16 @@ fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
     let mut series =
         vec![Series { label: "Present key", tone: Tone::Good, values: values(&present) }];
     let mut lines = vec![line("Present key", &present)];
-    let mut summary =
-        format!("{} came with the present key.", counted(present.week, "event", "events"));
+    let came = |traffic: &TrafficView| counted(traffic.week, "event", "events");
+    let summary = match &old {
+        Some((old, _)) => {
+            format!("{} came with the present key, {} with the old one.", came(&present), came(old))
+        }
+        None => format!("{} came with the key.", came(&present)),
+    };
     if let Some((traffic, _)) = &old {
         series.push(Series { label: "Old key", tone: Tone::Warn, values: values(traffic) });
         lines.push(line("Old key", traffic));
-        let count = counted(traffic.week, "event", "events");
-        summary.push_str(&format!(" {count} came with the old one."));
     }
     let columns = vec![
         Column::text("Key"),

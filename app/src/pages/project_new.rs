@@ -49,6 +49,7 @@ pub(crate) fn ProjectNew() -> impl IntoView {
 fn NewForm(organization: String) -> impl IntoView {
     let create = ServerAction::<CreateProject>::new();
     let sent = sent(create);
+    let zone = "UTC".to_owned();
     let request = ApiCall {
         method: "POST",
         path: format!("/api/organizations/{organization}/projects/"),
@@ -62,7 +63,7 @@ fn NewForm(organization: String) -> impl IntoView {
             <Back />
             <Field sent=sent name="name" label="Name" max=200 autofocus=true
                 hint="A product, a site or a stage of one, such as Shop or Shop staging." />
-            <Field sent=sent name="timezone" label="Time zone" max=64 value="UTC".to_owned() list="zones"
+            <Field sent=sent name="timezone" label="Time zone" max=64 value=zone list="zones"
                 hint="IANA name, such as UTC or Europe/Berlin. It can be changed later." />
             <Zones />
             <Submit sent=sent label="Create project" busy="Creating project..." />

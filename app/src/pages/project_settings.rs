@@ -1,7 +1,6 @@
 //! Settings of a project: where events go, what it is called, its end.
 
 use leptos::prelude::*;
-
 use serde_json::json;
 
 use super::project_in_path;
