@@ -36,7 +36,7 @@ pub(crate) fn Key() -> impl IntoView {
                 {previous(&key, actions)}
                 {refused(&key, actions)}
             </section>
-            <Section id="edit" title="Label and scopes"
+            <Section id="edit" title="Edit"
                 hint="Its value and its end stay. Scripts that use it notice at once.">
                 <EditForm key=edited offer=offer />
             </Section>
