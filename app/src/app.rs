@@ -41,6 +41,7 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/groups/:kind/:key") view=pages::group::Group />
                     <Route path=path!("/projects/:id/migrations") view=pages::migrations::Migrations />
                     <Route path=path!("/projects/:id/settings") view=pages::project_settings::ProjectSettings />
+                    <Route path=path!("/projects/:id/settings/keys") view=pages::project_keys::ProjectKeys />
                     <Route path=path!("/organizations") view=pages::organizations::Organizations />
                     <Route path=path!("/organizations/new") view=pages::organization_new::OrganizationNew />
                     <Route path=path!("/organizations/:id/exports") view=pages::exports::Exports />
@@ -63,6 +64,7 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/help") view=pages::help::HelpIndex />
                     <Route path=path!("/help/:page") view=pages::help::HelpPage />
                     <Route path=path!("/instance") view=pages::instance::Instance />
+                    <Route path=path!("/organizations/:id/projects/new") view=pages::project_new::ProjectNew />
                     <Route path=path!("/account") view=pages::account::Account />
                     <Route path=path!("/account/preferences") view=pages::preferences::PreferencesPage />
                     <Route path=path!("/account/messages") view=pages::messages::Messages />
@@ -73,6 +75,7 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/account/keys/new") view=pages::key_new::KeyNew />
                     <Route path=path!("/account/keys/reveal") view=pages::key_reveal::KeyReveal />
                     <Route path=path!("/gallery") view=pages::gallery::Gallery />
+                    <Route path=path!("/account/keys/:id") view=pages::key::Key />
                 </ParentRoute>
             </Routes>
         </Router>

@@ -3,6 +3,7 @@
 //! What belongs here: the values, and what server functions do with cookies
 //! and redirects. What does not: rules, and reading requests (the server).
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -56,6 +57,8 @@ pub struct WebContext {
     pub instance_facts: InstanceFacts,
     /// Tries out destinations of exports.
     pub try_destination: TryDestination,
+    /// Sends an event as a client would.
+    pub send_event: SendEvent,
 }
 
 /// Lets capture know the keys of projects as they are now. When it is done, a
@@ -88,6 +91,14 @@ pub enum StepOutcome {
     /// One before it failed.
     Skipped,
 }
+
+/// Sends a JSON body to capture, the way that a client's goes, as if from this
+/// address. Gives the status of the answer.
+#[derive(Clone)]
+pub struct SendEvent(pub SendEventFn);
+
+/// What [`SendEvent`] calls.
+pub type SendEventFn = Arc<dyn Fn(String, Option<IpAddr>) -> BoxFuture<'static, u16> + Send + Sync>;
 
 /// Addresses of the files that every page loads; `None`: not built.
 #[derive(Debug, Clone, Default)]
@@ -284,6 +295,12 @@ pub(crate) async fn projects_changed() {
     if let Ok((web, _)) = context() {
         (web.projects_changed.0)().await;
     }
+}
+
+/// Sends a JSON body to capture for the visitor, and gives the status of the answer.
+pub(crate) async fn send_event(body: String) -> Result<u16, UiError> {
+    let (web, visit) = context()?;
+    Ok((web.send_event.0)(body, visit.peer.address).await)
 }
 
 /// Gives the browser the cookie of a session.

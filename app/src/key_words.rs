@@ -30,6 +30,57 @@ fn capital(word: &str) -> String {
     first.into_iter().chain(chars).map(|c| if c == '_' { ' ' } else { c }).collect()
 }
 
+/// Scopes that are wanted together, by the word of their preset.
+const TOGETHER: [(&str, &[(ScopeObject, ScopeAction)]); 3] = [
+    (
+        "exports",
+        &[
+            (ScopeObject::BatchExport, ScopeAction::Write),
+            (ScopeObject::Organization, ScopeAction::Read),
+            (ScopeObject::Project, ScopeAction::Read),
+        ],
+    ),
+    (
+        "members",
+        &[
+            (ScopeObject::OrganizationMember, ScopeAction::Write),
+            (ScopeObject::Organization, ScopeAction::Read),
+        ],
+    ),
+    (
+        "plugins",
+        &[
+            (ScopeObject::Plugin, ScopeAction::Write),
+            (ScopeObject::Organization, ScopeAction::Read),
+            (ScopeObject::Project, ScopeAction::Read),
+        ],
+    ),
+];
+
+/// The choices that a preset stands for, in the order of [`ScopeObject::OFFERED`];
+/// `None` where they are chosen one by one, or there is nothing to choose.
+pub(crate) fn choices_of(preset: &str) -> Option<Vec<Choice>> {
+    if preset == "read" {
+        return Some(vec![Some(ScopeAction::Read); ScopeObject::OFFERED.len()]);
+    }
+    let (_, scopes) = TOGETHER.iter().find(|(word, _)| *word == preset)?;
+    let choice = |object: &ScopeObject| {
+        scopes.iter().find(|(named, _)| named == object).map(|(_, action)| *action)
+    };
+    Some(ScopeObject::OFFERED.iter().map(choice).collect())
+}
+
+/// A day such as `2027-02-18` in words: 18 Feb 2027.
+pub(crate) fn day(text: &str) -> Option<String> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let mut parts = text.splitn(3, '-');
+    let year: u16 = parts.next()?.parse().ok()?;
+    let month: usize = parts.next()?.parse().ok()?;
+    let day: u8 = parts.next()?.parse().ok()?;
+    Some(format!("{day} {} {year}", MONTHS.get(month.checked_sub(1)?)?))
+}
+
 /// The sentence, for a preset, the choices in the order of
 /// [`ScopeObject::OFFERED`], and the last day.
 pub(crate) fn sentence(preset: &str, chosen: &[Choice], until: Option<&str>) -> String {
@@ -37,6 +88,8 @@ pub(crate) fn sentence(preset: &str, chosen: &[Choice], until: Option<&str>) -> 
         "all" => "Can do everything you may do".to_owned(),
         "read" => "Can read everything you can see".to_owned(),
         _ => {
+            let of_preset = choices_of(preset);
+            let chosen = of_preset.as_deref().unwrap_or(chosen);
             let parts: Vec<String> = [(ScopeAction::Read, "read"), (ScopeAction::Write, "write")]
                 .into_iter()
                 .filter_map(|(action, verb)| Some(format!("{verb} {}", all_with(chosen, action)?)))
@@ -71,7 +124,7 @@ fn all_with(chosen: &[Choice], action: ScopeAction) -> Option<String> {
 mod tests {
     use weir_model::scopes::{ScopeAction, ScopeObject};
 
-    use super::{Choice, sentence, things};
+    use super::{Choice, TOGETHER, choices_of, day, sentence, things};
 
     #[test]
     fn sentences() {
@@ -91,6 +144,26 @@ mod tests {
         );
         assert_eq!(sentence("read", &none, None), "Can read everything you can see, for ever.");
         assert!(sentence("custom", &none, None).starts_with("Choose"));
+        assert_eq!(
+            sentence("exports", &none, Some("18 Feb 2027")),
+            "Can read organizations and projects and write batch exports until 18 Feb 2027."
+        );
+    }
+
+    #[test]
+    fn presets_offer_what_there_is() {
+        for (word, scopes) in TOGETHER {
+            let chosen = choices_of(word).unwrap();
+            assert_eq!(chosen.iter().flatten().count(), scopes.len(), "{word}");
+        }
+    }
+
+    #[test]
+    fn days() {
+        assert_eq!(day("2027-02-18").as_deref(), Some("18 Feb 2027"));
+        for bad in ["", "2027", "2027-13-01", "2027-00-01", "a-b-c"] {
+            assert_eq!(day(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
-// Personal API keys: create, shown once, used, replaced, revoked.
+// Personal API keys: create, shown once, used, refused, changed, rotated, revoked.
 
-import { alive, enter, expect, test } from "./helpers";
+import { alive, checkPage, enter, expect, person, save, shot, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -23,6 +23,7 @@ test("a new key is shown once and works", async ({ page, server, scripts }) => {
 
   await page.reload();
   await expect(page.getByText("There is no value to show")).toBeVisible();
+  await expect(page.getByRole("link", { name: "Rotate Nightly report" })).toBeVisible();
   expect(await page.content()).not.toContain(value);
 });
 
@@ -55,26 +56,103 @@ test("custom scopes", async ({ page, server, scripts }) => {
   await expect(key.getByText("project:write")).toBeVisible();
 });
 
-test("replace and revoke", async ({ page, server, scripts }) => {
+test("presets say what they stand for, and a last day can be chosen", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/account/keys/new");
+  await alive(page, scripts);
+  await page.getByLabel("Label").fill("Exporter");
+  await page.getByRole("radio", { name: /^Batch exports/ }).check();
+  await page.getByLabel("Expires").selectOption("date");
+  await page.getByLabel("Last day").fill("2099-02-18");
+  if (scripts) {
+    const sentence = "Can read organizations and projects and write batch exports until 18 Feb 2099.";
+    await expect(page.getByText(sentence)).toBeVisible();
+  }
+  await page.getByRole("radio", { name: "In some projects" }).check();
+  await checkPage(page, "new key");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await expect(page.getByText("Choose at least one project, or all.")).toBeVisible();
+  await page.getByRole("checkbox", { name: new RegExp(person.project) }).check();
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.waitForURL("**/account/keys/reveal");
+  await page.getByRole("link", { name: "I have stored it" }).click();
+  const key = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Exporter" }) });
+  await expect(key.getByText(`project ${person.project}`)).toBeVisible();
+  // The end of the day, in the zone of whoever looks.
+  await expect(key.getByText(/2099-02-1[89]/)).toBeVisible();
+});
+
+test("a refused call is shown, and the scope is added on the spot", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/account/keys/new");
+  await alive(page, scripts);
+  await page.getByLabel("Label").fill("Narrow");
+  await page.getByLabel("Custom").check();
+  await page.getByRole("group", { name: "Organizations" }).getByLabel("Read").check();
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.waitForURL("**/account/keys/reveal");
+  const narrow = (await page.locator(".reveal-value code").textContent()) ?? "";
+  const list = () => fetch(`${server.url}/api/projects/`, { headers: { Authorization: `Bearer ${narrow}` } });
+  expect((await list()).status).toBe(403);
+
+  await page.goto("/account/keys");
+  await alive(page, scripts);
+  const key = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Narrow" }) });
+  await key.getByText("1 call refused in the last 7 days").click();
+  await expect(key.getByText("GET /api/projects/").last()).toBeVisible();
+  await checkPage(page, "keys with a refused call");
+  await shot(page, "keys");
+  await key.getByRole("button", { name: "Add scope project:read" }).click();
+  await expect(page).toHaveURL(/\/account\/keys/);
+  expect((await list()).status).toBe(200);
+});
+
+test("a key is renamed and gets another scope", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/account/keys");
   await alive(page, scripts);
-  const key = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Nightly report" }) });
-  await key.getByText("Replace value").first().click();
-  await key.getByRole("button", { name: "Replace value" }).click();
+  await page.getByRole("link", { name: "Edit Writer" }).click();
+  await alive(page, scripts);
+  const projects = page.getByRole("group", { name: "Projects" });
+  await expect(projects.getByLabel("Write")).toBeChecked();
+  await expect(projects.getByText("Can replace project keys and delete projects.")).toBeVisible();
+  await projects.getByLabel("Read").check();
+  await page.getByLabel("Label").fill("Reader");
+  await save(page, "Save key");
+  await expect(page.getByRole("heading", { name: "API key Reader" })).toBeVisible();
+  await expect(page.getByRole("list", { name: "Scopes" }).getByText("project:read")).toBeVisible();
+  await checkPage(page, "one key");
+});
+
+test("rotate with overlap, end the old value, revoke", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/account/keys");
+  await alive(page, scripts);
+  await page.getByRole("link", { name: "Rotate Nightly report" }).click();
+  await alive(page, scripts);
+  await page.getByLabel("The old value works").selectOption("hour");
+  await page.getByRole("button", { name: "Rotate key" }).click();
   await page.waitForURL("**/account/keys/reveal");
-  const replaced = (await page.locator(".reveal-value code").textContent()) ?? "";
-  expect(replaced).toMatch(/^phx_/);
-  expect(replaced).not.toBe(value);
+  const rotated = (await page.locator(".reveal-value code").textContent()) ?? "";
+  expect(rotated).toMatch(/^phx_/);
+  expect(rotated).not.toBe(value);
   const use = (bearer: string) =>
     fetch(`${server.url}/api/organizations/`, { headers: { Authorization: `Bearer ${bearer}` } });
-  expect((await use(value)).status).toBe(401);
-  expect((await use(replaced)).status).toBe(200);
+  expect((await use(value)).status).toBe(200);
+  expect((await use(rotated)).status).toBe(200);
 
   await page.getByRole("link", { name: "I have stored it" }).click();
   await alive(page, scripts);
-  await key.getByText("Revoke").first().click();
+  const key = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Nightly report" }) });
+  await expect(key.getByText("Old value works")).toBeVisible();
+  await key.getByRole("button", { name: "End the old value now" }).click();
+  await expect(key.getByText("Old value works")).toHaveCount(0);
+  expect((await use(value)).status).toBe(401);
+  expect((await use(rotated)).status).toBe(200);
+
+  await alive(page, scripts);
+  await key.locator("summary", { hasText: "Revoke" }).click();
   await key.getByRole("button", { name: "Revoke key" }).click();
   await expect(page.getByRole("heading", { name: "Nightly report" })).toHaveCount(0);
-  expect((await use(replaced)).status).toBe(401);
+  expect((await use(rotated)).status).toBe(401);
 });

@@ -94,7 +94,7 @@ impl AppBuilder {
         let Self { config, store, services, ingest, limits, egress, export_hosts } = self;
         let rates = Rates { per_minute: config.rate_per_minute, per_hour: config.rate_per_hour };
         App {
-            tokens: TokenCache::new(services.projects.clone()),
+            tokens: TokenCache::new(services.projects.clone(), services.clock.clone()),
             site_apps: SiteApps::new(services.plugin_configs.clone()),
             services,
             ingest,

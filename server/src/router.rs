@@ -38,6 +38,7 @@ use crate::http::guards::{
     PluginsRead, PluginsWrite, ProjectRead, ProjectWrite, PropertyDefinitionsRead, UserRead,
     UserWrite,
 };
+use crate::http::key_use::{self, NoteUse};
 use crate::http::{accept, credential};
 use crate::openapi::operation::{Description, Operation};
 
@@ -443,10 +444,11 @@ fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRoute
             let info = Arc::clone(&other);
             async move { answer_other_method(&app, &info, request).await }
         })
-        // Outermost last: the share, where the key is, what the caller accepts,
-        // and what every answer of the path carries.
+        // Outermost last: the share, where the key is, what is noted of its use, what
+        // the caller accepts, and what every answer of the path carries.
         .layer(from_fn_with_state(app.clone(), take_share))
         .layer(from_fn_with_state(app.clone(), credential::find))
+        .layer(from_fn_with_state(NoteUse { app: app.clone(), pattern: path }, key_use::note))
         .layer(from_fn_with_state(media, check_accept))
         .layer(map_response(move |mut response: Response| {
             let info = Arc::clone(&info);

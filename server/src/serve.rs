@@ -54,6 +54,8 @@ const COUNT: Duration = Duration::from_secs(60);
 const FORGET: u32 = 60;
 /// Time between two looks for deleted organizations.
 const PURGE: Duration = Duration::from_secs(30);
+/// Time between two writes of what is counted in memory.
+const NOTE: Duration = Duration::from_secs(60);
 /// For applying what was accepted when the service stops; the rest waits in the
 /// log for the next start.
 const FLUSH: Duration = Duration::from_secs(20);
@@ -230,6 +232,7 @@ impl Server {
         watching.spawn(watch(app.clone(), store.clone()));
         watching.spawn(purge_deleted(app.clone()));
         watching.spawn(check_domains(app.clone()));
+        watching.spawn(write_notes(app.clone()));
         if let Some(post) = post {
             // Before the first request: what it writes is sent.
             app.services.mails.open();
@@ -287,6 +290,7 @@ impl Server {
         }
         tokio::join!(self.exports.close(CUT), self.plugins.close(CUT));
         self.watching.shutdown().await;
+        write_notes_now(&self.app).await;
         self.app.ingest.close(FLUSH).await;
         // Not before: what is applied is counted.
         if let Err(error) = self.counting.await {
@@ -408,6 +412,24 @@ async fn write_counts(app: App) {
         {
             tracing::warn!(%error, "old counts were not removed yet");
         }
+    }
+}
+
+/// Writes how keys are used.
+async fn write_notes(app: App) {
+    let mut tick = tokio::time::interval(NOTE);
+    loop {
+        tick.tick().await;
+        write_notes_now(&app).await;
+    }
+}
+
+async fn write_notes_now(app: &App) {
+    if let Err(error) = app.services.keys.write_uses().await {
+        tracing::warn!(%error, "the use of keys was not written yet");
+    }
+    if let Err(error) = app.services.projects.write_traffic().await {
+        tracing::warn!(%error, "events by project key were not written yet");
     }
 }
 

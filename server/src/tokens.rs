@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use weir_service::Clock;
 use weir_service::projects::{ProjectRules, Projects};
 
 /// Time between two loads of all keys.
@@ -37,6 +38,7 @@ pub struct TokenCache(Arc<Inner>);
 
 struct Inner {
     projects: Projects,
+    clock: Clock,
     known: ArcSwap<HashMap<String, ProjectRules>>,
     /// Since when a key is unknown. Held for single map operations only.
     unknown: Mutex<HashMap<String, Instant>>,
@@ -61,9 +63,10 @@ pub enum Verdict {
 impl TokenCache {
     /// A cache that knows nothing yet.
     #[must_use]
-    pub fn new(projects: Projects) -> Self {
+    pub fn new(projects: Projects, clock: Clock) -> Self {
         Self(Arc::new(Inner {
             projects,
+            clock,
             known: ArcSwap::default(),
             unknown: Mutex::default(),
             lookups: Semaphore::new(LOOKUPS),
@@ -80,8 +83,11 @@ impl TokenCache {
 
     /// What is known of `token`.
     pub async fn find(&self, token: &str) -> Verdict {
-        let Inner { projects, known, unknown, lookups, loads, .. } = &*self.0;
-        if let Some(rules) = known.load().get(token) {
+        let Inner { projects, clock, known, unknown, lookups, loads, .. } = &*self.0;
+        // A key that was replaced ends at its time, whenever the keys were loaded.
+        if let Some(rules) = known.load().get(token)
+            && rules.work_at(clock.now())
+        {
             return Verdict::Known(*rules);
         }
         if unknown.lock().get(token).is_some_and(|since| since.elapsed() < UNKNOWN_FOR) {

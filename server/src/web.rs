@@ -16,6 +16,7 @@ mod help;
 mod instance;
 mod live;
 mod pages;
+mod test_event;
 mod visit;
 
 use std::sync::Arc;
@@ -66,6 +67,7 @@ pub fn router(app: &App) -> Router {
         let tokens = tokens.clone();
         Box::pin(async move { tokens.refresh().await })
     }));
+    let send_event = test_event::sender(app);
     let trying = app.clone();
     let try_destination = TryDestination(Arc::new(move |trial| {
         let app = trying.clone();
@@ -78,6 +80,7 @@ pub fn router(app: &App) -> Router {
             projects_changed,
             instance_facts: instance::facts(app),
             try_destination,
+            send_event,
         },
         streams: Arc::new(Semaphore::new(STREAMS)),
         app: app.clone(),

@@ -5,7 +5,7 @@ use web_sys::{Element, HtmlInputElement, HtmlOptionElement};
 use weir_model::scopes::ScopeObject;
 
 use super::{closest, on, within};
-use crate::key_words::{Choice, choice, sentence};
+use crate::key_words::{Choice, choice, day, sentence};
 
 /// `data-sentence` within a form: written anew whenever the form changes.
 pub(super) fn start() {
@@ -27,8 +27,15 @@ fn of(form: &Element) -> String {
     let chosen: Vec<Choice> = (0..ScopeObject::OFFERED.len())
         .map(|at| choice(&checked(&format!("scopes[{at}]"))))
         .collect();
-    let until = within::<Element>(form, "option:checked")
-        .and_then(|option| option.dyn_into::<HtmlOptionElement>().ok())
-        .and_then(|option| option.get_attribute("data-until"));
+    let option = within::<Element>(form, "option:checked")
+        .and_then(|option| option.dyn_into::<HtmlOptionElement>().ok());
+    let until = match option {
+        // The last day stands in a field of its own.
+        Some(option) if option.value() == "date" => {
+            within::<HtmlInputElement>(form, "[name=\"last_day\"]")
+                .and_then(|field| day(&field.value()))
+        }
+        option => option.and_then(|option| option.get_attribute("data-until")),
+    };
     sentence(&checked("preset"), &chosen, until.as_deref())
 }

@@ -1,24 +1,21 @@
-//! A new personal API key: what it is for, what it may do, how long.
+//! A new personal API key: what it is for, what it may do, where, and how long.
 
 use leptos::prelude::*;
 use weir_model::keys::LABEL_MAX;
-use weir_model::scopes::{Scope, ScopeObject};
+use weir_model::scopes::ScopeObject;
 
-use crate::key_words::{Choice, choice, sentence, things};
-use crate::server_fns::keys::{CreateKey, Expiry, get_key_offer};
-use crate::ui::field::{Field, initial};
+use super::key_form::{Held, Presets, ReachFields, ScopeGrid};
+use crate::key_words::{Choice, choice, day, sentence};
+use crate::server_fns::key_forms::{CreateKey, Expiry, KeyOffer, get_key_offer};
+use crate::ui::field::{Field, Ties, initial};
 use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 
 /// Days that a key works unless something else is chosen.
 const DEFAULT_DAYS: u16 = 90;
-/// Presets: word, label, explanation.
-const PRESETS: [(&str, &str, &str); 3] = [
-    ("read", "Read-only", "Reads everything you can see, changes nothing."),
-    ("custom", "Custom", "Choose for each kind of thing."),
-    ("all", "Everything", "Whatever you may do, now and later."),
-];
+/// The preset to begin with.
+const DEFAULT_PRESET: &str = "read";
 
 /// The form.
 #[component]
@@ -28,6 +25,9 @@ pub(crate) fn KeyNew() -> impl IntoView {
         Ok(view! {
             <PageHead title="New API key" />
             <section class="card"><KeyForm offer=offer /></section>
+            <p class="hint">
+                "Keys are made here only: the API refuses to make a key with another key, so that one that leaks cannot make more."
+            </p>
             <p><a href="/account/keys">"Back to API keys"</a></p>
         }
         .into_any())
@@ -35,73 +35,37 @@ pub(crate) fn KeyNew() -> impl IntoView {
 }
 
 #[component]
-fn KeyForm(offer: Vec<Expiry>) -> impl IntoView {
+fn KeyForm(offer: KeyOffer) -> impl IntoView {
     let create = ServerAction::<CreateKey>::new();
     let sent = sent(create);
-    let days = initial("days", DEFAULT_DAYS.to_string());
-    let until = offer.iter().find(|expiry| expiry.days.to_string() == days);
-    let until = until.and_then(|expiry| expiry.until.clone());
-    let sentence = sentence(&initial("preset", "read".to_owned()), &chosen(), until.as_deref());
-    let options = offer.into_iter().map(|expiry| option(expiry, &days)).collect_view();
+    let said = said(&offer.expiries);
+    let (expiries, today) = (offer.expiries.clone(), offer.today.clone());
     view! {
         <ActionForm action=create>
-            <FormFailure sent=sent fields=&["label", "scopes"] />
+            <FormFailure sent=sent fields=&["label", "scopes", "reach", "last_day"] />
             <Back />
             <Field sent=sent name="label" label="Label" max=LABEL_MAX autofocus=true
                 hint="What the key is for, such as the script that uses it." />
-            <Presets sent=sent />
+            <Presets sent=sent preset=DEFAULT_PRESET />
             <ScopeGrid />
-            <div class="field">
-                <label for="days">"Expires"</label>
-                <select id="days" name="days">{options}</select>
-            </div>
-            <p class="sentence needs-scripts" role="status" data-sentence="">{sentence}</p>
+            <ReachFields sent=sent offer=offer held=Held::default() />
+            <Expires sent=sent expiries=expiries today=today />
+            <p class="sentence needs-scripts" role="status" data-sentence="">{said}</p>
             <Submit sent=sent label="Create key" busy="Creating key..." />
         </ActionForm>
     }
 }
 
-#[component]
-fn Presets(sent: Sent) -> impl IntoView {
-    let preset = initial("preset", "read".to_owned());
-    let choices = PRESETS
-        .into_iter()
-        .map(|(word, label, explanation)| {
-            view! {
-                <label class="choice">
-                    <input type="radio" name="preset" value=word checked=preset == word />
-                    <span>{label}<span class="hint">{explanation}</span></span>
-                </label>
-            }
-        })
-        .collect_view();
-    let fault = sent.fault("scopes");
-    let described_by = fault.as_ref().map(|_| "scopes-fault");
-    view! {
-        <fieldset
-            class="choices"
-            id="scopes"
-            tabindex="-1"
-            autofocus=sent.begins_at("scopes", false)
-            aria-describedby=described_by
-        >
-            <legend>"What it may do"</legend>
-            {choices}
-            {fault.map(|fault| view! {
-                <p class="fault" id="scopes-fault"><Icon name="alert" />{fault}</p>
-            })}
-        </fieldset>
-    }
-}
-
-fn option(expiry: Expiry, days: &str) -> impl IntoView + use<> {
-    let text = match (&expiry.until, expiry.days) {
-        (Some(until), days) => format!("In {days} days, on {until}"),
-        (None, _) => "Never".to_owned(),
+/// What the key of the form as it comes will be able to do.
+fn said(expiries: &[Expiry]) -> String {
+    let days = initial("days", DEFAULT_DAYS.to_string());
+    let until = if days == "date" {
+        day(&initial("last_day", String::new()))
+    } else {
+        let chosen = expiries.iter().find(|expiry| expiry.days.to_string() == days);
+        chosen.and_then(|expiry| expiry.until.clone())
     };
-    let value = expiry.days.to_string();
-    let selected = value == days;
-    view! { <option value=value selected=selected data-until=expiry.until>{text}</option> }
+    sentence(&initial("preset", DEFAULT_PRESET.to_owned()), &chosen(), until.as_deref())
 }
 
 /// What was chosen for each kind of thing when the form was sent.
@@ -113,45 +77,49 @@ fn chosen() -> Vec<Choice> {
         .collect()
 }
 
-/// One line per kind of thing. Shown by the style sheet when "custom" is chosen,
-/// so that it works without scripts.
+/// How long it works. The last day is shown by the style sheet when it is asked for.
 #[component]
-fn ScopeGrid() -> impl IntoView {
-    let lines = ScopeObject::OFFERED
-        .iter()
-        .enumerate()
-        .map(|(at, object)| {
-            let name = format!("scopes[{at}]");
-            let chosen = initial(&name, String::new());
-            let radios = [
-                ("None", String::new()),
-                ("Read", Scope::read(*object).to_string()),
-                ("Write", Scope::write(*object).to_string()),
-            ]
-            .into_iter()
-            .map(|(label, value)| {
-                let checked = value == chosen;
-                view! {
-                    <label class="choice">
-                        <input type="radio" name=name.clone() value=value checked=checked />
-                        {label}
-                    </label>
-                }
-            })
-            .collect_view();
-            view! {
-                <fieldset class="scope">
-                    <legend>{things(*object)}</legend>
-                    {radios}
-                </fieldset>
-            }
-        })
-        .collect_view();
+fn Expires(sent: Sent, expiries: Vec<Expiry>, today: String) -> impl IntoView {
+    let days = initial("days", DEFAULT_DAYS.to_string());
+    let on_date = days == "date";
+    let fault = sent.fault("last_day");
+    let ties = Ties::new("last_day", "It works to the end of this day, UTC.", sent);
+    let options = expiries.into_iter().map(|expiry| option(expiry, &days)).collect_view();
     view! {
-        <div class="scope-grid">
-            {lines}
-            <p class="hint">"Write includes read."</p>
+        <div class="field">
+            <label for="days">"Expires"</label>
+            <select id="days" name="days">
+                {options}
+                <option value="date" selected=on_date>"On a day of your choice"</option>
+            </select>
+        </div>
+        <div class="field key-last-day">
+            <label for="last_day">"Last day"</label>
+            <input
+                id="last_day"
+                name="last_day"
+                type="date"
+                min=today
+                value=initial("last_day", String::new())
+                autofocus=sent.begins_at("last_day", false)
+                aria-describedby=ties.described_by()
+                aria-invalid=ties.invalid()
+            />
+            <p class="hint" id="last_day-hint">"It works to the end of this day, UTC."</p>
+            {fault.map(|fault| view! {
+                <p class="fault" id="last_day-fault"><Icon name="alert" />{fault}</p>
+            })}
         </div>
     }
     .into_any()
+}
+
+fn option(expiry: Expiry, days: &str) -> impl IntoView + use<> {
+    let text = match (&expiry.until, expiry.days) {
+        (Some(until), days) => format!("In {days} days, on {until}"),
+        (None, _) => "Never".to_owned(),
+    };
+    let value = expiry.days.to_string();
+    let selected = value == days;
+    view! { <option value=value selected=selected data-until=expiry.until>{text}</option> }
 }

@@ -14,7 +14,7 @@ pub(crate) fn KeyReveal() -> impl IntoView {
         let found = reveal_key().await?;
         let content = match found.value {
             Some(value) => shown(value, &found.host),
-            None => gone(),
+            None => gone(found.keys),
         };
         Ok(view! {
             <PageHead title="Your new key" />
@@ -46,11 +46,17 @@ fn shown(value: String, host: &str) -> AnyView {
     .into_any()
 }
 
-fn gone() -> AnyView {
+fn gone(keys: Vec<(String, String)>) -> AnyView {
+    let links = keys.into_iter().map(|(id, label)| {
+        view! {
+            <li><a href=format!("/account/keys/{id}#rotate")>"Rotate " {label}</a></li>
+        }
+    });
     view! {
         <div class="empty">
             <p>"There is no value to show: it was shown before, or none was made."</p>
-            <p>"If you did not store it, replace the value of the key: it gets a new one."</p>
+            <p>"If you did not store it, rotate the key: it gets a new value."</p>
+            <ul class="links">{links.collect_view()}</ul>
             <p><a class="button button-primary" href="/account/keys">"Go to API keys"</a></p>
         </div>
     }

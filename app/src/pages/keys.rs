@@ -1,25 +1,56 @@
-//! Personal API keys: the list, revoking, replacing.
+//! Personal API keys: what each may do, how it is used, and what it was refused.
 
 use leptos::prelude::*;
+use weir_model::scopes::Scope;
 
-use crate::server_fns::keys::{KeyView, RevokeKey, RollKey, list_keys};
+use super::key_form::caution;
+use crate::server_fns::keys::{
+    AddKeyScope, CallView, EndOldValue, KeyView, PreviousView, RefusalView, RevokeKey, list_keys,
+};
+use crate::ui::confirm::Confirm;
+use crate::ui::empty::Empty;
 use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::icon::Icon;
+use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
+use crate::ui::status::{Status, Tone};
 use crate::ui::time::Time;
+
+/// What can be done about a key.
+#[derive(Clone, Copy)]
+pub(super) struct Actions {
+    revoke: ServerAction<RevokeKey>,
+    end: ServerAction<EndOldValue>,
+    add: ServerAction<AddKeyScope>,
+}
+
+impl Actions {
+    pub(super) fn new() -> Self {
+        Self { revoke: ServerAction::new(), end: ServerAction::new(), add: ServerAction::new() }
+    }
+
+    /// What failed of them.
+    pub(super) fn failures(self) -> AnyView {
+        let (revoked, ended, added) = (sent(self.revoke), sent(self.end), sent(self.add));
+        view! {
+            <FormFailure sent=revoked />
+            <FormFailure sent=ended />
+            <FormFailure sent=added />
+        }
+        .into_any()
+    }
+}
 
 /// The list.
 #[component]
 pub(crate) fn Keys() -> impl IntoView {
-    let revoke = ServerAction::<RevokeKey>::new();
-    let roll = ServerAction::<RollKey>::new();
-    let (revoked, rolled) = (sent(revoke), sent(roll));
+    let actions = Actions::new();
     page("API keys", async move {
         let found = list_keys().await?;
         let content = if found.is_empty() {
             nothing()
         } else {
-            let rows = found.into_iter().map(|key| entry(key, revoke, roll));
+            let rows = found.into_iter().map(|key| entry(key, actions));
             view! { <ul class="plain">{rows.collect_view()}</ul> }.into_any()
         };
         Ok(view! {
@@ -32,8 +63,7 @@ pub(crate) fn Keys() -> impl IntoView {
             <p class="lead">
                 "Keys let scripts use the management API as you. To send events, use the project key instead."
             </p>
-            <FormFailure sent=revoked />
-            <FormFailure sent=rolled />
+            {actions.failures()}
             {content}
         }
         .into_any())
@@ -42,74 +72,197 @@ pub(crate) fn Keys() -> impl IntoView {
 
 fn nothing() -> AnyView {
     view! {
-        <div class="empty">
-            <h2>"No key yet"</h2>
+        <Empty title="No key yet">
             <p>"A key lets a script read or change organizations, projects and events through the API."</p>
             <p><a class="button button-primary" href="/account/keys/new">"Create a key"</a></p>
-        </div>
+        </Empty>
     }
     .into_any()
 }
 
-fn entry(key: KeyView, revoke: ServerAction<RevokeKey>, roll: ServerAction<RollKey>) -> AnyView {
-    let scopes = key
-        .scopes
-        .into_iter()
-        .map(|scope| {
-            let text = if scope == "*" { "everything".to_owned() } else { scope };
-            view! { <li class="chip">{text}</li> }
-        })
-        .collect_view();
-    let expires = match (key.expires_at, key.expired) {
+fn entry(key: KeyView, actions: Actions) -> AnyView {
+    let address = format!("/account/keys/{}", key.id);
+    let rotate = format!("{address}#rotate");
+    let (label, rotated, edited) = (key.label.clone(), key.label.clone(), key.label.clone());
+    view! {
+        <li class="card key">
+            <div class="key-head">
+                <h2><a href=address.clone()>{label}</a></h2>
+                <code class="faint">{key.mask.clone()}</code>
+            </div>
+            {facts(&key)}
+            {previous(&key, actions)}
+            {refused(&key, actions)}
+            <div class="key-actions">
+                <a class="button" href=address>"Edit"<span class="hidden">" " {edited}</span></a>
+                <a class="button" href=rotate>"Rotate"<span class="hidden">" " {rotated}</span></a>
+                {revoke(key.id, key.label, actions)}
+            </div>
+        </li>
+    }
+    .into_any()
+}
+
+/// What it may do, where, how long, and when it did last.
+pub(super) fn facts(key: &KeyView) -> AnyView {
+    let scopes = key.scopes.iter().map(|scope| scope_chip(scope)).collect_view();
+    let expires = match (key.expires_at.clone(), key.expired) {
         (Some(iso), true) => {
             view! { <span class="fault-text">"Expired "</span><Time iso=iso /> }.into_any()
         }
         (Some(iso), false) => view! { <Time iso=iso /> }.into_any(),
         (None, _) => "Never".into_any(),
     };
-    let used = match key.last_used_at {
-        Some(iso) => view! { <Time iso=iso /> }.into_any(),
+    let used = match key.last.clone() {
+        Some(last) => call(last),
         None => "Never".into_any(),
     };
-    let (label, same_label) = (key.label.clone(), key.label.clone());
-    let (id, same_id) = (key.id.clone(), key.id);
+    let places: Vec<String> = key
+        .organizations
+        .iter()
+        .map(|(_, name)| name.clone())
+        .chain(key.projects.iter().map(|(_, name)| format!("project {name}")))
+        .collect();
+    let works_in = if places.is_empty() { "All of yours".to_owned() } else { places.join(", ") };
     view! {
-        <li class="card key">
-            <div class="key-head">
-                <h2>{key.label}</h2>
-                <code class="faint">{key.mask}</code>
-            </div>
-            <ul class="chips" aria-label="Scopes">{scopes}</ul>
-            <dl class="facts facts-row">
-                <div><dt>"Created"</dt><dd><Time iso=key.created_at /></dd></div>
-                <div><dt>"Last used"</dt><dd>{used}</dd></div>
-                <div><dt>"Expires"</dt><dd>{expires}</dd></div>
-            </dl>
-            <div class="key-actions">
-                <details class="confirm">
-                    <summary class="button">"Replace value"<span class="hidden">" of " {label}</span></summary>
-                    <ActionForm action=roll>
-                        <p>"The key gets a new value, shown once. The old value stops working at once."</p>
-                        <input type="hidden" name="id" value=id />
-                        <Back />
-                        <button type="submit" class="button button-primary" data-busy="Replacing value...">
-                            "Replace value"
-                        </button>
-                    </ActionForm>
-                </details>
-                <details class="confirm">
-                    <summary class="button">"Revoke"<span class="hidden">" " {same_label}</span></summary>
-                    <ActionForm action=revoke>
-                        <p>"Scripts that use this key stop working at once. This cannot be undone."</p>
-                        <input type="hidden" name="id" value=same_id />
-                        <Back />
-                        <button type="submit" class="button button-danger" data-busy="Revoking key...">
-                            "Revoke key"
-                        </button>
-                    </ActionForm>
-                </details>
-            </div>
+        <ul class="chips" aria-label="Scopes">{scopes}</ul>
+        <dl class="facts facts-row">
+            <div><dt>"Works in"</dt><dd>{works_in}</dd></div>
+            <div><dt>"Created"</dt><dd><Time iso=key.created_at.clone() /></dd></div>
+            <div><dt>"Last used"</dt><dd>{used}</dd></div>
+            <div><dt>"Expires"</dt><dd>{expires}</dd></div>
+        </dl>
+    }
+    .into_any()
+}
+
+fn scope_chip(scope: &str) -> AnyView {
+    let text = if scope == "*" { "everything".to_owned() } else { scope.to_owned() };
+    let warning = scope.parse::<Scope>().ok().and_then(caution);
+    match warning {
+        Some(warning) => view! {
+            <li class="chip chip-caution" title=warning>
+                <Icon name="alert" />
+                {text}
+                <span class="hidden">" (" {warning} ")"</span>
+            </li>
+        }
+        .into_any(),
+        None => view! { <li class="chip">{text}</li> }.into_any(),
+    }
+}
+
+fn call(call: CallView) -> AnyView {
+    let CallView { at, route, address } = call;
+    view! {
+        <Time iso=at />
+        {(!address.is_empty()).then(|| view! { " from " <code>{address}</code> })}
+        {(!route.is_empty()).then(|| view! { <code class="key-route">{route}</code> })}
+    }
+    .into_any()
+}
+
+/// The value before, while it works.
+pub(super) fn previous(key: &KeyView, actions: Actions) -> AnyView {
+    let Some(PreviousView { mask, until, used_at }) = key.previous.clone() else {
+        return ().into_any();
+    };
+    let (id, label) = (key.id.clone(), key.label.clone());
+    let used = match used_at {
+        Some(iso) => view! { "It was last used " <Time iso=iso /> "." }.into_any(),
+        None => "It was not used since.".into_any(),
+    };
+    view! {
+        <div class="key-previous">
+            <p>
+                <Status tone=Tone::Busy label="Old value works" />
+                " "
+                <code>{mask}</code> " works until " <Time iso=until /> ". " {used}
+            </p>
+            <ActionForm action=actions.end>
+                <input type="hidden" name="id" value=id />
+                <Back />
+                <button type="submit" class="button" data-busy="Ending the old value...">
+                    "End the old value now"
+                    <span class="hidden">" of " {label}</span>
+                </button>
+            </ActionForm>
+        </div>
+    }
+    .into_any()
+}
+
+/// The calls that it was refused, and the scopes that would have allowed them.
+pub(super) fn refused(key: &KeyView, actions: Actions) -> AnyView {
+    if key.refused == 0 || key.refusals.is_empty() {
+        return ().into_any();
+    }
+    let mut lacked: Vec<String> = Vec::new();
+    for refusal in key.refusals.iter().filter(|refusal| !refusal.held) {
+        if !lacked.contains(&refusal.scope) {
+            lacked.push(refusal.scope.clone());
+        }
+    }
+    let forms = lacked.into_iter().map(|scope| add_scope(key, scope, actions)).collect_view();
+    let calls = key.refusals.iter().cloned().map(refusal).collect_view();
+    let count = counted(key.refused, "call refused", "calls refused");
+    view! {
+        <details class="key-refused">
+            <summary>
+                <Icon name="alert" />
+                {count} " in the last 7 days"
+                <span class="hidden">" of " {key.label.clone()}</span>
+            </summary>
+            <ul class="key-calls">{calls}</ul>
+            {forms}
+        </details>
+    }
+    .into_any()
+}
+
+fn refusal(refusal: RefusalView) -> AnyView {
+    let RefusalView { call: made, scope, held } = refusal;
+    let since = if held { " It has it now." } else { "" };
+    view! {
+        <li>
+            {call(made)}
+            <span class="key-lacked">"lacked " <code>{scope}</code> "." {since}</span>
         </li>
+    }
+    .into_any()
+}
+
+fn add_scope(key: &KeyView, scope: String, actions: Actions) -> AnyView {
+    let warning = scope.parse::<Scope>().ok().and_then(caution);
+    let (id, label) = (key.id.clone(), key.label.clone());
+    view! {
+        <ActionForm action=actions.add>
+            <input type="hidden" name="id" value=id />
+            <input type="hidden" name="scope" value=scope.clone() />
+            <Back />
+            {warning.map(|warning| view! { <p class="hint">{warning}</p> })}
+            <button type="submit" class="button" data-busy="Adding scope...">
+                "Add scope " <code>{scope}</code>
+                <span class="hidden">" to " {label}</span>
+            </button>
+        </ActionForm>
+    }
+    .into_any()
+}
+
+/// Ending the key for good.
+pub(super) fn revoke(id: String, label: String, actions: Actions) -> AnyView {
+    view! {
+        <Confirm button="Revoke" of=label danger=true>
+            <ActionForm action=actions.revoke>
+                <p>"Scripts that use this key stop working at once. This cannot be undone."</p>
+                <input type="hidden" name="id" value=id />
+                <Back />
+                <button type="submit" class="button button-danger" data-busy="Revoking key...">
+                    "Revoke key"
+                </button>
+            </ActionForm>
+        </Confirm>
     }
     .into_any()
 }

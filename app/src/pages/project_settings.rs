@@ -1,13 +1,22 @@
-//! Settings of a project, with its key.
+//! Settings of a project: where events go, what it is called, its end.
 
 use leptos::prelude::*;
+use serde_json::json;
 
 use super::project_in_path;
-use crate::server_fns::projects::{ProjectView, UpdateProject, get_project};
+use crate::server_fns::projects::{
+    DeleteProject, ProjectFactsView, ProjectView, UpdateProject, get_project, get_project_facts,
+};
+use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::confirm::TypedConfirm;
 use crate::ui::copy::CopyValue;
+use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Field, initial};
 use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
+use crate::ui::sections::{Section, SubNav, Tab};
 use crate::ui::time::Time;
 
 /// Suggestions; any IANA name can be entered.
@@ -38,73 +47,163 @@ pub(crate) fn ProjectSettings() -> impl IntoView {
     let id = project_in_path();
     page(TITLE, async move {
         let found = get_project(id).await?;
+        let facts = get_project_facts(id).await?;
         Ok(view! {
             <PageHead title=TITLE within=found.name.clone() />
-            <Settings project=found />
+            {tabs(id)}
+            <Settings project=found facts=facts />
         }
         .into_any())
     })
 }
 
+/// The pages about a project's settings.
+pub(super) fn tabs(project: i64) -> AnyView {
+    let tab = |path: &str, label: &str| Tab {
+        href: format!("/projects/{project}/{path}"),
+        label: label.to_owned(),
+        count: None,
+    };
+    let tabs =
+        vec![tab("settings", "General"), tab("settings/keys", "Keys"), tab("start", "Send events")];
+    view! { <SubNav label="Project settings" tabs=tabs /> }.into_any()
+}
+
 #[component]
-fn Settings(project: ProjectView) -> impl IntoView {
+fn Settings(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
+    let moment = |time: Option<String>| match time {
+        Some(iso) => view! { <Time iso=iso /> }.into_any(),
+        None => "None yet".into_any(),
+    };
+    let (first, last) = (moment(facts.first_event_at.clone()), moment(facts.last_event_at.clone()));
+    let ending = match project.may_delete {
+        true => view! { <Ending project=project.clone() facts=facts /> }.into_any(),
+        false => view! {
+            <ReadOnly why="Administrators and owners of the organization can delete the project." />
+        }
+        .into_any(),
+    };
+    let ProjectView { id, key, host, created_at, organization, .. } = project.clone();
+    view! {
+        <Section id="sending" title="Sending events">
+            <dl class="facts">
+                <dt>"Project key"</dt>
+                <dd>
+                    <CopyValue text=key what="project key" />
+                    <p class="hint">
+                        "Safe to put into client code: it can send events and nothing else. "
+                        <a href=format!("/projects/{id}/settings/keys")>"Rotate it"</a>
+                    </p>
+                </dd>
+                <dt>"Host"</dt>
+                <dd><CopyValue text=host what="host" /></dd>
+                <dt>"Project id"</dt>
+                <dd><CopyValue text=id.to_string() what="project id" /></dd>
+                <dt>"Created"</dt>
+                <dd><Time iso=created_at /></dd>
+                <dt>"First event"</dt>
+                <dd>{first}</dd>
+                <dt>"Last event"</dt>
+                <dd>{last}</dd>
+            </dl>
+        </Section>
+        <Section id="general" title="General">
+            <General project=project />
+        </Section>
+        {ending}
+        <p class="hint">
+            "The project belongs to an organization: see "
+            <a href=format!("/organizations/{organization}")>"organization settings"</a> "."
+        </p>
+    }
+}
+
+#[component]
+fn General(project: ProjectView) -> impl IntoView {
     let update = ServerAction::<UpdateProject>::new();
     let sent = sent(update);
     let anonymize = ticked("anonymize_ips", project.anonymize_ips);
     let without_persons = ticked("person_processing_opt_out", project.person_processing_opt_out);
-    let zones = ZONES.into_iter().map(|zone| view! { <option value=zone></option> }).collect_view();
+    let request = ApiCall {
+        method: "PATCH",
+        path: format!("/api/projects/{}/", project.id),
+        scope: "project:write",
+        body: Some(json!({ "name": "{name}", "timezone": "{timezone}" })),
+    };
     view! {
-        <section class="card" aria-labelledby="sending">
-            <h2 id="sending">"Sending events"</h2>
-            <dl class="facts">
-                <dt>"Project key"</dt>
-                <dd>
-                    <CopyValue text=project.key what="project key" />
-                    <p class="hint">"Safe to put into client code: it can send events and nothing else."</p>
-                </dd>
-                <dt>"Host"</dt>
-                <dd><CopyValue text=project.host what="host" /></dd>
-                <dt>"Project id"</dt>
-                <dd><CopyValue text=project.id.to_string() what="project id" /></dd>
-                <dt>"Created"</dt>
-                <dd><Time iso=project.created_at /></dd>
-            </dl>
-        </section>
-        <section class="card" aria-labelledby="general">
-            <h2 id="general">"General"</h2>
-            <ActionForm action=update>
-                <FormFailure sent=sent fields=&["name", "timezone"] />
-                <input type="hidden" name="id" value=project.id.to_string() />
+        <ActionForm action=update>
+            <FormFailure sent=sent fields=&["name", "timezone"] />
+            <input type="hidden" name="id" value=project.id.to_string() />
+            <Back />
+            <Field sent=sent name="name" label="Name" max=200 value=project.name />
+            <Field sent=sent name="timezone" label="Time zone" max=64 value=project.timezone list="zones"
+                hint="IANA name, such as UTC or Europe/Berlin. Days of charts and exports begin by it." />
+            <Zones />
+            <label class="choice">
+                <input type="checkbox" name="anonymize_ips" value="true" checked=anonymize />
+                <span>
+                    "Leave client addresses out of events"
+                    <span class="hint">"Applies to events from now on."</span>
+                </span>
+            </label>
+            <label class="choice">
+                <input type="checkbox" name="person_processing_opt_out" value="true" checked=without_persons />
+                <span>
+                    "Store events without persons"
+                    <span class="hint">
+                        "Applies to events from now on: they make and change no person. "
+                        "Identify, alias, merge and group calls are skipped and shown as dropped. "
+                        "Persons that there are stay."
+                    </span>
+                </span>
+            </label>
+            <Submit sent=sent label="Save settings" busy="Saving settings..." saved="Saved" />
+            <ApiRequest call=request />
+        </ActionForm>
+    }
+}
+
+/// Time zones to suggest, for a field with the list `zones`.
+#[component]
+pub(super) fn Zones() -> impl IntoView {
+    let zones = ZONES.into_iter().map(|zone| view! { <option value=zone></option> }).collect_view();
+    view! { <datalist id="zones">{zones}</datalist> }
+}
+
+/// Deleting: what goes, and the name to type.
+#[component]
+fn Ending(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
+    let delete = ServerAction::<DeleteProject>::new();
+    let sent = sent(delete);
+    let ProjectView { id, name, .. } = project;
+    let exports = u64::try_from(facts.exports).unwrap_or(u64::MAX);
+    let configs = u64::try_from(facts.configs).unwrap_or(u64::MAX);
+    let request = ApiCall {
+        method: "DELETE",
+        path: format!("/api/projects/{id}/"),
+        scope: "project:write",
+        body: None,
+    };
+    view! {
+        <Section id="ending" title="Delete project" danger=true>
+            <Alert kind="warning">
+                <p>"This cannot be undone. What goes:"</p>
+                <ul>
+                    <li>{counted(facts.events, "stored event", "stored events")} ", with persons and groups"</li>
+                    <li>{counted(exports, "batch export", "batch exports")} "; what they have delivered stays there"</li>
+                    <li>{counted(configs, "configured plugin", "configured plugins")}</li>
+                    <li>"Its project keys, which stop working at once"</li>
+                </ul>
+            </Alert>
+            <ActionForm action=delete>
+                <FormFailure sent=sent fields=&["typed_name"] />
+                <input type="hidden" name="id" value=id.to_string() />
                 <Back />
-                <Field sent=sent name="name" label="Name" max=200 value=project.name />
-                <Field sent=sent name="timezone" label="Time zone" max=64 value=project.timezone list="zones"
-                    hint="IANA name, such as UTC or Europe/Berlin. Days of charts and exports begin by it." />
-                <datalist id="zones">{zones}</datalist>
-                <label class="choice">
-                    <input type="checkbox" name="anonymize_ips" value="true" checked=anonymize />
-                    <span>
-                        "Leave client addresses out of events"
-                        <span class="hint">"Applies to events from now on."</span>
-                    </span>
-                </label>
-                <label class="choice">
-                    <input type="checkbox" name="person_processing_opt_out" value="true" checked=without_persons />
-                    <span>
-                        "Store events without persons"
-                        <span class="hint">
-                            "Applies to events from now on: they make and change no person. "
-                            "Identify, alias, merge and group calls are skipped and shown as dropped. "
-                            "Persons that there are stay."
-                        </span>
-                    </span>
-                </label>
-                <Submit sent=sent label="Save settings" busy="Saving settings..." saved="Saved" />
+                <TypedConfirm sent=sent name_to_type=name label="Name of the project"
+                    verb="Delete project" busy="Deleting project..." />
             </ActionForm>
-        </section>
-        <p class="hint">
-            "Projects go with their organization: see "
-            <a href=format!("/organizations/{}", project.organization)>"organization settings"</a> "."
-        </p>
+            <ApiRequest call=request />
+        </Section>
     }
 }
 

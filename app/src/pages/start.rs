@@ -1,5 +1,6 @@
 //! From nothing to the first event: the key, a snippet, and what arrived.
 
+mod checklist;
 mod snippets;
 
 use leptos::prelude::*;
@@ -7,11 +8,19 @@ use leptos::prelude::*;
 use super::project_in_path;
 use crate::live::{Arrivals, Row};
 use crate::server_fns::events::list_live_rows;
+use crate::server_fns::project_start::{
+    HideChecklist, SendTestEvent, StartHelpView, get_checklist, get_start_help,
+};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::copy::CopyValue;
+use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
+use crate::ui::refresh::{Fresh, Refresh};
 use crate::ui::tabs::CodeTabs;
+use crate::ui::time::Time;
+
+use checklist::Checklist;
 
 const TITLE: &str = "Send your first event";
 /// Rows that the steps are ticked by.
@@ -21,19 +30,24 @@ const ROWS: u16 = 20;
 #[component]
 pub(crate) fn Start() -> impl IntoView {
     let id = project_in_path();
+    let hide = ServerAction::<HideChecklist>::new();
     page(TITLE, async move {
         let project = get_project(id).await?;
         let rows = list_live_rows(id, ROWS).await?;
+        let help = get_start_help(id).await?;
+        let list = get_checklist(id).await?;
+        let organization = project.organization.clone();
         Ok(view! {
             <PageHead title=TITLE within=project.name.clone() />
-            <Steps project=project rows=rows />
+            <Steps project=project rows=rows help=help />
+            <Checklist project=id organization=organization list=list hide=hide />
         }
         .into_any())
     })
 }
 
 #[component]
-fn Steps(project: ProjectView, rows: Vec<Row>) -> impl IntoView {
+fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl IntoView {
     let ProjectView { id, key, host, has_events, .. } = project;
     // Ticked by fact; the island goes on with it as rows arrive.
     let stored = has_events || rows.iter().any(|row| !row.is_dropped());
@@ -52,10 +66,11 @@ fn Steps(project: ProjectView, rows: Vec<Row>) -> impl IntoView {
             <Step name="send" title="Send an event" done=stored>
                 <p>"Paste this into a terminal, or run it where your code runs."</p>
                 <CodeTabs name="first" legend="Language of the snippet" tabs=first />
+                <TestEvent project=id />
             </Step>
             <Step name="see" title="See it here" done=any>
                 <Arrivals project=id rows=rows host=host.clone() />
-                <Help project=id host=host />
+                <Help project=id host=host help=help waiting=!any />
             </Step>
             <Step name="broken" title="See what is not stored" done=dropped>
                 <p>
@@ -66,15 +81,28 @@ fn Steps(project: ProjectView, rows: Vec<Row>) -> impl IntoView {
                 <CodeTabs name="broken" legend="Language of the broken snippet" tabs=broken />
             </Step>
         </ol>
-        <section class="next" aria-labelledby="next">
-            <h2 id="next">"Next"</h2>
-            <ul class="next-list">
-                <li><a href=format!("/projects/{id}/live")>"Watch events arrive"</a></li>
-                <li><a href="/account/keys/new">"Create a read-only API key"</a></li>
-                <li><a href=format!("/projects/{id}/settings")>"Name the project and set its time zone"</a></li>
-            </ul>
-        </section>
     }
+}
+
+/// An event that Weir sends to itself, for whoever has no terminal at hand.
+#[component]
+fn TestEvent(project: i64) -> impl IntoView {
+    let send = ServerAction::<SendTestEvent>::new();
+    let sent = sent(send);
+    view! {
+        <div class="send-test">
+            <ActionForm action=send>
+                <FormFailure sent=sent />
+                <input type="hidden" name="id" value=project.to_string() />
+                <Back />
+                <p class="hint">
+                    "Or let Weir send one to itself. It goes the same way and shows that Weir works, not that your code reaches it."
+                </p>
+                <button type="submit" class="button" data-busy="Sending event...">"Send a test event"</button>
+            </ActionForm>
+        </div>
+    }
+    .into_any()
 }
 
 #[component]
@@ -94,15 +122,30 @@ fn Step(name: &'static str, title: &'static str, done: bool, children: Children)
     .into_any()
 }
 
+/// What may be wrong. While nothing has arrived it is kept fresh, and opens by itself
+/// when an event could be expected.
 #[component]
-fn Help(project: i64, host: String) -> impl IntoView {
-    view! {
-        <details class="help">
+fn Help(project: i64, host: String, help: StartHelpView, waiting: bool) -> impl IntoView {
+    let StartHelpView { is_late, strays } = help;
+    let opened = waiting && (is_late || !strays.is_empty());
+    let seen = strays.into_iter().map(|stray| {
+        view! {
+            <li>
+                "A request with " {stray.key}
+                {(!stray.address.is_empty()).then(|| view! { " came from " <code>{stray.address}</code> })}
+                " at " <Time iso=stray.at /> "."
+            </li>
+        }
+    });
+    let seen = seen.collect_view();
+    let list = view! {
+        <details class="help" open=opened>
             <summary>"Nothing arrives?"</summary>
             <ul>
+                {seen}
                 <li>
                     "The command must print an answer with status 200. If it cannot connect, the host is not reachable from there: try "
-                    <code>{format!("curl -i {host}/_livez")}</code> "."
+                    <code>{format!("curl -i {host}/_livez")}</code> ". Your browser reached it just now."
                 </li>
                 <li>"401 means that the key is not the one above, or was cut while pasting."</li>
                 <li>"From a browser, an extension that blocks tracking can hold the request back."</li>
@@ -113,5 +156,15 @@ fn Help(project: i64, host: String) -> impl IntoView {
                 </li>
             </ul>
         </details>
+    }
+    .into_any();
+    if waiting {
+        view! {
+            <Fresh id="start-help">{list}</Fresh>
+            <Refresh seconds=30 />
+        }
+        .into_any()
+    } else {
+        list
     }
 }

@@ -1,13 +1,14 @@
-//! Personal API keys.
+//! Personal API keys: the list and what is done about one key. Making and changing
+//! them is in `key_forms`.
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{anyone, enter, enter_with_token, go, ui_error};
+use crate::context::{anyone, enter, enter_with_token, go, tell, ui_error};
 use crate::error::UiError;
 
 /// Under this name a new value waits for the page that shows it.
-const FLASH: &str = "new key";
+pub(super) const FLASH: &str = "new key";
 
 /// A key as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,23 +21,57 @@ pub(crate) struct KeyView {
     pub(crate) mask: String,
     /// What it may do.
     pub(crate) scopes: Vec<String>,
+    /// Organizations it is limited to: id and name.
+    pub(crate) organizations: Vec<(String, String)>,
+    /// Projects it is limited to: number and name.
+    pub(crate) projects: Vec<(i64, String)>,
     /// When it was created.
     pub(crate) created_at: String,
-    /// When it was last used.
-    pub(crate) last_used_at: Option<String>,
+    /// The last call.
+    pub(crate) last: Option<CallView>,
     /// When it stops working.
     pub(crate) expires_at: Option<String>,
     /// Whether that time is over.
     pub(crate) expired: bool,
+    /// The value before, while it works.
+    pub(crate) previous: Option<PreviousView>,
+    /// Calls that it was refused in the last seven days.
+    pub(crate) refused: u64,
+    /// The last of them, newest first, with the scope that it lacked.
+    pub(crate) refusals: Vec<RefusalView>,
 }
 
-/// An offer for how long a new key works.
+/// A call of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Expiry {
-    /// Days; 0: for ever.
-    pub(crate) days: u16,
-    /// The last day, such as 18 Feb 2027.
-    pub(crate) until: Option<String>,
+pub(crate) struct CallView {
+    /// When.
+    pub(crate) at: String,
+    /// Method and route; empty where only the time is known.
+    pub(crate) route: String,
+    /// From which address.
+    pub(crate) address: String,
+}
+
+/// A call that a key was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RefusalView {
+    /// The call.
+    pub(crate) call: CallView,
+    /// The scope that it lacked.
+    pub(crate) scope: String,
+    /// Whether the key has it by now.
+    pub(crate) held: bool,
+}
+
+/// A value that was replaced and still works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PreviousView {
+    /// First and last characters.
+    pub(crate) mask: String,
+    /// When it stops working.
+    pub(crate) until: String,
+    /// When it was last used.
+    pub(crate) used_at: Option<String>,
 }
 
 /// A new value, to be shown once.
@@ -46,70 +81,145 @@ pub(crate) struct Revealed {
     pub(crate) value: Option<String>,
     /// Scheme and host of the API.
     pub(crate) host: String,
+    /// Where no value is: keys that can have another, id and label.
+    pub(crate) keys: Vec<(String, String)>,
+}
+
+/// What people call the organizations and projects of a key's limits.
+struct Names {
+    organizations: Vec<(String, String)>,
+    projects: Vec<(i64, String)>,
+}
+
+async fn names(
+    services: &weir_service::Services,
+    ctx: &weir_service::Ctx,
+) -> Result<Names, UiError> {
+    use weir_model::pagination::{MAX_LIMIT, Page};
+
+    let page = Page { limit: MAX_LIMIT, offset: 0 };
+    let found = services.organizations.list(ctx, page).await.map_err(ui_error)?.results;
+    let projects = found.iter().flat_map(|organization| &organization.teams);
+    Ok(Names {
+        projects: projects.map(|project| (project.id.0, project.name.clone())).collect(),
+        organizations: found.into_iter().map(|one| (one.id.to_string(), one.name)).collect(),
+    })
+}
+
+/// What is limited to, by name; what the person has left since, by id.
+fn named<I: Clone + PartialEq + ToString>(ids: Vec<I>, names: &[(I, String)]) -> Vec<(I, String)> {
+    let name = |id: I| {
+        let known = names.iter().find(|(known, _)| *known == id);
+        let name = known.map_or_else(|| id.to_string(), |(_, name)| name.clone());
+        (id, name)
+    };
+    ids.into_iter().map(name).collect()
+}
+
+fn call(call: weir_model::keys::KeyCall) -> CallView {
+    CallView {
+        at: call.at.to_string(),
+        route: format!("{} {}", call.method, call.route),
+        address: call.address.unwrap_or_default(),
+    }
+}
+
+fn shown(
+    found: weir_service::keys::KeyOverview,
+    names: &Names,
+    now: weir_model::Timestamp,
+) -> KeyView {
+    let weir_service::keys::KeyOverview { key, previous, usage } = found;
+    let refused = usage.refused_lately(now);
+    let holds = |scope| key.scopes.iter().any(|held| held.covers(scope));
+    let refusals = usage.refused.into_iter().map(|refused| RefusalView {
+        scope: refused.scope.to_string(),
+        held: holds(refused.scope),
+        call: call(refused.call),
+    });
+    let organizations = key.scoped_organizations.iter().map(ToString::to_string).collect();
+    let projects = key.scoped_teams.iter().map(|id| id.0).collect();
+    // Of keys from before calls were noted the hour is known.
+    let noted_hour = key.last_used_at.map(|time| CallView {
+        at: time.to_string(),
+        route: String::new(),
+        address: String::new(),
+    });
+    KeyView {
+        refusals: refusals.collect(),
+        refused,
+        organizations: named(organizations, &names.organizations),
+        projects: named(projects, &names.projects),
+        id: key.id.0,
+        label: key.label,
+        mask: key.mask_value.unwrap_or_default(),
+        scopes: key.scopes.iter().map(ToString::to_string).collect(),
+        created_at: key.created_at.to_string(),
+        last: usage.last.map(call).or(noted_hour),
+        expired: key.expires_at.is_some_and(|end| end <= now),
+        expires_at: key.expires_at.map(|time| time.to_string()),
+        previous: previous.map(|previous| PreviousView {
+            mask: previous.mask,
+            until: previous.until.to_string(),
+            used_at: previous.used_at.map(|time| time.to_string()),
+        }),
+    }
 }
 
 /// The keys of the person.
 #[server(prefix = "/_fn", endpoint = "list_keys")]
 pub(crate) async fn list_keys() -> Result<Vec<KeyView>, UiError> {
     let (services, ctx) = enter()?;
-    let found = services.keys.list(&ctx).await.map_err(ui_error)?;
-    let shown = |key: weir_model::keys::PersonalKey| KeyView {
-        id: key.id.0,
-        label: key.label,
-        mask: key.mask_value.unwrap_or_default(),
-        scopes: key.scopes.iter().map(ToString::to_string).collect(),
-        created_at: key.created_at.to_string(),
-        last_used_at: key.last_used_at.map(|time| time.to_string()),
-        expired: key.expires_at.is_some_and(|end| end <= ctx.now),
-        expires_at: key.expires_at.map(|time| time.to_string()),
-    };
-    Ok(found.into_iter().map(shown).collect())
+    let found = services.keys.overview(&ctx).await.map_err(ui_error)?;
+    let names = names(&services, &ctx).await?;
+    Ok(found.into_iter().map(|key| shown(key, &names, ctx.now)).collect())
 }
 
-/// What the form for a new key offers. Asks for a recent sign-in beforehand, so
-/// that nothing typed is lost to it.
-#[server(prefix = "/_fn", endpoint = "get_key_offer")]
-pub(crate) async fn get_key_offer() -> Result<Vec<Expiry>, UiError> {
-    let (_, ctx) = enter()?;
-    weir_service::policy::recent_person_only(&ctx).map_err(ui_error)?;
-    let until = |days: i64| ctx.now.plus_seconds(days * 24 * 60 * 60).to_chrono();
-    let offer = |days: u16| Expiry {
-        days,
-        until: (days > 0).then(|| until(days.into()).format("%-d %b %Y").to_string()),
-    };
-    Ok([7, 30, 90, 365, 0].into_iter().map(offer).collect())
+/// One of them.
+#[server(prefix = "/_fn", endpoint = "get_key")]
+pub(crate) async fn get_key(id: String) -> Result<KeyView, UiError> {
+    let (services, ctx) = enter()?;
+    let id = weir_model::KeyId(id);
+    let found = services.keys.overview_of(&ctx, &id).await.map_err(ui_error)?;
+    let names = names(&services, &ctx).await?;
+    Ok(shown(found, &names, ctx.now))
 }
 
-/// Creates a key and leads to the page that shows its value.
-#[server(prefix = "/_fn", endpoint = "create_key")]
-pub(crate) async fn create_key(
-    label: String,
-    preset: String,
-    // One per object, empty for none.
-    #[server(default)] scopes: Vec<String>,
-    days: u16,
-) -> Result<(), UiError> {
-    use weir_service::keys::check_input;
+/// Gives a key a new value and leads to the page that shows it. The old value works
+/// on for the time of the overlap.
+#[server(prefix = "/_fn", endpoint = "rotate_key")]
+pub(crate) async fn rotate_key(id: String, overlap: String) -> Result<(), UiError> {
+    use weir_model::keys::Overlap;
 
     let (services, ctx, token) = enter_with_token()?;
-    let scopes = of_preset(&preset, scopes);
-    let expires_at = (days > 0).then(|| ctx.now.plus_seconds(i64::from(days) * 24 * 60 * 60));
-    let input = check_input(&label, &scopes, &[], &[], expires_at).map_err(UiError::Field)?;
-    let key = services.keys.create(&ctx, input).await.map_err(ui_error)?;
+    let overlap = Overlap::parse(&overlap).map_err(UiError::Field)?;
+    let id = weir_model::KeyId(id);
+    let key = services.keys.rotate(&ctx, &id, overlap).await.map_err(ui_error)?;
     let value = key.value.unwrap_or_default();
     services.identity.put_flash(&ctx, &token, FLASH, &value).await.map_err(ui_error)?;
     go("/account/keys/reveal");
     Ok(())
 }
 
-/// Gives a key a new value and leads to the page that shows it.
-#[server(prefix = "/_fn", endpoint = "roll_key")]
-pub(crate) async fn roll_key(id: String) -> Result<(), UiError> {
-    let (services, ctx, token) = enter_with_token()?;
-    let key = services.keys.roll(&ctx, &weir_model::KeyId(id)).await.map_err(ui_error)?;
-    let value = key.value.unwrap_or_default();
-    services.identity.put_flash(&ctx, &token, FLASH, &value).await.map_err(ui_error)?;
-    go("/account/keys/reveal");
+/// Ends the value that a key had before.
+#[server(prefix = "/_fn", endpoint = "end_old_value")]
+pub(crate) async fn end_old_value(id: String) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    services.keys.end_previous(&ctx, &weir_model::KeyId(id)).await.map_err(ui_error)?;
+    tell("The old value no longer works.");
+    Ok(())
+}
+
+/// Gives a key the scope that a refused call asks for.
+#[server(prefix = "/_fn", endpoint = "add_key_scope")]
+pub(crate) async fn add_key_scope(id: String, scope: String) -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    let wanted = scope
+        .parse::<weir_model::scopes::Scope>()
+        .map_err(|detail| UiError::field("scope", "invalid_input", &detail))?;
+    let id = weir_model::KeyId(id);
+    services.keys.add_scope(&ctx, &id, wanted).await.map_err(ui_error)?;
+    tell(&format!("The key has the scope {scope} now."));
     Ok(())
 }
 
@@ -119,24 +229,20 @@ pub(crate) async fn reveal_key() -> Result<Revealed, UiError> {
     let (services, ctx, token) = enter_with_token()?;
     let (_, visit) = anyone()?;
     let value = services.identity.take_flash(&ctx, &token, FLASH).await.map_err(ui_error)?;
-    Ok(Revealed { value, host: visit.origin })
+    let mut keys = Vec::new();
+    if value.is_none() {
+        let own = services.keys.list(&ctx).await.map_err(ui_error)?;
+        keys = own.into_iter().map(|key| (key.id.0, key.label)).collect();
+    }
+    Ok(Revealed { value, host: visit.origin, keys })
 }
 
-/// Revokes a key.
+/// Revokes a key and leads back to the list.
 #[server(prefix = "/_fn", endpoint = "revoke_key")]
 pub(crate) async fn revoke_key(id: String) -> Result<(), UiError> {
     let (services, ctx) = enter()?;
     services.keys.delete(&ctx, &weir_model::KeyId(id)).await.map_err(ui_error)?;
+    tell("The key is revoked.");
+    go("/account/keys");
     Ok(())
-}
-
-/// The scopes that a preset stands for; `custom` takes what was chosen.
-fn of_preset(preset: &str, chosen: Vec<String>) -> Vec<String> {
-    use weir_model::scopes::{Scope, ScopeObject};
-
-    match preset {
-        "all" => vec![Scope::All.to_string()],
-        "read" => ScopeObject::OFFERED.iter().map(|o| Scope::read(*o).to_string()).collect(),
-        _ => chosen.into_iter().filter(|scope| !scope.is_empty()).collect(),
-    }
 }

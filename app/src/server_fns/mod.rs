@@ -26,6 +26,8 @@ pub(crate) mod instance;
 #[cfg(feature = "ssr")]
 pub(crate) mod invites;
 #[cfg(feature = "ssr")]
+pub(crate) mod key_forms;
+#[cfg(feature = "ssr")]
 pub(crate) mod keys;
 #[cfg(feature = "ssr")]
 pub(crate) mod links;
@@ -43,6 +45,10 @@ pub(crate) mod plugin_configs;
 pub(crate) mod plugins;
 #[cfg(feature = "ssr")]
 pub(crate) mod preferences;
+#[cfg(feature = "ssr")]
+pub(crate) mod project_keys;
+#[cfg(feature = "ssr")]
+pub(crate) mod project_start;
 #[cfg(feature = "ssr")]
 pub(crate) mod projects;
 #[cfg(feature = "ssr")]

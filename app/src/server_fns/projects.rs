@@ -3,7 +3,9 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{anyone, enter_project, projects_changed, ui_error};
+use crate::context::{
+    anyone, done, enter_organization, enter_project, go, projects_changed, ui_error,
+};
 use crate::error::UiError;
 
 /// A project as pages show it.
@@ -29,16 +31,40 @@ pub(crate) struct ProjectView {
     pub(crate) has_events: bool,
     /// When it was created.
     pub(crate) created_at: String,
+    /// Whether the person may replace its keys.
+    pub(crate) may_rotate: bool,
+    /// Whether the person may delete it.
+    pub(crate) may_delete: bool,
+}
+
+/// What there is of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProjectFactsView {
+    /// Stored events.
+    pub(crate) events: u64,
+    /// The earliest event time.
+    pub(crate) first_event_at: Option<String>,
+    /// The latest event time.
+    pub(crate) last_event_at: Option<String>,
+    /// Batch exports.
+    pub(crate) exports: usize,
+    /// Configured transformations and other plugins.
+    pub(crate) configs: usize,
 }
 
 /// One project.
 #[server(prefix = "/_fn", endpoint = "get_project")]
 pub(crate) async fn get_project(id: i64) -> Result<ProjectView, UiError> {
+    use weir_service::policy::Action;
+
     let (services, project) = enter_project(id).await?;
     let (_, visit) = anyone()?;
     let found = services.projects.get(&project).await.map_err(ui_error)?;
+    let level = project.org.level;
     Ok(ProjectView {
         id,
+        may_rotate: level >= Action::ResetProjectKeys.level(),
+        may_delete: level >= Action::DeleteProject.level(),
         name: found.brief.name,
         organization: found.brief.organization.to_string(),
         key: found.brief.api_token,
@@ -49,6 +75,59 @@ pub(crate) async fn get_project(id: i64) -> Result<ProjectView, UiError> {
         has_events: found.brief.ingested_event,
         created_at: found.created_at.to_string(),
     })
+}
+
+/// What there is of a project, and goes with it.
+#[server(prefix = "/_fn", endpoint = "get_project_facts")]
+pub(crate) async fn get_project_facts(id: i64) -> Result<ProjectFactsView, UiError> {
+    let (services, project) = enter_project(id).await?;
+    let found = services.projects.facts(&project).await.map_err(ui_error)?;
+    Ok(ProjectFactsView {
+        events: found.events,
+        first_event_at: found.first_event_at.map(|time| time.to_string()),
+        last_event_at: found.last_event_at.map(|time| time.to_string()),
+        exports: found.exports,
+        configs: found.configs,
+    })
+}
+
+/// Adds a project to an organization and leads to its start page.
+#[server(prefix = "/_fn", endpoint = "create_project")]
+pub(crate) async fn create_project(
+    organization: String,
+    name: String,
+    timezone: String,
+) -> Result<(), UiError> {
+    use weir_model::Patch;
+    use weir_model::projects::ProjectPatch;
+
+    let (services, org) = enter_organization(&organization).await?;
+    let settings = ProjectPatch {
+        name: Patch::Set(name),
+        timezone: Patch::Set(timezone.trim().to_owned()),
+        ..ProjectPatch::default()
+    };
+    let made = services.projects.create(&org, settings).await;
+    let made = made.map_err(|error| in_words(ui_error(error)))?;
+    projects_changed().await;
+    go(&format!("/projects/{}/start", made.brief.id));
+    Ok(())
+}
+
+/// Deletes the project with everything in it, if its name was typed.
+#[server(prefix = "/_fn", endpoint = "delete_project")]
+pub(crate) async fn delete_project(id: i64, typed_name: String) -> Result<(), UiError> {
+    let (services, project) = enter_project(id).await?;
+    let present = services.projects.get(&project).await.map_err(ui_error)?.brief;
+    if typed_name.trim() != present.name {
+        let detail = format!("Type the name exactly: {}", present.name);
+        return Err(UiError::field("typed_name", "mismatch", &detail));
+    }
+    services.projects.delete(&project).await.map_err(ui_error)?;
+    projects_changed().await;
+    let organization = format!("/organizations/{}", present.organization);
+    done(&organization, &format!("The project {} is deleted.", present.name));
+    Ok(())
 }
 
 /// Changes the settings.
@@ -72,14 +151,20 @@ pub(crate) async fn update_project(
         person_processing_opt_out: Patch::Set(person_processing_opt_out),
         ..ProjectPatch::default()
     };
-    services.projects.update(&project, patch).await.map_err(|error| match ui_error(error) {
+    let changed = services.projects.update(&project, patch).await;
+    changed.map_err(|error| in_words(ui_error(error)))?;
+    projects_changed().await;
+    Ok(())
+}
+
+/// Says what a time zone has to be.
+fn in_words(error: UiError) -> UiError {
+    match error {
         UiError::Field(fault) if fault.attr.as_deref() == Some("timezone") => UiError::field(
             "timezone",
             &fault.code,
             "Enter a time zone by its IANA name, such as UTC or Europe/Berlin.",
         ),
         other => other,
-    })?;
-    projects_changed().await;
-    Ok(())
+    }
 }

@@ -1,5 +1,8 @@
 //! Personal API keys: the record and the input (management-api 3).
 
+mod overlap;
+mod usage;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{KeyId, OrganizationId, ProjectId};
 use crate::scopes::Scope;
 use crate::time::Timestamp;
+
+pub use overlap::Overlap;
+pub use usage::{KeyCall, KeyUse, RefusedCall};
 
 /// Longest label, in characters.
 pub const LABEL_MAX: usize = 40;
@@ -73,6 +79,19 @@ pub struct PersonalKeyInput {
     pub scoped_organizations: Vec<OrganizationId>,
     /// When it stops working.
     pub expires_at: Option<Timestamp>,
+}
+
+/// What is to change of a key; `None` keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PersonalKeyPatch {
+    /// New label.
+    pub label: Option<String>,
+    /// What it may do from now on; at least one.
+    pub scopes: Option<Vec<Scope>>,
+    /// Projects it is limited to from now on.
+    pub scoped_teams: Option<Vec<ProjectId>>,
+    /// Organizations it is limited to from now on.
+    pub scoped_organizations: Option<Vec<OrganizationId>>,
 }
 
 /// `phx_...ghij`, or stars when the key is too short to show any of it.

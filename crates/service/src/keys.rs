@@ -11,6 +11,11 @@
 //! password again; the worst that a stolen session can do with it is to stop a
 //! script, which its owner sees and mends with a new key.
 
+mod changes;
+mod overview;
+mod rotation;
+mod uses;
+
 use std::sync::Arc;
 
 use weir_model::activity::{Deed, Entry, Subject};
@@ -29,6 +34,10 @@ use crate::policy;
 use crate::secrets::{self, Secret};
 use crate::{Core, Result};
 
+pub use overview::{KeyOverview, PreviousValue};
+
+use uses::Uses;
+
 /// The use of a key is noted at most this often, in seconds.
 const TOUCH_SECONDS: i64 = 60 * 60;
 /// Longest value that is looked up, in bytes.
@@ -40,11 +49,12 @@ const LIMITS_MAX: usize = 100;
 #[derive(Clone)]
 pub struct PersonalKeys {
     core: Arc<Core>,
+    uses: Arc<Uses>,
 }
 
 impl PersonalKeys {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core }
+        Self { core, uses: Arc::default() }
     }
 
     /// The context of the key with this value. `place` says where in the
@@ -66,9 +76,17 @@ impl PersonalKeys {
         }
         let store = &self.core.store;
         let now = self.core.clock.now();
-        let row = rows::by_hash(store, &secrets::sha256_hex(value)).await?.ok_or_else(bad)?;
+        let hash = secrets::sha256_hex(value);
+        let row = rows::by_hash(store, &hash).await?.ok_or_else(bad)?;
         if row.key.expires_at.is_some_and(|end| end <= now) {
             return Err(bad());
+        }
+        if row.hash != hash {
+            // Found by the value before.
+            if row.previous.as_ref().is_none_or(|previous| previous.until <= now) {
+                return Err(bad());
+            }
+            self.uses.note_previous(row.user, &row.key.id, now);
         }
         let stale = |used: Timestamp| used.plus_seconds(TOUCH_SECONDS) <= now;
         if row.key.last_used_at.is_none_or(stale) {
@@ -104,7 +122,7 @@ impl PersonalKeys {
         if input.expires_at.is_some_and(|end| end <= ctx.now) {
             return Err(expired().into());
         }
-        self.refuse_foreign_limits(ctx, &input).await?;
+        self.refuse_foreign_limits(ctx, &input.scoped_teams, &input.scoped_organizations).await?;
         self.store_new(ctx, input).await
     }
 
@@ -120,28 +138,6 @@ impl PersonalKeys {
         let changes = Changes::none().field("label", &Some(&row.key.label), &None);
         let told = self.told(ctx, &row.key, Deed::Deleted, changes).await?;
         Ok(rows::delete(store, row.user, id, &told).await?)
-    }
-
-    /// Replaces the value of a key of the caller: the old value stops working
-    /// at once.
-    ///
-    /// # Errors
-    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`],
-    /// [`Error::NotFound`].
-    pub async fn roll(&self, ctx: &Ctx, id: &KeyId) -> Result<PersonalKey> {
-        policy::recent_person_only(ctx)?;
-        let store = &self.core.store;
-        let secret = secrets::personal_key()?;
-        let (user, hash, mask) = (ctx.user(), secret.hash(), secret.mask());
-        let missing = || Error::NotFound(NOT_FOUND);
-        let before = rows::get(store, user, id).await?.ok_or_else(missing)?;
-        let changes = Changes::none().secret("value");
-        let told = self.told(ctx, &before.key, Deed::Rotated, changes).await?;
-        if !rows::roll(store, user, id, &hash, &mask, ctx.now, &told).await? {
-            return Err(missing());
-        }
-        let row = rows::get(store, user, id).await?.ok_or_else(missing)?;
-        Ok(PersonalKey { value: Some(secret.reveal()), ..row.key })
     }
 
     /// The key that the request is made with.
@@ -230,8 +226,13 @@ impl PersonalKeys {
 
     /// A key can only be limited to what its owner belongs to: else it would
     /// say which ids exist.
-    async fn refuse_foreign_limits(&self, ctx: &Ctx, input: &PersonalKeyInput) -> Result<()> {
-        if input.scoped_teams.is_empty() && input.scoped_organizations.is_empty() {
+    async fn refuse_foreign_limits(
+        &self,
+        ctx: &Ctx,
+        projects: &[ProjectId],
+        organizations: &[OrganizationId],
+    ) -> Result<()> {
+        if projects.is_empty() && organizations.is_empty() {
             return Ok(());
         }
         let store = &self.core.store;
@@ -240,10 +241,10 @@ impl PersonalKeys {
             .into_iter()
             .map(|belonging| belonging.row.id)
             .collect();
-        if !input.scoped_organizations.iter().all(|id| own.contains(id)) {
+        if !organizations.iter().all(|id| own.contains(id)) {
             return Err(foreign("organizations", "scoped_organizations").into());
         }
-        for project in &input.scoped_teams {
+        for project in projects {
             let home = project_rows::find(store, *project).await?;
             if !home.is_some_and(|row| own.contains(&row.brief.organization)) {
                 return Err(foreign("teams", "scoped_teams").into());
@@ -274,7 +275,7 @@ pub(crate) fn new_row(
         scoped_organizations: input.scoped_organizations,
         expires_at: input.expires_at,
     };
-    Ok((KeyRow { hash: secret.hash(), user: owner.id, key }, secret))
+    Ok((KeyRow { hash: secret.hash(), user: owner.id, key, previous: None }, secret))
 }
 
 /// Checks what was entered for a new key.

@@ -5,8 +5,12 @@
 //! and scopes (`policy`), stored events (`events`), keys and the organization of
 //! a project (`projects::tokens`, `projects::moving`).
 
+mod checklist;
+mod facts;
 mod moving;
+mod strays;
 mod tokens;
+mod traffic;
 
 use std::sync::Arc;
 
@@ -18,7 +22,7 @@ use weir_model::projects::{
     ProjectPatch, ProjectSecrets, WEEK_STARTS, serde_object,
 };
 use weir_model::scopes::{Scope, ScopeObject};
-use weir_model::{Patch, ProjectId, validate};
+use weir_model::{Patch, ProjectId, Timestamp, validate};
 use weir_store::projects::{self as rows, ProjectChange, ProjectRow, ProjectRulesRow};
 use weir_store::{groups, organizations as organization_rows};
 
@@ -28,6 +32,15 @@ use crate::error::{Error, NOT_FOUND};
 use crate::organizations::required;
 use crate::policy::{self, Action};
 use crate::{Core, Result, current, organizations, secrets};
+
+pub use checklist::Checklist;
+pub use facts::ProjectFacts;
+pub use strays::{Likeness, StrayRequest};
+pub use tokens::{PreviousKey, ProjectKeys};
+pub use traffic::KeyTraffic;
+
+use strays::Strays;
+use traffic::Traffic;
 
 /// What a caller without a current project hears.
 pub const NO_CURRENT: &str = "Project not found.";
@@ -41,6 +54,16 @@ pub struct ProjectRules {
     pub anonymize_ips: bool,
     /// Whether events have no persons.
     pub person_processing_opt_out: bool,
+    /// When the key that led here stops working; `None`: never.
+    pub ends_at: Option<Timestamp>,
+}
+
+impl ProjectRules {
+    /// Whether the key that led here works.
+    #[must_use]
+    pub fn work_at(&self, now: Timestamp) -> bool {
+        self.ends_at.is_none_or(|end| now < end)
+    }
 }
 
 impl From<ProjectRulesRow> for ProjectRules {
@@ -49,6 +72,7 @@ impl From<ProjectRulesRow> for ProjectRules {
             id: row.id,
             anonymize_ips: row.anonymize_ips,
             person_processing_opt_out: row.person_processing_opt_out,
+            ends_at: row.ends_at,
         }
     }
 }
@@ -57,11 +81,13 @@ impl From<ProjectRulesRow> for ProjectRules {
 #[derive(Clone)]
 pub struct Projects {
     core: Arc<Core>,
+    traffic: Arc<Traffic>,
+    strays: Arc<Strays>,
 }
 
 impl Projects {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core }
+        Self { core, traffic: Arc::default(), strays: Arc::default() }
     }
 
     /// Proves that the actor may see the project: a number or `@current`.
@@ -200,21 +226,26 @@ impl Projects {
         Ok(())
     }
 
-    /// The tokens of all projects, for the cache that capture looks them up in.
+    /// The tokens that work, of all projects, for the cache that capture looks them
+    /// up in.
     ///
     /// # Errors
     /// Any failure of the store.
     pub async fn all_tokens(&self) -> Result<Vec<(String, ProjectRules)>> {
-        let all = rows::all_tokens(&self.core.store).await?;
-        Ok(all.into_iter().map(|(token, rules)| (token, rules.into())).collect())
+        let now = self.core.clock.now();
+        let all = rows::all_tokens(&self.core.store).await?.into_iter();
+        let all = all.map(|(token, rules)| (token, ProjectRules::from(rules)));
+        Ok(all.filter(|(_, rules)| rules.work_at(now)).collect())
     }
 
-    /// The project that this token belongs to.
+    /// The project that this token belongs to, while the token works.
     ///
     /// # Errors
     /// Any failure of the store.
     pub async fn by_token(&self, token: &str) -> Result<Option<ProjectRules>> {
-        Ok(rows::by_token(&self.core.store, token).await?.map(ProjectRules::from))
+        let now = self.core.clock.now();
+        let found = rows::by_token(&self.core.store, token).await?.map(ProjectRules::from);
+        Ok(found.filter(|rules| rules.work_at(now)))
     }
 
     /// The project as it is stored, while it is in the organization that it was

@@ -4,6 +4,9 @@
 //! `user_key` (a user's keys, by id). What does not: the value, which is never
 //! stored; what a key may do (`weir-service`).
 
+mod overlap;
+mod uses;
+
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::activity::Entry;
@@ -17,6 +20,9 @@ use crate::db::Statement;
 use crate::error::is_done;
 use crate::{Error, Result, Store};
 
+pub use overlap::{NewValue, end_previous, roll};
+pub use uses::{uses, write_uses};
+
 /// A key as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRow {
@@ -26,6 +32,19 @@ pub struct KeyRow {
     pub user: UserId,
     /// The key as it is shown, without its value.
     pub key: PersonalKey,
+    /// The value before, which works on for a time.
+    pub previous: Option<PreviousValue>,
+}
+
+/// A value that was replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviousValue {
+    /// SHA-256 of it, as hexadecimal digits.
+    pub hash: String,
+    /// First and last characters.
+    pub mask: String,
+    /// When it stops working.
+    pub until: Timestamp,
 }
 
 /// What became of a new key.
@@ -52,6 +71,9 @@ pub(crate) struct Stored {
     last_used_at: Option<i64>,
     last_rolled_at: Option<i64>,
     expires_at: Option<i64>,
+    previous_hash: Option<String>,
+    previous_mask: Option<String>,
+    previous_until: Option<i64>,
 }
 
 impl TryFrom<Stored> for KeyRow {
@@ -78,13 +100,21 @@ impl TryFrom<Stored> for KeyRow {
                 .collect(),
             expires_at: stored.expires_at.map(Timestamp::from_micros),
         };
-        Ok(Self { hash: stored.hash, user: UserId(stored.user), key })
+        let previous = match (stored.previous_hash, stored.previous_until) {
+            (Some(hash), Some(until)) => Some(PreviousValue {
+                hash,
+                mask: stored.previous_mask.unwrap_or_default(),
+                until: Timestamp::from_micros(until),
+            }),
+            _ => None,
+        };
+        Ok(Self { hash: stored.hash, user: UserId(stored.user), key, previous })
     }
 }
 
 impl From<&KeyRow> for Stored {
     fn from(row: &KeyRow) -> Self {
-        let key = &row.key;
+        let (key, previous) = (&row.key, row.previous.as_ref());
         Self {
             hash: row.hash.clone(),
             user: row.user.0,
@@ -99,6 +129,9 @@ impl From<&KeyRow> for Stored {
             last_used_at: key.last_used_at.map(Timestamp::micros),
             last_rolled_at: key.last_rolled_at.map(Timestamp::micros),
             expires_at: key.expires_at.map(Timestamp::micros),
+            previous_hash: previous.map(|previous| previous.hash.clone()),
+            previous_mask: previous.map(|previous| previous.mask.clone()),
+            previous_until: previous.map(|previous| previous.until.micros()),
         }
     }
 }
@@ -110,14 +143,27 @@ const BY_HASH: Statement = Statement::read(
      WHERE type::record('user', user).is_active = true;",
 );
 
-/// The key with this hash, if its owner may act. Whether it has expired is for
-/// the caller to see.
+const BY_PREVIOUS_HASH: Statement = Statement::read(
+    "keys by previous hash",
+    "SELECT * FROM (SELECT * FROM (SELECT VALUE type::record('api_key', hash)
+                                   FROM type::record('api_key_previous', $hash)))
+     WHERE type::record('user', user).is_active = true;",
+);
+
+/// The key with this hash, or that had it before, if its owner may act. Whether it
+/// has expired, and whether the value before still works, is for the caller to see.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn by_hash(store: &Store, hash: &str) -> Result<Option<KeyRow>> {
     let mut answer = store.db.run(BY_HASH, bind! { hash: hash }).await?;
-    answer.row::<Stored>(0)?.map(KeyRow::try_from).transpose()
+    if let Some(stored) = answer.row::<Stored>(0)? {
+        return KeyRow::try_from(stored).map(Some);
+    }
+    let mut answer = store.db.run(BY_PREVIOUS_HASH, bind! { hash: hash }).await?;
+    let row = answer.row::<Stored>(0)?.map(KeyRow::try_from).transpose()?;
+    let had = |row: &KeyRow| row.previous.as_ref().is_some_and(|previous| previous.hash == hash);
+    Ok(row.filter(had))
 }
 
 const LIST: Statement = Statement::read(
@@ -211,6 +257,12 @@ const DELETE: Statement = Statement::read(
         "BEGIN;
          LET $hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
          IF $hash != NONE {
+             LET $older = (SELECT VALUE previous_hash
+                           FROM ONLY type::record('api_key', $hash));
+             IF $older != NONE {
+                 DELETE type::record('api_key_previous', $older) RETURN NONE;
+             };
+             DELETE type::record('api_key_use', [$user, $key]) RETURN NONE;
              DELETE type::record('api_key', $hash) RETURN NONE;
              DELETE type::record('user_key', [$user, $key]) RETURN NONE;",
         write_activities!(),
@@ -228,49 +280,39 @@ pub async fn delete(store: &Store, user: UserId, key: &KeyId, activities: &[Entr
     activity::change(store, DELETE, vars, activities).await.map(drop)
 }
 
-// A second run after a lost answer finds the new hash in place and changes
-// nothing more.
-const ROLL: Statement = Statement::write(
-    "keys roll",
+const UPDATE: Statement = Statement::write(
+    "keys update",
     concat!(
         "BEGIN;
-     LET $old_hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
-     IF $old_hash = NONE { THROW 'missing' };
-     IF $old_hash != $hash {
-         LET $row = (SELECT * OMIT id FROM ONLY type::record('api_key', $old_hash));
-         UPSERT type::record('api_key', $hash) CONTENT object::extend($row, {
-             hash: $hash, mask: $mask, last_rolled_at: $now
-         }) RETURN NONE;
-         DELETE type::record('api_key', $old_hash) RETURN NONE;
-         UPDATE type::record('user_key', [$user, $key]) SET hash = $hash RETURN NONE;",
+         LET $hash = (SELECT VALUE hash FROM ONLY type::record('user_key', [$user, $key]));
+         IF $hash = NONE { THROW 'missing' };
+         UPDATE type::record('api_key', $hash) SET
+             label = $label,
+             scopes = $scopes,
+             scoped_projects = $projects,
+             scoped_organizations = $organizations
+             RETURN NONE;",
         write_activities!(),
-        "};
-     COMMIT;"
+        "COMMIT;"
     ),
 );
 
-/// Replaces the value of a key: the old hash finds nothing any more. `false`
-/// when the user has no such key.
+/// Writes label, scopes and limits of a key as they are in `row`. `false` when the
+/// user has no such key.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn roll(
-    store: &Store,
-    user: UserId,
-    key: &KeyId,
-    hash: &str,
-    mask: &str,
-    now: Timestamp,
-    activities: &[Entry],
-) -> Result<bool> {
+pub async fn update(store: &Store, row: &KeyRow, activities: &[Entry]) -> Result<bool> {
+    let stored = Stored::from(row);
     let vars = bind! {
-        user: user.0,
-        key: key.0.as_str(),
-        hash: hash,
-        mask: mask,
-        now: now.micros(),
+        user: stored.user,
+        key: stored.key,
+        label: stored.label,
+        scopes: stored.scopes,
+        projects: stored.scoped_projects,
+        organizations: stored.scoped_organizations,
     };
-    is_done(activity::change(store, ROLL, vars, activities).await)
+    is_done(activity::change(store, UPDATE, vars, activities).await)
 }
 
 const TOUCH: Statement = Statement::write(

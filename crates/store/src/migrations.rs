@@ -75,6 +75,13 @@ const ALL: &[Migration] = &[
         ),
     },
     Migration {
+        version: 11,
+        statement: Statement::write(
+            "migration 11",
+            include_str!("migrations/0011_key_overlap.surql"),
+        ),
+    },
+    Migration {
         version: 12,
         statement: Statement::write("migration 12", include_str!("migrations/0012_traffic.surql")),
     },

@@ -524,6 +524,10 @@ const DELETE: Statement = Statement::read(
      FOR $project IN $projects {
          LET $api_token = (SELECT VALUE api_token FROM ONLY type::record('project', $project));
          DELETE type::record('project_token', $api_token) RETURN NONE;
+         LET $older = (SELECT VALUE previous_token FROM ONLY type::record('project', $project));
+         IF $older != NONE {
+             DELETE type::record('project_token', $older) RETURN NONE;
+         };
          DELETE type::record('project', $project) RETURN NONE;
          DELETE type::record('org_project', [$organization, $project]) RETURN NONE;",
         remove_configs_of_project!(),

@@ -4,8 +4,10 @@
 //! What belongs here: statements about `project` and `org_project`. What does
 //! not: keys (`tokens`), stored events.
 
+mod checklist;
 mod rows;
 mod tokens;
+mod traffic;
 
 use weir_model::activity::Entry;
 use weir_model::{OrganizationId, Patch, ProjectId, Timestamp, UserId};
@@ -18,9 +20,14 @@ use crate::exports::remove_export;
 use crate::plugin_configs::remove_configs_of_project;
 use crate::{Error, Result, Store, lists};
 
+pub use checklist::{is_checklist_hidden, set_checklist_hidden};
 pub(crate) use rows::Stored;
-pub use rows::{ProjectChange, ProjectRow};
-pub use tokens::{ProjectRulesRow, all_tokens, by_token, reset_token, set_secrets};
+pub use rows::{PreviousToken, ProjectChange, ProjectRow};
+pub use tokens::{
+    NewToken, ProjectRulesRow, all_tokens, by_token, end_previous_token, reset_token, set_secrets,
+};
+pub(crate) use traffic::of_project as traffic_of_project;
+pub use traffic::{KeyHour, add_traffic, traffic};
 
 /// Writes a project and its pointers, and makes it what `$user` looks at. Part
 /// of the transactions that create a project; binds `$project` (the record),
@@ -286,7 +293,7 @@ const DELETE: Statement = Statement::read(
     "projects delete",
     concat!(
         "BEGIN;
-         LET $row = (SELECT uuid, api_token, organization
+         LET $row = (SELECT uuid, api_token, previous_token, organization
                      FROM ONLY type::record('project', $project));
          IF $row.organization = $organization {
              UPDATE type::record('organization', $organization)
@@ -297,6 +304,9 @@ const DELETE: Statement = Statement::read(
         "};",
         remove_configs_of_project!(),
         "DELETE type::record('project_token', $row.api_token) RETURN NONE;
+             IF $row.previous_token != NONE {
+                 DELETE type::record('project_token', $row.previous_token) RETURN NONE;
+             };
              DELETE type::record('org_project', [$organization, $project]) RETURN NONE;
              DELETE type::record('project', $project) RETURN NONE;
              UPSERT type::record('deletion', $row.uuid)

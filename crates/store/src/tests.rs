@@ -105,6 +105,7 @@ fn key(number: u128, owner: UserId) -> KeyRow {
             scoped_organizations: Vec::new(),
             expires_at: None,
         },
+        previous: None,
     }
 }
 
@@ -249,11 +250,8 @@ async fn every_transaction_may_run_twice() {
                 .unwrap();
         assert_eq!(added, Added::Yes);
         assert_eq!(keys::create(&store, &one_key, 1, &[]).await.unwrap(), keys::Created::Yes);
-        assert!(
-            keys::roll(&store, owner.id, &one_key.key.id, "rolled", "mask", NOW, &[])
-                .await
-                .unwrap()
-        );
+        let value = keys::NewValue { hash: "rolled", mask: "mask", until: None };
+        assert!(keys::roll(&store, owner.id, &one_key.key.id, value, NOW, &[]).await.unwrap());
     }
     assert_eq!(projects::ordered(&store, more.row.id).await.unwrap().len(), 2);
     assert_eq!(keys::of_user(&store, owner.id).await.unwrap().len(), 1);

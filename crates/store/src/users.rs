@@ -333,8 +333,14 @@ const DELETE: Statement = Statement::read(
      LET $memberships = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]);
      IF $memberships != [] { THROW 'memberships' };
      FOR $hash IN (SELECT VALUE hash FROM user_key:[$user]..=[$user, ..]) {
+         LET $older = (SELECT VALUE previous_hash FROM ONLY type::record('api_key', $hash));
+         IF $older != NONE {
+             DELETE type::record('api_key_previous', $older) RETURN NONE;
+         };
          DELETE type::record('api_key', $hash) RETURN NONE;
      };
+     DELETE api_key_use:[$user]..=[$user, ..] RETURN NONE;
+     DELETE project_checklist:[$user]..=[$user, ..] RETURN NONE;
      FOR $key IN (SELECT VALUE record::id(id)[1] FROM user_key:[$user]..=[$user, ..]) {
          DELETE type::record('user_key', [$user, $key]) RETURN NONE;
      };

@@ -122,6 +122,8 @@ pub(super) struct Worked<T> {
 /// The events of a request after the decisions, ready for the log.
 pub(super) struct Events {
     project: ProjectId,
+    /// The key that they came with.
+    token: String,
     sealed: Sealed,
     accepted: u64,
     dropped: Vec<(DropReason, u64)>,
@@ -136,7 +138,8 @@ impl Events {
         let mut dropped = batch.dropped_further.clone();
         dropped.extend(batch.dropped.iter().map(|event| (event.reason, 1)));
         let accepted = batch.accepted.len() as u64;
-        Self { project, accepted, dropped, import, sealed: batch.seal() }
+        let token = key.to_owned();
+        Self { project, token, accepted, dropped, import, sealed: batch.seal() }
     }
 }
 
@@ -251,6 +254,7 @@ pub(super) async fn project(app: &App, key: &str, sender: Sender) -> ApiResult<P
                 first_at: sender.at,
                 last_at: sender.at,
             });
+            app.services.projects.note_stray(key, sender.address, sender.at);
             Err(ApiError::UnknownProjectKey)
         }
         Verdict::Undecided => Err(not_accepted("the project key could not be looked up")),
@@ -258,7 +262,7 @@ pub(super) async fn project(app: &App, key: &str, sender: Sender) -> ApiResult<P
 }
 
 async fn append(app: &App, events: Events) -> ApiResult<()> {
-    let Events { project, sealed, accepted, dropped, import } = events;
+    let Events { project, token, sealed, accepted, dropped, import } = events;
     let began = Instant::now();
     // What is given up here may be stored later all the same: sending it again
     // does no harm (ingestion 6).
@@ -276,9 +280,12 @@ async fn append(app: &App, events: Events) -> ApiResult<()> {
     if let Some(import) = import {
         app.traffic.imported(project, import);
     }
+    let mut events = accepted;
     for (reason, count) in dropped {
         app.metrics.count_drops(reason, count);
+        events += count;
     }
+    app.services.projects.count_events(project, &token, events, app.services.clock.now());
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use serde::Serialize;
 use weir_capture::{CaptureError, v1};
 use weir_model::errors::{ErrorBody, ErrorExtra, FieldError};
+use weir_model::scopes::Scope;
 use weir_service::Error as ServiceError;
 use weir_service::error::NOT_CONFIRMED;
 
@@ -397,6 +398,8 @@ pub struct Failure {
     pub cause: Option<String>,
     /// Whether the store failed.
     pub store_failed: bool,
+    /// The scope that the key lacks.
+    pub lacked: Option<Scope>,
 }
 
 impl Failure {
@@ -456,6 +459,10 @@ impl IntoResponse for ApiError {
             body: Arc::new(body),
             cause: self.cause(status),
             store_failed: matches!(self, Self::Service(ServiceError::Store(_))),
+            lacked: match self {
+                Self::Service(ServiceError::MissingScope(scope)) => Some(scope),
+                _ => None,
+            },
         };
         response.extensions_mut().insert(failure);
         response

@@ -22,6 +22,7 @@ use crate::http::credential::{Credential, EarlyBody};
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::guards::Guard;
 use crate::http::input::{Fields, Input, Items, read_items};
+use crate::http::key_use::Caller;
 use crate::http::request_id::RequestId;
 
 /// The sentence below an organization that is not there.
@@ -260,6 +261,10 @@ pub(crate) async fn admit<W: Within>(
         return Err(ServiceError::NotAuthenticated.into());
     };
     let ctx = app.services.keys.authenticate(value, place, request_id.to_string()).await?;
+    if let (Actor::Key { user, key }, Some(caller)) = (&ctx.actor, parts.extensions.get::<Caller>())
+    {
+        caller.is(*user, &key.id);
+    }
     let context = W::enter(app, ctx, &path).await?;
     let ctx = W::plain(&context);
     require_any(ctx, scopes)?;

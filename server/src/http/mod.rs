@@ -11,6 +11,7 @@ pub mod extract;
 pub mod guards;
 pub mod headers;
 pub mod input;
+pub mod key_use;
 pub mod pagination;
 pub mod peer;
 pub mod request_id;

@@ -11,7 +11,7 @@ const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
 const HOURS: i64 = 60 * 60;
 
 /// A call of a server function by a script of our own page.
-fn function(app: &TestApp, name: &str, body: &str) -> Call {
+pub(crate) fn function(app: &TestApp, name: &str, body: &str) -> Call {
     let call = app.anonymous().call(Method::POST, &format!("/_fn/{name}"));
     call.header("content-type", "application/x-www-form-urlencoded")
         .header(OWN_PAGE.0, OWN_PAGE.1)

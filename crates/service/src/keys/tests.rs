@@ -1,5 +1,7 @@
 //! Personal API keys on a store in memory.
 
+use weir_model::keys::{KeyCall, Overlap, PersonalKeyPatch};
+
 use super::*;
 use crate::Services;
 use crate::test_support::{self, ada, key, key_input, organization, person, stranger};
@@ -277,4 +279,102 @@ fn checking_input() {
     }
     let error = check_input("a", &scopes(&["nothing:read"]), &[], &[], None).unwrap_err();
     assert_eq!(error.detail, "Invalid scope: nothing:read");
+}
+
+#[tokio::test]
+async fn an_old_value_works_on_for_a_while() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let made = services.keys.create(&ctx, key_input()).await.unwrap();
+    let first = made.value.unwrap();
+    let second = services.keys.rotate(&ctx, &made.id, Overlap::Hour).await.unwrap().value.unwrap();
+    assert!(works(&services, &first).await && works(&services, &second).await);
+    let shown = services.keys.overview_of(&ctx, &made.id).await.unwrap();
+    let previous = shown.previous.unwrap();
+    assert_eq!(previous.until, ctx.now.plus_seconds(3600));
+    assert_eq!(previous.used_at, Some(ctx.now));
+    assert_eq!(Some(previous.mask), made.mask_value);
+
+    services.clock.advance(3599);
+    assert!(works(&services, &first).await);
+    services.clock.advance(1);
+    assert!(!works(&services, &first).await, "its time is over");
+    assert!(works(&services, &second).await);
+    let ctx = ada(&services).await;
+    assert_eq!(services.keys.overview(&ctx).await.unwrap()[0].previous, None);
+
+    // The one before the last ends with a further rotation.
+    let third = services.keys.rotate(&ctx, &made.id, Overlap::Week).await.unwrap().value.unwrap();
+    let fourth = services.keys.rotate(&ctx, &made.id, Overlap::Day).await.unwrap().value.unwrap();
+    for (value, expected) in [(&first, false), (&second, false), (&third, true), (&fourth, true)] {
+        assert_eq!(works(&services, value).await, expected);
+    }
+    services.keys.end_previous(&ctx, &made.id).await.unwrap();
+    assert!(!works(&services, &third).await && works(&services, &fourth).await);
+    services.keys.end_previous(&ctx, &made.id).await.unwrap();
+
+    // With the key goes the value before.
+    let fifth = services.keys.rotate(&ctx, &made.id, Overlap::Week).await.unwrap().value.unwrap();
+    let eve = stranger(&services, "eve").await;
+    let outcome = services.keys.end_previous(&eve, &made.id).await;
+    assert!(matches!(outcome, Err(Error::NotFound(NOT_FOUND))));
+    services.keys.delete(&ctx, &made.id).await.unwrap();
+    assert!(!works(&services, &fourth).await && !works(&services, &fifth).await);
+}
+
+#[tokio::test]
+async fn scopes_change_with_a_recent_sign_in() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let narrow = PersonalKeyInput {
+        scopes: vec!["plugin:read".parse().unwrap(), "event:read".parse().unwrap()],
+        ..key_input()
+    };
+    let made = services.keys.create(&ctx, narrow).await.unwrap();
+    let wider = services.keys.add_scope(&ctx, &made.id, "plugin:write".parse().unwrap()).await;
+    let texts: Vec<String> = wider.unwrap().scopes.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["event:read", "plugin:write"]);
+    let same = services.keys.add_scope(&ctx, &made.id, "plugin:read".parse().unwrap()).await;
+    assert_eq!(same.unwrap().scopes.len(), 2);
+    let patch = PersonalKeyPatch { label: Some("new".to_owned()), ..PersonalKeyPatch::default() };
+    let renamed = services.keys.update(&ctx, &made.id, patch.clone()).await.unwrap();
+    assert_eq!((renamed.label.as_str(), renamed.scopes.len()), ("new", 2));
+    assert_eq!(services.keys.list(&ctx).await.unwrap()[0].label, "new");
+    assert!(works(&services, &made.value.unwrap()).await);
+
+    let none = PersonalKeyPatch { scopes: Some(Vec::new()), ..PersonalKeyPatch::default() };
+    let error = services.keys.update(&ctx, &made.id, none).await.unwrap_err();
+    assert_eq!(field(&error).0, Some("scopes"));
+    let late = Ctx { now: ctx.now.plus_seconds(15 * 60 + 1), ..ctx.clone() };
+    let error = services.keys.update(&late, &made.id, patch.clone()).await.unwrap_err();
+    assert!(matches!(error, Error::SignInAgain));
+    let eve = stranger(&services, "eve").await;
+    let error = services.keys.update(&eve, &made.id, patch).await.unwrap_err();
+    assert!(matches!(error, Error::NotFound(NOT_FOUND)));
+}
+
+#[tokio::test]
+async fn use_is_kept() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let made = services.keys.create(&ctx, key_input()).await.unwrap();
+    let call = |route: &str| KeyCall {
+        at: ctx.now,
+        address: Some("192.0.2.1".to_owned()),
+        method: "POST".to_owned(),
+        route: route.to_owned(),
+    };
+    let lacked: Scope = "plugin:write".parse().unwrap();
+    services.keys.note_call(ctx.user(), &made.id, call("/api/a/"), Some(lacked));
+    services.keys.write_uses().await.unwrap();
+    services.keys.note_call(ctx.user(), &made.id, call("/api/b/"), None);
+    let usage = services.keys.overview_of(&ctx, &made.id).await.unwrap().usage;
+    assert_eq!(usage.last, Some(call("/api/b/")));
+    assert_eq!((usage.refused.len(), usage.refused_lately(ctx.now)), (1, 1));
+    assert_eq!((&usage.refused[0].call, usage.refused[0].scope), (&call("/api/a/"), lacked));
+    // Who has no such key learns nothing of it.
+    let eve = stranger(&services, "eve").await;
+    assert!(services.keys.overview(&eve).await.unwrap().is_empty());
+    let again = test_support::restarted(&services);
+    assert_eq!(again.keys.overview_of(&ctx, &made.id).await.unwrap().usage, usage);
 }

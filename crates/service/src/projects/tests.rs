@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use weir_model::Patch;
+use weir_model::keys::Overlap;
 use weir_model::organizations::Level;
 
 use super::*;
@@ -60,8 +61,12 @@ async fn creating_and_entering() {
     let current = services.projects.enter(&ctx, "@current").await.unwrap();
     assert_eq!(current.project, made.brief.id);
     let rules = services.projects.by_token(&made.brief.api_token).await.unwrap().unwrap();
-    let expected =
-        ProjectRules { id: made.brief.id, anonymize_ips: false, person_processing_opt_out: false };
+    let expected = ProjectRules {
+        id: made.brief.id,
+        anonymize_ips: false,
+        person_processing_opt_out: false,
+        ends_at: None,
+    };
     assert_eq!(rules, expected);
     for token in ["", "phc_unknown", "phc_x'; RETURN 1", "phc_\0", "⟨x⟩`", "7", &"x".repeat(10_000)]
     {
@@ -254,4 +259,104 @@ fn time_zones_have_an_iana_name() {
         assert_eq!(error.code, "invalid_choice");
         assert_eq!(error.detail, format!("\"{bad}\" is not a valid choice."));
     }
+}
+
+#[tokio::test]
+async fn an_old_key_works_on_for_a_while() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let project = services.projects.enter(&ctx, "@current").await.unwrap();
+    let known = async |token: &str| services.projects.by_token(token).await.unwrap().is_some();
+    let listed = async || services.projects.all_tokens().await.unwrap().len();
+    let first = services.projects.get(&project).await.unwrap().brief.api_token;
+    let rotated = services.projects.rotate_token(&project, Overlap::Day).await.unwrap();
+    let second = rotated.brief.api_token;
+    assert_ne!(first, second);
+    assert!(known(&first).await && known(&second).await);
+    assert_eq!(listed().await, 2);
+    let keys = services.projects.keys(&project).await.unwrap();
+    let until = project.org.ctx.now.plus_seconds(24 * 60 * 60);
+    assert_eq!(keys.previous, Some(PreviousKey { token: first.clone(), until }));
+
+    services.clock.advance(24 * 60 * 60);
+    assert!(!known(&first).await && known(&second).await);
+    assert_eq!(listed().await, 1);
+    let ctx = ada(&services).await;
+    let project = services.projects.enter(&ctx, "@current").await.unwrap();
+    assert_eq!(services.projects.keys(&project).await.unwrap().previous, None);
+
+    // The one before the last ends with a further rotation.
+    let rotate = async || {
+        let rotated = services.projects.rotate_token(&project, Overlap::Week).await.unwrap();
+        rotated.brief.api_token
+    };
+    let third = rotate().await;
+    let fourth = rotate().await;
+    assert!(!known(&second).await && known(&third).await && known(&fourth).await);
+    services.projects.end_previous_token(&project).await.unwrap();
+    assert!(!known(&third).await && known(&fourth).await);
+    services.projects.end_previous_token(&project).await.unwrap();
+    let fifth = rotate().await;
+    assert!(known(&fourth).await);
+    services.projects.delete(&project).await.unwrap();
+    assert!(!known(&fourth).await && !known(&fifth).await, "both go with the project");
+}
+
+#[tokio::test]
+async fn traffic_is_counted_by_key() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let project = services.projects.enter(&ctx, "@current").await.unwrap();
+    let (id, now) = (project.project, ctx.now);
+    let token = services.projects.get(&project).await.unwrap().brief.api_token;
+    services.projects.count_events(id, &token, 2, now);
+    services.projects.write_traffic().await.unwrap();
+    services.projects.count_events(id, &token, 3, now.plus_seconds(1));
+    services.projects.count_events(id, &token, 1, now.plus_seconds(-8 * 24 * 60 * 60));
+    services.projects.count_events(ProjectId(99), "phc_gone", 5, now);
+    let traffic = services.projects.keys(&project).await.unwrap().traffic;
+    let [shown] = traffic.as_slice() else { panic!("{traffic:?}") };
+    assert_eq!((shown.token.as_str(), shown.day(), shown.week()), (token.as_str(), 5, 5));
+    assert_eq!((shown.steps.last(), shown.last_at), (Some(&5), Some(now.plus_seconds(1))));
+}
+
+#[tokio::test]
+async fn strays_are_told_to_whom_they_concern() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let project = services.projects.enter(&ctx, "@current").await.unwrap();
+    let token = services.projects.get(&project).await.unwrap().brief.api_token;
+    let (here, there) = ("192.0.2.1".parse().ok(), "192.0.2.2".parse().ok());
+    services.projects.note_stray(&token[..20], there, ctx.now);
+    services.projects.note_stray("phc_somebodyelse", there, ctx.now);
+    services.projects.note_stray("phx_secret", here, ctx.now);
+    services.projects.note_stray(&token[..20], there, ctx.now.plus_seconds(-3601));
+    let told = services.projects.strays(&project, here).await.unwrap();
+    let told: Vec<_> = told.iter().map(|stray| (stray.likeness, stray.address)).collect();
+    assert_eq!(told, [(Likeness::Personal, here), (Likeness::Damaged, there)]);
+    assert_eq!(services.projects.strays(&project, None).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_checklist_is_ticked_by_fact() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let project = services.projects.enter(&ctx, "@current").await.unwrap();
+    let found = services.projects.checklist(&project).await.unwrap();
+    assert!(!found.teammate && !found.read_only_key && !found.export && !found.hidden);
+    services.keys.create(&ctx, test_support::key_input()).await.unwrap();
+    assert!(!services.projects.checklist(&project).await.unwrap().read_only_key);
+    let reads = vec!["event:read".parse().unwrap()];
+    let input = weir_model::keys::PersonalKeyInput { scopes: reads, ..test_support::key_input() };
+    services.keys.create(&ctx, input).await.unwrap();
+    let eve = stranger(&services, "eve").await;
+    join(&services, project.org.organization, &eve, Level::Member).await;
+    services.projects.set_checklist_hidden(&project, true).await.unwrap();
+    let found = services.projects.checklist(&project).await.unwrap();
+    assert!(found.teammate && found.read_only_key && found.hidden);
+    let hers = services.projects.enter(&eve, &project.project.to_string()).await.unwrap();
+    assert!(!services.projects.checklist(&hers).await.unwrap().hidden, "each for themselves");
+    services.projects.set_checklist_hidden(&project, false).await.unwrap();
+    assert!(!services.projects.checklist(&project).await.unwrap().hidden);
+    assert_eq!(services.projects.facts(&project).await.unwrap(), ProjectFacts::default());
 }

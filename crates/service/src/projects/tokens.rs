@@ -5,18 +5,41 @@
 //! who sees them (`projects`), what capture remembers of them (the server).
 
 use weir_model::activity::Deed;
+use weir_model::keys::Overlap;
 use weir_model::projects::{Project, ProjectSecrets};
-use weir_model::{OrganizationId, ProjectId};
-use weir_store::projects::{self as rows, ProjectRow};
+use weir_model::{OrganizationId, ProjectId, Timestamp};
+use weir_store::projects::{self as rows, NewToken, ProjectRow};
 use weir_store::sealing::SealedField;
 
-use super::{Projects, told};
+use super::{KeyTraffic, Projects, told};
 use crate::activity::Changes;
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
 use crate::policy::{self, Action};
 use crate::sealing::Place;
 use crate::{Result, secrets};
+
+/// The project API keys of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectKeys {
+    /// The present one.
+    pub token: String,
+    /// The one before it, while it works.
+    pub previous: Option<PreviousKey>,
+    /// What came with them in the last seven days, in the same order.
+    pub traffic: Vec<KeyTraffic>,
+    /// When each of its steps begins.
+    pub times: Vec<Timestamp>,
+}
+
+/// A project API key that was replaced and still works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviousKey {
+    /// The key.
+    pub token: String,
+    /// When it stops working.
+    pub until: Timestamp,
+}
 
 /// How often a change is decided again that another one has overtaken.
 pub(super) const TRIES: usize = 8;
@@ -27,18 +50,60 @@ impl Projects {
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
     pub async fn reset_token(&self, project: &ProjectCtx) -> Result<Project> {
+        self.rotate_token(project, Overlap::None).await
+    }
+
+    /// Replaces the project API key; the old one works on for the time of the
+    /// overlap. One before that ends now.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
+    pub async fn rotate_token(&self, project: &ProjectCtx, overlap: Overlap) -> Result<Project> {
         let org = &project.org;
         policy::check(org, Action::ResetProjectKeys)?;
         let after = secrets::project_key()?;
+        let (store, now) = (&self.core.store, org.ctx.now);
+        let new = NewToken { token: &after, until: overlap.until(now) };
         for _ in 0..TRIES {
             let row = self.row(project).await?;
             let rotated = told(org, &row, Deed::Rotated, Changes::none().secret("api_token"));
-            let (store, now) = (&self.core.store, org.ctx.now);
-            if let Some(row) = rows::reset_token(store, &row, &after, now, &[rotated]).await? {
+            if let Some(row) = rows::reset_token(store, &row, new, now, &[rotated]).await? {
                 return self.show(org, row).await;
             }
         }
         Err(overtaken())
+    }
+
+    /// Ends the project API key that was replaced: it stops working at once.
+    /// Without one nothing happens.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
+    pub async fn end_previous_token(&self, project: &ProjectCtx) -> Result<()> {
+        let org = &project.org;
+        policy::check(org, Action::ResetProjectKeys)?;
+        let row = self.row(project).await?;
+        let changes = Changes::none().secret("previous api_token");
+        let ended = told(org, &row, Deed::Deleted, changes);
+        rows::end_previous_token(&self.core.store, &row, org.ctx.now, &[ended]).await?;
+        Ok(())
+    }
+
+    /// The project API keys that work, and what came with them in the last seven
+    /// days.
+    ///
+    /// # Errors
+    /// [`Error::MissingScope`].
+    pub async fn keys(&self, project: &ProjectCtx) -> Result<ProjectKeys> {
+        policy::check(&project.org, Action::ReadProject)?;
+        let row = self.row(project).await?;
+        let previous = row.previous.filter(|previous| previous.until > project.org.ctx.now);
+        let previous =
+            previous.map(|previous| PreviousKey { token: previous.token, until: previous.until });
+        let mut tokens = vec![row.brief.api_token.as_str()];
+        tokens.extend(previous.as_ref().map(|previous| previous.token.as_str()));
+        let (traffic, times) = self.traffic(project, &tokens).await?;
+        Ok(ProjectKeys { token: row.brief.api_token, previous, traffic, times })
     }
 
     /// Makes a new secret key. The one before it stays valid as the backup; the

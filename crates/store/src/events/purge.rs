@@ -13,7 +13,9 @@ use super::keys;
 use super::read::{BLOCKS, BlockRow, firsts_between, heads};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{Result, Store, definitions, groups, imports, persons, traffic, warnings};
+use crate::{
+    Result, Store, definitions, groups, imports, persons, projects, traffic, warnings,
+};
 
 /// Arrival numbers looked at with one statement.
 const WINDOW: u64 = 50_000;
@@ -21,10 +23,14 @@ const WINDOW: u64 = 50_000;
 const CHUNK: usize = 1_000;
 
 const DELETE: Statement = Statement::read("purge records", "DELETE $ids RETURN NONE;");
-// A few hundred records at most, see `warnings`.
-const DELETE_WARNINGS: Statement = Statement::read(
-    "purge warnings",
-    "BEGIN; DELETE $counts RETURN NONE; DELETE $samples RETURN NONE; COMMIT;",
+// A few hundred records at most of each, see `warnings` and `projects`.
+const DELETE_COUNTS: Statement = Statement::read(
+    "purge counts",
+    "BEGIN;
+     DELETE $counts RETURN NONE;
+     DELETE $samples RETURN NONE;
+     DELETE $traffic RETURN NONE;
+     COMMIT;",
 );
 
 /// Removes what is stored of a project that no longer takes events. Does
@@ -48,8 +54,9 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     let vars = bind! {
         counts: warnings::of_project("ingestion_warning", project),
         samples: warnings::of_project("ingestion_sample", project),
+        traffic: projects::traffic_of_project(project),
     };
-    store.db.run(DELETE_WARNINGS, vars).await?;
+    store.db.run(DELETE_COUNTS, vars).await?;
     persons::purge(store, project).await?;
     groups::purge(store, project).await?;
     definitions::purge(store, project).await?;

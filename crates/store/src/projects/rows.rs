@@ -31,6 +31,17 @@ pub struct ProjectRow {
     pub person_display_name_properties: Option<Vec<String>>,
     /// Its secret keys, sealed.
     pub secrets: Option<String>,
+    /// The API key before, which works on for a time.
+    pub previous: Option<PreviousToken>,
+}
+
+/// A project API key that was replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreviousToken {
+    /// The key.
+    pub token: String,
+    /// When it stops working.
+    pub until: Timestamp,
 }
 
 impl ProjectRow {
@@ -66,6 +77,7 @@ impl ProjectRow {
             product_description: None,
             person_display_name_properties: None,
             secrets: None,
+            previous: None,
         }
     }
 }
@@ -140,8 +152,15 @@ pub(crate) struct Stored {
     product_description: Option<String>,
     person_display_name_properties: Option<Vec<String>>,
     secrets: Option<String>,
+    previous_token: Option<String>,
+    previous_token_until: Option<i64>,
     created_at: i64,
     updated_at: i64,
+}
+
+/// The key before, if it was to work on.
+pub(super) fn previous(token: Option<String>, until: Option<i64>) -> Option<PreviousToken> {
+    Some(PreviousToken { token: token?, until: Timestamp::from_micros(until?) })
 }
 
 impl From<Stored> for ProjectRow {
@@ -169,6 +188,7 @@ impl From<Stored> for ProjectRow {
             product_description: stored.product_description,
             person_display_name_properties: stored.person_display_name_properties,
             secrets: stored.secrets,
+            previous: previous(stored.previous_token, stored.previous_token_until),
         }
     }
 }
@@ -191,6 +211,8 @@ impl From<&ProjectRow> for Stored {
             product_description: row.product_description.clone(),
             person_display_name_properties: row.person_display_name_properties.clone(),
             secrets: row.secrets.clone(),
+            previous_token: row.previous.as_ref().map(|previous| previous.token.clone()),
+            previous_token_until: row.previous.as_ref().map(|previous| previous.until.micros()),
             created_at: row.created_at.micros(),
             updated_at: row.updated_at.micros(),
         }

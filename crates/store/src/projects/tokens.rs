@@ -8,7 +8,7 @@ use surrealdb::types::SurrealValue;
 use weir_model::activity::Entry;
 use weir_model::{ProjectId, Timestamp};
 
-use super::{ProjectRow, Stored};
+use super::{ProjectRow, Stored, rows};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -23,17 +23,27 @@ pub struct ProjectRulesRow {
     pub anonymize_ips: bool,
     /// Whether events have no persons.
     pub person_processing_opt_out: bool,
+    /// When the key that led here stops working; `None`: never.
+    pub ends_at: Option<Timestamp>,
 }
 
+// The key before the one that is replaced ends, whatever time it had left.
 const RESET_TOKEN: Statement = Statement::write(
     "projects reset token",
     concat!(
         "BEGIN;
-         UPDATE type::record('project', $project) SET api_token = $after, updated_at = $now
+         UPDATE type::record('project', $project)
+             SET api_token = $after, previous_token = $kept, previous_token_until = $until,
+                 updated_at = $now
              WHERE organization = $organization AND (api_token = $before OR api_token = $after)
              RETURN AFTER;
          IF (SELECT VALUE api_token FROM ONLY type::record('project', $project)) = $after {
-             DELETE type::record('project_token', $before) RETURN NONE;
+             IF $older != NONE {
+                 DELETE type::record('project_token', $older) RETURN NONE;
+             };
+             IF $kept = NONE {
+                 DELETE type::record('project_token', $before) RETURN NONE;
+             };
              UPSERT type::record('project_token', $after)
                  CONTENT { project: $project } RETURN NONE;",
         write_activities!(),
@@ -42,20 +52,80 @@ const RESET_TOKEN: Statement = Statement::write(
     ),
 );
 
-/// Puts another project API key in place of that of `row`, which finds nothing
-/// from now on. `None` when the project is not there, or its key has changed
-/// since.
+/// Another project API key.
+#[derive(Debug, Clone, Copy)]
+pub struct NewToken<'a> {
+    /// The key.
+    pub token: &'a str,
+    /// Until when the key before works on; `None`: it finds nothing any more.
+    pub until: Option<Timestamp>,
+}
+
+/// Puts another project API key in place of that of `row`. `None` when the project
+/// is not there, or its key has changed since.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn reset_token(
     store: &Store,
     row: &ProjectRow,
-    after: &str,
+    new: NewToken<'_>,
     now: Timestamp,
     activities: &[Entry],
 ) -> Result<Option<ProjectRow>> {
-    swap(store, RESET_TOKEN, row, Some(&row.brief.api_token), after, now, activities).await
+    let present = row.brief.api_token.as_str();
+    let vars = bind! {
+        organization: row.brief.organization.0,
+        project: row.brief.id.0,
+        before: present,
+        after: new.token,
+        kept: new.until.map(|_| present.to_owned()),
+        until: new.until.map(Timestamp::micros),
+        older: row.previous.as_ref().map(|previous| previous.token.clone()),
+        now: now.micros(),
+    };
+    let mut answer = activity::change(store, RESET_TOKEN, vars, activities).await?;
+    Ok(answer.row::<Stored>(1)?.map(ProjectRow::from))
+}
+
+// A second run after a lost answer changes nothing more and answers with nothing: the
+// caller reads the project again.
+const END_PREVIOUS: Statement = Statement::read(
+    "projects end previous token",
+    concat!(
+        "BEGIN;
+         LET $ended = (UPDATE type::record('project', $project)
+                       SET previous_token = NONE, previous_token_until = NONE,
+                           updated_at = $now
+                       WHERE organization = $organization AND previous_token = $older
+                       RETURN VALUE number);
+         IF $ended != [] {
+             DELETE type::record('project_token', $older) RETURN NONE;",
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Ends the project API key that `row` had before: it finds nothing any more. Does
+/// nothing when it has ended already.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn end_previous_token(
+    store: &Store,
+    row: &ProjectRow,
+    now: Timestamp,
+    activities: &[Entry],
+) -> Result<()> {
+    let Some(previous) = &row.previous else { return Ok(()) };
+    let vars = bind! {
+        organization: row.brief.organization.0,
+        project: row.brief.id.0,
+        older: previous.token.as_str(),
+        now: now.micros(),
+    };
+    activity::change(store, END_PREVIOUS, vars, activities).await.map(drop)
 }
 
 const SET_SECRETS: Statement = Statement::write(
@@ -84,27 +154,14 @@ pub async fn set_secrets(
     now: Timestamp,
     activities: &[Entry],
 ) -> Result<Option<ProjectRow>> {
-    swap(store, SET_SECRETS, row, row.secrets.as_deref(), after, now, activities).await
-}
-
-/// Runs a statement that puts `after` in place of `before`.
-async fn swap(
-    store: &Store,
-    statement: Statement,
-    row: &ProjectRow,
-    before: Option<&str>,
-    after: &str,
-    now: Timestamp,
-    activities: &[Entry],
-) -> Result<Option<ProjectRow>> {
     let vars = bind! {
         organization: row.brief.organization.0,
         project: row.brief.id.0,
-        before: before,
+        before: row.secrets.as_deref(),
         after: after,
         now: now.micros(),
     };
-    let mut answer = activity::change(store, statement, vars, activities).await?;
+    let mut answer = activity::change(store, SET_SECRETS, vars, activities).await?;
     Ok(answer.row::<Stored>(1)?.map(ProjectRow::from))
 }
 
@@ -112,35 +169,43 @@ async fn swap(
 struct StoredRules {
     number: i64,
     api_token: String,
+    previous_token: Option<String>,
+    previous_token_until: Option<i64>,
     anonymize_ips: bool,
     person_processing_opt_out: bool,
 }
 
-// A table scan: it runs once, when the service starts.
+// A table scan: it runs when the service starts, and every few seconds.
 const ALL_TOKENS: Statement = Statement::read(
     "projects all tokens",
-    "SELECT number, api_token, anonymize_ips, person_processing_opt_out FROM project;",
+    "SELECT number, api_token, previous_token, previous_token_until, anonymize_ips,
+            person_processing_opt_out
+     FROM project;",
 )
 .within(std::time::Duration::from_secs(60));
 
-/// The tokens of all projects, for the cache that capture looks them up in.
+/// The tokens of all projects, also those that were replaced, for the cache that
+/// capture looks them up in. Whether one that was replaced still works is for the
+/// caller to see.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn all_tokens(store: &Store) -> Result<Vec<(String, ProjectRulesRow)>> {
     let mut answer = store.db.run(ALL_TOKENS, bind! {}).await?;
     let rows = answer.rows::<StoredRules>(0)?;
-    Ok(rows.into_iter().map(rules).collect())
+    Ok(rows.into_iter().flat_map(rules).collect())
 }
 
 const BY_TOKEN: Statement = Statement::read(
     "projects by token",
-    "SELECT number, api_token, anonymize_ips, person_processing_opt_out
+    "SELECT number, api_token, previous_token, previous_token_until, anonymize_ips,
+            person_processing_opt_out
      FROM (SELECT VALUE type::record('project', project)
            FROM type::record('project_token', $api_token));",
 );
 
-/// The project that this token belongs to.
+/// The project that this token belongs to. Whether a token that was replaced still
+/// works is for the caller to see.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -150,14 +215,21 @@ pub async fn by_token(store: &Store, token: &str) -> Result<Option<ProjectRulesR
         return Ok(None);
     }
     let mut answer = store.db.run(BY_TOKEN, bind! { api_token: token }).await?;
-    Ok(answer.row::<StoredRules>(0)?.map(|row| rules(row).1))
+    let mut found = answer.row::<StoredRules>(0)?.into_iter().flat_map(rules);
+    Ok(found.find(|(known, _)| known == token).map(|(_, rules)| rules))
 }
 
-fn rules(row: StoredRules) -> (String, ProjectRulesRow) {
-    let rules = ProjectRulesRow {
+/// The tokens of a project with what capture needs to know.
+fn rules(row: StoredRules) -> Vec<(String, ProjectRulesRow)> {
+    let rules = |ends_at| ProjectRulesRow {
         id: ProjectId(row.number),
         anonymize_ips: row.anonymize_ips,
         person_processing_opt_out: row.person_processing_opt_out,
+        ends_at,
     };
-    (row.api_token, rules)
+    let mut all = vec![(row.api_token.clone(), rules(None))];
+    if let Some(old) = rows::previous(row.previous_token.clone(), row.previous_token_until) {
+        all.push((old.token, rules(Some(old.until))));
+    }
+    all
 }

@@ -1,8 +1,13 @@
-//! `reset_token`, `rotate_secret_token` and `delete_secret_token_backup`.
+//! `reset_token`, `rotate_secret_token` and `delete_secret_token_backup`, and what the
+//! web app does about project keys.
 
 use serde_json::{Value, json};
+use weir_model::Timestamp;
 use weir_model::organizations::Level;
-use weir_testkit::{Caller, TestApp};
+use weir_service::Clock;
+use weir_testkit::{Answer, Caller, TestApp};
+
+use crate::web::{function, session};
 
 const ACTIONS: [&str; 3] = ["reset_token/", "rotate_secret_token/", "delete_secret_token_backup/"];
 
@@ -105,4 +110,122 @@ async fn who_may() {
         let caller = app.owner().key(&["*"]).await;
         assert_eq!(caller.patch(&current, &json!({})).await.status, 200);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn capture_takes_the_old_key_until_its_time() {
+    let clock = Clock::fixed(Timestamp::from_micros(1_780_000_000_000_000));
+    let app = TestApp::at(clock.clone()).await.set_up().await;
+    let project = app.project();
+    let capture = async |key: &str| {
+        let event = json!({"token": key, "event": "a", "distinct_id": "b"});
+        app.anonymous().post("/capture/", &event).await.status
+    };
+    let mut cookie = session(&app).await;
+    let old = app.project_key().to_owned();
+    let rotate = format!("id={project}&overlap=hour");
+    let act = async |cookie: &str, name: &str, body: &str| -> Answer {
+        let answer = function(&app, name, body).header("cookie", cookie).send().await;
+        assert_eq!(answer.status, 200, "{name}: {:?}", answer.body);
+        answer
+    };
+    act(&cookie, "rotate_project_key", &rotate).await;
+    let keys = act(&cookie, "get_project_keys", &format!("id={project}")).await.json();
+    let new = keys["present"]["key"].as_str().unwrap().to_owned();
+    assert_ne!(old, new);
+    assert_eq!(keys["old"][0]["key"], old);
+    assert_eq!((capture(&old).await, capture(&new).await, capture(&new).await), (200, 200, 200));
+    let keys = act(&cookie, "get_project_keys", &format!("id={project}")).await.json();
+    assert_eq!((&keys["old"][0]["week"], &keys["present"]["week"]), (&json!(1), &json!(2)));
+    clock.advance(60 * 60 - 1);
+    assert_eq!(capture(&old).await, 200);
+    clock.advance(1);
+    assert_eq!((capture(&old).await, capture(&new).await), (401, 200), "without a restart");
+
+    cookie = session(&app).await;
+    act(&cookie, "rotate_project_key", &rotate).await;
+    assert_eq!(capture(&new).await, 200);
+    act(&cookie, "end_old_project_key", &format!("id={project}")).await;
+    assert_eq!(capture(&new).await, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn projects_of_others_keep_their_keys() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    let (id, organization) = (other["teams"][0]["id"].to_string(), other["id"].clone());
+    for (name, more) in [
+        ("get_project_keys", ""),
+        ("get_project_facts", ""),
+        ("get_checklist", ""),
+        ("get_start_help", ""),
+        ("rotate_project_key", "&overlap=now"),
+        ("end_old_project_key", ""),
+        ("rotate_secret_key", ""),
+        ("delete_secret_backup", ""),
+        ("hide_checklist", "&hidden=true"),
+        ("send_test_event", ""),
+        ("delete_project", "&typed_name=Default+project"),
+    ] {
+        let body = format!("id={id}{more}");
+        let answer = function(&app, name, &body).header("cookie", &cookie).send().await;
+        assert_eq!(answer.status, 404, "{name}: {:?}", answer.body);
+        assert_eq!(function(&app, name, &body).send().await.status, 401, "{name}");
+    }
+    let organization = organization.as_str().unwrap();
+    let body = format!("organization={organization}&name=Mine&timezone=UTC");
+    let answer = function(&app, "create_project", &body).header("cookie", &cookie).send().await;
+    assert_eq!(answer.status, 404);
+    let kept = theirs.get(&format!("/api/projects/{id}/")).await.json();
+    assert_eq!(kept["api_token"], other["teams"][0]["api_token"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_event_arrives_and_a_project_goes_with_its_name() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let call = async |name: &str, body: &str| {
+        function(&app, name, body).header("cookie", &cookie).send().await
+    };
+    let organization = app.organization();
+    let body = format!("organization={organization}&name=Blog&timezone=Europe%2FBerlin");
+    let made = call("create_project", &body).await;
+    assert_eq!(made.status, 200, "{:?}", made.body);
+    let listed = app.owner().key(&["project:write"]).await;
+    let found = listed.get("/api/projects/").await.json();
+    let found = found["results"].as_array().unwrap().iter().find(|one| one["name"] == "Blog");
+    let (id, token) = (found.unwrap()["id"].clone(), found.unwrap()["api_token"].clone());
+
+    let sent = call("send_test_event", &format!("id={id}")).await;
+    assert_eq!(sent.status, 200, "{:?}", sent.body);
+    app.app().ingest.applied().await;
+    let facts = call("get_project_facts", &format!("id={id}")).await.json();
+    assert_eq!(facts["events"], json!(1));
+    assert!(facts["first_event_at"].is_string());
+
+    let wrong = call("delete_project", &format!("id={id}&typed_name=blog")).await;
+    assert_ne!(wrong.status, 200);
+    assert_eq!(listed.get(&format!("/api/projects/{id}/")).await.status, 200);
+    let gone = call("delete_project", &format!("id={id}&typed_name=Blog")).await;
+    assert_eq!(gone.status, 200, "{:?}", gone.body);
+    assert_eq!(listed.get(&format!("/api/projects/{id}/")).await.status, 404);
+    let event = json!({"token": token, "event": "a", "distinct_id": "b"});
+    assert_eq!(app.anonymous().post("/capture/", &event).await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_damaged_key_is_told_on_the_start_page() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let cut = &app.project_key()[..30];
+    let event = json!({"token": cut, "event": "a", "distinct_id": "b"});
+    assert_eq!(app.anonymous().post("/capture/", &event).await.status, 401);
+    let body = format!("id={}", app.project());
+    let help = function(&app, "get_start_help", &body).header("cookie", &cookie).send().await;
+    let help = help.json();
+    let told = help["strays"][0]["key"].as_str().unwrap();
+    assert!(told.contains("cut or changed"), "{help}");
+    assert_eq!(help["strays"][0]["address"], "127.0.0.1");
 }

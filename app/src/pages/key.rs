@@ -1,0 +1,111 @@
+//! One personal API key: what it may do, its value, its end.
+
+use leptos::prelude::*;
+use weir_model::keys::{LABEL_MAX, Overlap};
+use weir_model::scopes::Scope;
+
+use super::id_in_path;
+use super::key_form::{Held, Presets, ReachFields, ScopeGrid};
+use super::keys::{Actions, facts, previous, refused, revoke};
+use crate::server_fns::key_forms::{KeyOffer, UpdateKey, get_key_offer};
+use crate::server_fns::keys::{KeyView, RotateKey, get_key};
+use crate::ui::field::{Choice, Field, Select};
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+use crate::ui::sections::Section;
+
+const TITLE: &str = "API key";
+
+/// The key.
+#[component]
+pub(crate) fn Key() -> impl IntoView {
+    let id = id_in_path();
+    let actions = Actions::new();
+    page(TITLE, async move {
+        let key = get_key(id).await?;
+        let offer = get_key_offer().await?;
+        let ending = revoke(key.id.clone(), key.label.clone(), actions);
+        let title = format!("{TITLE} {}", key.label);
+        let edited = key.clone();
+        Ok(view! {
+            <PageHead title=title />
+            {actions.failures()}
+            <section class="card key" aria-label="How it is used">
+                <p><code class="faint">{key.mask.clone()}</code></p>
+                {facts(&key)}
+                {previous(&key, actions)}
+                {refused(&key, actions)}
+            </section>
+            <Section id="edit" title="Edit"
+                hint="Its value and its end stay. Scripts that use it notice at once.">
+                <EditForm key=edited offer=offer />
+            </Section>
+            <Section id="rotate" title="Rotate"
+                hint="The key gets a new value, shown once. The old value can work on until every script has the new one.">
+                <RotateForm key=key />
+            </Section>
+            <Section id="revoke" title="Revoke" danger=true>{ending}</Section>
+            <p><a href="/account/keys">"Back to API keys"</a></p>
+        }
+        .into_any())
+    })
+}
+
+#[component]
+fn EditForm(key: KeyView, offer: KeyOffer) -> impl IntoView {
+    let update = ServerAction::<UpdateKey>::new();
+    let sent = sent(update);
+    let scopes: Vec<Scope> = key.scopes.iter().filter_map(|scope| scope.parse().ok()).collect();
+    let preset = if scopes.contains(&Scope::All) { "all" } else { "custom" };
+    let held = Held {
+        organizations: key.organizations.into_iter().map(|(id, _)| id).collect(),
+        projects: key.projects.into_iter().map(|(id, _)| id).collect(),
+    };
+    view! {
+        <ActionForm action=update>
+            <FormFailure sent=sent fields=&["label", "scopes", "reach"] />
+            <input type="hidden" name="id" value=key.id />
+            <Back />
+            <Field sent=sent name="label" label="Label" max=LABEL_MAX value=key.label />
+            <Presets sent=sent preset=preset />
+            <ScopeGrid held=scopes />
+            <ReachFields sent=sent offer=offer held=held />
+            <Submit sent=sent label="Save key" busy="Saving key..." saved="Saved" />
+        </ActionForm>
+    }
+}
+
+/// Until when an old value works.
+pub(super) fn overlaps() -> Vec<Choice> {
+    let label = |overlap: Overlap| match overlap {
+        Overlap::None => "It ends at once",
+        Overlap::Hour => "For 1 hour",
+        Overlap::Day => "For 24 hours",
+        Overlap::Week => "For 7 days",
+    };
+    Overlap::ALL.into_iter().map(|overlap| Choice::new(overlap.word(), label(overlap))).collect()
+}
+
+#[component]
+fn RotateForm(key: KeyView) -> impl IntoView {
+    let rotate = ServerAction::<RotateKey>::new();
+    let sent = sent(rotate);
+    let ends = key.previous.is_some().then(|| {
+        view! {
+            <p class="hint">
+                "The value before the present one ends with it: only one old value works at a time."
+            </p>
+        }
+    });
+    view! {
+        <ActionForm action=rotate>
+            <FormFailure sent=sent fields=&["overlap"] />
+            <input type="hidden" name="id" value=key.id />
+            <Back />
+            <Select sent=sent name="overlap" label="The old value works" choices=overlaps()
+                value=Overlap::Day.word() />
+            {ends}
+            <Submit sent=sent label="Rotate key" busy="Rotating key..." />
+        </ActionForm>
+    }
+}

@@ -1,0 +1,263 @@
+//! What the forms of a new key and of one that is there have in common: presets,
+//! scopes, and where the key works.
+
+use leptos::prelude::*;
+use weir_model::scopes::{Scope, ScopeAction, ScopeObject};
+
+use crate::key_words::things;
+use crate::server_fns::key_forms::KeyOffer;
+use crate::ui::field::initial;
+use crate::ui::form::Sent;
+use crate::ui::icon::Icon;
+
+/// What a key can begin with: word, label, explanation.
+const PRESETS: [(&str, &str, &str); 6] = [
+    ("read", "Read-only", "Reads everything you can see, changes nothing."),
+    ("exports", "Batch exports", "Sets up, runs and watches exports."),
+    ("members", "Members", "Invites people, changes levels, removes members."),
+    ("plugins", "Plugins", "Installs and configures what runs on events."),
+    ("custom", "Custom", "Choose for each kind of thing."),
+    ("all", "Everything", "Whatever you may do, now and later: deleting organizations too."),
+];
+
+/// Why a scope deserves a second thought, if it does.
+pub(super) fn caution(scope: Scope) -> Option<&'static str> {
+    let object = match scope {
+        Scope::All => return Some("Who has the key can do whatever you may do."),
+        Scope::On(_, ScopeAction::Read) => return None,
+        Scope::On(object, ScopeAction::Write) => object,
+    };
+    match object {
+        ScopeObject::Organization => Some("Can delete organizations and change their domains."),
+        ScopeObject::OrganizationMember => {
+            Some("Can widen access: invite people and raise their levels.")
+        }
+        ScopeObject::Project => Some("Can replace project keys and delete projects."),
+        ScopeObject::Plugin => Some("Can change the code that runs on every event."),
+        ScopeObject::BatchExport => Some("Can send all events to another place."),
+        ScopeObject::User => Some("Can change your account."),
+        _ => None,
+    }
+}
+
+/// Where a key works, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Held {
+    /// Ids of the organizations that it is limited to.
+    pub(super) organizations: Vec<String>,
+    /// Numbers of the projects that it is limited to.
+    pub(super) projects: Vec<i64>,
+}
+
+/// What it may do: one preset of several.
+#[component]
+pub(super) fn Presets(
+    /// What became of the form.
+    sent: Sent,
+    /// The one to begin with.
+    preset: &'static str,
+) -> impl IntoView {
+    let chosen = initial("preset", preset.to_owned());
+    let choices = PRESETS
+        .into_iter()
+        .map(|(word, label, explanation)| {
+            view! {
+                <label class="choice">
+                    <input type="radio" name="preset" value=word checked=chosen == word />
+                    <span>{label}<span class="hint">{explanation}</span></span>
+                </label>
+            }
+        })
+        .collect_view();
+    let fault = sent.fault("scopes");
+    let described_by = fault.as_ref().map(|_| "scopes-fault");
+    view! {
+        <fieldset
+            class="choices"
+            id="scopes"
+            tabindex="-1"
+            autofocus=sent.begins_at("scopes", false)
+            aria-describedby=described_by
+        >
+            <legend>"What it may do"</legend>
+            {choices}
+            {fault.map(|fault| view! {
+                <p class="fault" id="scopes-fault"><Icon name="alert" />{fault}</p>
+            })}
+        </fieldset>
+    }
+    .into_any()
+}
+
+/// What is chosen for an object to begin with: the value of its field.
+fn value_of(object: ScopeObject, held: &[Scope]) -> String {
+    let mine = held.iter().filter(|scope| matches!(scope, Scope::On(of, _) if *of == object));
+    mine.max().map(ToString::to_string).unwrap_or_default()
+}
+
+/// One line per kind of thing. Shown by the style sheet when "custom" is chosen,
+/// so that it works without scripts. Scopes that are not offered stay.
+#[component]
+pub(super) fn ScopeGrid(
+    /// The scopes that the key has.
+    #[prop(optional)]
+    held: Vec<Scope>,
+) -> impl IntoView {
+    let offered = ScopeObject::OFFERED;
+    let lines = offered.iter().enumerate().map(|(at, object)| line(at, *object, &held));
+    let lines = lines.collect_view();
+    let others: Vec<Scope> = held
+        .into_iter()
+        .filter(|scope| matches!(scope, Scope::On(object, _) if !offered.contains(object)))
+        .collect();
+    let kept = (!others.is_empty()).then(|| {
+        let names: Vec<String> = others.iter().map(ToString::to_string).collect();
+        let fields = names.iter().zip(offered.len()..).map(|(scope, at)| {
+            view! { <input type="hidden" name=format!("scopes[{at}]") value=scope.clone() /> }
+        });
+        view! {
+            {fields.collect_view()}
+            <p class="hint">{format!("The key keeps {} too.", names.join(", "))}</p>
+        }
+    });
+    view! {
+        <div class="scope-grid">
+            {lines}
+            <p class="hint">"Write includes read."</p>
+            {kept}
+        </div>
+    }
+    .into_any()
+}
+
+fn line(at: usize, object: ScopeObject, held: &[Scope]) -> AnyView {
+    let name = format!("scopes[{at}]");
+    let chosen = initial(&name, value_of(object, held));
+    let hint = caution(Scope::write(object));
+    let radios = [
+        ("None", String::new()),
+        ("Read", Scope::read(object).to_string()),
+        ("Write", Scope::write(object).to_string()),
+    ]
+    .into_iter()
+    .map(|(label, value)| {
+        let checked = value == chosen;
+        view! {
+            <label class="choice">
+                <input type="radio" name=name.clone() value=value checked=checked />
+                {label}
+            </label>
+        }
+    })
+    .collect_view();
+    view! {
+        <fieldset class="scope">
+            <legend>{things(object)}</legend>
+            {radios}
+            {hint.map(|hint| view! {
+                <p class="scope-caution"><Icon name="alert" />{hint}</p>
+            })}
+        </fieldset>
+    }
+    .into_any()
+}
+
+/// Where the key works: wherever its owner belongs, or in some places only.
+#[component]
+pub(super) fn ReachFields(
+    /// What became of the form.
+    sent: Sent,
+    /// What there is.
+    offer: KeyOffer,
+    /// What is chosen to begin with.
+    held: Held,
+) -> impl IntoView {
+    let Held { organizations, projects } = held;
+    let kind = match (organizations.is_empty(), projects.is_empty()) {
+        (_, false) => "projects",
+        (false, true) => "organizations",
+        (true, true) => "",
+    };
+    let kind = initial("reach[kind]", kind.to_owned());
+    let kinds = [
+        ("", "Wherever you belong, now and later"),
+        ("organizations", "In some organizations"),
+        ("projects", "In some projects"),
+    ]
+    .into_iter()
+    .map(|(value, label)| {
+        let checked = value == kind;
+        view! {
+            <label class="choice">
+                <input type="radio" name="reach[kind]" value=value checked=checked />
+                <span>{label}</span>
+            </label>
+        }
+    })
+    .collect_view();
+    let of_organizations = offer.organizations.into_iter().zip(0_u32..).map(|((id, name), at)| {
+        let checked = organizations.contains(&id);
+        place(format!("reach[organizations][{at}]"), id, name, checked)
+    });
+    let of_projects = offer.projects.into_iter().zip(0_u32..).map(|((id, name, home), at)| {
+        let checked = projects.contains(&id);
+        place(format!("reach[projects][{at}]"), id.to_string(), format!("{name}, {home}"), checked)
+    });
+    let fault = sent.fault("reach");
+    let described_by = fault.as_ref().map(|_| "reach-fault");
+    view! {
+        <fieldset
+            class="choices reach"
+            id="reach"
+            tabindex="-1"
+            autofocus=sent.begins_at("reach", false)
+            aria-describedby=described_by
+        >
+            <legend>"Where it works"</legend>
+            {kinds}
+            <div class="reach-organizations">{of_organizations.collect_view()}</div>
+            <div class="reach-projects">{of_projects.collect_view()}</div>
+            {fault.map(|fault| view! {
+                <p class="fault" id="reach-fault"><Icon name="alert" />{fault}</p>
+            })}
+        </fieldset>
+    }
+    .into_any()
+}
+
+fn place(name: String, value: String, label: String, checked: bool) -> AnyView {
+    // A box that is not ticked is not sent: of a form that failed, what was sent says
+    // it all.
+    let failed = !initial("preset", String::new()).is_empty();
+    let checked = if failed { !initial(&name, String::new()).is_empty() } else { checked };
+    view! {
+        <label class="choice">
+            <input type="checkbox" name=name value=value checked=checked />
+            <span>{label}</span>
+        </label>
+    }
+    .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::scopes::{Scope, ScopeObject};
+
+    use super::{caution, value_of};
+
+    #[test]
+    fn a_grid_begins_with_what_the_key_has() {
+        let read = Scope::read(ScopeObject::Plugin);
+        let write = Scope::write(ScopeObject::Plugin);
+        assert_eq!(value_of(ScopeObject::Plugin, &[write, read]), "plugin:write");
+        assert_eq!(value_of(ScopeObject::Plugin, &[read]), "plugin:read");
+        assert_eq!(value_of(ScopeObject::Event, &[write]), "");
+    }
+
+    #[test]
+    fn what_widens_access_is_said() {
+        assert!(caution(Scope::write(ScopeObject::OrganizationMember)).is_some());
+        assert!(caution(Scope::All).is_some());
+        assert_eq!(caution(Scope::read(ScopeObject::OrganizationMember)), None);
+    }
+}

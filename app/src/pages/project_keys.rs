@@ -1,0 +1,239 @@
+//! The keys of a project: what comes with each, another one, and the secret key.
+
+use leptos::prelude::*;
+
+use super::key::overlaps;
+use super::project_in_path;
+use super::project_settings::tabs;
+use crate::server_fns::project_keys::{
+    DeleteSecretBackup, EndOldProjectKey, ProjectKeysView, RotateProjectKey, RotateSecretKey,
+    TrafficView, get_project_keys,
+};
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::chart::{Bars, Series};
+use crate::ui::confirm::Confirm;
+use crate::ui::copy::CopyValue;
+use crate::ui::empty::ReadOnly;
+use crate::ui::field::Select;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::number::{counted, grouped};
+use crate::ui::page::{PageHead, page};
+use crate::ui::sections::Section;
+use crate::ui::status::{Status, Tone};
+use crate::ui::table::{Column, Line, Table, cell};
+use crate::ui::time::Time;
+
+const TITLE: &str = "Project keys";
+const MAY_NOT: &str = "Administrators and owners of the organization can replace keys.";
+
+/// The keys.
+#[component]
+pub(crate) fn ProjectKeys() -> impl IntoView {
+    let id = project_in_path();
+    page(TITLE, async move {
+        let keys = get_project_keys(id).await?;
+        let may_rotate = keys.may_rotate;
+        let has_old = keys.old.is_some();
+        let (secret, backup) = (keys.secret.clone(), keys.secret_backup.is_some());
+        let rotation = match may_rotate {
+            true => view! { <RotateForm project=id has_old=has_old /> }.into_any(),
+            false => view! { <ReadOnly why=MAY_NOT /> }.into_any(),
+        };
+        let hidden = match may_rotate {
+            true => view! { <Secret project=id secret=secret backup=backup /> }.into_any(),
+            false => view! { <ReadOnly why=MAY_NOT /> }.into_any(),
+        };
+        Ok(view! {
+            <PageHead title=TITLE within=keys.name.clone() />
+            {tabs(id)}
+            <Section id="working" title="Keys that work"
+                hint="Safe to put into client code: a project key can send events and nothing else.">
+                <Working project=id keys=keys />
+            </Section>
+            <Section id="rotate" title="Rotate the project key"
+                hint="The project gets a new key. The old one can work on until every client has the new one.">
+                {rotation}
+            </Section>
+            <Section id="secret" title="Secret project key"
+                hint="For servers that act for the project. Keep it out of client code.">
+                {hidden}
+            </Section>
+        }
+        .into_any())
+    })
+}
+
+/// What comes with each key.
+#[component]
+fn Working(project: i64, keys: ProjectKeysView) -> impl IntoView {
+    let end = ServerAction::<EndOldProjectKey>::new();
+    let ended = sent(end);
+    let ProjectKeysView { present, old, times, may_rotate, .. } = keys;
+    let mut series =
+        vec![Series { label: "Present key", tone: Tone::Good, values: values(&present) }];
+    let mut lines = vec![line("Present key", &present)];
+    let came = |traffic: &TrafficView| counted(traffic.week, "event", "events");
+    let summary = match &old {
+        Some((old, _)) => {
+            format!("{} came with the present key, {} with the old one.", came(&present), came(old))
+        }
+        None => format!("{} came with the key.", came(&present)),
+    };
+    if let Some((traffic, _)) = &old {
+        series.push(Series { label: "Old key", tone: Tone::Warn, values: values(traffic) });
+        lines.push(line("Old key", traffic));
+    }
+    let columns = vec![
+        Column::text("Key"),
+        Column::text("Value"),
+        Column::number("Last 24 hours"),
+        Column::number("Last 7 days"),
+        Column::text("Last event"),
+    ];
+    let ending = old.map(|(_, until)| {
+        let form = may_rotate.then(|| {
+            view! {
+                <Confirm button="End the old key now" danger=true>
+                    <ActionForm action=end>
+                        <p>"Events that still come with the old key are refused at once, and are lost."</p>
+                        <input type="hidden" name="id" value=project.to_string() />
+                        <Back />
+                        <button type="submit" class="button button-danger" data-busy="Ending the old key...">
+                            "End the old key"
+                        </button>
+                    </ActionForm>
+                </Confirm>
+            }
+        });
+        view! {
+            <div class="key-previous">
+                <p>
+                    <Status tone=Tone::Busy label="Old key works" />
+                    " until " <Time iso=until /> ". End it once nothing comes with it any more."
+                </p>
+                {form}
+            </div>
+        }
+    });
+    view! {
+        <FormFailure sent=ended />
+        <Table caption="Events by project key" columns=columns lines=lines />
+        {ending}
+        <Bars id="traffic" title="Events by key, last 7 days" summary=summary times=times
+            series=series unit="events" />
+    }
+    .into_any()
+}
+
+fn values(traffic: &TrafficView) -> Vec<Option<u64>> {
+    traffic.steps.iter().copied().map(Some).collect()
+}
+
+fn line(name: &'static str, traffic: &TrafficView) -> Line {
+    let last = match traffic.last_at.clone() {
+        Some(iso) => view! { <Time iso=iso /> }.into_any(),
+        None => "None".into_any(),
+    };
+    let key = traffic.key.clone();
+    Line::new(vec![
+        cell(name),
+        view! { <CopyValue text=key what="project key" /> }.into_any(),
+        cell(grouped(traffic.day)),
+        cell(grouped(traffic.week)),
+        last,
+    ])
+}
+
+#[component]
+fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
+    let rotate = ServerAction::<RotateProjectKey>::new();
+    let sent = sent(rotate);
+    let ends = has_old.then(|| {
+        view! {
+            <p class="hint">"The key that is old now ends with it: only one old key works at a time."</p>
+        }
+    });
+    let request = ApiCall {
+        method: "PATCH",
+        path: format!("/api/projects/{project}/reset_token/"),
+        scope: "project:write",
+        body: None,
+    };
+    view! {
+        <ActionForm action=rotate>
+            <FormFailure sent=sent fields=&["overlap"] />
+            <input type="hidden" name="id" value=project.to_string() />
+            <Back />
+            <Select sent=sent name="overlap" label="The old key works" choices=overlaps() value="day" />
+            {ends}
+            <Submit sent=sent label="Rotate project key" busy="Rotating project key..." />
+        </ActionForm>
+        <p class="hint">"Through the API the old key ends at once."</p>
+        <ApiRequest call=request />
+    }
+    .into_any()
+}
+
+/// The secret key, shown to whoever may replace it.
+#[component]
+fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
+    let rotate = ServerAction::<RotateSecretKey>::new();
+    let forget = ServerAction::<DeleteSecretBackup>::new();
+    let (rotated, forgotten) = (sent(rotate), sent(forget));
+    let has_one = secret.is_some();
+    let (label, busy) = match has_one {
+        true => ("Rotate secret key", "Rotating secret key..."),
+        false => ("Create secret key", "Creating secret key..."),
+    };
+    let consequence = match (has_one, backup) {
+        (false, _) => "The project gets a secret key.",
+        (true, false) => {
+            "The project gets a new secret key. The present one works on until you end it."
+        }
+        (true, true) => {
+            "The project gets a new secret key. The present one works on; the one before it ends now."
+        }
+    };
+    let shown = match secret {
+        Some(secret) => view! {
+            <details>
+                <summary>"Show the secret key"</summary>
+                <p><CopyValue text=secret what="secret key" /></p>
+            </details>
+        }
+        .into_any(),
+        None => view! { <p>"The project has no secret key."</p> }.into_any(),
+    };
+    let old = backup.then(|| {
+        view! {
+            <Confirm button="End the old secret key" danger=true>
+                <ActionForm action=forget>
+                    <p>"Servers that still use it are refused at once."</p>
+                    <input type="hidden" name="id" value=project.to_string() />
+                    <Back />
+                    <button type="submit" class="button button-danger" data-busy="Ending the old secret key...">
+                        "End the old secret key"
+                    </button>
+                </ActionForm>
+            </Confirm>
+        }
+    });
+    view! {
+        <FormFailure sent=rotated />
+        <FormFailure sent=forgotten />
+        {shown}
+        {backup.then(|| view! { <p class="hint">"The secret key before it works too."</p> })}
+        <div class="key-actions">
+            <Confirm button=label>
+                <ActionForm action=rotate>
+                    <p>{consequence}</p>
+                    <input type="hidden" name="id" value=project.to_string() />
+                    <Back />
+                    <button type="submit" class="button button-primary" data-busy=busy>{label}</button>
+                </ActionForm>
+            </Confirm>
+            {old}
+        </div>
+    }
+    .into_any()
+}

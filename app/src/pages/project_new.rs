@@ -1,0 +1,73 @@
+//! A new project of an organization.
+
+use leptos::prelude::*;
+use serde_json::json;
+
+use super::id_in_path;
+use super::project_settings::Zones;
+use crate::server_fns::organizations::get_organization;
+use crate::server_fns::projects::CreateProject;
+use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::empty::ReadOnly;
+use crate::ui::field::Field;
+use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::page::{PageHead, page};
+
+const TITLE: &str = "New project";
+
+/// The form.
+#[component]
+pub(crate) fn ProjectNew() -> impl IntoView {
+    let id = id_in_path();
+    page(TITLE, async move {
+        let organization = get_organization(id).await?;
+        let back = format!("/organizations/{}", organization.id);
+        // Who may change the organization may add to it: the levels are the same.
+        let content = match organization.may_change {
+            true => {
+                view! { <section class="card"><NewForm organization=organization.id /></section> }
+                    .into_any()
+            }
+            false => view! {
+                <ReadOnly why="Administrators and owners of the organization can add projects." />
+            }
+            .into_any(),
+        };
+        Ok(view! {
+            <PageHead title=TITLE within=organization.name.clone() />
+            <p class="lead">
+                {format!("Events, persons and exports of {} are kept apart by project.", organization.name)}
+            </p>
+            {content}
+            <p><a href=back>"Back to the organization"</a></p>
+        }
+        .into_any())
+    })
+}
+
+#[component]
+fn NewForm(organization: String) -> impl IntoView {
+    let create = ServerAction::<CreateProject>::new();
+    let sent = sent(create);
+    let zone = "UTC".to_owned();
+    let request = ApiCall {
+        method: "POST",
+        path: format!("/api/organizations/{organization}/projects/"),
+        scope: "project:write",
+        body: Some(json!({ "name": "{name}", "timezone": "{timezone}" })),
+    };
+    view! {
+        <ActionForm action=create>
+            <FormFailure sent=sent fields=&["name", "timezone"] />
+            <input type="hidden" name="organization" value=organization />
+            <Back />
+            <Field sent=sent name="name" label="Name" max=200 autofocus=true
+                hint="A product, a site or a stage of one, such as Shop or Shop staging." />
+            <Field sent=sent name="timezone" label="Time zone" max=64 value=zone list="zones"
+                hint="IANA name, such as UTC or Europe/Berlin. It can be changed later." />
+            <Zones />
+            <Submit sent=sent label="Create project" busy="Creating project..." />
+            <ApiRequest call=request />
+        </ActionForm>
+    }
+}

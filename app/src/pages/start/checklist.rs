@@ -1,0 +1,75 @@
+//! What comes after the first event: ticked by fact, and put away by whoever is done
+//! with it.
+
+use leptos::prelude::*;
+
+use crate::server_fns::project_start::{ChecklistView, HideChecklist};
+use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::icon::Icon;
+
+/// The checklist, or the way to have it back.
+#[component]
+pub(super) fn Checklist(
+    /// The project.
+    project: i64,
+    /// Id of its organization.
+    organization: String,
+    /// What is done.
+    list: ChecklistView,
+    /// Puts the list away.
+    hide: ServerAction<HideChecklist>,
+) -> impl IntoView {
+    let sent = sent(hide);
+    let ChecklistView { teammate, read_only_key, export, hidden } = list;
+    let (button, busy) = match hidden {
+        true => ("Show the checklist", "Showing..."),
+        false => ("Hide this list", "Hiding..."),
+    };
+    let steps = (!hidden).then(|| {
+        let done = [teammate, read_only_key, export].into_iter().filter(|done| *done).count();
+        view! {
+            <p class="hint">{format!("{done} of 3 done")}</p>
+            <ul class="checklist">
+                {step(teammate, format!("/organizations/{organization}/invites"), "Invite a teammate",
+                    "Events are worth more to more people.")}
+                {step(read_only_key, "/account/keys/new".to_owned(), "Create a read-only API key",
+                    "For scripts and dashboards that read what is stored.")}
+                {step(export, format!("/organizations/{organization}/exports"), "Add a batch export",
+                    "Takes events to where they are analysed.")}
+            </ul>
+            <ul class="next-list">
+                <li><a href=format!("/projects/{project}/live")>"Watch events arrive"</a></li>
+                <li><a href=format!("/projects/{project}/settings")>"Name the project and set its time zone"</a></li>
+            </ul>
+        }
+    });
+    view! {
+        <section class="next" aria-labelledby="next">
+            <h2 id="next">"Next"</h2>
+            <FormFailure sent=sent />
+            {steps}
+            <ActionForm action=hide>
+                <input type="hidden" name="id" value=project.to_string() />
+                <input type="hidden" name="hidden" value=(!hidden).to_string() />
+                <Back />
+                <button type="submit" class="button button-quiet" data-busy=busy>{button}</button>
+            </ActionForm>
+        </section>
+    }
+    .into_any()
+}
+
+fn step(done: bool, href: String, label: &'static str, why: &'static str) -> AnyView {
+    let mark = match done {
+        true => view! { <Icon name="check" /><span class="hidden">"Done: "</span> }.into_any(),
+        false => view! { <span aria-hidden="true">"○"</span> }.into_any(),
+    };
+    view! {
+        <li>
+            {mark}
+            <a href=href>{label}</a>
+            <span class="hint">{why}</span>
+        </li>
+    }
+    .into_any()
+}

@@ -1,0 +1,120 @@
+//! The keys of a project: the one that events come with, and the secret ones.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{enter_project, projects_changed, tell, ui_error};
+use crate::error::UiError;
+
+/// The keys of a project as pages show them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProjectKeysView {
+    /// Name of the project.
+    pub(crate) name: String,
+    /// The present project key.
+    pub(crate) present: TrafficView,
+    /// The one before it, while it works, and until when that is.
+    pub(crate) old: Option<(TrafficView, String)>,
+    /// When each step of the traffic begins.
+    pub(crate) times: Vec<String>,
+    /// The secret key, for whoever may rotate it.
+    pub(crate) secret: Option<String>,
+    /// The secret key before it, which works until it is deleted.
+    pub(crate) secret_backup: Option<String>,
+    /// Whether the person may replace them.
+    pub(crate) may_rotate: bool,
+}
+
+/// What came with a project key in the last seven days.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TrafficView {
+    /// The key.
+    pub(crate) key: String,
+    /// Events of the last day.
+    pub(crate) day: u64,
+    /// Events of the seven days.
+    pub(crate) week: u64,
+    /// When the last of them came.
+    pub(crate) last_at: Option<String>,
+    /// Events of each step.
+    pub(crate) steps: Vec<u64>,
+}
+
+fn traffic(found: weir_service::projects::KeyTraffic) -> TrafficView {
+    TrafficView {
+        day: found.day(),
+        week: found.week(),
+        last_at: found.last_at.map(|time| time.to_string()),
+        key: found.token,
+        steps: found.steps,
+    }
+}
+
+/// The keys of a project.
+#[server(prefix = "/_fn", endpoint = "get_project_keys")]
+pub(crate) async fn get_project_keys(id: i64) -> Result<ProjectKeysView, UiError> {
+    use weir_service::policy::Action;
+
+    let (services, project) = enter_project(id).await?;
+    let shown = services.projects.get(&project).await.map_err(ui_error)?;
+    let keys = services.projects.keys(&project).await.map_err(ui_error)?;
+    let missing = || UiError::Internal { request_id: String::new() };
+    let mut all = keys.traffic.into_iter().map(traffic);
+    let present = all.next().ok_or_else(missing)?;
+    let old = keys.previous.and_then(|old| Some((all.next()?, old.until.to_string())));
+    Ok(ProjectKeysView {
+        name: shown.brief.name,
+        present,
+        old,
+        times: keys.times.iter().map(ToString::to_string).collect(),
+        secret: shown.secret_api_token,
+        secret_backup: shown.secret_api_token_backup,
+        may_rotate: project.org.level >= Action::ResetProjectKeys.level(),
+    })
+}
+
+/// Replaces the project key. The old one works on for the time of the overlap.
+#[server(prefix = "/_fn", endpoint = "rotate_project_key")]
+pub(crate) async fn rotate_project_key(id: i64, overlap: String) -> Result<(), UiError> {
+    use weir_model::keys::Overlap;
+
+    let (services, project) = enter_project(id).await?;
+    let overlap = Overlap::parse(&overlap).map_err(UiError::Field)?;
+    services.projects.rotate_token(&project, overlap).await.map_err(ui_error)?;
+    projects_changed().await;
+    tell(match overlap {
+        Overlap::None => "The project has a new key. The old one no longer works.",
+        Overlap::Hour | Overlap::Day | Overlap::Week => {
+            "The project has a new key. Both keys work for now."
+        }
+    });
+    Ok(())
+}
+
+/// Ends the project key before the present one.
+#[server(prefix = "/_fn", endpoint = "end_old_project_key")]
+pub(crate) async fn end_old_project_key(id: i64) -> Result<(), UiError> {
+    let (services, project) = enter_project(id).await?;
+    services.projects.end_previous_token(&project).await.map_err(ui_error)?;
+    projects_changed().await;
+    tell("The old key no longer works.");
+    Ok(())
+}
+
+/// Makes a new secret key; the one before it works on as the backup.
+#[server(prefix = "/_fn", endpoint = "rotate_secret_key")]
+pub(crate) async fn rotate_secret_key(id: i64) -> Result<(), UiError> {
+    let (services, project) = enter_project(id).await?;
+    services.projects.rotate_secret_token(&project).await.map_err(ui_error)?;
+    tell("The project has a new secret key.");
+    Ok(())
+}
+
+/// Deletes the backup of the secret key.
+#[server(prefix = "/_fn", endpoint = "delete_secret_backup")]
+pub(crate) async fn delete_secret_backup(id: i64) -> Result<(), UiError> {
+    let (services, project) = enter_project(id).await?;
+    services.projects.delete_secret_backup(&project).await.map_err(ui_error)?;
+    tell("The secret key before the present one no longer works.");
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! The start page of a project: the test event, the checklist, and what may be wrong
+//! while nothing arrives.
+
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::context::{anyone, enter_project, send_event, ui_error};
+use crate::error::UiError;
+
+/// After so many seconds without an event something is likely to be wrong.
+const PATIENCE_SECONDS: i64 = 2 * 60;
+
+/// What comes after the first event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ChecklistView {
+    /// Whether somebody else belongs to the organization, or is invited.
+    pub(crate) teammate: bool,
+    /// Whether the person has a key that only reads.
+    pub(crate) read_only_key: bool,
+    /// Whether the project has a batch export.
+    pub(crate) export: bool,
+    /// Whether the person has put the list away.
+    pub(crate) hidden: bool,
+}
+
+/// A request that was surely meant for the project, with another key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StrayView {
+    /// When.
+    pub(crate) at: String,
+    /// From which address.
+    pub(crate) address: String,
+    /// What its key was, in words.
+    pub(crate) key: String,
+}
+
+/// What may be wrong while nothing arrives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StartHelpView {
+    /// Whether an event could be expected by now.
+    pub(crate) is_late: bool,
+    /// Requests with another key, newest first.
+    pub(crate) strays: Vec<StrayView>,
+}
+
+/// The checklist of a project.
+#[server(prefix = "/_fn", endpoint = "get_checklist")]
+pub(crate) async fn get_checklist(id: i64) -> Result<ChecklistView, UiError> {
+    let (services, project) = enter_project(id).await?;
+    let found = services.projects.checklist(&project).await.map_err(ui_error)?;
+    let weir_service::projects::Checklist { teammate, read_only_key, export, hidden } = found;
+    Ok(ChecklistView { teammate, read_only_key, export, hidden })
+}
+
+/// Puts the checklist of a project away for this person, or brings it back.
+#[server(prefix = "/_fn", endpoint = "hide_checklist")]
+pub(crate) async fn hide_checklist(id: i64, hidden: bool) -> Result<(), UiError> {
+    let (services, project) = enter_project(id).await?;
+    services.projects.set_checklist_hidden(&project, hidden).await.map_err(ui_error)
+}
+
+/// What may be wrong while nothing arrives.
+#[server(prefix = "/_fn", endpoint = "get_start_help")]
+pub(crate) async fn get_start_help(id: i64) -> Result<StartHelpView, UiError> {
+    use weir_service::projects::{Likeness, StrayRequest};
+
+    let (services, project) = enter_project(id).await?;
+    let (_, visit) = anyone()?;
+    let found = services.projects.get(&project).await.map_err(ui_error)?;
+    let strays = services.projects.strays(&project, visit.peer.address).await.map_err(ui_error)?;
+    let shown = |stray: StrayRequest| StrayView {
+        at: stray.at.to_string(),
+        address: stray.address.map(|address| address.to_string()).unwrap_or_default(),
+        key: match stray.likeness {
+            Likeness::Damaged => "a key that begins like this one and is cut or changed",
+            Likeness::Ended => "the key that this project had before, which has ended",
+            Likeness::Personal => "a personal API key, which cannot send events",
+            Likeness::Other => "a key that no project here has",
+        }
+        .to_owned(),
+    };
+    let patient_until = found.created_at.plus_seconds(PATIENCE_SECONDS);
+    Ok(StartHelpView {
+        is_late: project.org.ctx.now > patient_until,
+        strays: strays.into_iter().map(shown).collect(),
+    })
+}
+
+/// Sends a test event to the project, the way that a client's goes.
+#[server(prefix = "/_fn", endpoint = "send_test_event")]
+pub(crate) async fn send_test_event(id: i64) -> Result<(), UiError> {
+    let (services, project) = enter_project(id).await?;
+    let found = services.projects.get(&project).await.map_err(ui_error)?;
+    let body = serde_json::json!({
+        "api_key": found.brief.api_token,
+        "event": "test event",
+        "distinct_id": "weir-start-page",
+        "properties": { "$lib": "weir", "sent_from": "start page" },
+    });
+    match send_event(body.to_string()).await? {
+        200..300 => Ok(()),
+        503 => Err(UiError::Unavailable),
+        status => {
+            let detail = format!("Capture answered {status}: the event was not taken.");
+            Err(UiError::form("not_taken", &detail))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Changing what a key is called, what it may do and what it is limited to.
+//!
+//! It needs a recent sign-in, as making a key does: it can give a key that is out
+//! in the world more than it had.
+
+use weir_model::KeyId;
+use weir_model::activity::Deed;
+use weir_model::keys::{PersonalKey, PersonalKeyPatch};
+use weir_model::scopes::Scope;
+use weir_store::keys as rows;
+
+use super::{PersonalKeys, no_scopes};
+use crate::activity::Changes;
+use crate::ctx::Ctx;
+use crate::error::{Error, NOT_FOUND};
+use crate::{Result, policy};
+
+impl PersonalKeys {
+    /// Changes a key of the caller. Its value and its end stay.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for keys, [`Error::SignInAgain`], [`Error::NotFound`],
+    /// [`Error::Invalid`].
+    pub async fn update(
+        &self,
+        ctx: &Ctx,
+        id: &KeyId,
+        patch: PersonalKeyPatch,
+    ) -> Result<PersonalKey> {
+        policy::recent_person_only(ctx)?;
+        let missing = || Error::NotFound(NOT_FOUND);
+        let store = &self.core.store;
+        let before = rows::get(store, ctx.user(), id).await?.ok_or_else(missing)?;
+        if patch.scopes.as_ref().is_some_and(Vec::is_empty) {
+            return Err(no_scopes().into());
+        }
+        let projects = patch.scoped_teams.as_deref().unwrap_or_default();
+        let organizations = patch.scoped_organizations.as_deref().unwrap_or_default();
+        self.refuse_foreign_limits(ctx, projects, organizations).await?;
+        let mut row = before.clone();
+        let key = &mut row.key;
+        replace(&mut key.label, patch.label);
+        replace(&mut key.scopes, patch.scopes);
+        replace(&mut key.scoped_teams, patch.scoped_teams);
+        replace(&mut key.scoped_organizations, patch.scoped_organizations);
+        if row == before {
+            return Ok(before.key);
+        }
+        let changes = Changes::none().field("label", &before.key.label, &row.key.label).field(
+            "scopes",
+            &before.key.scopes,
+            &row.key.scopes,
+        );
+        let mut told = self.told(ctx, &before.key, Deed::Updated, changes.clone()).await?;
+        // An organization that it reaches from now on learns of it too.
+        for entry in self.told(ctx, &row.key, Deed::Updated, changes).await? {
+            if told.iter().all(|other| other.organization_id != entry.organization_id) {
+                told.push(entry);
+            }
+        }
+        if !rows::update(store, &row, &told).await? {
+            return Err(missing());
+        }
+        Ok(row.key)
+    }
+
+    /// Gives a key of the caller one more scope, as a refused call asks for.
+    ///
+    /// # Errors
+    /// As [`PersonalKeys::update`].
+    pub async fn add_scope(&self, ctx: &Ctx, id: &KeyId, scope: Scope) -> Result<PersonalKey> {
+        policy::recent_person_only(ctx)?;
+        let row = rows::get(&self.core.store, ctx.user(), id).await?;
+        let mut scopes = row.ok_or(Error::NotFound(NOT_FOUND))?.key.scopes;
+        if !scopes.iter().any(|held| held.covers(scope)) {
+            scopes.retain(|held| !scope.covers(*held));
+            scopes.push(scope);
+        }
+        let patch = PersonalKeyPatch { scopes: Some(scopes), ..PersonalKeyPatch::default() };
+        self.update(ctx, id, patch).await
+    }
+}
+
+fn replace<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}

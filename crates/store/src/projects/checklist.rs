@@ -1,0 +1,43 @@
+//! What people have put away on the start page of a project: `project_checklist`,
+//! by `[user, project]`. It goes with the user.
+
+use weir_model::{ProjectId, UserId};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Result, Store};
+
+const HIDDEN: Statement = Statement::read(
+    "project checklist",
+    "SELECT VALUE hidden FROM type::record('project_checklist', [$user, $project]);",
+);
+
+/// Whether this user has put the checklist of this project away.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn is_checklist_hidden(store: &Store, user: UserId, project: ProjectId) -> Result<bool> {
+    let vars = bind! { user: user.0, project: project.0 };
+    let mut answer = store.db.run(HIDDEN, vars).await?;
+    Ok(answer.row::<bool>(0)?.unwrap_or(false))
+}
+
+const HIDE: Statement = Statement::write(
+    "project checklist hide",
+    "UPSERT type::record('project_checklist', [$user, $project])
+         CONTENT { hidden: $hidden } RETURN NONE;",
+);
+
+/// Puts the checklist of this project away for this user, or brings it back.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn set_checklist_hidden(
+    store: &Store,
+    user: UserId,
+    project: ProjectId,
+    hidden: bool,
+) -> Result<()> {
+    let vars = bind! { user: user.0, project: project.0, hidden: hidden };
+    store.db.run(HIDE, vars).await.map(drop)
+}

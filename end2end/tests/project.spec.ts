@@ -1,0 +1,102 @@
+// A project: added, named, its key rotated while events come, and its end.
+
+import { alive, checkPage, enter, expect, post, save, send, shot, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+let old = "";
+let settings = "";
+
+test("a project is added and receives a test event", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const id = new URL(page.url()).pathname.split("/")[2];
+  await page.goto(`/projects/${id}/settings`);
+  await page.getByRole("link", { name: "organization settings" }).click();
+  await page.waitForURL("**/organizations/*");
+  await page.goto(`${new URL(page.url()).pathname}/projects/new`);
+  await alive(page, scripts);
+  await page.getByLabel("Name").fill("Shop staging");
+  await page.getByLabel("Time zone").fill("Mars/Phobos");
+  await page.getByRole("button", { name: "Create project" }).click();
+  await expect(page.getByText("Enter a time zone by its IANA name")).toBeVisible();
+  await page.getByLabel("Time zone").fill("Europe/Berlin");
+  await page.getByRole("button", { name: "Create project" }).click();
+  await page.waitForURL("**/projects/*/start");
+  await alive(page, scripts);
+  settings = new URL(page.url()).pathname.replace("/start", "/settings");
+  old = (await page.locator("code", { hasText: /^phc_/ }).first().textContent()) ?? "";
+
+  await expect(page.getByText("0 of 3 done")).toBeVisible();
+  await page.getByRole("button", { name: "Send a test event" }).click();
+  await expect(async () => {
+    if (!scripts) await page.reload();
+    await expect(page.getByRole("link", { name: "test event" }).first()).toBeVisible({ timeout: 2_000 });
+  }).toPass();
+  await checkPage(page, "start");
+  await shot(page, "start");
+});
+
+test("the checklist is ticked by fact and can be put away", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const start = settings.replace("/settings", "/start");
+  await page.goto("/account/keys/new");
+  await alive(page, scripts);
+  await page.getByLabel("Label").fill("Reports");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.waitForURL("**/account/keys/reveal");
+  await page.goto(start);
+  await alive(page, scripts);
+  await expect(page.getByText("1 of 3 done")).toBeVisible();
+  await page.getByRole("button", { name: "Hide this list" }).click();
+  await expect(page.getByText("1 of 3 done")).toHaveCount(0);
+  await page.getByRole("button", { name: "Show the checklist" }).click();
+  await expect(page.getByText("1 of 3 done")).toBeVisible();
+});
+
+test("general settings show what there is", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(settings);
+  await alive(page, scripts);
+  await expect(page.getByText(old)).toBeVisible();
+  await expect(page.getByText("1 stored event, with persons and groups")).toBeVisible();
+  await page.getByLabel("Name", { exact: true }).fill("Shop");
+  await save(page, "Save settings");
+  await checkPage(page, "project settings");
+  await shot(page, "project-settings");
+});
+
+test("the old key works beside the new one until it is ended", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${settings}/keys`);
+  await alive(page, scripts);
+  await page.getByLabel("The old key works").selectOption("week");
+  await page.getByRole("button", { name: "Rotate project key" }).click();
+  await expect(page.getByText("Old key works")).toBeVisible();
+  const table = page.getByRole("table", { name: "Events by project key" });
+  const fresh = (await table.locator("code").first().textContent()) ?? "";
+  expect(fresh).toMatch(/^phc_/);
+  expect(fresh).not.toBe(old);
+  await send(server, old, { event: "late", distinct_id: "me" });
+  await send(server, fresh, { event: "new", distinct_id: "me" });
+  await page.reload();
+  await alive(page, scripts);
+  await expect(table.getByRole("row", { name: /Old key/ })).toContainText("2");
+  await checkPage(page, "project keys");
+  await shot(page, "project-keys");
+
+  await page.locator("summary", { hasText: "End the old key now" }).click();
+  await page.getByRole("button", { name: "End the old key", exact: true }).click();
+  await expect(page.getByText("Old key works")).toHaveCount(0);
+  expect((await post(server, old, { event: "late", distinct_id: "me" })).status).toBe(401);
+  expect((await post(server, fresh, { event: "new", distinct_id: "me" })).status).toBe(200);
+});
+
+test("a project goes when its name is typed", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(settings);
+  await alive(page, scripts);
+  await page.getByLabel("Name of the project").fill("Shop");
+  await page.getByRole("button", { name: "Delete project" }).click();
+  await page.waitForURL("**/organizations/*");
+  expect((await page.goto(settings))?.status()).toBe(404);
+});
