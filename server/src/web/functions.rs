@@ -21,16 +21,8 @@ use crate::http::error::ApiError;
 /// want a complete one.
 const HERE: &str = "http://here.invalid";
 /// Fields that are not kept: secrets, and what the page knows by itself.
-const NOT_KEPT: [&str; 8] = [
-    "password",
-    "current_password",
-    "token",
-    "code",
-    "last_code",
-    "recovery_code",
-    "back",
-    "id",
-];
+const NOT_KEPT: [&str; 8] =
+    ["password", "current_password", "token", "code", "last_code", "recovery_code", "back", "id"];
 /// What was typed is kept for so many seconds.
 const KEPT_SECONDS: u32 = 60;
 /// Longest text that is kept, in bytes: browsers drop cookies beyond 4096.

@@ -13,9 +13,7 @@ use super::keys;
 use super::read::{BLOCKS, BlockRow, firsts_between, heads};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::{
-    Result, Store, definitions, groups, imports, persons, projects, traffic, warnings,
-};
+use crate::{Result, Store, definitions, groups, imports, persons, projects, traffic, warnings};
 
 /// Arrival numbers looked at with one statement.
 const WINDOW: u64 = 50_000;

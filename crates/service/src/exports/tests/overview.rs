@@ -76,10 +76,8 @@ async fn a_backfill_is_looked_at_before_it_is_started() {
     assert!(!nothing.may_repeat && !nothing.overlaps_active && !nothing.has_condition);
     let Err(Error::Invalid(fault)) = look("2999-01-01", "").await else { panic!("no fault") };
     assert_eq!(fault.detail, "The start of a backfill must be before its end.");
-    let missing = services.exports.preview_backfill(
-        (&org).into(),
-        "00000000-0000-4000-8000-000000000000",
-        &BackfillInput::default(),
-    );
+    let range = BackfillInput::default();
+    let unknown = "00000000-0000-4000-8000-000000000000";
+    let missing = services.exports.preview_backfill((&org).into(), unknown, &range);
     assert!(matches!(missing.await, Err(Error::NotFound(_))));
 }
