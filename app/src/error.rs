@@ -58,7 +58,8 @@ impl UiError {
             Self::SignIn => "Your session has ended. Sign in to go on.".to_owned(),
             Self::SignInAgain => "Confirm your password to go on.".to_owned(),
             Self::Throttled { seconds } => {
-                format!("Too many tries. Wait {seconds} seconds, then try again.")
+                let unit = if *seconds == 1 { "second" } else { "seconds" };
+                format!("Too many tries. Wait {seconds} {unit}, then try again.")
             }
             Self::Unavailable => {
                 "Weir cannot take this on right now. Try again in a moment.".to_owned()

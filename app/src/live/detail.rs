@@ -70,7 +70,7 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
                 {fact("URL or screen", row.place.clone())}
                 {fact("Library", row.library.clone())}
                 <dt>"Size"</dt>
-                <dd>{bytes::text(row.size)}</dd>
+                <dd>{bytes::plain(row.size)}</dd>
             </dl>
             {effects(row)}
             {similar(row, around.project)}

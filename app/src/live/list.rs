@@ -88,7 +88,7 @@ fn entry(row: &Row, opening: Opening) -> AnyView {
                 {cell("row-id", &row.distinct_id)}
                 {cell("row-place", &row.place)}
                 {cell("row-library", &row.library)}
-                <span class="row-size number">{bytes::text(row.size)}</span>
+                <span class="row-size number">{bytes::plain(row.size)}</span>
                 {why}
             </a>
         </li>

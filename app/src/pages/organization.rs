@@ -241,6 +241,13 @@ fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoVie
 
 #[component]
 fn Projects(organization: OrganizationView) -> impl IntoView {
+    let new = format!("/organizations/{}/projects/new", organization.id);
+    let adding = match organization.may_change {
+        true => view! { <p><a class="button" href=new>"New project"</a></p> }.into_any(),
+        false => {
+            view! { <ReadOnly why="Administrators and owners can add projects." /> }.into_any()
+        }
+    };
     let projects = organization
         .projects
         .into_iter()
@@ -251,6 +258,7 @@ fn Projects(organization: OrganizationView) -> impl IntoView {
     view! {
         <Section id="projects" title="Projects">
             <ul class="links">{projects}</ul>
+            {adding}
         </Section>
     }
 }

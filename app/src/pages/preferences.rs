@@ -4,6 +4,7 @@
 use leptos::prelude::*;
 use weir_model::preferences::{NumberFormat, Preferences, Zone};
 
+use super::account_nav::AccountNav;
 use super::project_settings::ZONES;
 use crate::server_fns::account::{ChooseTheme, get_viewer};
 use crate::server_fns::preferences::{SetPreferences, get_preferences};
@@ -20,7 +21,8 @@ pub(crate) fn PreferencesPage() -> impl IntoView {
         let viewer = get_viewer().await?;
         let chosen = get_preferences().await?;
         Ok(view! {
-            <PageHead title="Preferences" within="Account" />
+            <PageHead title="Preferences" />
+            <AccountNav />
             <p class="lead">"Kept with your account. They apply at once, wherever you are signed in."</p>
             <Section id="appearance" title="Appearance">
                 <ThemeForm theme=viewer.theme />
@@ -28,7 +30,6 @@ pub(crate) fn PreferencesPage() -> impl IntoView {
             <Section id="formats" title="Times, numbers and keys">
                 <FormatForm chosen=chosen />
             </Section>
-            <p><a href="/account">"Back to your account"</a></p>
         }
         .into_any())
     })

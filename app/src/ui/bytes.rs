@@ -1,8 +1,20 @@
 //! Numbers of bytes for people.
 
-/// `312 B`, `1.2 KiB`, `4.0 MiB`, `1.5 GiB`. Without floating point, whose formatting
-/// would cost the browser more than the rest of the list.
+/// `312 B`, `1.2 KiB`, `4.0 MiB`, `1.5 GiB`, in the form that the viewer has chosen.
+#[cfg(feature = "ssr")]
 pub(crate) fn text(bytes: u64) -> String {
+    written(bytes, super::number::form().decimal())
+}
+
+/// The same in one form, for islands: what they draw is the same on both sides, and the
+/// browser does not know what the viewer has chosen.
+pub(crate) fn plain(bytes: u64) -> String {
+    written(bytes, '.')
+}
+
+/// Without floating point, whose formatting would cost the browser more than the rest of
+/// the list.
+fn written(bytes: u64, point: char) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
     const GIB: u64 = 1 << 30;
@@ -13,12 +25,12 @@ pub(crate) fn text(bytes: u64) -> String {
         _ => (GIB, "GiB"),
     };
     let tenths = bytes.saturating_mul(10) / unit;
-    format!("{}.{} {name}", tenths / 10, tenths % 10)
+    format!("{}{point}{} {name}", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::text;
+    use super::written;
 
     #[test]
     fn units() {
@@ -29,7 +41,8 @@ mod tests {
             (1300, "1.2 KiB"),
             (5 << 20, "5.0 MiB"),
         ] {
-            assert_eq!(text(bytes), expected);
+            assert_eq!(written(bytes, '.'), expected);
         }
+        assert_eq!(written(1300, ','), "1,2 KiB");
     }
 }

@@ -1,6 +1,7 @@
 //! Numbers for people: counts, shares, times that things take, ids.
 
 use leptos::prelude::*;
+use weir_model::preferences::NumberFormat;
 
 use super::copy::CopyButton;
 
@@ -11,11 +12,14 @@ const ID_WHOLE: usize = 16;
 /// Characters that are shown of the end of a longer id.
 const ID_END: usize = 6;
 
+/// The form of numbers that the viewer has chosen.
+pub(super) fn form() -> NumberFormat {
+    use_context::<NumberFormat>().unwrap_or_default()
+}
+
 /// `0`, `312`, `1,204,000`, in the form that the viewer has chosen.
 pub(crate) fn grouped(count: u64) -> String {
-    use weir_model::preferences::NumberFormat;
-
-    let group = leptos::prelude::use_context::<NumberFormat>().unwrap_or_default().group();
+    let group = form().group();
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -46,7 +50,7 @@ pub(crate) fn compact(count: u64) -> String {
 fn with_tenth(tenths: u64) -> String {
     match tenths % 10 {
         0 => grouped(tenths / 10),
-        tenth => format!("{}.{tenth}", grouped(tenths / 10)),
+        tenth => format!("{}{}{tenth}", grouped(tenths / 10), form().decimal()),
     }
 }
 
@@ -69,10 +73,11 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
     let (part, whole) = (u128::from(part), u128::from(whole));
     let tenths = (part * 1000 + whole / 2) / whole;
+    let point = form().decimal();
     match tenths {
-        0 if part > 0 => "<0.1%".to_owned(),
-        1000 if part < whole => ">99.9%".to_owned(),
-        _ => format!("{}.{}%", tenths / 10, tenths % 10),
+        0 if part > 0 => format!("<0{point}1%"),
+        1000 if part < whole => format!(">99{point}9%"),
+        _ => format!("{}{point}{}%", tenths / 10, tenths % 10),
     }
 }
 
