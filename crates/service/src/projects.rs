@@ -39,7 +39,6 @@ pub use strays::{Likeness, StrayRequest};
 pub use tokens::{PreviousKey, ProjectKeys};
 pub use traffic::KeyTraffic;
 
-use strays::Strays;
 use traffic::Traffic;
 
 /// What a caller without a current project hears.
@@ -82,12 +81,11 @@ impl From<ProjectRulesRow> for ProjectRules {
 pub struct Projects {
     core: Arc<Core>,
     traffic: Arc<Traffic>,
-    strays: Arc<Strays>,
 }
 
 impl Projects {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core, traffic: Arc::default(), strays: Arc::default() }
+        Self { core, traffic: Arc::default() }
     }
 
     /// Proves that the actor may see the project: a number or `@current`.

@@ -254,7 +254,6 @@ pub(super) async fn project(app: &App, key: &str, sender: Sender) -> ApiResult<P
                 first_at: sender.at,
                 last_at: sender.at,
             });
-            app.services.projects.note_stray(key, sender.address, sender.at);
             Err(ApiError::UnknownProjectKey)
         }
         Verdict::Undecided => Err(not_accepted("the project key could not be looked up")),

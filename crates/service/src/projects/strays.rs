@@ -1,41 +1,25 @@
-//! Requests to capture whose key no project has: the last few, in memory. The start
-//! page of a project tells of those that were surely meant for it.
+//! Requests to capture whose key no project has: the start page of a project tells of
+//! those that were surely meant for it. They are the unknown keys that `traffic` notes
+//! for whoever runs the instance, and nothing else is kept of them.
 
-use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
 use weir_model::Timestamp;
 use weir_model::keys::{PREFIX, PROJECT_PREFIX};
+use weir_store::traffic as unknown;
 
 use super::Projects;
 use crate::Result;
 use crate::ctx::ProjectCtx;
 use crate::policy::{self, Action};
 
-/// Requests that are remembered.
-const KEPT: usize = 50;
-/// Characters of a key that are remembered: enough to know a key by.
-const START: usize = PROJECT_PREFIX.len() + 8;
 /// Seconds for which a request is told of.
 const LATELY: i64 = 60 * 60;
 
-/// The last requests with a key that no project has.
-#[derive(Debug, Default)]
-pub(super) struct Strays(Mutex<VecDeque<Stray>>);
-
-#[derive(Debug, Clone)]
-struct Stray {
-    at: Timestamp,
-    address: Option<IpAddr>,
-    /// The beginning of the key; of one that may be a secret only its kind.
-    start: String,
-}
-
-/// A request with another key than those of the project.
+/// Requests with another key than those of the project, from one sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StrayRequest {
-    /// When.
+    /// When the last one came.
     pub at: Timestamp,
     /// From where.
     pub address: Option<IpAddr>,
@@ -57,16 +41,6 @@ pub enum Likeness {
 }
 
 impl Projects {
-    /// Notes a request with a key that no project has.
-    pub fn note_stray(&self, token: &str, address: Option<IpAddr>, now: Timestamp) {
-        let known = token.starts_with(PROJECT_PREFIX) || PROJECT_PREFIX.starts_with(token);
-        let length = if known { START } else { PREFIX.len() };
-        let start: String = token.chars().take(length).collect();
-        let mut kept = self.strays.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.truncate(KEPT - 1);
-        kept.push_front(Stray { at: now, address, start });
-    }
-
     /// The requests of the last hour with a key that no project has, newest first:
     /// those whose key begins like one of the project, and those from `visitor`,
     /// the address of whoever asks. Others may be anybody's.
@@ -80,15 +54,20 @@ impl Projects {
     ) -> Result<Vec<StrayRequest>> {
         policy::check(&project.org, Action::ReadProject)?;
         let row = self.row(project).await?;
+        let store = &self.core.store;
         let since = project.org.ctx.now.plus_seconds(-LATELY);
         let previous = row.previous.as_ref().map(|previous| previous.token.as_str());
-        let kept = self.strays.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let lately = kept.iter().filter(|stray| stray.at >= since);
-        let told = lately.filter_map(|stray| {
-            let likeness = likeness(&stray.start, &row.brief.api_token, previous);
+        let written = unknown::unknown_keys(store).await?;
+        let noted = unknown::unite(written, &store.traffic().unknown_keys());
+        let lately = noted.into_iter().filter(|key| key.last_at >= since);
+        let told = lately.filter_map(|key| {
+            // Points stand for the rest of the key.
+            let start = key.mask.trim_end_matches('.');
+            let likeness = likeness(start, &row.brief.api_token, previous);
+            let address: Option<IpAddr> = key.caller.parse().ok();
             let is_theirs = matches!(likeness, Likeness::Damaged | Likeness::Ended);
-            let is_visitor = visitor.is_some() && stray.address == visitor;
-            let request = StrayRequest { at: stray.at, address: stray.address, likeness };
+            let is_visitor = visitor.is_some() && address == visitor;
+            let request = StrayRequest { at: key.last_at, address, likeness };
             (is_theirs || is_visitor).then_some(request)
         });
         Ok(told.collect())

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use weir_model::Patch;
 use weir_model::keys::Overlap;
 use weir_model::organizations::Level;
+use weir_model::traffic::UnknownKey;
 
 use super::*;
 use crate::test_support::{self, ada, join, organization, stranger};
@@ -327,10 +328,16 @@ async fn strays_are_told_to_whom_they_concern() {
     let project = services.projects.enter(&ctx, "@current").await.unwrap();
     let token = services.projects.get(&project).await.unwrap().brief.api_token;
     let (here, there) = ("192.0.2.1".parse().ok(), "192.0.2.2".parse().ok());
-    services.projects.note_stray(&token[..20], there, ctx.now);
-    services.projects.note_stray("phc_somebodyelse", there, ctx.now);
-    services.projects.note_stray("phx_secret", here, ctx.now);
-    services.projects.note_stray(&token[..20], there, ctx.now.plus_seconds(-3601));
+    let note = |start: &str, caller: &str, age: i64| {
+        let at = ctx.now.plus_seconds(-age);
+        let (mask, caller) = (format!("{start}..."), caller.to_owned());
+        let seen = UnknownKey { mask, caller, count: 1, first_at: at, last_at: at };
+        services.organizations.store().traffic().unknown_key(seen);
+    };
+    note(&token[..8], "192.0.2.2", 1);
+    note("phc_some", "192.0.2.2", 0);
+    note("phx_secr", "192.0.2.1", 0);
+    note(&token[..8], "192.0.2.3", 3601);
     let told = services.projects.strays(&project, here).await.unwrap();
     let told: Vec<_> = told.iter().map(|stray| (stray.likeness, stray.address)).collect();
     assert_eq!(told, [(Likeness::Personal, here), (Likeness::Damaged, there)]);
