@@ -16,7 +16,7 @@ use rust_embed::RustEmbed;
 #[folder = "../docs/guide"]
 struct Files;
 
-/// The file that names the pages in their order.
+/// The file that names every page, in groups.
 const INDEX: &str = "README.md";
 const ENDING: &str = ".md";
 /// Where pictures are, in the guide and here.
@@ -32,6 +32,15 @@ pub(crate) struct Page {
     pub(crate) title: String,
     /// What stands below it, as HTML.
     pub(crate) html: String,
+}
+
+/// Pages that the index has under one heading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// The heading.
+    pub(crate) title: String,
+    /// Name and title of each page.
+    pub(crate) pages: Vec<(String, String)>,
 }
 
 /// A picture.
@@ -51,20 +60,31 @@ pub(crate) fn page(name: &str) -> Option<Page> {
     Some(Page { title: title(&text), html: rendered(&text) })
 }
 
-/// Name and title of every page: first those that the index of the guide names,
-/// in its order, then the others by title.
-pub(crate) fn index() -> Vec<(String, String)> {
-    let named = text(INDEX).map(|text| links(&text)).unwrap_or_default();
-    let place = |name: &str| named.iter().position(|known| known == name).unwrap_or(usize::MAX);
-    let mut pages: Vec<(String, String)> = Files::iter()
-        .filter(|file| file.as_ref() != INDEX)
-        .filter_map(|file| {
-            let name = file.strip_suffix(ENDING).filter(|name| is_name(name))?;
-            Some((name.to_owned(), title(&text(&file)?)))
-        })
-        .collect();
-    pages.sort_by_cached_key(|(name, title)| (place(name), title.clone()));
-    pages
+/// The pages, in the groups and the order of the index of the guide.
+pub(crate) fn index() -> Vec<Group> {
+    let text = text(INDEX).unwrap_or_default();
+    let events: Vec<Event<'_>> = Parser::new(&text).collect();
+    let mut groups: Vec<Group> = Vec::new();
+    for (at, event) in events.iter().enumerate() {
+        match event {
+            Event::Start(Tag::Heading { level: HeadingLevel::H2, .. }) => {
+                groups.push(Group { title: heading(&events[at..]), pages: Vec::new() });
+            }
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                if let (Some(group), Some(listed)) = (groups.last_mut(), listed(dest_url)) {
+                    group.pages.push(listed);
+                }
+            }
+            _ => {}
+        }
+    }
+    groups
+}
+
+/// Name and title of the page that a link of the index leads to.
+fn listed(link: &str) -> Option<(String, String)> {
+    let name = link.strip_suffix(ENDING).filter(|name| is_name(name))?;
+    Some((name.to_owned(), title(&text(link)?)))
 }
 
 /// The picture of this name.
@@ -94,17 +114,6 @@ fn text(file: &str) -> Option<String> {
 fn title(text: &str) -> String {
     let heading = text.lines().find_map(|line| line.strip_prefix("# "));
     heading.unwrap_or("Help").trim().to_owned()
-}
-
-/// The names of the pages that a text links to.
-fn links(text: &str) -> Vec<String> {
-    let of = |event: Event<'_>| match event {
-        Event::Start(Tag::Link { dest_url, .. }) => {
-            dest_url.strip_suffix(ENDING).filter(|name| is_name(name)).map(str::to_owned)
-        }
-        _ => None,
-    };
-    Parser::new(text).filter_map(of).collect()
 }
 
 /// The text below the first heading as HTML.
@@ -280,7 +289,8 @@ mod tests {
     /// Links between pages, also to their headings, lead somewhere.
     #[test]
     fn every_page_is_listed_and_every_link_leads_somewhere() {
-        let pages = index();
+        let listed: Vec<String> =
+            index().into_iter().flat_map(|group| group.pages).map(|(name, _)| name).collect();
         let names = Files::iter().filter_map(|file| file.strip_suffix(".md").map(str::to_owned));
         let html: HashMap<String, String> = names
             .map(|name| {
@@ -288,7 +298,10 @@ mod tests {
                 (name, page.html)
             })
             .collect();
-        assert_eq!(pages.len() + 1, html.len(), "every page but the index is listed");
+        for name in html.keys().filter(|name| *name != "README") {
+            let times = listed.iter().filter(|listed| *listed == name).count();
+            assert_eq!(times, 1, "{name} is listed once in the index");
+        }
         for (name, html_of_page) in &html {
             for link in html_of_page.split("href=\"").skip(1) {
                 let link = link.split('"').next().unwrap();

@@ -121,7 +121,7 @@ test("help is in the same place on every page", async ({ page, server, scripts }
   }
   expect(new Set(places.map((place) => JSON.stringify(place))).size).toBe(1);
 
-  await page.getByRole("main").getByRole("link", { name: "Send events" }).click();
+  await page.getByRole("main").getByRole("link", { name: "Send events", exact: true }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Send events" })).toBeVisible();
   await expect(page).toHaveTitle("Send events - Help - Weir");
   await expect(page.getByRole("heading", { level: 2, name: "Persons" })).toBeVisible();

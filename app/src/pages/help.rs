@@ -11,14 +11,23 @@ use crate::ui::page::{PageHead, page};
 /// All pages of the guide.
 #[component]
 pub(crate) fn HelpIndex() -> impl IntoView {
-    let links = help::index()
-        .into_iter()
-        .map(|(name, title)| view! { <li><a href=format!("/help/{name}")>{title}</a></li> })
-        .collect_view();
+    let groups = help::index().into_iter().map(|help::Group { title, pages }| {
+        let links = pages
+            .into_iter()
+            .map(|(name, title)| view! { <li><a href=format!("/help/{name}")>{title}</a></li> })
+            .collect_view();
+        view! {
+            <section class="guide-group">
+                <h2>{title}</h2>
+                <ul class="links guide-index">{links}</ul>
+            </section>
+        }
+    });
+    let groups = groups.collect_view();
     view! {
         <PageHead title="Help" />
         <p class="lead">"One page for each job. The API is described at " <a href="/api/docs/">"/api/docs/"</a> "."</p>
-        <ul class="links guide-index" aria-label="Pages of the guide">{links}</ul>
+        {groups}
     }
     .into_any()
 }
