@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { type Page } from "@playwright/test";
-import { alive, expect, look, setUp, shell, signIn, terminal, test } from "./helpers";
+import { alive, expect, look, setUp, shell, shot, signIn, terminal, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -48,6 +48,7 @@ test("a wrong link says how to print another", async ({ page, scripts }) => {
 test("a weak password is refused at the field, and what was typed stays", async ({ page, server, scripts }) => {
   await page.goto(server.setupLink);
   await alive(page, scripts);
+  await shot(page, "first-event-1-setup");
   await page.getByLabel("First name").fill("Ada");
   await page.getByLabel("E-mail address").fill("ada@weir.example");
   await page.getByLabel("Password", { exact: true }).fill("password1234");
@@ -66,6 +67,7 @@ test("from the link to the first event, and to one that is not stored", async ({
   await alive(page, scripts);
   await expect(page.getByText("Waiting for the first event")).toBeVisible();
   await expect(page.getByText(/^phc_\w+$/)).toBeVisible();
+  await shot(page, "first-event-2-start");
 
   await shell(await snippet(page, "Language of the snippet", "curl"));
   // Without scripts the page loads itself anew every five seconds.
@@ -73,12 +75,16 @@ test("from the link to the first event, and to one that is not stored", async ({
   await expect(arrived).toBeVisible({ timeout: scripts ? 2_000 : 12_000 });
   await expect(page.getByText("Accepted").first()).toBeVisible();
   await expect(page.getByRole("heading", { name: "Send an event (done)" })).toBeVisible();
+  const seen = page.getByRole("heading", { name: /^See it here/ });
+  await shot(page, "first-event-3-arrived", seen);
 
   await shell(await snippet(page, "Language of the broken snippet", "curl"));
   await look(page, scripts);
   await expect(page.getByText("The event does not say whom it is about.")).toBeVisible();
   await expect(page.getByText("Dropped").first()).toBeVisible();
   await expect(page.getByRole("heading", { name: "See what is not stored (done)" })).toBeVisible();
+  await shot(page, "first-event-4-dropped", seen);
+  await shot(page, "first-event-5-checklist", page.getByRole("heading", { name: "Next", exact: true }));
 });
 
 test("the detail of a dropped event shows reason, fix and payload", async ({ page, scripts }) => {

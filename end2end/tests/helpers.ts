@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import AxeBuilder from "@axe-core/playwright";
-import { test as base, expect, type Page } from "@playwright/test";
+import { test as base, expect, type Locator, type Page } from "@playwright/test";
 import { type Server, startServer } from "../server";
 
 export { expect };
@@ -239,13 +239,14 @@ async function record(page: Page, what: string, violations: number): Promise<voi
 
 /**
  * A picture for the user guide, when pictures are asked for: once, with scripts,
- * as large and as bright as all of them.
+ * as large and as bright as all of them. It begins near `from`, if that is given.
  */
-export async function shot(page: Page, name: string): Promise<void> {
+export async function shot(page: Page, name: string, from?: Locator): Promise<void> {
   if (!process.env.WEIR_GUIDE_SHOTS || base.info().project.use.javaScriptEnabled === false) return;
   const before = page.viewportSize();
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.emulateMedia({ colorScheme: "light" });
+  await from?.evaluate((element) => element.scrollIntoView({ block: "start", behavior: "instant" }));
   const path = fileURLToPath(new URL(`../../docs/guide/img/${name}.png`, import.meta.url));
   await page.screenshot({ path, animations: "disabled" });
   await page.emulateMedia({ colorScheme: null });

@@ -1,7 +1,7 @@
 // What scripts add to the live page: rows as they arrive, pause, filter.
 
 import { type Page } from "@playwright/test";
-import { alive, enter, expect, projectKey, send, type Server, shell, test } from "./helpers";
+import { alive, enter, expect, projectKey, send, type Server, shell, shot, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -24,6 +24,7 @@ test("an event is visible within a second", async ({ page, server }) => {
   test.info().annotations.push({ type: "ms until visible", description: String(Date.now() - before) });
   await send(server, key, { event: "no one" });
   await expect(row(page, "no one")).toContainText("The event does not say whom it is about.");
+  await shot(page, "live");
 });
 
 test("the start page ticks itself", async ({ page, server }) => {
