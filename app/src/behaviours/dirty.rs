@@ -69,7 +69,7 @@ pub(super) fn start() {
 }
 
 fn mark(field: &Element) {
-    let Some(form) = closest(field, "form").filter(|form| is_guarded(form)) else { return };
+    let Some(form) = closest(field, "form").filter(is_guarded) else { return };
     let _ = form.set_attribute(DIRTY, "");
 }
 

@@ -61,7 +61,7 @@ fn dialog() -> Option<HtmlDialogElement> {
 }
 
 fn field() -> Option<HtmlInputElement> {
-    within(&dialog()?, "input")
+    within(&dialog()?.into(), "input")
 }
 
 /// Opens it, unless another dialog is open.

@@ -223,9 +223,11 @@ mod tests {
             ("max_file_size_mb", "64"),
             ("include_events", "paid\r\n\r\n signed up \r\n"),
         ]);
-        let secrets = values(&[("aws_access_key_id", "AK"), ("aws_secret_access_key", "")]);
+        let half = values(&[("aws_access_key_id", "AK"), ("aws_secret_access_key", "")]);
+        let kept = sent(kind("S3"), &typed, &half);
+        assert_eq!(kept.0.get("aws_secret_access_key"), None, "left out: it stays");
+        let secrets = values(&[("aws_access_key_id", "AK"), ("aws_secret_access_key", "SK")]);
         let sent = sent(kind("S3"), &typed, &secrets);
-        assert_eq!(sent.0.get("aws_secret_access_key"), None, "left out: it stays");
         let whole = config::complete(kind("S3"), &sent.0).unwrap();
         assert_eq!(whole["bucket_name"], "events");
         assert_eq!(whole["compression"], Value::Null);
