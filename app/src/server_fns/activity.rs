@@ -60,7 +60,7 @@ pub(crate) async fn list_activity(
     use weir_model::pagination::Page;
 
     let (services, org) = enter_organization(&id).await?;
-    let page = Page { limit: limit.max(1).into(), offset: offset.into() };
+    let page = Page { limit: limit.clamp(1, 1000).into(), offset: offset.into() };
     let found = services.activity.of_organization(&org, &filter.query(), page).await;
     let found = found.map_err(ui_error)?;
     let oldest = MemberQuery { order: MemberOrder::OldestFirst, ..MemberQuery::default() };

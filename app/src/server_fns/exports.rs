@@ -104,7 +104,7 @@ pub(crate) async fn list_exports(
         kind: given(destination),
         condition: Condition::of(&state),
     };
-    let page = Page { limit: limit.into(), offset: offset.into() };
+    let page = Page { limit: limit.min(1000).into(), offset: offset.into() };
     let found = services.exports.overview((&org).into(), &query, page).await.map_err(ui_error)?;
     let house = services.organizations.get(&org).await.map_err(ui_error)?.into();
     let line = |one: weir_service::exports::ExportOverview| ExportLine {

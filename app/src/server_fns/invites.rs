@@ -82,7 +82,7 @@ pub(crate) async fn list_invites(
 
     let (services, org) = enter_organization(&id).await?;
     let (_, visit) = anyone()?;
-    let page = Page { limit: limit.max(1).into(), offset: offset.into() };
+    let page = Page { limit: limit.clamp(1, 1000).into(), offset: offset.into() };
     let found = services.invites.list(&org, page).await.map_err(ui_error)?;
     let show = |invite: Invite| InviteView {
         held: Invites::may_hold(&org, &invite).then(|| Held {

@@ -300,7 +300,7 @@ pub(crate) async fn list_plugin_logs(
     use weir_model::pagination::Page;
 
     let (services, ctx) = enter_project(project).await?;
-    let page = Page { limit: limit.into(), offset: offset.into() };
+    let page = Page { limit: limit.min(1000).into(), offset: offset.into() };
     let found = services.plugin_configs.logs(&ctx, &config, page).await.map_err(ui_error)?;
     Ok(LogView::from(found))
 }

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use uuid::Uuid;
+use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::imports::{ImportPlan, ImportSource};
-use weir_store::{ids, imports as rows};
+use weir_store::{ids, imports as rows, projects};
 
+use crate::activity::{self, About, Changes};
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
@@ -127,7 +129,9 @@ impl Imports {
             baseline: historical(&self.sources(project).await?),
             finished: None,
         };
-        rows::put_plan(store, project.project, &plan).await?;
+        let changes = Changes::none().field("migration", &None, &Some(&plan.source));
+        let started = self.told(project, changes).await?;
+        rows::put_plan(store, project.project, &plan, &[started]).await?;
         Ok(plan)
     }
 
@@ -144,9 +148,26 @@ impl Imports {
         if plan.finished.is_none() {
             let sent = historical(&self.sources(project).await?).saturating_sub(plan.baseline);
             plan.finished = Some((project.org.ctx.now, sent));
-            rows::put_plan(store, project.project, &plan).await?;
+            let changes = Changes::none().field("migration", &Some(&plan.source), &None);
+            let finished = self.told(project, changes).await?;
+            rows::put_plan(store, project.project, &plan, &[finished]).await?;
         }
         Ok(())
+    }
+
+    /// What the activity log of the project tells.
+    async fn told(&self, project: &ProjectCtx, changes: Changes) -> Result<Entry> {
+        let org = &project.org;
+        let row = projects::find(&self.core.store, project.project).await?;
+        let row = row.filter(|row| row.brief.organization == org.organization);
+        let row = row.ok_or(Error::NotFound(NOT_FOUND))?;
+        let about = About {
+            subject: Subject::Project,
+            id: row.brief.id.to_string(),
+            name: Some(&row.brief.name),
+            project: Some(row.brief.id),
+        };
+        Ok(activity::entry(&org.ctx, org.organization, about, Deed::Updated, changes))
     }
 }
 

@@ -9,6 +9,7 @@ mod listed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use uuid::Uuid;
 use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::invites::{self as model, BULK_MAX, Invite, InviteInput};
@@ -25,7 +26,7 @@ use crate::ctx::{Ctx, OrgCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
 use crate::policy::{self, Action};
-use crate::{Core, Result, mail, users};
+use crate::{Core, Result, mail, secrets, users};
 
 pub use listed::{Listed, Verdict};
 
@@ -49,7 +50,9 @@ impl Invites {
         Self { core }
     }
 
-    /// The invites to the organization, newest first; expired ones too.
+    /// The invites to the organization, newest first; expired ones too. The id of
+    /// an invite to a level above one's own is not told: it is the secret of the
+    /// link, and whoever has it could come in at that level.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -67,7 +70,11 @@ impl Invites {
         }
         let show = |row: InviteRow| {
             let inviter = inviters.get(&row.created_by).cloned().flatten();
-            shown(row, inviter, org.ctx.now)
+            let invite = shown(row, inviter, org.ctx.now);
+            match Self::may_hold(org, &invite) {
+                true => invite,
+                false => Invite { id: stand_in(invite.id), ..invite },
+            }
         };
         Ok(Paged { count, results: found.into_iter().map(show).collect() })
     }
@@ -246,6 +253,14 @@ pub(crate) fn entry(ctx: &Ctx, row: &InviteRow, deed: Deed, changes: Changes) ->
         project: None,
     };
     activity::entry(ctx, row.organization, about, deed, changes)
+}
+
+/// What stands for the id of an invite where the id itself is not told: the same
+/// each time, and good for nothing.
+fn stand_in(id: InviteId) -> InviteId {
+    let hash = secrets::sha256_hex(&format!("weir invite {id}"));
+    let number = hash.get(..32).and_then(|half| u128::from_str_radix(half, 16).ok());
+    InviteId(Uuid::from_u128(number.unwrap_or_default()))
 }
 
 /// Whether an invite is of no more use at this time.

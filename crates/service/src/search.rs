@@ -122,7 +122,12 @@ impl Search {
         }
         let (mut members, mut exports, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
         for one in organizations.into_iter().take(ORGANIZATIONS) {
-            let org = organizations::enter(&self.core, ctx, one.id).await?;
+            let org = match organizations::enter(&self.core, ctx, one.id).await {
+                Ok(org) => org,
+                // It asks for a second factor first; the others are searched all the same.
+                Err(Error::SecondFactorMissing) => continue,
+                Err(error) => return Err(error),
+            };
             let hit = |(kind, name)| Hit {
                 kind,
                 name,

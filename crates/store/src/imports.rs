@@ -13,9 +13,11 @@ use std::collections::BTreeMap;
 
 use surrealdb::types::{Array, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::{Uuid, uuid};
+use weir_model::activity::Entry;
 use weir_model::imports::{ImportCounts, ImportPlan, ImportSource};
 use weir_model::{ProjectId, Timestamp};
 
+use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::events::{part, range};
@@ -38,6 +40,15 @@ const WRITE: Statement = Statement::write(
     "BEGIN; FOR $row IN $rows { UPSERT $row.id CONTENT $row RETURN NONE }; COMMIT;",
 );
 const PLAN: Statement = Statement::read("import plan", "SELECT * FROM $ids;");
+const PUT_PLAN: Statement = Statement::write(
+    "import plan put",
+    concat!(
+        "BEGIN;
+         UPSERT $row.id CONTENT $row RETURN NONE;",
+        write_activities!(),
+        "COMMIT;"
+    ),
+);
 const DELETE: Statement = Statement::read("imports of long ago", "DELETE $range RETURN NONE;")
     .within(std::time::Duration::from_secs(60));
 
@@ -163,11 +174,17 @@ pub async fn get_plan(store: &Store, project: ProjectId, id: Uuid) -> Result<Opt
     row.map(plan).transpose()
 }
 
-/// Writes a migration, in place of what was known of it.
+/// Writes a migration, in place of what was known of it, and what the activity log
+/// tells of that.
 ///
 /// # Errors
 /// When the store cannot be written.
-pub async fn put_plan(store: &Store, project: ProjectId, plan: &ImportPlan) -> Result<()> {
+pub async fn put_plan(
+    store: &Store,
+    project: ProjectId,
+    plan: &ImportPlan,
+    activities: &[Entry],
+) -> Result<()> {
     let row = PlanRow {
         id: plan_id(project, plan.id),
         source: plan.source.clone(),
@@ -179,7 +196,7 @@ pub async fn put_plan(store: &Store, project: ProjectId, plan: &ImportPlan) -> R
         finished_at: plan.finished.map(|(at, _)| at.micros()),
         sent: plan.finished.map(|(_, sent)| signed(sent)),
     };
-    store.db.run(WRITE, bind! { rows: vec![row] }).await.map(drop)
+    activity::change(store, PUT_PLAN, bind! { row: row }, activities).await.map(drop)
 }
 
 /// Removes sources of days that are not kept any more.
@@ -360,9 +377,9 @@ mod tests {
             baseline: 3,
             finished: None,
         };
-        put_plan(&store, PROJECT, &plan).await.unwrap();
+        put_plan(&store, PROJECT, &plan, &[]).await.unwrap();
         plan.finished = Some((Timestamp::from_micros(9), 97));
-        put_plan(&store, PROJECT, &plan).await.unwrap();
+        put_plan(&store, PROJECT, &plan, &[]).await.unwrap();
         assert_eq!(plans(&store, PROJECT).await.unwrap(), [plan.clone()]);
         assert_eq!(get_plan(&store, PROJECT, plan.id).await.unwrap(), Some(plan.clone()));
         assert_eq!(get_plan(&store, ProjectId(5), plan.id).await.unwrap(), None);

@@ -20,6 +20,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::organizations::{StoredMembership, to_level};
+use crate::sessions::end_sessions;
 use crate::users::{self, UserRow};
 use crate::{Error, Result, Store, lists};
 
@@ -210,6 +211,12 @@ const REMOVE: Statement = Statement::write(
         "IF $level_now != NONE {
              IF $actor_now != $actor_level OR $level_now != $level_before { THROW 'stale' };",
         remove_membership!(),
+        "LET $homes = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]);
+         IF $homes = [] AND $user != $actor {
+             UPDATE type::record('user', $user)
+                 SET sessions_made = (sessions_made ?? 0) + 1 RETURN NONE;",
+        end_sessions!(),
+        "};",
         write_activities!(),
         "};
          COMMIT;"
@@ -217,7 +224,8 @@ const REMOVE: Statement = Statement::write(
 );
 
 /// Takes a member out of the organization, if the levels of both are still what
-/// it was decided by. What the user looked at there is forgotten.
+/// it was decided by. What the user looked at there is forgotten. Whom others took
+/// out of their last organization is signed out everywhere (SECURITY-NOTES 3.4).
 ///
 /// # Errors
 /// Any failure of the store.

@@ -240,6 +240,51 @@ async fn a_level_is_changed_and_a_member_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_is_taken_out_of_the_last_organization_is_signed_out() {
+    let app = TestApp::with_owner().await;
+    let owner = session(&app).await;
+    let home = app.organization().to_string();
+    let last = newcomer(&app, "grace@mail.example", Level::Member).await;
+    let other = newcomer(&app, "linus@mail.example", Level::Member).await;
+    let leaving = newcomer(&app, "barbara@mail.example", Level::Member).await;
+    let made = call(&app, "create_organization", &other, &[("name", "Beta")]).await;
+    assert_eq!(made.status, 200, "{:?}", made.body);
+    let caller = app.owner().key(&["organization_member:read"]).await;
+    let list = caller.get(&format!("/api/organizations/{home}/members/")).await.json();
+    let members = list["results"].as_array().unwrap();
+    for (email, cookie, expected) in
+        [("grace@mail.example", &last, 401), ("linus@mail.example", &other, 200)]
+    {
+        assert_eq!(call(&app, "list_sessions", cookie, &[]).await.status, 200, "{email}");
+        let found = members.iter().find(|one| one["user"]["email"] == email).unwrap();
+        let user = found["user"]["uuid"].as_str().unwrap();
+        let fields = [("id", home.as_str()), ("user", user)];
+        let removed = call(&app, "remove_member", &owner, &fields).await;
+        assert_eq!(removed.status, 200, "{:?}", removed.body);
+        assert_eq!(call(&app, "list_sessions", cookie, &[]).await.status, expected, "{email}");
+    }
+    // Whoever leaves by themselves goes on.
+    let left = call(&app, "leave_organization", &leaving, &[("id", home.as_str())]).await;
+    assert_eq!(left.status, 200, "{:?}", left.body);
+    assert_eq!(call(&app, "list_sessions", &leaving, &[]).await.status, 200);
+    assert_eq!(call(&app, "list_sessions", &owner, &[]).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_tells_nothing_of_who_asks_for_a_second_factor() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let found = call(&app, "search", &cookie, &[("q", "ada@")]).await;
+    assert!(text(&found).contains("ada@mail.example"), "{:?}", found.body);
+    let writer = app.owner().key(&["organization:write"]).await;
+    let path = format!("/api/organizations/{}/", app.organization());
+    assert_eq!(writer.patch(&path, &json!({"enforce_2fa": true})).await.status, 200);
+    let found = call(&app, "search", &cookie, &[("q", "ada@")]).await;
+    assert_eq!(found.status, 200, "{:?}", found.body);
+    assert!(!text(&found).contains("ada@mail.example"), "{:?}", found.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_domain_is_claimed_checked_and_removed() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;

@@ -127,6 +127,15 @@ async fn a_migration_is_started_followed_and_finished() {
     assert_eq!(function(&app, &cookie, "finish_import", &finish).await.status, 200);
     let found: Value = function(&app, &cookie, "get_imports", &read).await.json();
     assert!(found["plans"][0]["finished_at"].is_string());
+    let log = app.owner().key(&["activity_log:read"]).await;
+    let told = log.get(&format!("/api/projects/{project}/activity_log/")).await.json();
+    let changes = told["results"].as_array().unwrap().iter();
+    let changes = changes.map(|entry| &entry["detail"]["changes"][0]);
+    let changes: Vec<Value> = changes
+        .filter(|change| change["field"] == "migration")
+        .map(|change| json!([change["before"], change["after"]]))
+        .collect();
+    assert_eq!(changes, [json!(["Old tool", null]), json!([null, "Old tool"])]);
 
     let refused =
         function(&app, &cookie, "start_import", &format!("project={project}&source=")).await;

@@ -40,6 +40,60 @@ pub(crate) async fn page(app: &TestApp, path: &str, cookie: &str) -> Answer {
     app.anonymous().call(Method::GET, path).header("cookie", cookie).send().await
 }
 
+/// What answers without a session, because it leads to one or out of one.
+const OPEN: [&str; 17] = [
+    "ask_confirmation",
+    "ask_reset",
+    "can_reset",
+    "check_confirmation",
+    "check_reset",
+    "check_setup_link",
+    "confirm_address",
+    "end_sign_in",
+    "end_sign_in_recovering",
+    "get_invitation",
+    "get_second_step",
+    "open_door",
+    "reset_password",
+    "set_up",
+    "sign_in",
+    "sign_out",
+    "sign_up",
+];
+
+/// Whatever functions there will be: nobody gets an answer from them without being
+/// named above.
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_answer_nobody() {
+    let app = TestApp::with_owner().await;
+    let (home, project) = (app.organization().to_string(), app.project().to_string());
+    let words = "after backfill before code config cursor days destination domain email end \
+                 export file first_name interval invite job key kind label last_code model name \
+                 next numbers overlap people person plan preset q range run sample scope search \
+                 seen source start state text timezone token typed_name url user wanted zone";
+    let mut asked = 0;
+    for (path, _) in leptos::server_fn::axum::server_fn_paths() {
+        let Some(name) = path.strip_prefix("/_fn/") else { continue };
+        if OPEN.contains(&name) {
+            continue;
+        }
+        for id in [&home, &project] {
+            let mut body = form_urlencoded::Serializer::new(String::new());
+            body.extend_pairs([("id", id), ("organization", &home), ("project", &project)]);
+            body.extend_pairs(words.split_whitespace().map(|word| (word, "1")));
+            body.extend_pairs([("shelf", "transformations"), ("level", "1"), ("plugin", "1")]);
+            body.extend_pairs([("limit", "5"), ("offset", "0"), ("theme", "dark")]);
+            body.extend_pairs(["enforce", "failed", "hidden"].map(|word| (word, "true")));
+            let answer = function(&app, name, &body.finish()).send().await;
+            assert!(answer.status >= 400, "{name} {} {:?}", answer.status, answer.body);
+            assert_eq!(answer.header("set-cookie"), None, "{name}");
+            asked += usize::from(answer.status == 401);
+        }
+    }
+    // Most of them understood what they were asked.
+    assert!(asked > 100, "{asked}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn other_sites_change_nothing() {
     let app = TestApp::with_owner().await;

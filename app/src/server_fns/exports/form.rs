@@ -192,11 +192,15 @@ pub(crate) async fn test_export(
     #[server(default)] secrets: Values,
 ) -> Result<(), UiError> {
     let (services, org) = enter_organization(&organization).await?;
+    let exports = &services.exports;
+    if !export.is_empty() {
+        // Nothing waits in the session for an export that is not there.
+        exports.get((&org).into(), &export).await.map_err(ui_error)?;
+    }
     let kind = kind(&destination)?;
     let session = Session::enter()?;
     let secrets = session.with_kept(&export, &destination, secrets).await?;
     let config = sent(kind, &config, &secrets);
-    let exports = &services.exports;
     let trial: Result<Trial, _> = if export.is_empty() {
         exports.trial_of_new((&org).into(), kind, &config, model_of(&model)?)
     } else {

@@ -17,6 +17,9 @@ use crate::events::WarningCount;
 const MOST: usize = 50_000;
 /// Sources of imports that wait to be written, at most.
 const SOURCES: usize = 2_000;
+/// Of them those of one project: libraries name themselves, and one project does not
+/// use up what others need.
+const SOURCES_OF_PROJECT: usize = 100;
 
 /// What is counted and not written yet.
 #[derive(Debug, Default)]
@@ -193,7 +196,10 @@ impl Pending {
         });
         if let Some((_, present)) = same {
             present.counts.add(&source.counts);
-        } else if self.sources.len() < SOURCES {
+            return;
+        }
+        let of_project = self.sources.iter().filter(|(of, _)| *of == project).count();
+        if self.sources.len() < SOURCES && of_project < SOURCES_OF_PROJECT {
             self.sources.push((project, source));
         }
     }

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 use weir_model::Timestamp;
+use weir_model::organizations::Level;
 use weir_service::Clock;
 use weir_testkit::TestApp;
 
-use super::{invite, owner, path};
+use super::{id, invite, member, owner, path};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn newest_first_with_pages_and_expired_ones() {
@@ -63,4 +64,36 @@ async fn who_may_read() {
     for answer in [owner.patch(&one, &json!({})).await, owner.put(&one, &json!({})).await] {
         assert_eq!((answer.status, answer.header("allow")), (405, Some("DELETE, OPTIONS")));
     }
+}
+
+/// The id of an invite is the secret of its link: nobody gets in above themselves
+/// with what the list tells.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invite_above_oneself_cannot_be_taken_up() {
+    let app = TestApp::with_owner().await;
+    let body = json!({"target_email": "grace@mail.example", "level": 15});
+    let above = owner(&app).await.post(&path(&app), &body).await.json();
+    let equal = invite(&app, "barbara@mail.example").await;
+    let plain = member(&app, "linus", Level::Member).await;
+    let listed = plain.get(&path(&app)).await.json();
+    assert_eq!((&listed["count"], &listed["results"][0]["id"]), (&json!(2), &equal["id"]));
+    let shown = &listed["results"][1];
+    assert_eq!(
+        (&shown["target_email"], &shown["level"]),
+        (&json!("grace@mail.example"), &json!(15))
+    );
+    assert_ne!(shown["id"], above["id"]);
+    // It is the same each time, and good for nothing.
+    assert_eq!(plain.get(&path(&app)).await.json(), listed);
+    let link = format!("/api/signup/{}/", id(shown));
+    let account = json!({"first_name": "Linus", "password": "plum-otter-violin-93"});
+    for answer in [app.anonymous().get(&link).await, app.anonymous().post(&link, &account).await] {
+        let detail = "The provided invite ID is not valid.";
+        answer.assert_field_error(400, "validation_error", "invalid_input", detail, None);
+    }
+    let answer = plain.delete(&format!("{}{}/", path(&app), id(shown))).await;
+    answer.assert_error(404, "invalid_request", "not_found", "Not found.");
+    // Who may give the level has the link.
+    let all = owner(&app).await.get(&path(&app)).await.json();
+    assert_eq!(all["results"][1]["id"], above["id"]);
 }
