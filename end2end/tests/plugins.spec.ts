@@ -75,10 +75,10 @@ test("an archive that is none is refused at the field", async ({ page, server, s
   await enter(page, server, scripts);
   await page.goto(`${lists}/frontend-apps/add`);
   await alive(page, scripts);
-  await page.getByLabel("Archive").setInputFiles({ name: "tea.zip", mimeType: "application/zip", buffer: Buffer.from("no zip") });
+  await page.getByLabel("Archive", { exact: true }).setInputFiles({ name: "tea.zip", mimeType: "application/zip", buffer: Buffer.from("no zip") });
   await page.getByRole("button", { name: "Add from archive" }).click();
   await page.waitForURL("**/frontend-apps/add**");
-  await expect(page.getByLabel("Archive")).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByLabel("Archive", { exact: true })).toHaveAttribute("aria-invalid", "true");
 });
 
 test("import apps without one say what they do", async ({ page, server, scripts }) => {
