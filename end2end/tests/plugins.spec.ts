@@ -1,6 +1,6 @@
 // Plugins of an organization: from the catalogue, written here, changed, removed.
 
-import { alive, checkPage, enter, expect, test } from "./helpers";
+import { alive, checkPage, enter, expect, save, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -62,8 +62,7 @@ test("source is written, and a fault is shown at its line", async ({ page, serve
   await expect(page.getByRole("link", { name: /^Go to line \d+$/ })).toBeVisible();
   await checkPage(page, "source with a fault");
   await text.fill("export function processEvent(event) {\n  event.event = event.event.toUpperCase()\n  return event\n}\n");
-  await page.getByRole("button", { name: "Save file" }).click();
-  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  await save(page, "Save file");
   await expect(page.getByText("it cannot be run as it is")).toHaveCount(0);
   await page.getByRole("link", { name: "Shout" }).click();
   await page.waitForURL("**/plugins/transformations/*");
