@@ -13,7 +13,7 @@ export default defineConfig({
   // Each worker runs a server and a browser; two cores carry two of them.
   workers: 2,
   // The unoptimised server shares two cores with two browsers.
-  timeout: 90_000,
+  timeout: 120_000,
   expect: {
     timeout: 15_000,
     toHaveScreenshot: { animations: "disabled", maxDiffPixelRatio: 0.01 },

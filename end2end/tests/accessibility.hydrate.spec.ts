@@ -5,7 +5,6 @@ import { alive, checkPage as check, enter, expect, projectKey, send, test } from
 test.describe.configure({ mode: "serial" });
 
 test("before the sign-in", async ({ page, server }) => {
-  test.setTimeout(90_000);
   for (const [what, path] of [
     ["set-up", server.setupLink],
     ["void link", "/setup?token=x"],
@@ -20,7 +19,6 @@ test("before the sign-in", async ({ page, server }) => {
 });
 
 test("pages without data", async ({ page, server }) => {
-  test.setTimeout(90_000);
   await enter(page, server, true);
   for (const path of ["/projects/1/start", "/projects/1/live", "/projects/1/health", "/account/keys"]) {
     await page.goto(path);
@@ -87,7 +85,6 @@ test("pages with data", async ({ page, server }) => {
 });
 
 test("a refused form", async ({ page, server }) => {
-  test.setTimeout(60_000);
   await enter(page, server, true);
   await page.goto("/organizations/new");
   await alive(page, true);

@@ -5,7 +5,6 @@ import { alive, checkPage, enter, expect, person, save, test } from "./helpers";
 test.describe.configure({ mode: "serial" });
 
 test("the palette searches, and leads the focus back", async ({ page, server }) => {
-  test.setTimeout(90_000);
   await enter(page, server, true);
   await page.goto("/account");
   await alive(page, true);
@@ -47,7 +46,6 @@ test("the palette searches, and leads the focus back", async ({ page, server }) 
 });
 
 test("keys lead around, unless they are switched off", async ({ page, server }) => {
-  test.setTimeout(60_000);
   await enter(page, server, true);
   await alive(page, true);
   await page.keyboard.press("Shift+?");

@@ -110,7 +110,6 @@ test("messages of the session", async ({ page, server, scripts }) => {
 });
 
 test("help is in the same place on every page", async ({ page, server, scripts }) => {
-  test.setTimeout(60_000);
   await enter(page, server, scripts);
   const places = [];
   for (const path of ["/projects/1/live", "/account", "/search", "/help"]) {

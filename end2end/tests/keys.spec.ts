@@ -103,7 +103,7 @@ test("a refused call is shown, and the scope is added on the spot", async ({ pag
   await checkPage(page, "keys with a refused call");
   await shot(page, "keys");
   await key.getByRole("button", { name: "Add scope project:read" }).click();
-  await expect(page).toHaveURL(/\/account\/keys/);
+  await expect(key.getByRole("list", { name: "Scopes" }).getByText("project:read")).toBeVisible();
   expect((await list()).status).toBe(200);
 });
 

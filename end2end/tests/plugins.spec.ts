@@ -1,6 +1,6 @@
 // Plugins of an organization: from the catalogue, written here, changed, removed.
 
-import { alive, checkPage, enter, expect, test } from "./helpers";
+import { alive, checkPage, enter, expect, save, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -62,8 +62,7 @@ test("source is written, and a fault is shown at its line", async ({ page, serve
   await expect(page.getByRole("link", { name: /^Go to line \d+$/ })).toBeVisible();
   await checkPage(page, "source with a fault");
   await text.fill("export function processEvent(event) {\n  event.event = event.event.toUpperCase()\n  return event\n}\n");
-  await page.getByRole("button", { name: "Save file" }).click();
-  await expect(page.getByText("Saved", { exact: true })).toBeVisible();
+  await save(page, "Save file");
   await expect(page.getByText("it cannot be run as it is")).toHaveCount(0);
   await page.getByRole("link", { name: "Shout" }).click();
   await page.waitForURL("**/plugins/transformations/*");
@@ -75,10 +74,10 @@ test("an archive that is none is refused at the field", async ({ page, server, s
   await enter(page, server, scripts);
   await page.goto(`${lists}/frontend-apps/add`);
   await alive(page, scripts);
-  await page.getByLabel("Archive").setInputFiles({ name: "tea.zip", mimeType: "application/zip", buffer: Buffer.from("no zip") });
+  await page.getByLabel("Archive", { exact: true }).setInputFiles({ name: "tea.zip", mimeType: "application/zip", buffer: Buffer.from("no zip") });
   await page.getByRole("button", { name: "Add from archive" }).click();
   await page.waitForURL("**/frontend-apps/add**");
-  await expect(page.getByLabel("Archive")).toHaveAttribute("aria-invalid", "true");
+  await expect(page.getByLabel("Archive", { exact: true })).toHaveAttribute("aria-invalid", "true");
 });
 
 test("import apps without one say what they do", async ({ page, server, scripts }) => {

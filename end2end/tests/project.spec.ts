@@ -71,7 +71,7 @@ test("the old key works beside the new one until it is ended", async ({ page, se
   await alive(page, scripts);
   await page.getByLabel("The old key works").selectOption("week");
   await page.getByRole("button", { name: "Rotate project key" }).click();
-  await expect(page.getByText("Old key works")).toBeVisible();
+  await expect(page.getByText("Old key works", { exact: true })).toBeVisible();
   const table = page.getByRole("table", { name: "Events by project key" });
   const fresh = (await table.locator("code").first().textContent()) ?? "";
   expect(fresh).toMatch(/^phc_/);
@@ -86,7 +86,7 @@ test("the old key works beside the new one until it is ended", async ({ page, se
 
   await page.locator("summary", { hasText: "End the old key now" }).click();
   await page.getByRole("button", { name: "End the old key", exact: true }).click();
-  await expect(page.getByText("Old key works")).toHaveCount(0);
+  await expect(page.getByText("Old key works", { exact: true })).toHaveCount(0);
   expect((await post(server, old, { event: "late", distinct_id: "me" })).status).toBe(401);
   expect((await post(server, fresh, { event: "new", distinct_id: "me" })).status).toBe(200);
 });

@@ -10,7 +10,9 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
+use leptos::server_fn::error::SERVER_FN_ERROR_HEADER;
 use weir_app::context::{self, Cookies, SECRET_MARK};
+use weir_app::error::UiError;
 use weir_app::local_path;
 
 use super::{Web, visit};
@@ -23,6 +25,8 @@ const HERE: &str = "http://here.invalid";
 /// Fields that are not kept: secrets, and what the page knows by itself.
 const NOT_KEPT: [&str; 8] =
     ["password", "current_password", "token", "code", "last_code", "recovery_code", "back", "id"];
+/// Longest answer of a function that failed.
+const ERROR_BYTES: usize = 1 << 20;
 /// What was typed is kept for so many seconds.
 const KEPT_SECONDS: u32 = 60;
 /// Longest text that is kept, in bytes: browsers drop cookies beyond 4096.
@@ -61,10 +65,27 @@ async fn answer(web: &Web, request: Request) -> Response {
     let request = Request::from_parts(parts, Body::from(bytes));
     let mut response =
         leptos_axum::handle_server_fns_with_context(provide, request).await.into_response();
-    if let Some(form) = &form {
-        form.lead_back(&path, cookies, &mut response);
-    }
+    let Some(form) = &form else { return with_status(response).await };
+    form.lead_back(&path, cookies, &mut response);
     response
+}
+
+/// A call by a script that failed at what was entered, which functions say without
+/// a status of their own.
+async fn with_status(response: Response) -> Response {
+    let is_open = response.headers().contains_key(SERVER_FN_ERROR_HEADER)
+        && response.status() == StatusCode::INTERNAL_SERVER_ERROR;
+    if !is_open {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, ERROR_BYTES).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    if let Ok(UiError::Field(_)) = serde_json::from_slice(&bytes) {
+        parts.status = StatusCode::BAD_REQUEST;
+    }
+    Response::from_parts(parts, Body::from(bytes))
 }
 
 /// Whether there is a server function at this path.

@@ -1,0 +1,237 @@
+// Every page of the map, with an owner and a little of everything; and the pages
+// that are worked in, walked through by keyboard.
+
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Page } from "@playwright/test";
+import { alive, call, enter, expect, newKey, projectKey, send, type Server, test } from "./helpers";
+
+test.describe.configure({ mode: "serial" });
+
+/** A page: its route, an address, and what the rail shows as the place where one is. */
+type Stop = [route: string, path: string, here?: string];
+
+const ROUTES = fileURLToPath(new URL("../../app/src/app.rs", import.meta.url));
+const NOBODY = "00000000-0000-0000-0000-000000000000";
+
+let organization = "";
+
+/** The addresses as the app has them. */
+function routes(): string[] {
+  const found = [...readFileSync(ROUTES, "utf8").matchAll(/path!\("([^"]+)"\)/g)];
+  return found.map(([, path]) => path!);
+}
+
+/** Makes one of each, and says where it is. */
+async function furnish(page: Page, server: Server, scripts: boolean): Promise<Record<string, string>> {
+  const token = await projectKey(page);
+  const groups = { company: "acme" };
+  await send(server, token, { event: "page viewed", distinct_id: "ada", properties: { $groups: groups } });
+  await send(server, token, { event: "of no one" });
+  await send(server, token, {
+    event: "$groupidentify",
+    distinct_id: "ada",
+    properties: { $group_type: "company", $group_key: "acme", $group_set: { name: "Acme" } },
+  });
+  const key = await newKey(page, scripts, "Map");
+  await page.goto("/account/keys");
+  const keyPage = (await page.locator("li.key h2 a").first().getAttribute("href")) ?? "";
+
+  organization = (await call(server, key, "GET", "/api/organizations/")).results[0].id;
+  const root = `/api/organizations/${organization}`;
+  const install = async (entry: string): Promise<number> =>
+    (await call(server, key, "POST", `${root}/pipeline_destinations/`, { url: `inline:${entry}` })).id;
+  const plugin = await install("webhook");
+  const configs: number[] = [];
+  for (const [at, entry] of ["bot-filter", "location"].entries()) {
+    const body = { plugin: await install(entry), order: at + 1, enabled: false, config: {} };
+    configs.push((await call(server, key, "POST", "/api/projects/1/pipeline_transformation_configs/", body)).id);
+  }
+  const exported = await call(server, key, "POST", `${root}/batch_exports/`, {
+    name: "Nowhere",
+    interval: "day",
+    model: "events",
+    paused: true,
+    destination: { type: "NoOp", config: {} },
+  });
+  const domain = await call(server, key, "POST", `${root}/domains/`, { domain: "otter-tea.example" });
+  const invite = await call(server, key, "POST", `${root}/invites/`, { target_email: "grace@weir.example" });
+  // Events are readable a moment after they were taken.
+  let person = "";
+  await expect(async () => {
+    person = (await call(server, key, "GET", "/api/projects/1/persons/?distinct_id=ada")).results[0].uuid;
+    expect((await call(server, key, "GET", "/api/projects/1/groups/?group_type=company")).results).toHaveLength(1);
+  }).toPass();
+  return {
+    keyPage,
+    plugin: String(plugin),
+    config: String(configs[0]),
+    exported: exported.id,
+    domain: domain.id,
+    invite: invite.id,
+    person,
+  };
+}
+
+/** Looks at the pages one after the other, and tells of all that are not as they should be. */
+async function visit(page: Page, scripts: boolean, stops: Stop[]): Promise<void> {
+  const focusable = page.locator("a[href], button, input, select, textarea, summary, [tabindex='0']");
+  for (const [route, path, here] of stops) {
+    const status = (await page.goto(path))?.status();
+    await alive(page, scripts);
+    const found = {
+      status,
+      headings: await page.locator("h1").count(),
+      title: (await page.title()).replace(/^.+ - Weir$/, "ends well"),
+      here: (await page.locator(".rail a[aria-current]").allTextContents()).map((text) => text.trim()),
+      first: await focusable.first().textContent(),
+      outOfOrder: await page.locator("[tabindex]:not([tabindex='0'], [tabindex='-1'])").count(),
+    };
+    const wanted = {
+      status: 200,
+      headings: 1,
+      title: "ends well",
+      here: here ? [here] : [],
+      first: "Skip to content",
+      outOfOrder: 0,
+    };
+    expect.soft(found, `${route} at ${path}`).toEqual(wanted);
+  }
+}
+
+test("every page opens, says what it is and where one is", async ({ page, server, scripts }) => {
+  test.setTimeout(300_000);
+  const before: Stop[] = [["/setup", server.setupLink]];
+  await visit(page, scripts, before);
+
+  await enter(page, server, scripts);
+  const made = await furnish(page, server, scripts);
+  const project = "/projects/1";
+  const home = `/organizations/${organization}`;
+  const plugins = `${home}/plugins/destinations`;
+  const exported = `${home}/exports/${made.exported}`;
+  const within: Stop[] = [
+    ["/", "/"],
+    ["/login/again", "/login/again?next=/account"],
+    ["/projects/:id/start", `${project}/start`],
+    ["/projects/:id/live", `${project}/live`, "Live"],
+    ["/projects/:id/health", `${project}/health`, "Health"],
+    ["/projects/:id/transformations", `${project}/transformations`, "Transformations"],
+    ["/projects/:id/transformations/new", `${project}/transformations/new`, "Transformations"],
+    ["/projects/:id/transformations/try", `${project}/transformations/try`, "Transformations"],
+    ["/projects/:id/transformations/:config", `${project}/transformations/${made.config}`, "Transformations"],
+    ["/projects/:id/plugins/new", `${project}/plugins/new?plugin=${made.plugin}`],
+    ["/projects/:id/plugins/:config", `${project}/plugins/${made.config}`],
+    ["/projects/:id/persons", `${project}/persons`, "Persons"],
+    ["/projects/:id/persons/:person", `${project}/persons/${made.person}`, "Persons"],
+    ["/projects/:id/groups", `${project}/groups`, "Groups"],
+    ["/projects/:id/groups/:kind", `${project}/groups/company`, "Groups"],
+    ["/projects/:id/groups/:kind/:key", `${project}/groups/company/acme`, "Groups"],
+    ["/projects/:id/migrations", `${project}/migrations`, "Migrations"],
+    ["/projects/:id/settings", `${project}/settings`, "Settings"],
+    ["/projects/:id/settings/keys", `${project}/settings/keys`, "Settings"],
+    ["/organizations", "/organizations"],
+    ["/organizations/new", "/organizations/new"],
+    ["/organizations/:id", home],
+    ["/organizations/:id/projects/new", `${home}/projects/new`],
+    ["/organizations/:id/members", `${home}/members`],
+    ["/organizations/:id/invites", `${home}/invites`],
+    ["/organizations/:id/domains", `${home}/domains`],
+    ["/organizations/:id/domains/:domain", `${home}/domains/${made.domain}`],
+    ["/organizations/:id/activity", `${home}/activity`, "Activity"],
+    ["/organizations/:id/exports", `${home}/exports`, "Exports"],
+    ["/organizations/:id/exports/new", `${home}/exports/new`, "Exports"],
+    ["/organizations/:id/exports/:export", exported, "Exports"],
+    ["/organizations/:id/exports/:export/backfill", `${exported}/backfill`, "Exports"],
+    ["/organizations/:id/exports/:export/settings", `${exported}/settings`, "Exports"],
+    ["/organizations/:id/exports/:export/logs", `${exported}/logs`, "Exports"],
+    ["/organizations/:id/plugins/:group", plugins, "Destinations"],
+    ["/organizations/:id/plugins/:group/add", `${plugins}/add`, "Destinations"],
+    ["/organizations/:id/plugins/:group/:plugin", `${plugins}/${made.plugin}`, "Destinations"],
+    ["/organizations/:id/plugins/:group/:plugin/source", `${plugins}/${made.plugin}/source`, "Destinations"],
+    ["/search", "/search?q=mill"],
+    ["/help", "/help", "Help"],
+    ["/help/:page", "/help/sign-in", "Help"],
+    ["/instance", "/instance", "Instance"],
+    ["/account", "/account", "Account"],
+    ["/account/preferences", "/account/preferences"],
+    ["/account/messages", "/account/messages", "Messages"],
+    ["/account/security", "/account/security"],
+    ["/account/security/two-step", "/account/security/two-step"],
+    ["/account/security/codes", "/account/security/codes"],
+    ["/account/keys", "/account/keys", "API keys"],
+    ["/account/keys/new", "/account/keys/new", "API keys"],
+    ["/account/keys/reveal", "/account/keys/reveal", "API keys"],
+    ["/account/keys/:id", made.keyPage!, "API keys"],
+    ["/gallery", "/gallery"],
+  ];
+  await visit(page, scripts, within);
+
+  await page.goto("about:blank");
+  await page.context().clearCookies();
+  const outside: Stop[] = [
+    ["/signup/:id", `/signup/${made.invite}`],
+    ["/verify_email/:id", `/verify_email/${NOBODY}`],
+    ["/reset", "/reset"],
+    ["/reset/:id", `/reset/${NOBODY}?token=x`],
+    ["/login", "/login"],
+    // Who has not begun to sign in is led to where that begins.
+    ["/login/2fa", "/login/2fa?next=/account"],
+  ];
+  await visit(page, scripts, outside);
+
+  const visited = [...before, ...within, ...outside].map(([route]) => route);
+  expect(visited.sort(), "every route of app.rs is visited").toEqual(routes().sort());
+});
+
+/** What is wrong with what has the focus: nothing, if it is marked and can be seen. */
+function faultOfFocus(): string {
+  const here = document.activeElement as HTMLElement;
+  const told = here.outerHTML.slice(0, 200);
+  // A mark may be around the label of a field that is not drawn itself.
+  const marked = [here, here.parentElement].some((one) => {
+    const style = one && getComputedStyle(one);
+    return style && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0;
+  });
+  if (!marked) return `not marked: ${told}`;
+  const points = [...here.getClientRects()].flatMap(({ left, right, top, bottom }) => {
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    return [[x, y], [left + 2, top + 2], [right - 2, top + 2], [left + 2, bottom - 2], [right - 2, bottom - 2]];
+  });
+  const seen = points.some(([x, y]) => {
+    const top = document.elementFromPoint(x!, y!);
+    return top !== null && top !== document.body && (here.contains(top) || top.contains(here));
+  });
+  return seen ? "" : `hidden: ${told}`;
+}
+
+test("the focus is marked and never hidden", async ({ page, server, scripts }) => {
+  // Tab goes the same way without them.
+  test.skip(!scripts, "walked with scripts");
+  test.setTimeout(300_000);
+  await enter(page, server, scripts);
+  const paths = [
+    "/projects/1/start",
+    "/account/keys/new",
+    `/organizations/${organization}/exports/new`,
+    `/organizations/${organization}/exports/new?destination=S3`,
+    "/projects/1/transformations",
+  ];
+  for (const [width, height] of [[1280, 720], [360, 640]] as const) {
+    await page.setViewportSize({ width, height });
+    for (const path of paths) {
+      await page.goto(path);
+      await alive(page, scripts);
+      await page.getByRole("link", { name: "Skip to content" }).focus();
+      let stops = 0;
+      for (; stops < 200; stops += 1) {
+        await page.keyboard.press("Tab");
+        // Past the last one the focus leaves the page.
+        if (await page.evaluate(() => document.activeElement === document.body || document.activeElement?.className === "skip")) break;
+        expect.soft(await page.evaluate(faultOfFocus), `${path} at ${width} px, stop ${stops + 1}`).toBe("");
+      }
+      expect(stops, `stops of ${path}`).toBeGreaterThan(8);
+      expect(stops, `${path} comes to an end`).toBeLessThan(200);
+    }
+  }
+});
