@@ -203,8 +203,10 @@ fn events(person: PersonView, event: String, is_newest: bool) -> AnyView {
     view! {
         <Section id="events" title="Events">
             <FilterForm label="Filter events">
-                <label for="event">"Event name"</label>
-                <input id="event" name="event" type="search" value=event maxlength="200" autocomplete="off" spellcheck="false" />
+                <div class="field">
+                    <label for="event">"Event name"</label>
+                    <input id="event" name="event" type="search" value=event maxlength="200" autocomplete="off" spellcheck="false" />
+                </div>
             </FilterForm>
             {content}
             <p class="pages">{newest} {older}</p>

@@ -40,8 +40,10 @@ pub(crate) fn Persons() -> impl IntoView {
                 "Whom events are about. A person is made by the first event of a distinct id; identifying events join several ids into one person."
             </p>
             <FilterForm label="Search persons">
-                <label for="q">"Distinct id, name or e-mail address"</label>
-                <input id="q" name="q" type="search" value=search maxlength="200" autocomplete="off" spellcheck="false" />
+                <div class="field">
+                    <label for="q">"Distinct id, name or e-mail address"</label>
+                    <input id="q" name="q" type="search" value=search maxlength="200" autocomplete="off" spellcheck="false" />
+                </div>
             </FilterForm>
             {content}
         }
