@@ -15,7 +15,7 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Line, Table, cell};
-use crate::ui::time::Time;
+use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Person";
 
@@ -27,14 +27,15 @@ pub(crate) fn Person() -> impl IntoView {
     let event = in_query("event");
     let (before, before_uuid) = (in_query("before"), in_query("before_uuid"));
     page(TITLE, async move {
-        let within = get_project(project).await?.name;
+        let of = get_project(project).await?;
         let is_newest = before.is_empty();
         let person = get_person(project, id, event.clone(), before, before_uuid).await?;
         let name = if person.name.is_empty() { TITLE.to_owned() } else { person.name.clone() };
         Ok(view! {
-            <PageHead title=name within=within>
+            <PageHead title=name within=of.name>
                 <a class="button" href=format!("/projects/{project}/persons")>"All persons"</a>
             </PageHead>
+            <ProjectZone zone=of.timezone />
             {facts(&person)}
             {refused(&person)}
             {properties(&person)}

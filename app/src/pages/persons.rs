@@ -12,7 +12,7 @@ use crate::ui::pager::{PagerMore, Slice, slice_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Line, Table, cell};
-use crate::ui::time::Time;
+use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Persons";
 /// Persons of one page.
@@ -25,7 +25,7 @@ pub(crate) fn Persons() -> impl IntoView {
     let (search, after) = (in_query("q"), in_query("after"));
     let slice = slice_in_query(PAGE);
     page(TITLE, async move {
-        let name = get_project(project).await?.name;
+        let of = get_project(project).await?;
         let found =
             list_persons(project, search.clone(), slice.limit, slice.offset, after.clone()).await?;
         let is_begin = slice.offset == 0 && after.is_empty();
@@ -35,7 +35,8 @@ pub(crate) fn Persons() -> impl IntoView {
             list(project, found, &search, slice, !after.is_empty())
         };
         Ok(view! {
-            <PageHead title=TITLE within=name />
+            <PageHead title=TITLE within=of.name />
+            <ProjectZone zone=of.timezone />
             <p class="lead">
                 "Whom events are about. A person is made by the first event of a distinct id; identifying events join several ids into one person."
             </p>
