@@ -10,7 +10,7 @@ use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::{Empty, NoMatch};
-use crate::ui::number::Id;
+use crate::ui::number::{Id, counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
@@ -88,8 +88,10 @@ fn refused(person: &PersonView) -> Option<AnyView> {
 }
 
 fn properties(person: &PersonView) -> AnyView {
-    let hint =
-        format!("What set a property is looked for among the newest {} events.", person.looked_at);
+    let hint = format!(
+        "What set a property is looked for among the newest {} events.",
+        grouped(person.looked_at as u64)
+    );
     if person.properties.is_empty() {
         return view! {
             <Section id="properties" title="Properties">
@@ -130,7 +132,7 @@ fn property(property: PropertyView) -> Line {
 fn ids(person: &PersonView) -> AnyView {
     let entries = person.ids.iter().cloned().map(distinct_id).collect_view();
     let more = (person.more_ids > 0).then(|| {
-        view! { <p class="hint">{format!("{} more distinct ids are not shown.", person.more_ids)}</p> }
+        view! { <p class="hint">{counted(person.more_ids as u64, "more distinct id is", "more distinct ids are")} " not shown."</p> }
     });
     view! {
         <Section id="ids" title="Distinct ids">
@@ -160,7 +162,7 @@ fn distinct_id(view: IdView) -> AnyView {
 }
 
 fn groups(project: i64, person: &PersonView) -> AnyView {
-    let looked = format!("Named by the newest {} events.", person.looked_at);
+    let looked = format!("Named by the newest {} events.", grouped(person.looked_at as u64));
     let entries = person
         .groups
         .iter()

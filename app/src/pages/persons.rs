@@ -7,6 +7,7 @@ use crate::server_fns::persons::{PersonLine, PersonList, list_persons};
 use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
 use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{PagerMore, Slice, slice_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
@@ -111,7 +112,7 @@ fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bo
 fn line(project: i64, person: PersonLine, others_before: Option<&str>) -> Line {
     let PersonLine { id, name, distinct_ids, more_ids, is_identified, first_seen, last_seen } =
         person;
-    let more = (more_ids > 0).then(|| format!(" and {more_ids} more"));
+    let more = (more_ids > 0).then(|| format!(" and {} more", grouped(more_ids as u64)));
     let ids = view! { <span class="mono wrap">{distinct_ids.join(", ")}</span> {more} };
     let last = match (last_seen, others_before) {
         (Some(iso), _) => view! { <Time iso=iso /> }.into_any(),
