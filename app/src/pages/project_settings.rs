@@ -85,20 +85,6 @@ fn Settings(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
         .into_any(),
     };
     let ProjectView { id, key, host, created_at, organization, .. } = project.clone();
-    let general = match project.may_delete {
-        true => view! { <div data-dirty-guard=""><General project=project /></div> }.into_any(),
-        // The levels that may delete are those that may change.
-        false => view! {
-            <dl class="facts">
-                <dt>"Name"</dt>
-                <dd>{project.name}</dd>
-                <dt>"Time zone"</dt>
-                <dd>{project.timezone}</dd>
-            </dl>
-            <ReadOnly why="Administrators and owners of the organization can change this." />
-        }
-        .into_any(),
-    };
     view! {
         <Section id="sending" title="Sending events">
             <dl class="facts">
@@ -123,7 +109,7 @@ fn Settings(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
             </dl>
         </Section>
         <Section id="general" title="General">
-            {general}
+            <div data-dirty-guard=""><General project=project /></div>
         </Section>
         {ending}
         <p class="hint">
