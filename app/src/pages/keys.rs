@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use weir_model::scopes::Scope;
 
+use super::account_nav::AccountNav;
 use super::key_form::caution;
 use crate::server_fns::keys::{
     AddKeyScope, CallView, EndOldValue, KeyView, PreviousView, RefusalView, RevokeKey, list_keys,
@@ -60,6 +61,7 @@ pub(crate) fn Keys() -> impl IntoView {
                     "New key"
                 </a>
             </PageHead>
+            <AccountNav />
             <p class="lead">
                 "Keys let scripts use the management API as you. To send events, use the project key instead."
             </p>

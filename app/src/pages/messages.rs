@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::account_nav::AccountNav;
 use crate::server_fns::messages::{MessageView, list_messages};
 use crate::ui::empty::Empty;
 use crate::ui::page::{PageHead, page};
@@ -25,6 +26,7 @@ pub(crate) fn Messages() -> impl IntoView {
         };
         Ok(view! {
             <PageHead title="Messages" />
+            <AccountNav />
             <p class="lead">"The last twenty of this session, newest first. They go when you sign out."</p>
             {content}
         }

@@ -4,6 +4,7 @@
 use leptos::prelude::*;
 use weir_model::preferences::{NumberFormat, Preferences, Zone};
 
+use super::account_nav::AccountNav;
 use super::project_settings::ZONES;
 use crate::server_fns::account::{ChooseTheme, get_viewer};
 use crate::server_fns::preferences::{SetPreferences, get_preferences};
@@ -21,6 +22,7 @@ pub(crate) fn PreferencesPage() -> impl IntoView {
         let chosen = get_preferences().await?;
         Ok(view! {
             <PageHead title="Preferences" within="Account" />
+            <AccountNav />
             <p class="lead">"Kept with your account. They apply at once, wherever you are signed in."</p>
             <Section id="appearance" title="Appearance">
                 <ThemeForm theme=viewer.theme />

@@ -201,7 +201,7 @@ fn iso_like(written: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{clock, exact, iso_like, minute};
+    use super::{clock, full, iso_like, minute, second};
 
     #[test]
     fn forms() {
@@ -209,7 +209,11 @@ mod tests {
         assert_eq!(clock(iso), "14:05:09.123");
         assert_eq!(clock("2026-08-21T14:05:09Z"), "14:05:09.000");
         assert_eq!(minute(iso, false), "2026-08-21 14:05 UTC");
-        assert_eq!(exact("2026-08-21T14:05:09Z"), "2026-08-21 14:05:09 UTC");
+        assert_eq!(full("2026-08-21T14:05:09Z", false, None), "2026-08-21 14:05:09 UTC");
+        assert_eq!(
+            second("2026-08-21T16:05:09.123", "Europe/Berlin").as_deref(),
+            Some("2026-08-21 16:05:09 Europe/Berlin")
+        );
         assert_eq!(minute("?", false), "?");
         let written = iso_like("2026-08-21 14:05:09,123").unwrap();
         assert_eq!(clock(&written), "14:05:09.123");
