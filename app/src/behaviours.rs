@@ -19,6 +19,7 @@ mod reorder;
 mod shortcuts;
 mod times;
 mod toast;
+mod validate;
 
 use leptos::prelude::{document, window_event_listener_untyped};
 use leptos::wasm_bindgen::JsCast;
@@ -44,6 +45,7 @@ pub fn start() {
     shortcuts::start();
     times::start();
     toast::start();
+    validate::start();
 }
 
 /// Calls `act` for every such event within the page.

@@ -36,6 +36,23 @@ test("a form that was not changed is left at once", async ({ page }) => {
   await page.waitForURL("**/account");
 });
 
+test("a field says what is wrong when it is left, once the form was sent", async ({ page }) => {
+  const fields = page.locator("#fields");
+  const name = fields.getByLabel("Name", { exact: true });
+  const note = fields.getByLabel("Note");
+  await name.fill("");
+  await note.focus();
+  await expect(name, "nobody sent it yet").not.toHaveAttribute("aria-invalid");
+  await fields.getByRole("button", { name: "Save settings" }).click();
+  await expect(name, "the browser leads to it").toBeFocused();
+  await note.focus();
+  await expect(name).toHaveAttribute("aria-invalid", "true");
+  await expect(name).toHaveAccessibleDescription(/^What people see\. .+/);
+  await name.fill("Mill");
+  await expect(name).not.toHaveAttribute("aria-invalid");
+  await expect(name).toHaveAccessibleDescription("What people see.");
+});
+
 test("choosing is enough in a filter", async ({ page }) => {
   await page.locator("#filter").getByLabel("Level").selectOption("owner");
   await page.waitForURL("**level=owner**");

@@ -7,7 +7,7 @@ use web_sys::{Element, Event, KeyboardEvent};
 
 use super::{each, on};
 use crate::ui::keyboard::is_free;
-use crate::ui::time::{ZONE_CHANGED, ZONE_MARK, begins_local, minute};
+use crate::ui::time::{ZONE_CHANGED, ZONE_MARK, ZONE_OF_PROJECT, begins_local, full, minute};
 
 /// `time.time` outside of islands.
 pub(super) fn start() {
@@ -33,9 +33,12 @@ fn show(local: bool) {
     if let Some(page) = document().document_element() {
         let _ = page.toggle_attribute_with_force(ZONE_MARK, local);
     }
+    let project = document().query_selector(&format!("[{ZONE_OF_PROJECT}]")).ok().flatten();
+    let project = project.and_then(|of| of.get_attribute(ZONE_OF_PROJECT));
     each::<Element>("time.time:not(leptos-island *)", |time| {
         if let Some(iso) = time.get_attribute("datetime") {
             time.set_text_content(Some(&minute(&iso, local)));
+            let _ = time.set_attribute("title", &full(&iso, true, project.as_deref()));
         }
     });
     if let Ok(event) = Event::new(ZONE_CHANGED) {

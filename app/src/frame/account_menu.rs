@@ -49,7 +49,7 @@ pub(super) fn AccountMenu(
                 {instance}
             </ul>
             <ActionForm action=sign_out>
-                <button type="submit">"Sign out"</button>
+                <button type="submit" data-busy="Signing out...">"Sign out"</button>
             </ActionForm>
         </Menu>
     }

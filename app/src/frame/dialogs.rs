@@ -7,10 +7,11 @@ use super::links;
 use crate::ui::icon::Icon;
 
 /// Keys of every page, and what they do.
-const KEYS: [(&str, &str); 5] = [
+const KEYS: [(&str, &str); 6] = [
     ("Ctrl K", "Search. On a Mac: \u{2318} K"),
     ("?", "This list"),
     ("u", "Times in UTC, and back"),
+    ("Esc", "Close a menu, the search, or an event on the live page"),
     ("/", "Filter, on the live page"),
     ("Space", "Pause and go on, on the live page"),
 ];

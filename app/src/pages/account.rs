@@ -1,12 +1,14 @@
 //! One's own account: name, address, signing out.
 
 use leptos::prelude::*;
+use serde_json::json;
 
 use super::account_nav::AccountNav;
 use crate::server_fns::account::{Address, ChangeAddress, RenameAccount, get_address};
 use crate::server_fns::identity::SignOut;
 use crate::server_fns::links::AskConfirmation;
 use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
@@ -55,6 +57,12 @@ pub(crate) fn Account() -> impl IntoView {
 fn NameForm(first_name: String, last_name: String) -> impl IntoView {
     let rename = ServerAction::<RenameAccount>::new();
     let sent = sent(rename);
+    let call = ApiCall {
+        method: "PATCH",
+        path: "/api/users/@me/".to_owned(),
+        scope: "user:write",
+        body: Some(json!({"first_name": "{first_name}", "last_name": "{last_name}"})),
+    };
     view! {
         <ActionForm action=rename>
             <FormFailure sent=sent fields=&["first_name", "last_name"] />
@@ -64,6 +72,7 @@ fn NameForm(first_name: String, last_name: String) -> impl IntoView {
             <Field sent=sent name="last_name" label="Last name" autocomplete="family-name" max=150
                 value=last_name required=false />
             <Submit sent=sent label="Save name" busy="Saving name..." saved="Saved" />
+            <ApiRequest call=call />
         </ActionForm>
     }
 }

@@ -19,7 +19,10 @@ pub(crate) fn Gallery() -> impl IntoView {
     page("Gallery", async {
         Ok(view! {
             <PageHead title="Gallery" />
-            <p class="lead">"The parts that pages are made of, with made-up data. Nothing here changes anything."</p>
+            <p class="lead">
+                "The parts that pages are made of, with made-up data. Nothing here changes anything. "
+                "Every installation has this page, so that whoever reports that something looks wrong can compare it in the same browser."
+            </p>
             <div class="gallery">
                 {states::sections()}
                 {lists::sections()}

@@ -67,8 +67,10 @@ pub(crate) fn Groups() -> impl IntoView {
             <PageHead title=TITLE within=name />
             <SubNav label="Group types" tabs=tabs(project, found.types) />
             <FilterForm label="Search groups">
-                <label for="q">"Key or property"</label>
-                <input id="q" name="q" type="search" value=search maxlength="200" autocomplete="off" spellcheck="false" />
+                <div class="field">
+                    <label for="q">"Key or property"</label>
+                    <input id="q" name="q" type="search" value=search maxlength="200" autocomplete="off" spellcheck="false" />
+                </div>
             </FilterForm>
             {content}
         }

@@ -21,7 +21,7 @@ use crate::ui::query::{in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::status::Tone;
 use crate::ui::table::{Column, Line, Table, cell};
-use crate::ui::time::Time;
+use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Health";
 /// The range that is looked at unless the address says another.
@@ -48,7 +48,7 @@ pub(crate) fn Health() -> impl IntoView {
         let project = get_project(id).await?;
         let traffic = get_traffic(id, range.to_owned(), compare).await?;
         let found = list_reasons(id).await?;
-        let name = project.name.clone();
+        let (name, zone) = (project.name.clone(), project.timezone.clone());
         let why = reasons(&project, found, &traffic.trends);
         let refused = refusals(&traffic.total.refusals);
         let strangers = strangers(traffic.strangers.clone());
@@ -56,7 +56,10 @@ pub(crate) fn Health() -> impl IntoView {
             <PageHead title=TITLE within=name>
                 <a class="button" href=format!("/projects/{id}/live")>"Watch events arrive"</a>
             </PageHead>
+            <ProjectZone zone=zone />
             {ranges(range, compare)}
+            // The charts' own headings are below one of the page.
+            <h2 class="hidden">"Traffic"</h2>
             {charts(&traffic)}
             {sums(&traffic, compare)}
             <Section

@@ -38,7 +38,7 @@ pub(crate) fn Key() -> impl IntoView {
             </section>
             <Section id="edit" title="Edit"
                 hint="Its value and its end stay. Scripts that use it notice at once.">
-                <EditForm key=edited offer=offer />
+                <div data-dirty-guard=""><EditForm key=edited offer=offer /></div>
             </Section>
             <Section id="rotate" title="Rotate"
                 hint="The key gets a new value, shown once. The old value can work on until every script has the new one.">

@@ -24,7 +24,7 @@ pub(crate) fn KeyNew() -> impl IntoView {
         let offer = get_key_offer().await?;
         Ok(view! {
             <PageHead title="New API key" />
-            <section class="card"><KeyForm offer=offer /></section>
+            <section class="card" data-dirty-guard=""><KeyForm offer=offer /></section>
             <p class="hint">
                 "Keys are made here only: the API refuses to make a key with another key, so that one that leaks cannot make more."
             </p>

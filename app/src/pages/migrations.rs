@@ -63,7 +63,7 @@ pub(crate) fn Migrations() -> impl IntoView {
             {guidance}
             {plans}
             {came}
-            <StartForm project=id start=start sent=started />
+            <div data-dirty-guard=""><StartForm project=id start=start sent=started /></div>
         }
         .into_any())
     })

@@ -12,7 +12,7 @@ pub(crate) mod invites;
 pub(crate) mod members;
 
 use leptos::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::id_in_path;
 use super::organizations::members as counted_members;
@@ -27,6 +27,7 @@ use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Check, Field};
 use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
 use crate::ui::status::{Status, Tone};
@@ -92,7 +93,7 @@ fn named(names: &[String]) -> AnyView {
     view! {
         <ul>
             {first.collect_view()}
-            {(more > 0).then(|| view! { <li>{format!("and {more} more")}</li> })}
+            {(more > 0).then(|| view! { <li>{format!("and {} more", grouped(more as u64))}</li> })}
         </ul>
     }
     .into_any()
@@ -126,16 +127,21 @@ fn General(organization: OrganizationView) -> impl IntoView {
     }
 }
 
+/// The request that changes the organization.
+fn patch(id: &str, body: Value) -> ApiCall {
+    ApiCall {
+        method: "PATCH",
+        path: format!("/api/organizations/{id}/"),
+        scope: "organization:write",
+        body: Some(body),
+    }
+}
+
 #[component]
 fn RenameForm(id: String, name: String) -> impl IntoView {
     let rename = ServerAction::<RenameOrganization>::new();
     let sent = sent(rename);
-    let call = ApiCall {
-        method: "PATCH",
-        path: format!("/api/organizations/{id}/"),
-        scope: "organization:write",
-        body: Some(json!({"name": "{name}"})),
-    };
+    let call = patch(&id, json!({"name": "{name}"}));
     view! {
         <ActionForm action=rename>
             <FormFailure sent=sent fields=&["name"] />
@@ -153,6 +159,7 @@ fn JoinMail(organization: OrganizationView) -> impl IntoView {
     let set = ServerAction::<SetJoinMail>::new();
     let sent = sent(set);
     let OrganizationView { id, mails_joins, may_change, .. } = organization;
+    let call = patch(&id, json!({"is_member_join_email_enabled": "{enabled}"}));
     view! {
         <Section id="joining" title="Mail when somebody joins">
             {if may_change {
@@ -164,6 +171,7 @@ fn JoinMail(organization: OrganizationView) -> impl IntoView {
                         <Check sent=sent name="enabled" label="Tell members by mail when somebody joins"
                             hint="Works where mail is set up on this instance." checked=mails_joins />
                         <Submit sent=sent label="Save mail setting" busy="Saving mail setting..." saved="Saved" />
+                        <ApiRequest call=call />
                     </ActionForm>
                 }
                 .into_any()
@@ -205,8 +213,8 @@ fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoVie
         0 => view! { <p>"Every member has a second factor."</p> }.into_any(),
         1 => view! { <p>"One member has no second factor:"</p>{named(&without)} }.into_any(),
         count => {
-            view! { <p>{format!("{count} members have no second factor:")}</p>{named(&without)} }
-                .into_any()
+            let members = counted(count as u64, "member", "members");
+            view! { <p>{members} " have no second factor:"</p>{named(&without)} }.into_any()
         }
     };
     let (opener, consequence, verb, busy) = if enforces {
@@ -214,7 +222,7 @@ fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoVie
             "Stop requiring it",
             "Members can sign in with their password alone again, unless they keep their second factor.",
             "Stop requiring a second factor",
-            "Saving...",
+            "Lifting the requirement...",
         )
     } else {
         (
@@ -224,6 +232,7 @@ fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoVie
             "Requiring a second factor...",
         )
     };
+    let call = patch(&id, json!({"enforce_2fa": !enforces}));
     view! {
         <FormFailure sent=sent />
         <Confirm button=opener>
@@ -236,14 +245,19 @@ fn EnforceForm(id: String, enforces: bool, without: Vec<String>) -> impl IntoVie
                 <button type="submit" class="button button-primary" data-busy=busy>{verb}</button>
             </ActionForm>
         </Confirm>
+        <ApiRequest call=call />
     }
 }
 
 #[component]
 fn Projects(organization: OrganizationView) -> impl IntoView {
+    let is_empty = organization.projects.is_empty();
     let new = format!("/organizations/{}/projects/new", organization.id);
     let adding = match organization.may_change {
-        true => view! { <p><a class="button" href=new>"New project"</a></p> }.into_any(),
+        true => view! {
+            <p class="organization-foot"><a class="button" href=new>"New project"</a></p>
+        }
+        .into_any(),
         false => {
             view! { <ReadOnly why="Administrators and owners can add projects." /> }.into_any()
         }
@@ -257,6 +271,7 @@ fn Projects(organization: OrganizationView) -> impl IntoView {
         .collect_view();
     view! {
         <Section id="projects" title="Projects">
+            {is_empty.then(|| view! { <p>"No project yet. Events go into a project."</p> })}
             <ul class="links">{projects}</ul>
             {adding}
         </Section>

@@ -1,8 +1,10 @@
 //! A new organization.
 
 use leptos::prelude::*;
+use serde_json::json;
 
 use crate::server_fns::organizations::CreateOrganization;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::PageHead;
@@ -12,6 +14,12 @@ use crate::ui::page::PageHead;
 pub(crate) fn OrganizationNew() -> impl IntoView {
     let action = ServerAction::<CreateOrganization>::new();
     let sent = sent(action);
+    let call = ApiCall {
+        method: "POST",
+        path: "/api/organizations/".to_owned(),
+        scope: "organization:write",
+        body: Some(json!({"name": "{name}"})),
+    };
     view! {
         <PageHead title="New organization" />
         <section class="card">
@@ -21,6 +29,7 @@ pub(crate) fn OrganizationNew() -> impl IntoView {
                 <Field sent=sent name="name" label="Name" autocomplete="organization" max=64 autofocus=true
                     hint="It comes with a first project, ready for events." />
                 <Submit sent=sent label="Create organization" busy="Creating organization..." />
+                <ApiRequest call=call />
             </ActionForm>
         </section>
         <p><a href="/organizations">"Back to organizations"</a></p>

@@ -10,12 +10,12 @@ use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::{Empty, NoMatch};
-use crate::ui::number::Id;
+use crate::ui::number::{Id, counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
 use crate::ui::table::{Column, Line, Table, cell};
-use crate::ui::time::Time;
+use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Person";
 
@@ -27,14 +27,15 @@ pub(crate) fn Person() -> impl IntoView {
     let event = in_query("event");
     let (before, before_uuid) = (in_query("before"), in_query("before_uuid"));
     page(TITLE, async move {
-        let within = get_project(project).await?.name;
+        let of = get_project(project).await?;
         let is_newest = before.is_empty();
         let person = get_person(project, id, event.clone(), before, before_uuid).await?;
         let name = if person.name.is_empty() { TITLE.to_owned() } else { person.name.clone() };
         Ok(view! {
-            <PageHead title=name within=within>
+            <PageHead title=name within=of.name>
                 <a class="button" href=format!("/projects/{project}/persons")>"All persons"</a>
             </PageHead>
+            <ProjectZone zone=of.timezone />
             {facts(&person)}
             {refused(&person)}
             {properties(&person)}
@@ -87,8 +88,10 @@ fn refused(person: &PersonView) -> Option<AnyView> {
 }
 
 fn properties(person: &PersonView) -> AnyView {
-    let hint =
-        format!("What set a property is looked for among the newest {} events.", person.looked_at);
+    let hint = format!(
+        "What set a property is looked for among the newest {} events.",
+        grouped(person.looked_at as u64)
+    );
     if person.properties.is_empty() {
         return view! {
             <Section id="properties" title="Properties">
@@ -129,7 +132,7 @@ fn property(property: PropertyView) -> Line {
 fn ids(person: &PersonView) -> AnyView {
     let entries = person.ids.iter().cloned().map(distinct_id).collect_view();
     let more = (person.more_ids > 0).then(|| {
-        view! { <p class="hint">{format!("{} more distinct ids are not shown.", person.more_ids)}</p> }
+        view! { <p class="hint">{counted(person.more_ids as u64, "more distinct id is", "more distinct ids are")} " not shown."</p> }
     });
     view! {
         <Section id="ids" title="Distinct ids">
@@ -159,7 +162,7 @@ fn distinct_id(view: IdView) -> AnyView {
 }
 
 fn groups(project: i64, person: &PersonView) -> AnyView {
-    let looked = format!("Named by the newest {} events.", person.looked_at);
+    let looked = format!("Named by the newest {} events.", grouped(person.looked_at as u64));
     let entries = person
         .groups
         .iter()
@@ -203,8 +206,10 @@ fn events(person: PersonView, event: String, is_newest: bool) -> AnyView {
     view! {
         <Section id="events" title="Events">
             <FilterForm label="Filter events">
-                <label for="event">"Event name"</label>
-                <input id="event" name="event" type="search" value=event maxlength="200" autocomplete="off" spellcheck="false" />
+                <div class="field">
+                    <label for="event">"Event name"</label>
+                    <input id="event" name="event" type="search" value=event maxlength="200" autocomplete="off" spellcheck="false" />
+                </div>
             </FilterForm>
             {content}
             <p class="pages">{newest} {older}</p>

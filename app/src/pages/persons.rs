@@ -7,12 +7,13 @@ use crate::server_fns::persons::{PersonLine, PersonList, list_persons};
 use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
 use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{PagerMore, Slice, slice_in_query};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Line, Table, cell};
-use crate::ui::time::Time;
+use crate::ui::time::{ProjectZone, Time};
 
 const TITLE: &str = "Persons";
 /// Persons of one page.
@@ -25,7 +26,7 @@ pub(crate) fn Persons() -> impl IntoView {
     let (search, after) = (in_query("q"), in_query("after"));
     let slice = slice_in_query(PAGE);
     page(TITLE, async move {
-        let name = get_project(project).await?.name;
+        let of = get_project(project).await?;
         let found =
             list_persons(project, search.clone(), slice.limit, slice.offset, after.clone()).await?;
         let is_begin = slice.offset == 0 && after.is_empty();
@@ -35,13 +36,16 @@ pub(crate) fn Persons() -> impl IntoView {
             list(project, found, &search, slice, !after.is_empty())
         };
         Ok(view! {
-            <PageHead title=TITLE within=name />
+            <PageHead title=TITLE within=of.name />
+            <ProjectZone zone=of.timezone />
             <p class="lead">
                 "Whom events are about. A person is made by the first event of a distinct id; identifying events join several ids into one person."
             </p>
             <FilterForm label="Search persons">
-                <label for="q">"Distinct id, name or e-mail address"</label>
-                <input id="q" name="q" type="search" value=search maxlength="200" autocomplete="off" spellcheck="false" />
+                <div class="field">
+                    <label for="q">"Distinct id, name or e-mail address"</label>
+                    <input id="q" name="q" type="search" value=search maxlength="200" autocomplete="off" spellcheck="false" />
+                </div>
             </FilterForm>
             {content}
         }
@@ -108,7 +112,7 @@ fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bo
 fn line(project: i64, person: PersonLine, others_before: Option<&str>) -> Line {
     let PersonLine { id, name, distinct_ids, more_ids, is_identified, first_seen, last_seen } =
         person;
-    let more = (more_ids > 0).then(|| format!(" and {more_ids} more"));
+    let more = (more_ids > 0).then(|| format!(" and {} more", grouped(more_ids as u64)));
     let ids = view! { <span class="mono wrap">{distinct_ids.join(", ")}</span> {more} };
     let last = match (last_seen, others_before) {
         (Some(iso), _) => view! { <Time iso=iso /> }.into_any(),

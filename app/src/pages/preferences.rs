@@ -21,7 +21,7 @@ pub(crate) fn PreferencesPage() -> impl IntoView {
         let viewer = get_viewer().await?;
         let chosen = get_preferences().await?;
         Ok(view! {
-            <PageHead title="Preferences" />
+            <PageHead title="Preferences" within="Account" />
             <AccountNav />
             <p class="lead">"Kept with your account. They apply at once, wherever you are signed in."</p>
             <Section id="appearance" title="Appearance">
@@ -43,7 +43,7 @@ fn ThemeForm(theme: Theme) -> impl IntoView {
         Theme::ALL.into_iter().map(|theme| Choice::new(theme.word(), theme.label())).collect();
     view! {
         <ActionForm action=choose>
-            <FormFailure sent=sent />
+            <FormFailure sent=sent fields=&["theme"] />
             <Back />
             <RadioCards sent=sent name="theme" legend="Theme" choices=choices value=theme.word() />
             <Submit sent=sent label="Save theme" busy="Saving theme..." saved="Saved" />
@@ -73,7 +73,7 @@ fn FormatForm(chosen: Preferences) -> impl IntoView {
     let known = ZONES.into_iter().map(|zone| view! { <option value=zone></option> }).collect_view();
     view! {
         <ActionForm action=set>
-            <FormFailure sent=sent fields=&["named"] />
+            <FormFailure sent=sent fields=&["named", "numbers"] />
             <Back />
             <RadioCards sent=sent name="zone" legend="Time zone" choices=zones value=zone />
             <Field sent=sent name="named" label="Name of another zone" max=64 value=named list="zones" required=false

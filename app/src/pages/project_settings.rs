@@ -17,7 +17,7 @@ use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
-use crate::ui::time::Time;
+use crate::ui::time::{ProjectZone, Time};
 
 /// Suggestions; any IANA name can be entered.
 pub(super) const ZONES: [&str; 16] = [
@@ -50,6 +50,7 @@ pub(crate) fn ProjectSettings() -> impl IntoView {
         let facts = get_project_facts(id).await?;
         Ok(view! {
             <PageHead title=TITLE within=found.name.clone() />
+            <ProjectZone zone=found.timezone.clone() />
             {tabs(id)}
             <Settings project=found facts=facts />
         }
@@ -108,7 +109,7 @@ fn Settings(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
             </dl>
         </Section>
         <Section id="general" title="General">
-            <General project=project />
+            <div data-dirty-guard=""><General project=project /></div>
         </Section>
         {ending}
         <p class="hint">

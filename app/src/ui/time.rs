@@ -54,6 +54,20 @@ fn is_local() -> bool {
     use_context::<Zone>().is_some_and(|zone| zone.0.get())
 }
 
+/// Attribute of the element of a page that names the zone of its project.
+#[cfg(any(feature = "hydrate", feature = "csr"))]
+pub(crate) const ZONE_OF_PROJECT: &str = "data-project-zone";
+
+/// Lets the times of a page say what the clock of its project shows.
+#[cfg(feature = "ssr")]
+#[component]
+pub(crate) fn ProjectZone(
+    /// IANA name.
+    zone: String,
+) -> impl IntoView {
+    view! { <span hidden data-project-zone=zone></span> }
+}
+
 /// The name of the zone in which an island shows times.
 #[component]
 pub(crate) fn ZoneName() -> impl IntoView {
@@ -69,10 +83,10 @@ pub(crate) fn Time(
     /// RFC 3339, UTC.
     iso: String,
 ) -> impl IntoView {
-    let shown = iso.clone();
+    let (shown, same) = (iso.clone(), iso.clone());
     let text = move || minute(&shown, is_local());
-    let exact = exact(&iso);
-    view! { <time class="time" datetime=iso title=exact>{text}</time> }
+    let full = move || full(&same, is_local(), None);
+    view! { <time class="time" datetime=iso title=full>{text}</time> }
 }
 
 /// The time of day, to the millisecond.
@@ -81,13 +95,13 @@ pub(crate) fn Clock(
     /// RFC 3339, UTC.
     iso: String,
 ) -> impl IntoView {
-    let shown = iso.clone();
+    let (shown, same) = (iso.clone(), iso.clone());
     let text = move || {
         let moment = if is_local() { local(&shown) } else { None };
         clock(moment.as_deref().unwrap_or(&shown))
     };
-    let exact = exact(&iso);
-    view! { <time class="clock" datetime=iso title=exact>{text}</time> }
+    let full = move || full(&same, is_local(), None);
+    view! { <time class="clock" datetime=iso title=full>{text}</time> }
 }
 
 /// Date and time to the minute, in the viewer's zone or in UTC.
@@ -96,6 +110,26 @@ pub(crate) fn minute(iso: &str, in_local: bool) -> String {
         Some(local) => format!("{} {}", &local[..10], &local[11..16]),
         None => utc_minute(iso),
     }
+}
+
+/// What a time says to whoever rests on it: UTC to the last digit; in the browser
+/// the viewer's clock too, and that of the project, if it is known.
+pub(crate) fn full(iso: &str, in_browser: bool, project: Option<&str>) -> String {
+    let mut lines = vec![exact(iso)];
+    if in_browser {
+        let zone = chosen_beside_utc().unwrap_or_else(|| "local time".to_owned());
+        lines.extend(local(iso).and_then(|moment| second(&moment, &zone)));
+    }
+    if let Some(zone) = project.filter(|zone| *zone != UTC) {
+        let moment = in_zone(&Date::new(&JsValue::from_str(iso)), zone);
+        lines.extend(moment.and_then(|moment| second(&moment, &format!("{zone} (project)"))));
+    }
+    lines.join("\n")
+}
+
+/// `2026-08-21 16:05:09 Europe/Berlin`.
+fn second(moment: &str, zone: &str) -> Option<String> {
+    Some(format!("{} {} {zone}", moment.get(..10)?, moment.get(11..19)?))
 }
 
 fn exact(iso: &str) -> String {
@@ -167,7 +201,7 @@ fn iso_like(written: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{clock, exact, iso_like, minute};
+    use super::{clock, full, iso_like, minute, second};
 
     #[test]
     fn forms() {
@@ -175,7 +209,11 @@ mod tests {
         assert_eq!(clock(iso), "14:05:09.123");
         assert_eq!(clock("2026-08-21T14:05:09Z"), "14:05:09.000");
         assert_eq!(minute(iso, false), "2026-08-21 14:05 UTC");
-        assert_eq!(exact("2026-08-21T14:05:09Z"), "2026-08-21 14:05:09 UTC");
+        assert_eq!(full("2026-08-21T14:05:09Z", false, None), "2026-08-21 14:05:09 UTC");
+        assert_eq!(
+            second("2026-08-21T16:05:09.123", "Europe/Berlin").as_deref(),
+            Some("2026-08-21 16:05:09 Europe/Berlin")
+        );
         assert_eq!(minute("?", false), "?");
         let written = iso_like("2026-08-21 14:05:09,123").unwrap();
         assert_eq!(clock(&written), "14:05:09.123");

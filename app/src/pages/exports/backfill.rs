@@ -85,7 +85,7 @@ fn planning(found: &ExportHead, start: String, end: String, is_asked: bool, sent
                 <MomentField sent=sent name="end" label="Up to" value=end
                     hint="Empty: up to the last full interval." />
                 <div class="submit">
-                    <button type="submit" class="button">"Preview backfill"</button>
+                    <button type="submit" class="button" data-busy="Previewing backfill...">"Preview backfill"</button>
                 </div>
             </form>
             {preview}

@@ -16,6 +16,7 @@ use crate::server_fns::exports::{
     DeleteExport, ExportHead, PauseExport, UnpauseExport, get_export,
 };
 use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::field::Check;
 use crate::ui::form::{Back, FormFailure, sent};
@@ -86,6 +87,17 @@ fn ids(found: &ExportHead) -> AnyView {
     .into_any()
 }
 
+/// A request about the export; `rest` is what it does, if not by its method.
+fn call(method: &'static str, found: &ExportHead, rest: &str) -> ApiCall {
+    let (organization, export) = (&found.house.id, &found.export.id);
+    ApiCall {
+        method,
+        path: format!("/api/organizations/{organization}/batch_exports/{export}/{rest}"),
+        scope: "batch_export:write",
+        body: None,
+    }
+}
+
 fn pausing(found: &ExportHead) -> AnyView {
     let pause = ServerAction::<PauseExport>::new();
     let unpause = ServerAction::<UnpauseExport>::new();
@@ -123,7 +135,15 @@ fn pausing(found: &ExportHead) -> AnyView {
         }
         .into_any()
     };
-    view! { <Section id="pausing" title="Pausing">{content}</Section> }.into_any()
+    let rest = if found.export.paused { "unpause/" } else { "pause/" };
+    let call = call("POST", found, rest);
+    view! {
+        <Section id="pausing" title="Pausing">
+            {content}
+            <ApiRequest call=call />
+        </Section>
+    }
+    .into_any()
 }
 
 fn history(found: &ExportHead) -> AnyView {
@@ -151,6 +171,7 @@ fn ending(found: &ExportHead) -> AnyView {
     let delete = ServerAction::<DeleteExport>::new();
     let sent = sent(delete);
     let (ids, name) = (ids(found), found.export.name.clone());
+    let call = call("DELETE", found, "");
     view! {
         <Section id="ending" title="Delete export" danger=true>
             <p>
@@ -162,6 +183,7 @@ fn ending(found: &ExportHead) -> AnyView {
                 <TypedConfirm sent=sent name_to_type=name
                     label="Name of the export" verb="Delete export" busy="Deleting export..." />
             </ActionForm>
+            <ApiRequest call=call />
         </Section>
     }
     .into_any()

@@ -83,7 +83,8 @@ fn line(source: SourceView) -> Line {
         .join(", ");
     let why = (!why.is_empty()).then(|| view! { <span class="hint wrap">" "{why}</span> });
     let fast = (source.peak > NOTED).then(|| view! { <span class="hint">" above 10,000"</span> });
-    let rate = format!("{} (at most {})", grouped(source.rate), grouped(source.peak));
+    let rate = grouped(source.rate);
+    let peak = format!(" at most {}", grouped(source.peak));
     let times = match source.times {
         Some((oldest, newest)) => {
             view! { <Time iso=oldest /> " to " <Time iso=newest /> }.into_any()
@@ -110,7 +111,7 @@ fn line(source: SourceView) -> Line {
         cell(grouped(source.sent)),
         cell(grouped(source.accepted)),
         cell(view! { {grouped(source.dropped)} {why} }),
-        cell(view! { {rate} {fast} }),
+        cell(view! { {rate} <span class="hint">{peak}</span> {fast} }),
         cell(times),
         cell(order),
         cell(view! { <Time iso=source.last_at /> }),

@@ -55,7 +55,7 @@ pub(crate) fn Activity() -> impl IntoView {
         let call = call(&id, &filter);
         Ok(view! {
             <PageHead title=TITLE within=organization.name>
-                <a class="button" href=file>
+                <a class="button" href=file download="activity.csv">
                     <Icon name="download" />
                     "Export CSV"
                 </a>

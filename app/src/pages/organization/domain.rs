@@ -9,10 +9,12 @@ use crate::pages::{id_in_path, in_path};
 use crate::server_fns::domains::{CheckDomain, DomainView, RemoveDomain, get_domain};
 use crate::server_fns::organizations::get_organization;
 use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
@@ -109,10 +111,21 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
     }
 }
 
+/// A request about the domain without anything that is sent along.
+fn call(method: &'static str, id: &str, rest: &str) -> ApiCall {
+    ApiCall {
+        method,
+        path: format!("/api/organizations/{id}/domains/{rest}/"),
+        scope: "organization:write",
+        body: None,
+    }
+}
+
 #[component]
 fn CheckForm(id: String, domain: String) -> impl IntoView {
     let check = ServerAction::<CheckDomain>::new();
     let sent = sent(check);
+    let call = call("POST", &id, &format!("{domain}/verify"));
     view! {
         <ActionForm action=check>
             <FormFailure sent=sent />
@@ -120,6 +133,7 @@ fn CheckForm(id: String, domain: String) -> impl IntoView {
             <input type="hidden" name="domain" value=domain />
             <Back />
             <Submit sent=sent label="Check now" busy="Asking name servers..." saved="Checked" />
+            <ApiRequest call=call />
         </ActionForm>
     }
 }
@@ -139,11 +153,12 @@ fn Removal(id: String, domain: DomainView) -> impl IntoView {
                 .into_any()
         }
         count => view! {
-            <p>{format!("{count} members have an address of it and stay members:")}</p>
+            <p>{counted(count as u64, "member", "members")} " have an address of it and stay members:"</p>
             {named(&touched)}
         }
         .into_any(),
     };
+    let call = call("DELETE", &id, &of_domain.id.to_string());
     view! {
         <Section id="removal" title="Remove domain" danger=true>
             <Alert kind="warning">
@@ -168,6 +183,7 @@ fn Removal(id: String, domain: DomainView) -> impl IntoView {
                 <TypedConfirm sent=sent name_to_type=of_domain.domain label="Name of the domain"
                     verb="Remove domain" busy="Removing domain..." />
             </ActionForm>
+            <ApiRequest call=call />
         </Section>
     }
 }

@@ -2,17 +2,30 @@
 //! signing in, through what they sign in, and who their SAML provider is.
 
 use leptos::prelude::*;
+use serde_json::{Value, json};
 
 use super::named;
 use crate::server_fns::domains::{DomainView, EnforceSso, SaveSaml, SetProvisioning};
 use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Check, Choice, Select, TextArea, TextLine};
 use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::number::counted;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
 
 /// Why an unverified domain has no rules.
 const UNVERIFIED: &str = "Only for a verified domain.";
+
+/// The request that changes the domain.
+fn patch(id: &str, domain: &str, body: Value) -> ApiCall {
+    ApiCall {
+        method: "PATCH",
+        path: format!("/api/organizations/{id}/domains/{domain}/"),
+        scope: "organization:write",
+        body: Some(body),
+    }
+}
 
 /// Whether people join by signing in.
 #[component]
@@ -28,6 +41,7 @@ pub(super) fn Provisioning(
     let domain = details.domain;
     let why_not = if domain.is_verified { "" } else { UNVERIFIED };
     let enabled = domain.jit_provisioning_enabled;
+    let call = patch(&id, &domain.id.to_string(), json!({"jit_provisioning_enabled": "{enabled}"}));
     let content = if may_change {
         view! {
             <ActionForm action=set>
@@ -40,6 +54,7 @@ pub(super) fn Provisioning(
                     checked=enabled disabled=why_not />
                 {domain.is_verified.then(|| view! {
                     <Submit sent=sent label="Save joining" busy="Saving joining..." saved="Saved" />
+                    <ApiRequest call=call />
                 })}
             </ActionForm>
         }
@@ -63,6 +78,7 @@ pub(super) fn SignInWay(
     let DomainView { details, may_change, touched, touches_you, ways, .. } = domain;
     let domain = details.domain;
     let present = domain.sso_enforcement.text().to_owned();
+    let call = patch(&id, &domain.id.to_string(), json!({"sso_enforcement": "{sso_enforcement}"}));
     let is_verified = domain.is_verified;
     let choices: Vec<Choice> = ways
         .iter()
@@ -80,7 +96,8 @@ pub(super) fn SignInWay(
         0 => view! { <p>"No member has an address of this domain now."</p> }.into_any(),
         1 => view! { <p>"It touches one member:"</p>{named(&touched)} }.into_any(),
         count => {
-            view! { <p>{format!("It touches {count} members:")}</p>{named(&touched)} }.into_any()
+            let members = counted(count as u64, "member", "members");
+            view! { <p>"It touches " {members} ":"</p>{named(&touched)} }.into_any()
         }
     };
     let you = if touches_you {
@@ -107,6 +124,7 @@ pub(super) fn SignInWay(
                     choices=choices value=present />
                 {is_verified.then(|| view! {
                     <Submit sent=sent label="Save way of signing in" busy="Saving way of signing in..." saved="Saved" />
+                    <ApiRequest call=call />
                 })}
                 {(!is_verified).then(|| view! { <p class="hint">{UNVERIFIED}</p> })}
             </ActionForm>
@@ -145,24 +163,36 @@ pub(super) fn Saml(
             </dl>
         }
     });
+    let call = patch(
+        &id,
+        &domain.id.to_string(),
+        json!({
+            "saml_entity_id": "{saml_entity_id}",
+            "saml_acs_url": "{saml_acs_url}",
+            "saml_x509_cert": "{saml_x509_cert}",
+        }),
+    );
     let entity = domain.saml_entity_id.unwrap_or_default();
     let acs = domain.saml_acs_url.unwrap_or_default();
     let certificate = domain.saml_x509_cert.unwrap_or_default();
     let form = if may_change {
         view! {
-            <ActionForm action=save>
-                <FormFailure sent=sent fields=&["saml_entity_id", "saml_acs_url", "saml_x509_cert"] />
-                <input type="hidden" name="id" value=id />
-                <input type="hidden" name="domain" value=domain.id.to_string() />
-                <Back />
-                <TextLine sent=sent name="saml_entity_id" label="Entity id" value=entity max=512
-                    hint="The provider's name of itself." />
-                <TextLine sent=sent name="saml_acs_url" label="ACS URL" value=acs max=512
-                    hint="The provider's address for sign-ins." />
-                <TextArea sent=sent name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
-                    hint="In PEM, or the base64 text alone." />
-                <Submit sent=sent label="Save SAML" busy="Saving SAML..." saved="Saved" />
-            </ActionForm>
+            <div data-dirty-guard="">
+                <ActionForm action=save>
+                    <FormFailure sent=sent fields=&["saml_entity_id", "saml_acs_url", "saml_x509_cert"] />
+                    <input type="hidden" name="id" value=id />
+                    <input type="hidden" name="domain" value=domain.id.to_string() />
+                    <Back />
+                    <TextLine sent=sent name="saml_entity_id" label="Entity id" value=entity max=512
+                        hint="The provider's name of itself." />
+                    <TextLine sent=sent name="saml_acs_url" label="ACS URL" value=acs max=512
+                        hint="The provider's address for sign-ins." />
+                    <TextArea sent=sent name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
+                        hint="In PEM, or the base64 text alone." />
+                    <Submit sent=sent label="Save SAML" busy="Saving SAML..." saved="Saved" />
+                    <ApiRequest call=call />
+                </ActionForm>
+            </div>
         }
         .into_any()
     } else {

@@ -5,8 +5,10 @@ use leptos::prelude::*;
 use crate::pages::organizations::members;
 use crate::server_fns::organizations::{DeleteOrganization, OrganizationView};
 use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::number::grouped;
 use crate::ui::sections::Section;
 
 /// The last section of the settings.
@@ -31,8 +33,14 @@ pub(super) fn Ending(
     let others = stake
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| view! { <li>{format!("{count} {what}")}</li> })
+        .map(|(count, what)| view! { <li>{format!("{} {what}", grouped(count as u64))}</li> })
         .collect_view();
+    let call = ApiCall {
+        method: "DELETE",
+        path: format!("/api/organizations/{}/", organization.id),
+        scope: "organization:write",
+        body: None,
+    };
     view! {
         <Section id="ending" title="Delete organization" danger=true>
             <Alert kind="warning">
@@ -51,6 +59,7 @@ pub(super) fn Ending(
                 <TypedConfirm sent=sent name_to_type=organization.name label="Name of the organization"
                     verb="Delete organization" busy="Deleting organization..." />
             </ActionForm>
+            <ApiRequest call=call />
         </Section>
     }
 }

@@ -60,7 +60,7 @@ fn PeopleForm(sent: Sent, people: String) -> impl IntoView {
             <TextArea sent=sent name="people" label="E-mail addresses" value=people rows=4 max=PEOPLE_MAX required=true
                 hint="One on a line or with commas between them, 20 at most. A name may stand before an address: Ada <ada@mail.example>." />
             <div class="submit">
-                <button type="submit" class="button">"Check list"</button>
+                <button type="submit" class="button" data-busy="Checking list...">"Check list"</button>
             </div>
         </form>
     }

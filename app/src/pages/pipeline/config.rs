@@ -151,19 +151,21 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
     });
     view! {
         <Section id="settings" title="Settings">
-            <ActionForm action=save>
-                {failed}
-                <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=id />
-                <Back />
-                <fieldset class="bare" disabled=!may_change>
-                    <TextLine sent=sent name="name" label="Name" max=NAME_MAX value=name />
-                    <TextArea sent=sent name="description" label="Description (optional)"
-                        max=DESCRIPTION_MAX rows=2 value=description />
-                    {fields}
-                    {submit}
-                </fieldset>
-            </ActionForm>
+            <div data-dirty-guard="">
+                <ActionForm action=save>
+                    {failed}
+                    <input type="hidden" name="project" value=project.to_string() />
+                    <input type="hidden" name="config" value=id />
+                    <Back />
+                    <fieldset class="bare" disabled=!may_change>
+                        <TextLine sent=sent name="name" label="Name" max=NAME_MAX value=name />
+                        <TextArea sent=sent name="description" label="Description (optional)"
+                            max=DESCRIPTION_MAX rows=2 value=description />
+                        {fields}
+                        {submit}
+                    </fieldset>
+                </ActionForm>
+            </div>
         </Section>
     }
     .into_any()

@@ -111,19 +111,21 @@ fn filling(
         Some(why) => view! { <ReadOnly why=why /> }.into_any(),
         None => view! {
             <Section id="settings" title="Settings">
-                <ActionForm action=create>
-                    {failed}
-                    <input type="hidden" name="project" value=project.to_string() />
-                    <input type="hidden" name="plugin" value=plugin />
-                    <Back />
-                    <TextLine sent=sent name="name" label="Name (optional)" max=NAME_MAX
-                        hint="To tell it from others. Without one it is called as the plugin is." />
-                    {fields}
-                    <Check sent=sent name="enabled" label="Switch on" checked=true
-                        hint="It works within a second, for events from then on." />
-                    <Submit sent=sent label="Add to project" busy="Adding to project..." />
-                    <ApiRequest call=call />
-                </ActionForm>
+                <div data-dirty-guard="">
+                    <ActionForm action=create>
+                        {failed}
+                        <input type="hidden" name="project" value=project.to_string() />
+                        <input type="hidden" name="plugin" value=plugin />
+                        <Back />
+                        <TextLine sent=sent name="name" label="Name (optional)" max=NAME_MAX
+                            hint="To tell it from others. Without one it is called as the plugin is." />
+                        {fields}
+                        <Check sent=sent name="enabled" label="Switch on" checked=true
+                            hint="It works within a second, for events from then on." />
+                        <Submit sent=sent label="Add to project" busy="Adding to project..." />
+                        <ApiRequest call=call />
+                    </ActionForm>
+                </div>
             </Section>
         }
         .into_any(),

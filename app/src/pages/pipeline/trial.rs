@@ -115,7 +115,7 @@ fn choice(recent: Vec<RecentEvent>, chosen: &str) -> AnyView {
                 </select>
             </div>
             <div class="submit">
-                <button type="submit" class="button">"Try stored event"</button>
+                <button type="submit" class="button" data-busy="Trying event...">"Try stored event"</button>
             </div>
         </form>
     }

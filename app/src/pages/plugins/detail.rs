@@ -257,16 +257,18 @@ fn history(deeds: Vec<DeedView>) -> AnyView {
 /// Offering it to all organizations, or taking the offer back.
 fn offering(found: &Detail, organization: &str, offer: ServerAction<OfferPlugin>) -> AnyView {
     let (organization, id) = (organization.to_owned(), found.line.id.clone());
-    let (title, text, verb) = match found.line.is_global {
+    let (title, text, verb, busy) = match found.line.is_global {
         false => (
             "Offer to all organizations",
             "Every organization of this instance can then use it. It runs on their events.",
             "Offer plugin",
+            "Offering plugin...",
         ),
         true => (
             "Take back from other organizations",
             "Others can no longer add it. Configs that they have go on working.",
             "Take back plugin",
+            "Taking back plugin...",
         ),
     };
     let offered = (!found.line.is_global).then(|| {
@@ -282,7 +284,7 @@ fn offering(found: &Detail, organization: &str, offer: ServerAction<OfferPlugin>
                     <input type="hidden" name="plugin" value=id />
                     {offered}
                     <Back />
-                    <button type="submit" class="button button-primary" data-busy="Saving...">
+                    <button type="submit" class="button button-primary" data-busy=busy>
                         {verb}
                     </button>
                 </ActionForm>

@@ -157,17 +157,19 @@ fn Editor(
     };
     view! {
         <Section id="edit" title=title>
-            <ActionForm action=save>
-                <FormFailure sent=sent fields=&["file"] />
-                <input type="hidden" name="organization" value=organization />
-                <input type="hidden" name="plugin" value=plugin />
-                <Back />
-                {naming}
-                <TextArea sent=sent name="source" label="Text of the file" value=text rows=20
-                    max=SOURCE_MAX code=true
-                    hint="Takes effect within a second wherever the plugin is switched on." />
-                <Submit sent=sent label="Save file" busy="Saving file..." saved="Saved" />
-            </ActionForm>
+            <div data-dirty-guard="">
+                <ActionForm action=save>
+                    <FormFailure sent=sent fields=&["file"] />
+                    <input type="hidden" name="organization" value=organization />
+                    <input type="hidden" name="plugin" value=plugin />
+                    <Back />
+                    {naming}
+                    <TextArea sent=sent name="source" label="Text of the file" value=text rows=20
+                        max=SOURCE_MAX code=true
+                        hint="Takes effect within a second wherever the plugin is switched on." />
+                    <Submit sent=sent label="Save file" busy="Saving file..." saved="Saved" />
+                </ActionForm>
+            </div>
         </Section>
     }
 }
