@@ -95,7 +95,7 @@ test("the detail of a dropped event shows reason, fix and payload", async ({ pag
   const detail = page.getByRole("region", { name: "broken event" });
   await expect(detail.getByText("The event does not say whom it is about.")).toBeVisible();
   await expect(detail.getByText("that is not blank")).toBeVisible();
-  await expect(detail.locator("pre")).toContainText('"event": "broken event"');
+  await expect(detail.getByRole("figure", { name: "Payload as received" })).toContainText('"event": "broken event"');
   await detail.getByRole("link", { name: "Close" }).click();
   await expect(detail).toBeHidden();
 });

@@ -48,7 +48,7 @@ test("on a phone the pages are behind a button, with scripts or without", async 
   await page.locator("details.account > summary").click();
   await expect(page.getByRole("link", { name: "Help" })).toBeVisible();
   await health.click();
-  await page.waitForURL("**/projects/1/health");
+  await page.waitForURL("**/projects/*/health");
 });
 
 test("search finds pages and things by name", async ({ page, server, scripts }) => {

@@ -92,7 +92,7 @@ test("a plugin is removed", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(written);
   await alive(page, scripts);
-  const ending = page.locator("details.confirm").filter({ has: page.getByRole("button", { name: "Remove plugin" }) });
+  const ending = page.locator("details.confirm", { hasText: "Remove plugin" });
   await ending.locator("summary").click();
   await ending.getByRole("button", { name: "Remove plugin" }).click();
   await page.waitForURL("**/plugins/transformations");

@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
-use leptos::prelude::{document, window_event_listener_untyped};
+use leptos::prelude::{document, set_timeout, window_event_listener_untyped};
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{
     Element, Event, HtmlDialogElement, HtmlElement, HtmlFormElement, MouseEvent, SubmitEvent,
@@ -51,7 +52,8 @@ pub(super) fn start() {
             });
             let way = waiting.borrow_mut().take();
             if let Some(way) = way {
-                way.click();
+                // Not within this click, whose listener cannot be called meanwhile.
+                set_timeout(move || way.click(), Duration::ZERO);
             }
         } else if let Some(link) = closest(target, "a[href]")
             && leaves(event, &link)
