@@ -277,7 +277,8 @@ impl Organizations {
     }
 
     /// Deletes the organization with its projects. Their keys stop working at
-    /// once; stored events are removed in the background.
+    /// once; stored events are removed in the background. Other members who belong
+    /// to nothing else are signed out everywhere.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below owner.
@@ -289,7 +290,7 @@ impl Organizations {
         let deleted = told(&org.ctx, row.id, &row.name, Deed::Deleted, changes);
         let mut entries = plugin_configs::gone_elsewhere(&self.core, org).await?;
         entries.push(deleted);
-        rows::delete(store, org.organization, org.ctx.now, &entries).await?;
+        rows::delete(store, org.organization, org.ctx.user(), org.ctx.now, &entries).await?;
         tracing::info!(
             organization.id = %org.organization,
             user.id = %org.ctx.user(),

@@ -20,7 +20,6 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::organizations::{StoredMembership, to_level};
-use crate::sessions::end_sessions;
 use crate::users::{self, UserRow};
 use crate::{Error, Result, Store, lists};
 
@@ -106,6 +105,24 @@ macro_rules! remove_membership {
     };
 }
 pub(crate) use remove_membership;
+
+/// Signs `$user` out everywhere, if they belong to no organization any more and are
+/// not `$actor`, who knows of it (SECURITY-NOTES 3.4). Comes after
+/// [`remove_membership`]. Writing the user's record makes this collide with whatever
+/// opens a session. Safe to run twice.
+macro_rules! sign_out_of_none {
+    () => {
+        concat!(
+            "LET $homes = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]);
+             IF $homes = [] AND $user != $actor {
+                 UPDATE type::record('user', $user)
+                     SET sessions_made = (sessions_made ?? 0) + 1 RETURN NONE;",
+            crate::sessions::end_sessions!(),
+            "};"
+        )
+    };
+}
+pub(crate) use sign_out_of_none;
 
 const ORDERED: Statement = Statement::read(
     "members ordered",
@@ -211,12 +228,7 @@ const REMOVE: Statement = Statement::write(
         "IF $level_now != NONE {
              IF $actor_now != $actor_level OR $level_now != $level_before { THROW 'stale' };",
         remove_membership!(),
-        "LET $homes = (SELECT VALUE 1 FROM user_membership:[$user]..=[$user, ..]);
-         IF $homes = [] AND $user != $actor {
-             UPDATE type::record('user', $user)
-                 SET sessions_made = (sessions_made ?? 0) + 1 RETURN NONE;",
-        end_sessions!(),
-        "};",
+        sign_out_of_none!(),
         write_activities!(),
         "};
          COMMIT;"

@@ -22,7 +22,7 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::domains::remove_domains;
 use crate::exports::remove_export;
-use crate::members::{remove_membership, write_membership};
+use crate::members::{remove_membership, sign_out_of_none, write_membership};
 use crate::plugin_configs::remove_configs_of_project;
 use crate::plugin_runtime::PluginChange;
 use crate::plugins::{self, remove_plugins};
@@ -534,6 +534,7 @@ const DELETE: Statement = Statement::read(
         "};
      FOR $user IN $users {",
         remove_membership!(),
+        sign_out_of_none!(),
         "};
      FOR $invite IN (SELECT VALUE record::id(id)[1]
                      FROM org_invite:[$organization]..=[$organization, ..]) {
@@ -562,13 +563,15 @@ const DELETE: Statement = Statement::read(
 
 /// Deletes an organization with everything that makes it and its projects
 /// reachable, and notes that their stored events are to be removed. Configs of its
-/// plugins go wherever they are. Deleting what is gone does nothing.
+/// plugins go wherever they are. Members who belong to no other are signed out
+/// everywhere, apart from `actor`, who deletes it. Deleting what is gone does nothing.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn delete(
     store: &Store,
     id: OrganizationId,
+    actor: UserId,
     now: Timestamp,
     activities: &[Entry],
 ) -> Result<()> {
@@ -576,6 +579,6 @@ pub async fn delete(
     let projects = projects::ordered(store, id).await?.into_iter().map(PluginChange::Project);
     let plugins = plugins::own(store, id).await?.into_iter().map(PluginChange::Plugin);
     let told = store.plugin_changes.telling(projects.chain(plugins).collect());
-    let vars = bind! { organization: id.0, now: now.micros() };
+    let vars = bind! { organization: id.0, actor: actor.0, now: now.micros() };
     activity::change_holding(store, DELETE, vars, activities, told).await.map(drop)
 }

@@ -453,8 +453,9 @@ async fn deletions_wait_until_they_are_done() {
     users::create(&store, &ada, "a@b.example").await.unwrap();
     let new = organization(1, ada.id, "acme");
     organizations::create(&store, &new, &[]).await.unwrap();
-    organizations::delete(&store, new.row.id, NOW, &[]).await.unwrap();
-    organizations::delete(&store, new.row.id, NOW.plus_seconds(9), &[]).await.unwrap();
+    organizations::delete(&store, new.row.id, ada.id, NOW, &[]).await.unwrap();
+    let later = NOW.plus_seconds(9);
+    organizations::delete(&store, new.row.id, ada.id, later, &[]).await.unwrap();
     let waiting = organizations::deletions(&store).await.unwrap();
     assert_eq!((waiting.len(), waiting[0].requested_at), (1, NOW));
     assert_eq!(waiting[0].projects, [ProjectId(1)]);
@@ -478,13 +479,13 @@ async fn nothing_outlives_its_organization_in(store: Store) {
         organizations::create(&store, &new, &[]).await.unwrap();
         let mut calls = Vec::new();
         for number in 1..=8 {
-            let (store, id) = (store.clone(), new.row.id);
+            let (store, id, actor) = (store.clone(), new.row.id, ada.id);
             let mut row = new.project.clone();
             row.brief.id = ProjectId(row.brief.id.0 + number);
             row.brief.api_token = format!("phc_{}", row.brief.id);
             calls.push(tokio::spawn(async move {
                 if number == 5 {
-                    organizations::delete(&store, id, NOW, &[]).await.unwrap();
+                    organizations::delete(&store, id, actor, NOW, &[]).await.unwrap();
                     return;
                 }
                 if number % 2 == 0 {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use weir_model::keys::PersonalKeyInput;
 use weir_model::scopes::Scope;
+use weir_store::sessions::{self, Proved, SessionRow};
 
 use super::*;
 use crate::Actor;
@@ -325,6 +326,38 @@ async fn deleting_removes_what_makes_it_reachable() {
     let now = services.clock.now();
     assert_eq!(left(now).await, 1, "too early");
     assert_eq!(left(now.plus_seconds(1)).await, 0);
+}
+
+#[tokio::test]
+async fn who_belongs_to_nothing_else_is_signed_out() {
+    let services = test_support::set_up().await;
+    let store = services.organizations.store();
+    let ada = ada(&services).await;
+    let zebra = organization(&services, &ada, "Zebra").await;
+    let (eve, linus) = (stranger(&services, "eve").await, stranger(&services, "linus").await);
+    let mole = organization(&services, &linus, "Mole").await;
+    for ctx in [&eve, &linus] {
+        join(&services, zebra, ctx, Level::Member).await;
+        let row = SessionRow {
+            hash: format!("session of {}", ctx.user()),
+            user: ctx.user(),
+            signed_in_at: ctx.now,
+            seen_at: ctx.now,
+            expires_at: ctx.now.plus_seconds(60),
+            address: None,
+            agent: None,
+        };
+        assert!(sessions::create(store, &row, None, Proved::default()).await.unwrap());
+    }
+    let open = async |ctx: &Ctx| sessions::of_user(store, ctx.user()).await.unwrap().len();
+    assert_eq!((open(&eve).await, open(&linus).await), (1, 1));
+    let org = services.organizations.enter(&ada, &zebra.to_string()).await.unwrap();
+    services.organizations.delete(&org).await.unwrap();
+    assert_eq!((open(&eve).await, open(&linus).await), (0, 1), "Linus has another");
+    // Whoever deletes their own last one stays signed in.
+    let org = services.organizations.enter(&linus, &mole.to_string()).await.unwrap();
+    services.organizations.delete(&org).await.unwrap();
+    assert_eq!(open(&linus).await, 1);
 }
 
 #[tokio::test]

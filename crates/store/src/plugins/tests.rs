@@ -189,7 +189,7 @@ async fn a_plugin_that_is_gone_leaves_nothing() {
 async fn an_organization_that_is_gone_leaves_nothing_either() {
     let store = two().await;
     let mut changes = store.plugin_changes();
-    organizations::delete(&store, HOME, NOW, &[]).await.unwrap();
+    organizations::delete(&store, HOME, UserId(Uuid::from_u128(2)), NOW, &[]).await.unwrap();
     assert_eq!(counts(&store).await, [0, 0, 0, 0, 0, 0]);
     // Whoever runs them elsewhere hears of it.
     for expected in [
