@@ -17,6 +17,7 @@ mod instance;
 mod live;
 mod pages;
 mod test_event;
+mod typed;
 mod visit;
 
 use std::sync::Arc;
@@ -43,6 +44,7 @@ struct Web {
     app: App,
     context: WebContext,
     streams: Arc<Semaphore>,
+    drafts: Arc<typed::Drafts>,
 }
 
 impl Web {
@@ -83,6 +85,7 @@ pub fn router(app: &App) -> Router {
             send_event,
         },
         streams: Arc::new(Semaphore::new(STREAMS)),
+        drafts: Arc::default(),
         app: app.clone(),
     };
     Router::new()

@@ -2,8 +2,8 @@
 //!
 //! A form is answered with a redirect back to its page. Where that is comes in
 //! the form itself, because the set-up page keeps its address to itself. How it
-//! went travels in the address, and what was typed into a form that failed in a
-//! short-lived cookie.
+//! went travels in the address, and what was typed into a form that failed beside
+//! it (`typed`).
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -11,26 +11,19 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use leptos::server_fn::error::SERVER_FN_ERROR_HEADER;
-use weir_app::context::{self, Cookies, SECRET_MARK};
+use weir_app::context;
 use weir_app::error::UiError;
 use weir_app::local_path;
 
-use super::{Web, visit};
+use super::{Web, typed, visit};
 use crate::front::RoutePattern;
 use crate::http::error::ApiError;
 
 /// Stands for scheme and host while an address passes through libraries that
 /// want a complete one.
 const HERE: &str = "http://here.invalid";
-/// Fields that are not kept: secrets, and what the page knows by itself.
-const NOT_KEPT: [&str; 8] =
-    ["password", "current_password", "token", "code", "last_code", "recovery_code", "back", "id"];
 /// Longest answer of a function that failed.
 const ERROR_BYTES: usize = 1 << 20;
-/// What was typed is kept for so many seconds.
-const KEPT_SECONDS: u32 = 60;
-/// Longest text that is kept, in bytes: browsers drop cookies beyond 4096.
-const KEPT_BYTES: usize = 3000;
 
 /// Calls a server function.
 pub(super) async fn call(State(web): State<Web>, request: Request) -> Response {
@@ -61,12 +54,18 @@ async fn answer(web: &Web, request: Request) -> Response {
     }
     let context = web.context();
     let cookies = visit.cookies;
+    let session = typed::session(visit.ctx.as_ref()).map(str::to_owned);
     let provide = move || context::provide(&context, &visit);
     let request = Request::from_parts(parts, Body::from(bytes));
     let mut response =
         leptos_axum::handle_server_fns_with_context(provide, request).await.into_response();
     let Some(form) = &form else { return with_status(response).await };
-    form.lead_back(&path, cookies, &mut response);
+    if form.lead_back(&path, &mut response) {
+        let cookie = web.drafts.keep(session.as_deref(), cookies, &form.kept);
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+    }
     response
 }
 
@@ -106,25 +105,15 @@ impl Form {
         let fields: Vec<_> = form_urlencoded::parse(body).collect();
         let back = fields.iter().find(|(name, _)| name == "back");
         let back = back.and_then(|(_, value)| local_path::safe(value)).unwrap_or("/");
-        let mut kept = form_urlencoded::Serializer::new(String::new());
-        // A field says by itself that it is a secret.
-        let marked = |name: &str| {
-            let mut marks = fields.iter().filter_map(|(name, _)| name.strip_prefix(SECRET_MARK));
-            name.starts_with(SECRET_MARK) || marks.any(|secret| secret == name)
-        };
-        for (name, value) in &fields {
-            if !NOT_KEPT.contains(&&**name) && !marked(name) {
-                kept.append_pair(name, value);
-            }
-        }
-        Self { back: local_path::without_outcome(back), kept: kept.finish() }
+        Self { back: local_path::without_outcome(back), kept: typed::of(&fields) }
     }
 
-    /// Makes the redirect a path of this site, which says whether it worked.
-    fn lead_back(&self, function: &str, cookies: Cookies, response: &mut Response) {
+    /// Makes the redirect a path of this site, which says whether it worked. Gives
+    /// whether it did not.
+    fn lead_back(&self, function: &str, response: &mut Response) -> bool {
         let headers = response.headers_mut();
         let location = headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
-        let Some(location) = location else { return };
+        let Some(location) = location else { return false };
         let location = match location.strip_prefix(HERE) {
             Some("") => "/",
             // Taking an old failure out of an address may leave its sign there.
@@ -141,12 +130,7 @@ impl Form {
         if let Ok(location) = HeaderValue::from_str(&location) {
             headers.insert(header::LOCATION, location);
         }
-        if failed && self.kept.len() <= KEPT_BYTES {
-            let cookie = cookies.hidden(cookies.typed_name(), &self.kept, KEPT_SECONDS);
-            if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-                headers.append(header::SET_COOKIE, cookie);
-            }
-        }
+        failed
     }
 }
 
@@ -156,11 +140,8 @@ mod tests {
     use axum::response::{IntoResponse, Response};
     use bytes::Bytes;
     use http::{StatusCode, header};
-    use weir_app::context::Cookies;
 
     use super::Form;
-
-    const COOKIES: Cookies = Cookies { secure: false };
 
     fn redirect(to: &'static str) -> Response {
         (StatusCode::FOUND, [(header::LOCATION, to)]).into_response()
@@ -171,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_names_its_page_and_keeps_no_secret() {
+    fn a_form_names_its_page() {
         let body = "email=a%40b.de&password=x&token=t&back=%2Fsetup%3Ftoken%3Dt%26__err%3Dold";
         let form = Form::read(&Bytes::from_static(body.as_bytes()));
         assert_eq!(form.back, "/setup?token=t");
@@ -182,33 +163,23 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_says_so_is_not_kept() {
-        let body = "config%5Bkey%5D=x&secret%3Aconfig%5Bkey%5D=&config%5Bhost%5D=h";
-        let form = Form::read(&Bytes::from_static(body.as_bytes()));
-        assert_eq!(form.kept, "config%5Bhost%5D=h");
-    }
-
-    #[test]
     fn the_way_back_says_how_it_went() {
         let form = Form { back: "/a?b=1".to_owned(), kept: "name=x".to_owned() };
         let mut done = redirect("http://here.invalid/a?b=1");
-        form.lead_back("/_fn/f", COOKIES, &mut done);
+        assert!(!form.lead_back("/_fn/f", &mut done));
         assert_eq!(location(&done), "/a?b=1&__done=/_fn/f");
-        assert!(!done.headers().contains_key(header::SET_COOKIE));
 
         let plain = Form { back: "/a".to_owned(), kept: String::new() };
         let mut done = redirect("http://here.invalid/a?");
-        plain.lead_back("/_fn/f", COOKIES, &mut done);
+        assert!(!plain.lead_back("/_fn/f", &mut done));
         assert_eq!(location(&done), "/a?__done=/_fn/f");
 
         let mut failed = redirect("http://here.invalid/a?b=1&__path=p&__err=e");
-        form.lead_back("/_fn/f", COOKIES, &mut failed);
+        assert!(form.lead_back("/_fn/f", &mut failed));
         assert_eq!(location(&failed), "/a?b=1&__path=p&__err=e");
-        let cookie = failed.headers()[header::SET_COOKIE].to_str().unwrap();
-        assert!(cookie.starts_with("typed=name=x; ") && cookie.contains("HttpOnly"), "{cookie}");
 
         let mut elsewhere = redirect("/projects/1/start");
-        form.lead_back("/_fn/f", COOKIES, &mut elsewhere);
+        assert!(!form.lead_back("/_fn/f", &mut elsewhere));
         assert_eq!(location(&elsewhere), "/projects/1/start");
     }
 }

@@ -8,7 +8,7 @@ use weir_app::theme::{self, Theme};
 use weir_model::preferences::Preferences;
 use weir_service::identity::Peer;
 
-use super::{Web, cookies, functions};
+use super::{Web, cookies, functions, typed};
 use crate::http::error::ApiResult;
 use crate::http::peer::{ClientAddress, Origin};
 use crate::http::request_id::RequestId;
@@ -33,6 +33,8 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         None => Preferences::default(),
     };
     let host = asked.strip_prefix("http://");
+    let typed = web.drafts.typed(typed::session(ctx.as_ref()), cookies, parts);
+    let lost = typed.is_none().then(|| Notice::new(typed::LOST));
     let is_call = parts.uri.path().starts_with("/_fn/");
     Ok(Visit {
         ctx,
@@ -52,8 +54,8 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         origin: web.app.config.public_url.origin().unwrap_or(asked),
         wants_page: !is_call || wants_page(headers),
         is_call,
-        typed: typed(cookies, parts),
-        notice: if is_call { None } else { notice(cookies, parts) },
+        typed: typed.unwrap_or_default(),
+        notice: if is_call { None } else { notice(cookies, parts).or(lost) },
     })
 }
 
@@ -65,16 +67,6 @@ pub(super) fn wants_page(headers: &HeaderMap) -> bool {
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
-}
-
-/// What was typed into the form whose failure this page shows.
-fn typed(cookies: Cookies, parts: &Parts) -> Vec<(String, String)> {
-    let shows_failure = parts.uri.query().is_some_and(|query| query.contains("__err="));
-    if !shows_failure {
-        return Vec::new();
-    }
-    let kept = cookies::read(&parts.headers, cookies.typed_name());
-    form_urlencoded::parse(kept.unwrap_or_default().as_bytes()).into_owned().collect()
 }
 
 /// What this page tells of the form that led to it. Whoever wrote the cookie

@@ -30,6 +30,19 @@ impl<'a> Browser<'a> {
         call.header("content-type", form).body(body.to_owned()).send().await
     }
 
+    /// Sends a form as a browser without scripts. Gives where that leads, and the cookie
+    /// with what was typed.
+    async fn fails(&self, name: &str, fields: &[(&str, &str)]) -> (String, String) {
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let call = self.call(&format!("/_fn/{name}")).header("accept", "text/html");
+        let call = call.header("content-type", "application/x-www-form-urlencoded").body(body);
+        let answer = call.send().await;
+        let location = answer.header("location").unwrap();
+        assert!(location.contains("__err="), "{name} {location}");
+        let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap();
+        (location.to_owned(), cookie.to_owned())
+    }
+
     /// Sends a form with a file.
     async fn upload(&self, form: &str, fields: &[(&str, &str)], name: &str, file: &[u8]) -> Answer {
         let mut body = Vec::new();
@@ -229,4 +242,52 @@ async fn others_see_and_change_nothing() {
     assert!(shown.contains("What your organization may do with plugins does not include this."));
     let body = format!("organization={}&shelf=destinations&name=x", browser.organization());
     assert_eq!(browser.function("write_plugin", &body).await.status, 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_typed_comes_back_without_secrets_however_long_it_is() {
+    let place = place(GROUPS[0]).await;
+    let browser = Browser::of(&place).await;
+    let organization = browser.organization();
+    let back = format!("/organizations/{organization}/plugins/transformations/add");
+    let at = [
+        ("organization", organization.as_str()),
+        ("shelf", "transformations"),
+        ("back", back.as_str()),
+    ];
+    for (address, is_kept) in [
+        ("https://github.com/acme", true),
+        ("https://github.com/acme?private_token=canary-5512", false),
+        ("https://github.com/acme?x=1&Private%5FToken=canary-5512#top", false),
+        ("https://canary-5512:x@github.com/acme", false),
+    ] {
+        let mut fields = at.to_vec();
+        fields.push(("url", address));
+        let (location, kept) = browser.fails("install_plugin", &fields).await;
+        assert_eq!(kept.contains("&url="), is_kept, "{kept}");
+        assert!(!location.contains("canary") && !kept.contains("canary"), "{location} {kept}");
+    }
+
+    let body = format!("organization={organization}&shelf=transformations&name=Tea");
+    let written = browser.function("write_plugin", &body).await;
+    assert_eq!(written.status, 200, "{:?}", written.body);
+    let source = written.header("location").unwrap();
+    let plugin = source.rsplit('/').nth(1).unwrap();
+    let (back, text) = (format!("{source}?file=*"), "// of leaves\n".repeat(1_000));
+    let fields = [
+        ("organization", organization.as_str()),
+        ("plugin", plugin),
+        ("back", back.as_str()),
+        ("file", "no-ending"),
+        ("source", text.as_str()),
+    ];
+    let (location, kept) = browser.fails("save_plugin_file", &fields).await;
+    let with = |session: &str| Browser { place: &place, cookie: format!("{session}; {kept}") };
+    let shown = with(&browser.cookie).opens(&location, 200).await;
+    assert!(shown.contains(text.trim_end()), "{shown}");
+    assert!(!browser.opens(&location, 200).await.contains("// of leaves"), "its time is over");
+    // Not in another session, which hears that it is gone.
+    let shown = with(&session(&place.app).await).opens(&location, 200).await;
+    assert!(!shown.contains("// of leaves"), "{shown}");
+    assert!(shown.contains("What you typed was too long to keep."), "{shown}");
 }
