@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustls::RootCertStore;
 use uuid::Uuid;
-use weir_model::mail::{ExportNamed, Mail, News, OneTimeLink};
+use weir_model::mail::{AccountChange, ExportNamed, Mail, News, OneTimeLink};
 use weir_model::{InviteId, MailId, Timestamp, UserId};
 
 use crate::{Courier, Failure, Letter, Site, SmtpUrl, letter};
@@ -113,6 +113,11 @@ fn reset() -> Letter {
     to_account(true, |_, link| News::ResetPassword { account, link })
 }
 
+fn changed(change: AccountChange) -> Letter {
+    let news = News::AccountChanged { first_name: "Grace".to_owned(), change, at: at() };
+    letter(&Mail { to: "grace@mail.example".to_owned(), news }, &site())
+}
+
 fn headers(letter: &Letter) -> String {
     let id = MailId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0002));
     let message = courier().message(id, letter, at()).unwrap();
@@ -148,6 +153,9 @@ fn mails_look_like_their_files() {
         ("confirm", confirm(false)),
         ("confirm_new", confirm(true)),
         ("reset", reset()),
+        ("changed_address", changed(AccountChange::Address)),
+        ("changed_password", changed(AccountChange::Password)),
+        ("changed_second_factor", changed(AccountChange::SecondFactorOff)),
         ("export_failed", export_failed()),
         ("export_failed_early", export_failed_early()),
         ("export_paused", export_paused()),

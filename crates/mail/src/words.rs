@@ -1,8 +1,9 @@
 //! What each kind of mail says.
 
+use weir_model::Timestamp;
 use weir_model::accounts::LinkKind;
 use weir_model::invites;
-use weir_model::mail::{ExportNamed, Mail, News, OneTimeLink};
+use weir_model::mail::{AccountChange, ExportNamed, Mail, News, OneTimeLink};
 
 use crate::letter::{Letter, Part};
 
@@ -170,6 +171,10 @@ pub fn letter(mail: &Mail, site: &Site) -> Letter {
             let parts = to_account(link.as_ref(), LinkKind::Reset, site, said);
             ("Set a new password on Weir".to_owned(), None, parts)
         }
+        News::AccountChanged { first_name, change, at } => {
+            let (subject, parts) = account_changed(first_name, *change, *at, site);
+            (subject.to_owned(), None, parts)
+        }
     };
     Letter { to: mail.to.clone(), reply_to, subject, parts }
 }
@@ -234,6 +239,52 @@ fn to_account(link: Option<&OneTimeLink>, kind: LinkKind, site: &Site, said: Sai
     }
     parts.push(Part::Remark(said.remark.to_owned()));
     parts
+}
+
+/// What the owner of an account is told of a change that somebody else may have made.
+fn account_changed(
+    first_name: &str,
+    change: AccountChange,
+    at: Timestamp,
+    site: &Site,
+) -> (&'static str, Vec<Part>) {
+    let (origin, at) = (&site.origin, at.minute_text());
+    let renew = format!("set a new password by \"Forgot your password?\" at {origin}/login");
+    let (subject, what, caution) = match change {
+        AccountChange::Address => (
+            "Your address on Weir was changed",
+            format!(
+                "The address of your account on the Weir instance at {origin} was changed on \
+                 {at}. This one does not sign you in any more."
+            ),
+            "somebody else has your account: tell whoever runs this instance at once.".to_owned(),
+        ),
+        AccountChange::Password => (
+            "Your password on Weir was changed",
+            format!(
+                "The password of your account on the Weir instance at {origin} was changed on \
+                 {at}. Every other session of the account has ended."
+            ),
+            format!("{renew} at once, and tell whoever runs this instance."),
+        ),
+        AccountChange::SecondFactorOff => (
+            "Two-step sign-in on Weir was turned off",
+            format!(
+                "Two-step sign-in of your account on the Weir instance at {origin} was turned off \
+                 on {at}. The password alone signs you in now."
+            ),
+            format!(
+                "{renew} at once, turn two-step sign-in on, and tell whoever runs this instance."
+            ),
+        ),
+    };
+    let parts = vec![
+        Part::Text(greeting(first_name)),
+        Part::Text(what),
+        Part::Text(format!("If it was not you, {caution}")),
+        Part::Remark("If it was you, there is nothing to do.".to_owned()),
+    ];
+    (subject, parts)
 }
 
 fn greeting(first_name: &str) -> String {

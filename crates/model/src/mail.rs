@@ -102,6 +102,27 @@ pub enum News {
         #[serde(skip)]
         link: Option<OneTimeLink>,
     },
+    /// What the owner of an account signs in with was changed.
+    AccountChanged {
+        /// First name of the owner.
+        first_name: String,
+        /// What was changed.
+        change: AccountChange,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// A change of what somebody signs in with, which its owner is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountChange {
+    /// The address is another one: the one before is told.
+    Address,
+    /// The password is another one.
+    Password,
+    /// No second factor is asked for any more.
+    SecondFactorOff,
 }
 
 /// A batch export in the words that people have for it.
@@ -151,7 +172,8 @@ impl News {
             | Self::ExportPaused { .. }
             | Self::PluginDisabled { .. }
             | Self::ConfirmAddress { .. }
-            | Self::ResetPassword { .. } => None,
+            | Self::ResetPassword { .. }
+            | Self::AccountChanged { .. } => None,
         }
     }
 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
-use weir_model::mail::{Mail, News};
+use weir_model::mail::{AccountChange, Mail, News};
 use weir_model::{MailId, Timestamp};
 use weir_store::mail::{self as rows, MailRow};
+use weir_store::users::UserRow;
 use weir_store::{ids, invites};
 
 pub use weir_store::mail::Undelivered;
@@ -204,6 +205,13 @@ fn wait(tries: u32) -> i64 {
 /// A mail with this news.
 pub(crate) fn to(address: &str, news: News) -> Mail {
     Mail { to: address.to_owned(), news }
+}
+
+/// The mail that tells the owner of an account of a change, at the address that it has
+/// before.
+pub(crate) fn of_change(user: &UserRow, change: AccountChange, at: Timestamp) -> Mail {
+    let first_name = user.first_name.clone();
+    to(&user.email, News::AccountChanged { first_name, change, at })
 }
 
 #[cfg(test)]

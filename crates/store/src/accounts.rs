@@ -200,6 +200,8 @@ pub struct Use<'a> {
     pub attempt: Uuid,
     /// When.
     pub now: Timestamp,
+    /// The mails about what it changes.
+    pub mails: &'a [MailRow],
     /// What the activity log tells.
     pub activities: &'a [Entry],
 }
@@ -245,6 +247,7 @@ const CONFIRM: Statement = Statement::write(
         "UPSERT type::record('account_link', [$user, $hash]) CONTENT {
                  kind: $kind, email: $email, expires_at: $link.expires_at, used_by: $attempt
              } RETURN NONE;",
+        write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
@@ -263,6 +266,7 @@ pub async fn confirm(store: &Store, with: Use<'_>, address: Address<'_>) -> Resu
         attempt: with.attempt,
         kind: LinkKind::Confirm.word(),
         now: with.now.micros(),
+        mails: mail::stored(with.mails)?,
         email: address.email,
         email_key: address.email_key,
         before: address.before,
@@ -298,6 +302,7 @@ const RESET: Statement = Statement::write(
                  kind: $kind, email: $link.email, expires_at: $link.expires_at,
                  used_by: $attempt
              } RETURN NONE;",
+        write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
@@ -315,6 +320,7 @@ pub async fn reset(store: &Store, with: Use<'_>, password: &PasswordHash) -> Res
         attempt: with.attempt,
         kind: LinkKind::Reset.word(),
         now: with.now.micros(),
+        mails: mail::stored(with.mails)?,
         password: password.0.as_str(),
     };
     changed(activity::change(store, RESET, vars, with.activities).await)

@@ -7,7 +7,7 @@
 use uuid::Uuid;
 use weir_model::accounts::LinkKind;
 use weir_model::errors::FieldError;
-use weir_model::mail::{Mail, News};
+use weir_model::mail::{AccountChange, Mail, News};
 use weir_model::{UserId, validate};
 use weir_store::accounts::{self as rows, Address, Changed, Use};
 use weir_store::ids;
@@ -48,7 +48,8 @@ impl Identity {
         self.add_mail(to_confirm(user)).await
     }
 
-    /// Confirms an address with a link, and signs its owner in.
+    /// Confirms an address with a link, and signs its owner in. An address whose place
+    /// it takes is told.
     ///
     /// # Errors
     /// [`Error::Invalid`] with `invalid_token`, or `sso_enforced` where the
@@ -80,11 +81,14 @@ impl Identity {
             .field("pending_email", &user.pending_email, &pending)
             .field("is_email_verified", &user.is_email_verified, &true);
         let activities = users::told(&self.core, &ctx, &user, changes).await?;
+        let told = moves.then(|| mail::of_change(&user, AccountChange::Address, ctx.now));
+        let mails = self.core.mailing.rows(ctx.now, told);
         let with = Use {
             user: user.id,
             hash: &hash,
             attempt: ids::time_ordered(ctx.now),
             now: ctx.now,
+            mails: &mails,
             activities: &activities,
         };
         let address = Address {
@@ -98,6 +102,7 @@ impl Identity {
             // Somebody else made an account with it in the meantime.
             Changed::Void | Changed::EmailTaken => return Err(void()),
         }
+        self.core.mailing.wake();
         tracing::info!(user.id = %user.id, request.id = request_id, "an address was confirmed");
         self.open_or_ask(&user, peer).await
     }

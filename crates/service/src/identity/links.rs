@@ -116,7 +116,8 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
         | News::Joined { .. }
         | News::ExportFailed { .. }
         | News::ExportPaused { .. }
-        | News::PluginDisabled { .. } => return Ok(Some(mail.clone())),
+        | News::PluginDisabled { .. }
+        | News::AccountChanged { .. } => return Ok(Some(mail.clone())),
     };
     let Some(user) = user.filter(|user| user.is_active) else { return Ok(None) };
     let address = match kind {

@@ -1,6 +1,7 @@
 //! Choosing another password, by whoever knows the present one.
 
 use weir_model::errors::FieldError;
+use weir_model::mail::AccountChange;
 use weir_store::accounts::password::{self as rows, NewPassword};
 use weir_store::{organizations, users as user_rows};
 
@@ -11,14 +12,14 @@ use super::{Identity, NewSession, Peer, emails};
 use crate::activity::Changes;
 use crate::ctx::Ctx;
 use crate::error::Error;
-use crate::{Result, users};
+use crate::{Result, mail, users};
 
 /// What whoever does not know the present password hears.
 const WRONG: &str = "This is not the present password of your account.";
 
 impl Identity {
     /// Changes the caller's password. All other sessions end, and all links from
-    /// mails; this session gets a new token.
+    /// mails; this session gets a new token, and the owner is told by mail.
     ///
     /// # Errors
     /// [`Error::Forbidden`] for keys; [`Error::Invalid`] at `current_password` when
@@ -53,17 +54,21 @@ impl Identity {
         let changes = Changes::none().secret("password");
         let told = users::told(&self.core, ctx, &user, changes).await?;
         let (new, opened) = self.new_session(user.id, peer)?;
+        let notice = mail::of_change(&user, AccountChange::Password, ctx.now);
+        let mails = self.core.mailing.rows(ctx.now, [notice]);
         let change = NewPassword {
             user: user.id,
             present: user.password.as_ref().ok_or_else(changed_meanwhile)?,
             chosen: &hash,
             replaced: session,
             session: &new,
+            mails: &mails,
             activities: &told,
         };
         if !rows::change(store, change).await? {
             return Err(changed_meanwhile());
         }
+        self.core.mailing.wake();
         tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a password was changed");
         Ok(opened)
     }

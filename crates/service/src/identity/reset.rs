@@ -5,7 +5,7 @@
 //! what a link is worth (`links`), which passwords are accepted (`passwords`).
 
 use weir_model::accounts::LinkKind;
-use weir_model::mail::News;
+use weir_model::mail::{AccountChange, News};
 use weir_store::accounts::{self as rows, Changed, Use};
 use weir_store::{ids, organizations};
 
@@ -35,8 +35,8 @@ impl Identity {
         self.add_mail(mail::to("", News::ResetPassword { account, link: None })).await
     }
 
-    /// Sets a new password with a link, and ends all sessions of the account.
-    /// Gives its address.
+    /// Sets a new password with a link, and ends all sessions of the account. Its
+    /// owner is told by mail. Gives its address.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with `invalid_token`,
@@ -69,17 +69,21 @@ impl Identity {
             .field("is_email_verified", &user.is_email_verified, &true)
             .field("pending_email", &user.pending_email, &None);
         let activities = users::told(&self.core, &ctx, &user, changes).await?;
+        let told = mail::of_change(&user, AccountChange::Password, ctx.now);
+        let mails = self.core.mailing.rows(ctx.now, [told]);
         let with = Use {
             user: user.id,
             hash: &hash,
             attempt: ids::time_ordered(ctx.now),
             now: ctx.now,
+            mails: &mails,
             activities: &activities,
         };
         match rows::reset(store, with, &password).await? {
             Changed::Yes => {}
             Changed::Void | Changed::EmailTaken => return Err(void()),
         }
+        self.core.mailing.wake();
         tracing::info!(user.id = %user.id, request.id = request_id, "a password was set by a link");
         Ok(link.email)
     }

@@ -17,6 +17,7 @@ mod tests;
 use uuid::Uuid;
 use weir_model::activity::{Deed, Subject};
 use weir_model::errors::FieldError;
+use weir_model::mail::AccountChange;
 use weir_model::{OrganizationId, Timestamp, UserId};
 use weir_store::second_factor::{self as rows, Change, FactorRow, Proof, Renewal, Used};
 use weir_store::users::{self as user_rows, UserRow};
@@ -27,7 +28,7 @@ use crate::activity::{self, About, Changes};
 use crate::ctx::{Actor, Ctx};
 use crate::error::Error;
 use crate::sealing::{Place, SealedField};
-use crate::{Core, Result, policy, secrets, users};
+use crate::{Core, Result, mail, policy, secrets, users};
 
 /// Seconds within which a factor that was begun is to be confirmed.
 const CONFIRM_SECONDS: i64 = 10 * 60;
@@ -171,7 +172,7 @@ impl Identity {
     }
 
     /// Ends the factor, with a code of it or a recovery code. All other sessions
-    /// end.
+    /// end, and the owner is told by mail.
     ///
     /// # Errors
     /// As [`Identity::confirm_second_factor`].
@@ -190,7 +191,10 @@ impl Identity {
         let (new, opened) = self.new_session(user.id, peer)?;
         let change =
             Change { factor, proof: &proof, replaced: session, session: &new, activities: &told };
-        settled(rows::disable(&self.core.store, change).await?)?;
+        let notice = mail::of_change(&user, AccountChange::SecondFactorOff, ctx.now);
+        let mails = self.core.mailing.rows(ctx.now, [notice]);
+        settled(rows::disable(&self.core.store, change, &mails).await?)?;
+        self.core.mailing.wake();
         self.try_succeeded(counted).await?;
         tracing::info!(user.id = %user.id, request.id = ctx.request_id, "a second factor is off");
         Ok(opened)

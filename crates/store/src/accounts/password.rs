@@ -7,6 +7,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
+use crate::mail::{self, MailRow, write_mails};
 use crate::sessions::{self, SessionRow, end_sessions, write_session};
 use crate::users::PasswordHash;
 use crate::{Result, Store};
@@ -24,6 +25,8 @@ pub struct NewPassword<'a> {
     pub replaced: &'a str,
     /// The session that takes its place.
     pub session: &'a SessionRow,
+    /// The mails about it.
+    pub mails: &'a [MailRow],
     /// What the activity log tells.
     pub activities: &'a [Entry],
 }
@@ -44,6 +47,7 @@ const CHANGE: Statement = Statement::write(
         end_sessions!(),
         end_links!(),
         write_session!(),
+        write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
@@ -64,6 +68,7 @@ pub async fn change(store: &Store, new: NewPassword<'_>) -> Result<bool> {
         replaced: new.replaced,
         hash: new.session.hash.as_str(),
         row: sessions::Stored::from(new.session),
+        mails: mail::stored(new.mails)?,
         now: new.session.signed_in_at.micros(),
     };
     is_done(activity::change(store, CHANGE, vars, new.activities).await)

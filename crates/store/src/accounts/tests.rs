@@ -60,7 +60,7 @@ async fn put_of(
 
 fn using(hash: &str, attempt: u128) -> Use<'_> {
     let attempt = Uuid::from_u128(attempt);
-    Use { user: ADA, hash, attempt, now: NOW.plus_seconds(1), activities: &[] }
+    Use { user: ADA, hash, attempt, now: NOW.plus_seconds(1), mails: &[], activities: &[] }
 }
 
 fn to<'a>(email: &'a str, before: &'a str) -> Address<'a> {

@@ -9,6 +9,7 @@ use super::{Proof, Used, use_proof, used};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::mail::{self, MailRow, write_mails};
 use crate::sessions::{self, SessionRow, end_sessions, write_session};
 use crate::{Result, Store};
 
@@ -88,17 +89,18 @@ const DISABLE: Statement = Statement::write(
              SET second_factor = NONE, updated_at = $now RETURN NONE;",
         end_sessions!(),
         write_session!(),
+        write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
     ),
 );
 
-/// Takes a factor away, for its owner.
+/// Takes a factor away, for its owner, with the mails about it.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn disable(store: &Store, change: Change<'_>) -> Result<Used> {
+pub async fn disable(store: &Store, change: Change<'_>, mails: &[MailRow]) -> Result<Used> {
     let vars = bind! {
         user: change.session.user.0,
         factor: change.factor,
@@ -107,6 +109,7 @@ pub async fn disable(store: &Store, change: Change<'_>) -> Result<Used> {
         replaced: change.replaced,
         hash: change.session.hash.as_str(),
         row: sessions::Stored::from(change.session),
+        mails: mail::stored(mails)?,
         now: change.session.signed_in_at.micros(),
     };
     used(activity::change(store, DISABLE, vars, change.activities).await)

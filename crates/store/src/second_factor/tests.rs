@@ -152,9 +152,9 @@ async fn what_changes_a_factor_ends_what_waits() {
     let new = session("off");
     let change =
         |proof| Change { factor: FACTOR, proof, replaced: "open", session: &new, activities: &[] };
-    assert_eq!(disable(&store, change(&second)).await.unwrap(), Used::Before);
+    assert_eq!(disable(&store, change(&second), &[]).await.unwrap(), Used::Before);
     for _ in 0..2 {
-        assert_eq!(disable(&store, change(&third)).await.unwrap(), Used::Yes);
+        assert_eq!(disable(&store, change(&third), &[]).await.unwrap(), Used::Yes);
     }
     assert!(pending(&store, ADA, "a").await.unwrap().is_none());
     assert!(get(&store, ADA).await.unwrap().is_none());

@@ -53,6 +53,10 @@ async fn a_new_address_counts_once_it_is_confirmed() {
     house.session(NEW, PASSWORD).await;
     assert_eq!(house.login(ADA, PASSWORD).await.status, 400);
     assert_void(&house.confirm(&link).await);
+    // The old one hears of it, but not of the new one.
+    let text = house.mail(ADA, "Your address on Weir was changed").await;
+    assert!(text.contains("tell whoever runs this instance"), "{text}");
+    assert!(!text.contains("new.example"), "{text}");
     // The old one is free, for others too.
     let app = &house.app;
     app.stranger_with_address("linus", ADA).await;

@@ -103,6 +103,20 @@ impl House {
         }
     }
 
+    /// Waits until an address has got a mail of this subject, and gives its text.
+    async fn mail(&self, to: &str, subject: &str) -> String {
+        let mut wanted = 1;
+        loop {
+            let all = self.sink.wait_for(wanted).await;
+            let is_it =
+                |mail: &&Received| mail.to == [to] && mail.header("Subject") == Some(subject);
+            if let Some(mail) = all.iter().find(is_it) {
+                return mail.text.clone();
+            }
+            wanted = all.len() + 1;
+        }
+    }
+
     async fn confirmation(&self, to: &str, count: usize) -> Link {
         self.link(to, "Confirm your address on Weir", count).await
     }

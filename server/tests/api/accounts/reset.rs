@@ -80,6 +80,8 @@ async fn a_link_sets_a_new_password_once_and_ends_all_sessions() {
             ("is_email_verified".to_owned(), json!(false), json!(true)),
         ]
     );
+    let text = house.mail(ADA, "Your password on Weir was changed").await;
+    assert!(text.contains("Forgot your password?") && !text.contains("?token="), "{text}");
     assert_void(&house.check(&link).await);
     assert_void(&house.set(&link, PASSWORD).await);
 }

@@ -260,6 +260,8 @@ async fn turning_it_on_and_off_ends_what_was_open() {
     assert_eq!(off.status, 200, "{:?}", off.body);
     assert!(house.is_open(&cookie(&off)).await && !house.is_open(&factor.session).await);
     assert_eq!(shown().await, json!([false, false]));
+    let text = house.mail(ADA, "Two-step sign-in on Weir was turned off").await;
+    assert!(text.contains("The password alone signs you in now."), "{text}");
     // What waited for the factor does not come back with another one.
     let again = house.session(ADA, PASSWORD).await;
     let factor = house.turn_on(&again).await;
@@ -370,4 +372,5 @@ async fn a_password_is_changed_on_the_page() {
     house.session(ADA, OTHER_PASSWORD).await;
     let told: Vec<String> = house.told().await.into_iter().map(|(field, ..)| field).collect();
     assert_eq!(told, ["password"]);
+    house.mail(ADA, "Your password on Weir was changed").await;
 }
