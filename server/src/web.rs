@@ -16,6 +16,7 @@ mod help;
 mod instance;
 mod live;
 mod pages;
+mod refused;
 mod test_event;
 mod typed;
 mod visit;
@@ -25,9 +26,8 @@ use std::sync::Arc;
 use any_spawner::Executor;
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{get, post};
 use tokio::sync::Semaphore;
 use weir_app::context::{Assets, ProjectsChanged, TryDestination, WebContext};
@@ -112,7 +112,6 @@ async fn refuse_other_sites(State(web): State<Web>, request: Request, next: Next
     if cross_site::may_pass(&web.app.config, request.method(), request.headers()) {
         next.run(request).await
     } else {
-        let text = "This request came from another site. Open the page again and retry.\n";
-        (StatusCode::FORBIDDEN, text).into_response()
+        refused::answer(request.headers())
     }
 }

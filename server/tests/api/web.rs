@@ -134,6 +134,39 @@ async fn other_sites_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn people_whose_form_is_refused_read_what_to_do() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let text = |answer: &Answer| String::from_utf8(answer.body.to_vec()).unwrap();
+    for path in ["/_fn/sign_out", "/_upload/plugin"] {
+        // As a browser sends it that knows no Sec-Fetch-Site, from a page without referrers.
+        let send = |headers: &[(&str, &str)]| {
+            let call = app.anonymous().call(Method::POST, path).header("cookie", &cookie);
+            headers.iter().fold(call, |call, (name, value)| call.header(name, value)).send()
+        };
+        let page = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+        for (headers, says) in [
+            (&[page, ("origin", "null")][..], "Your browser does not say"),
+            (&[page][..], "Your browser does not say"),
+            (&[page, ("origin", "http://evil.example")][..], "or from another address"),
+            (&[page, ("sec-fetch-site", "cross-site")][..], "or from another address"),
+        ] {
+            let answer = send(headers).await;
+            assert_eq!(answer.status, 403, "{headers:?}");
+            assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
+            assert_eq!(answer.header("set-cookie"), None, "{headers:?}");
+            let text = text(&answer);
+            assert!(text.contains(says) && text.contains("Nothing was changed"), "{text}");
+        }
+        // A script reads a line.
+        let answer = send(&[("accept", "application/json"), ("origin", "null")]).await;
+        assert_eq!(answer.status, 403);
+        assert!(text(&answer).starts_with("This request came from another site."));
+    }
+    assert_eq!(page(&app, "/account", &cookie).await.status, 200, "the session is still there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_expired_opens_nothing() {
     let clock = Clock::fixed(Timestamp::from_micros(1_780_000_000_000_000));
     let app = TestApp::at(clock.clone()).await.set_up().await;
