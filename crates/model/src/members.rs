@@ -32,6 +32,8 @@ pub struct Member {
     pub is_2fa_enabled: bool,
     /// Whether a provider is linked.
     pub has_social_auth: bool,
+    /// When the user last signed in; null: not since that is noted.
+    pub last_login: Option<Timestamp>,
 }
 
 /// Changes of a member. `None` keeps the level.

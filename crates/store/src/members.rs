@@ -36,6 +36,8 @@ pub struct MemberRow {
     pub joined_at: Timestamp,
     /// When the membership was last changed.
     pub updated_at: Timestamp,
+    /// When the user last signed in, if that was noted.
+    pub last_login: Option<Timestamp>,
 }
 
 /// What became of a change of a member.
@@ -155,6 +157,7 @@ pub async fn rows(
         if let (Some(membership), Some(user)) = joined {
             found.push(MemberRow {
                 id: MembershipId(membership.uuid),
+                last_login: user.last_login.map(Timestamp::from_micros),
                 user: user.into(),
                 level: to_level("members rows", membership.level)?,
                 joined_at: Timestamp::from_micros(membership.joined_at),

@@ -307,7 +307,8 @@ const SIGN_IN: Statement = Statement::write(
          LET $made = (SELECT VALUE user FROM ONLY type::record('session', $hash));
          IF $made = NONE {
              LET $found = (UPDATE type::record('user', $user)
-                           SET sessions_made = (sessions_made ?? 0) + 1 RETURN AFTER);
+                           SET sessions_made = (sessions_made ?? 0) + 1, last_login = $now
+                           RETURN AFTER);
              LET $account = $found[0];
              LET $waiting = (SELECT * FROM ONLY type::record('pending_sign_in', [$user, $pending]));
              IF $account = NONE OR $account.is_active != true OR $account.second_factor != $factor

@@ -147,7 +147,8 @@ const CREATE: Statement = Statement::write(
         "BEGIN;
          IF $proved != NONE {
              LET $found = (UPDATE type::record('user', $user)
-                           SET sessions_made = (sessions_made ?? 0) + 1 RETURN AFTER);
+                           SET sessions_made = (sessions_made ?? 0) + 1, last_login = $now
+                           RETURN AFTER);
              LET $account = $found[0];
              IF $account = NONE OR $account.password != $proved
                  OR $account.second_factor != $factor { THROW 'proved' };

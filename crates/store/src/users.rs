@@ -101,6 +101,8 @@ pub(crate) struct Stored {
     current_project: Option<i64>,
     created_at: i64,
     updated_at: i64,
+    /// When its owner last signed in. Opening a session notes it; a new account has none.
+    pub(crate) last_login: Option<i64>,
 }
 
 impl From<Stored> for UserRow {
@@ -149,6 +151,7 @@ impl From<&UserRow> for Stored {
             current_project: row.current_project.map(|id| id.0),
             created_at: row.created_at.micros(),
             updated_at: row.updated_at.micros(),
+            last_login: None,
         }
     }
 }

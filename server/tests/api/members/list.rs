@@ -10,6 +10,7 @@ use weir_store::members;
 use weir_testkit::TestApp;
 
 use super::writer;
+use crate::web::session;
 
 fn names(list: &Value) -> Vec<&str> {
     let results = list["results"].as_array().unwrap();
@@ -31,7 +32,10 @@ async fn three() -> TestApp {
 async fn the_resource_has_every_field_of_its_type() {
     let app = three().await;
     let caller = app.owner().key(&["organization_member:read"]).await;
+    session(&app).await;
     let list = caller.get(&format!("/api/organizations/{}/members/", app.organization())).await;
+    // Ada signed in just now, Linus never did.
+    assert_eq!(list.json()["results"][2]["last_login"], "2026-05-28T22:26:40Z");
     let mut linus = list.json()["results"][0].clone();
     assert!(linus["id"].as_str().unwrap().parse::<Uuid>().is_ok());
     linus["id"] = json!("[id]");
@@ -58,6 +62,7 @@ async fn the_resource_has_every_field_of_its_type() {
             "updated_at": "2026-05-28T22:26:40Z",
             "is_2fa_enabled": false,
             "has_social_auth": false,
+            "last_login": null,
         })
     );
 }
