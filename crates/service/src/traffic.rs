@@ -176,6 +176,7 @@ impl Traffic {
             pending.sources.clear();
             rows::write_unknown(store, &pending.unknown).await?;
             pending.unknown.clear();
+            rows::write_refused(store).await?;
             Ok::<(), crate::Error>(())
         }
         .await;
@@ -245,6 +246,9 @@ fn together(counts: &BTreeMap<i64, Counts>, from: i64, to: i64) -> Counts {
 
 #[cfg(test)]
 mod tests {
+    use weir_model::live::Outcome;
+    use weir_model::traffic::RefusedRequest;
+
     use super::*;
     use crate::Services;
     use crate::test_support::{self, ada};
@@ -275,6 +279,30 @@ mod tests {
             assert_eq!(report.before.is_none(), range == Range::Month);
         }
         services.traffic.forget().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn refused_requests_are_rows_of_their_own_project() {
+        let (services, project) = setting().await;
+        let refusals = services.organizations.store().traffic().refusals();
+        let request = |key: &str| RefusedRequest {
+            key: key.to_owned(),
+            at: project.org.ctx.now,
+            code: "payload_too_large".to_owned(),
+            detail: None,
+            route: "/batch/".to_owned(),
+            library: Some("web/1.0".to_owned()),
+            bytes: 30,
+            project_key: None,
+        };
+        refusals.note(project.project, request("refused-1"));
+        refusals.note(ProjectId(project.project.0 + 1), request("refused-2"));
+        let rows = services.events.live_rows(&project, 10).await.unwrap();
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((row.key.as_str(), row.outcome), ("refused-1", Outcome::Rejected));
+        assert_eq!((row.place.as_deref(), row.size), (Some("/batch/"), 30));
+        services.traffic.write().await.unwrap();
+        assert_eq!(services.events.live_rows(&project, 10).await.unwrap(), rows);
     }
 
     #[tokio::test]
