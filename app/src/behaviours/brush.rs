@@ -25,18 +25,27 @@ pub(super) fn start() {
             show(event);
         }
     });
-    on("pointermove", |event, _| show(event));
+    on("pointermove", |event, _| {
+        // It may have been let go outside the window.
+        if event.dyn_ref::<MouseEvent>().is_some_and(|pointer| pointer.buttons() == 0) {
+            leave();
+        }
+        show(event);
+    });
     on("pointerup", |event, _| {
         if let Some(drag) = Drag::of(event) {
-            let _ = drag.plot.remove_attribute(BEGAN);
+            leave();
             drag.send();
         }
     });
-    on("pointercancel", |_, _| {
-        if let Some(plot) = brushed() {
-            let _ = plot.remove_attribute(BEGAN);
-        }
-    });
+    on("pointercancel", |_, _| leave());
+}
+
+/// Ends the drag.
+fn leave() {
+    if let Some(plot) = brushed() {
+        let _ = plot.remove_attribute(BEGAN);
+    }
 }
 
 /// Draws what is dragged over, if anything is.

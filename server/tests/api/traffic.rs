@@ -115,6 +115,39 @@ async fn refused_requests_are_rows_of_the_live_list() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_the_time_is_counted_by_itself() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    send(&app, json!([{"event": "a", "distinct_id": "ada"}])).await;
+    let now = app.app().services.clock.now();
+    let read = |from: i64, to: i64| {
+        let (from, to) = (now.plus_seconds(from), now.plus_seconds(to));
+        format!("project={}&range=30d&compare=true&from={from}&to={to}", app.project())
+    };
+    for (from, to, accepted, step) in [
+        (-180, 120, 1, 60),
+        (-7_200, -3_600, 0, 60),
+        (-72_000, 60, 1, 900),
+        (-400_000, 60, 1, 3_600),
+        // Nonsense: the range stands.
+        (60, -180, 1, 21_600),
+    ] {
+        let found = function(&app, &cookie, "get_traffic", &read(from, to)).await.json();
+        assert_eq!(
+            (&found["total"]["accepted"], &found["step_seconds"]),
+            (&json!(accepted), &json!(step)),
+            "{from} {to}"
+        );
+        let times = found["times"].as_array().unwrap();
+        assert!(times.last().unwrap().as_str() < found["end"].as_str(), "{found}");
+    }
+    for query in ["from=2026-01-01T00:00&to=2026-01-02T00:00", "from=soon&to=", "to=x"] {
+        let path = format!("/projects/{}/health?{query}", app.project());
+        assert_eq!(page(&app, &path, &cookie).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn unknown_keys_are_shown_masked() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;
