@@ -4,6 +4,7 @@
 
 mod api_request;
 mod autosubmit;
+mod brush;
 mod busy;
 mod code;
 mod copy;
@@ -31,6 +32,7 @@ pub fn start() {
     dirty::start();
     api_request::start();
     autosubmit::start();
+    brush::start();
     busy::start();
     code::start();
     copy::start();

@@ -37,6 +37,7 @@ fn rows() -> Vec<Row> {
         library: Some("web".to_owned()),
         size: 1312,
         payload: r#"{"event":"page viewed","properties":{"plan":"pro"}}"#.to_owned(),
+        project_key: None,
         person: None,
         effects: Vec::new(),
     };
@@ -44,5 +45,14 @@ fn rows() -> Vec<Row> {
         row("a", Outcome::Accepted, None),
         Row { distinct_id: None, ..row("b", Outcome::Dropped, Some("missing_distinct_id")) },
         row("c", Outcome::Accepted, Some("event_name_cut")),
+        Row {
+            event: None,
+            distinct_id: None,
+            timestamp: None,
+            place: Some("/batch/".to_owned()),
+            payload: String::new(),
+            project_key: Some("phc_abcd...".to_owned()),
+            ..row("d", Outcome::Rejected, Some("payload_too_large"))
+        },
     ]
 }

@@ -47,3 +47,62 @@ test("range and comparison are in the address", async ({ page, server, scripts }
   await ranges.getByRole("link", { name: "30 days" }).click();
   await expect(page.getByText("there is nothing before this range to compare with")).toBeVisible();
 });
+
+/** So many minutes ago, as a field for UTC takes it. */
+const ago = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString().slice(0, 16);
+
+test("two times show a part of the range, also as a table", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/projects/1/health?range=6h&compare=1");
+  await alive(page, scripts);
+  await expect(page.getByRole("heading", { name: "Events by 5 minutes" })).toBeVisible();
+  const form = page.getByRole("search", { name: "Part of the time" });
+  await form.getByLabel("From (UTC)").fill(ago(10));
+  await form.getByLabel("To (UTC)").fill(ago(-2));
+  await form.getByRole("button", { name: "Zoom" }).click();
+  await expect(page).toHaveURL(/range=6h&compare=1&from=.+&to=/);
+  await expect(page.getByRole("heading", { name: "Events by minute" })).toBeVisible();
+  await expect(page.getByRole("table", { name: "This range and the one before" })).toBeVisible();
+  // Up to now and no further.
+  const lines = await page.locator("#events tbody tr").count();
+  expect(lines).toBeGreaterThanOrEqual(11);
+  expect(lines).toBeLessThanOrEqual(12);
+
+  const ranges = page.getByRole("navigation", { name: "Range" });
+  await expect(ranges.locator("[aria-current]")).toHaveCount(0);
+  await alive(page, scripts);
+  await checkPage(page, "health, a part of the range");
+  await ranges.getByRole("link", { name: "Zoom out" }).click();
+  await expect(page).toHaveURL(/health\?range=6h&compare=1$/);
+  await expect(page.getByRole("heading", { name: "Events by 5 minutes" })).toBeVisible();
+
+  await page.goto("/projects/1/health?from=soon&to=later");
+  await expect(page.getByText("The part of the time that the address asks for cannot be read")).toBeVisible();
+});
+
+test("dragging over a chart zooms into it", async ({ page, server, scripts }) => {
+  test.skip(!scripts, "dragging needs scripts");
+  await enter(page, server, scripts);
+  await page.goto("/projects/1/health?range=1h");
+  await alive(page, scripts);
+  const plot = page.locator("#events .chart-plot > svg");
+  await plot.scrollIntoViewIfNeeded();
+  const box = (await plot.boundingBox())!;
+  const drag = async (from: number, to: number): Promise<void> => {
+    const y = box.y + box.height / 2;
+    await page.mouse.move(box.x + box.width * from, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * to, y, { steps: 4 });
+    await page.mouse.up();
+  };
+  // Pressing alone leads nowhere.
+  await drag(0.5, 0.5);
+  await expect(page).toHaveURL(/health\?range=1h$/);
+  await expect(page.locator(".chart-brush").first()).toBeHidden();
+  // From right to left: minutes 30 to 44 of 60.
+  await drag(0.74, 0.51);
+  await expect(page).toHaveURL(/range=1h&from=\d{4}-\d\d-\d\dT\d\d%3A\d\d&to=/);
+  await expect(page.locator("#events tbody tr")).toHaveCount(15);
+  await page.goBack();
+  await expect(page.locator("#events tbody tr")).toHaveCount(60);
+});

@@ -164,6 +164,12 @@ export async function send(server: Server, key: string, event: object): Promise<
   expect((await post(server, key, event)).status).toBe(200);
 }
 
+/** Sends a body of the project that breaks off. */
+export async function refused(server: Server, key: string): Promise<void> {
+  const body = `{"api_key": "${key}", "batch": [{`;
+  expect((await fetch(`${server.url}/batch/`, { method: "POST", body })).status).toBe(400);
+}
+
 export async function shell(command: string): Promise<string> {
   return (await run("bash", ["-c", command])).stdout;
 }

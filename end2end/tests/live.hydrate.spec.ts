@@ -1,7 +1,7 @@
 // What scripts add to the live page: rows as they arrive, pause, filter.
 
 import { type Page } from "@playwright/test";
-import { alive, enter, expect, projectKey, send, type Server, shell, shot, test } from "./helpers";
+import { alive, enter, expect, projectKey, refused, send, type Server, shell, shot, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -25,6 +25,31 @@ test("an event is visible within a second", async ({ page, server }) => {
   await send(server, key, { event: "no one" });
   await expect(row(page, "no one")).toContainText("The event does not say whom it is about.");
   await shot(page, "live");
+});
+
+test("a rejected request is a row beside the events", async ({ page, server }) => {
+  const key = await openLive(page, server);
+  const rejected = page.locator(".rows-list a", { hasText: "Rejected" });
+  const before = await rejected.count();
+  await refused(server, key);
+  await expect(rejected).toHaveCount(before + 1, { timeout: 1_000 });
+  await expect(rejected.first()).toContainText("The body could not be read.");
+  await rejected.first().click();
+  const detail = page.getByRole("region", { name: "Refused request" });
+  await expect(detail).toContainText("Send JSON, and name its compression in Content-Encoding.");
+  await expect(detail).toContainText("/batch/");
+  await expect(detail).toContainText(`${key.slice(0, 8)}...`);
+  await expect(detail).not.toContainText(key);
+  await expect(detail.locator("pre")).toHaveCount(0);
+  await page.keyboard.press("Escape");
+
+  await page.getByLabel("Outcome").selectOption("rejected");
+  await expect(page).toHaveURL(/outcome=rejected/);
+  await expect(row(page, "quick one")).toHaveCount(0);
+  await expect(rejected).toHaveCount(before + 1);
+  await page.reload();
+  await expect(rejected).toHaveCount(before + 1);
+  await expect(row(page, "quick one")).toHaveCount(0);
 });
 
 test("the start page ticks itself", async ({ page, server }) => {

@@ -2,7 +2,7 @@
 // came: the live page shows each one with its reason, Health counts the reasons.
 
 import { type Locator, type Page } from "@playwright/test";
-import { alive, enter, expect, look, post, projectKey, test } from "./helpers";
+import { alive, enter, expect, look, post, projectKey, refused, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -62,6 +62,25 @@ for (const { what, event, row, code, word, reason, fix, sample } of cases) {
     await expect(found.locator("pre")).toContainText(sample);
   });
 }
+
+test("a rejected request is seen on both pages", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await refused(server, await projectKey(page));
+  await page.goto("/projects/1/live?outcome=rejected");
+  await alive(page, scripts);
+  const rows = page.locator(".rows-list a");
+  await expect(rows.first()).toContainText("Rejected");
+  await expect(rows.first()).toContainText("The body could not be read.");
+  await expect(rows.filter({ hasNotText: "Rejected" })).toHaveCount(0);
+  await rows.first().click();
+  const detail = page.getByRole("region", { name: "Refused request" });
+  await expect(detail).toContainText("Send JSON, and name its compression in Content-Encoding.");
+  await expect(detail).toContainText("/batch/");
+
+  await page.goto("/projects/1/health");
+  const counted = page.getByRole("table", { name: "Refused requests by reason" });
+  await expect(counted).toContainText("The body could not be read.");
+});
 
 test("dropped events come before altered ones, and the navigation leads there", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);

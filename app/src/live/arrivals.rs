@@ -57,7 +57,7 @@ pub(crate) fn Arrivals(
 fn tick_steps(feed: Feed) {
     Effect::new(move |_| {
         let (stored, dropped) = feed.rows.with(|rows| {
-            (rows.iter().any(|row| !row.is_dropped()), rows.iter().any(|row| row.is_dropped()))
+            (rows.iter().any(|row| row.is_stored()), rows.iter().any(|row| row.is_dropped()))
         });
         for (step, done) in [
             // What arrived was sent with the key.

@@ -42,6 +42,19 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
         })
         .collect_view();
     let caption = if row.is_dropped() { "Payload as received" } else { "Event as stored" };
+    let place = if row.is_rejected() { "Path" } else { "URL or screen" };
+    // Nothing of a refused request is kept but what stands above.
+    let payload = (!row.is_rejected()).then(|| {
+        view! {
+            <figure class="code" data-copyable="">
+                <figcaption>
+                    <span>{caption}</span>
+                    <CopyButton what="payload" />
+                </figcaption>
+                <pre tabindex="0"><code>{json::pretty(&row.payload)}</code></pre>
+            </figure>
+        }
+    });
     view! {
         <section class="detail" aria-labelledby=HEADING>
             <header class="detail-head">
@@ -67,20 +80,15 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
                 {fact("Detail", row.detail.clone())}
                 {fact("Distinct id", row.distinct_id.clone())}
                 {person(row, around.project)}
-                {fact("URL or screen", row.place.clone())}
+                {fact(place, row.place.clone())}
                 {fact("Library", row.library.clone())}
+                {fact("Project key", row.project_key.clone())}
                 <dt>"Size"</dt>
                 <dd>{bytes::plain(row.size)}</dd>
             </dl>
             {effects(row)}
             {similar(row, around.project)}
-            <figure class="code" data-copyable="">
-                <figcaption>
-                    <span>{caption}</span>
-                    <CopyButton what="payload" />
-                </figcaption>
-                <pre tabindex="0"><code>{json::pretty(&row.payload)}</code></pre>
-            </figure>
+            {payload}
             {as_curl(row, around)}
         </section>
     }
@@ -196,6 +204,7 @@ mod tests {
             library: None,
             size: 2,
             payload: "{}".to_owned(),
+            project_key: None,
             person: None,
             effects: Vec::new(),
         };

@@ -71,7 +71,7 @@ struct Inner {
     /// Rows that came since the last look, or since the list was paused.
     held: Vec<Arc<Row>>,
     flush_planned: bool,
-    /// For the next summary: rows, dropped ones, seconds.
+    /// For the next summary: rows, those not stored, seconds.
     news: (usize, usize, u32),
 }
 
@@ -204,17 +204,17 @@ impl Feed {
         let paused = self.paused.try_get_untracked().unwrap_or(true);
         let news = self.inner.try_update_value(|inner| {
             inner.news.2 += 1;
-            let (rows, dropped, seconds) = inner.news;
+            let (rows, lost, seconds) = inner.news;
             let due = seconds >= SUMMARY && rows > 0 && !paused;
             if due {
                 inner.news = (0, 0, 0);
             }
-            due.then_some((rows, dropped))
+            due.then_some((rows, lost))
         });
-        if let Some(Some((rows, dropped))) = news {
-            let text = match dropped {
+        if let Some(Some((rows, lost))) = news {
+            let text = match lost {
                 0 => format!("{rows} new"),
-                _ => format!("{rows} new, {dropped} dropped"),
+                _ => format!("{rows} new, {lost} not stored"),
             };
             let _ = self.summary.try_set(text);
         }
@@ -237,7 +237,7 @@ impl Feed {
             for row in rows {
                 if inner.seen.insert(row.key.clone()) {
                     inner.news.0 += 1;
-                    inner.news.1 += usize::from(row.is_dropped());
+                    inner.news.1 += usize::from(!row.is_stored());
                     inner.held.push(Arc::new(row));
                 }
             }

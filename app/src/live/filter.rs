@@ -8,7 +8,7 @@ use super::row::Row;
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Filter {
-    /// `accepted`, `altered`, `dropped`, or all.
+    /// `accepted`, `altered`, `dropped`, `rejected`, or all.
     pub(crate) outcome: Option<String>,
     /// A part of event, distinct id, place, library or payload; `name=value`
     /// asks for a property.
@@ -75,6 +75,7 @@ mod tests {
             library: None,
             size: 0,
             payload: r#"{"properties": {"plan": "pro", "seats":12,"$lib":"web"}}"#.to_owned(),
+            project_key: None,
             person: None,
             effects: Vec::new(),
         }
@@ -104,6 +105,11 @@ mod tests {
         for (outcome, expected) in [("accepted", true), ("dropped", false), ("altered", false)] {
             let filter = Filter { outcome: Some(outcome.to_owned()), text: None };
             assert_eq!(filter.admits(&row()), expected, "{outcome}");
+        }
+        let rejected = Row { outcome: Outcome::Rejected, event: None, ..row() };
+        for (outcome, expected) in [("rejected", true), ("dropped", false), ("accepted", false)] {
+            let filter = Filter { outcome: Some(outcome.to_owned()), text: None };
+            assert_eq!(filter.admits(&rejected), expected, "{outcome}");
         }
         assert!(Filter::default().admits(&row()));
     }

@@ -50,7 +50,7 @@ pub(super) fn row_list(rows: Memo<Vec<Arc<Row>>>, opening: Opening) -> AnyView {
                 <span>"Outcome"</span>
                 <span>"Event"</span>
                 <span>"Distinct id"</span>
-                <span>"URL or screen"</span>
+                <span>"URL, screen or path"</span>
                 <span>"Library"</span>
                 <span class="number">"Size"</span>
             </div>
@@ -68,7 +68,7 @@ fn entry(row: &Row, opening: Opening) -> AnyView {
     let (key, same_key) = (row.key.clone(), row.key.clone());
     let is_open =
         move || opening.open.with(|open| open.as_deref() == Some(&same_key)).then_some("true");
-    let class = if row.is_dropped() { "row row-dropped" } else { "row" };
+    let class = if row.is_stored() { "row" } else { "row row-dropped" };
     let name_class = if row.event.is_some() { "row-event" } else { "row-event faint" };
     let why = row.explained().into_iter().next().map(|explained| {
         view! { <span class="row-why">{explained.sentence}</span> }

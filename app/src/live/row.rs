@@ -31,8 +31,11 @@ pub(crate) struct Row {
     pub(crate) library: Option<String>,
     /// Bytes of its payload.
     pub(crate) size: u64,
-    /// JSON text.
+    /// JSON text; of a request, empty.
     pub(crate) payload: String,
+    /// The beginning of the key that a refused request carried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) project_key: Option<String>,
     /// Person id.
     pub(crate) person: Option<String>,
     /// What it does to its person and groups, in words.
@@ -56,6 +59,7 @@ impl From<weir_model::live::LiveRow> for Row {
             library: row.library,
             size: row.size,
             payload: row.payload,
+            project_key: row.project_key,
             person: row.person,
             effects: row.effects,
         }
@@ -71,6 +75,8 @@ pub(crate) enum Fate {
     Altered,
     /// Not stored.
     Dropped,
+    /// Refused with its whole request.
+    Rejected,
 }
 
 impl Fate {
@@ -80,20 +86,32 @@ impl Fate {
             Self::Accepted => "Accepted",
             Self::Altered => "Altered",
             Self::Dropped => "Dropped",
+            Self::Rejected => "Rejected",
         }
     }
 }
 
 impl Row {
-    /// Whether it was not stored.
+    /// Whether it was stored, as it came or altered.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.outcome == Outcome::Accepted
+    }
+
+    /// Whether it was not stored although its request was answered with 200.
     pub(crate) fn is_dropped(&self) -> bool {
         self.outcome == Outcome::Dropped
+    }
+
+    /// Whether it is a request that was refused.
+    pub(crate) fn is_rejected(&self) -> bool {
+        self.outcome == Outcome::Rejected
     }
 
     /// What became of it.
     pub(crate) fn fate(&self) -> Fate {
         match (self.outcome, self.reasons.is_empty()) {
             (Outcome::Dropped, _) => Fate::Dropped,
+            (Outcome::Rejected, _) => Fate::Rejected,
             (Outcome::Accepted, true) => Fate::Accepted,
             (Outcome::Accepted, false) => Fate::Altered,
         }
@@ -106,7 +124,8 @@ impl Row {
 
     /// The name, or that there is none.
     pub(crate) fn name(&self) -> String {
-        self.event.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| "no name".to_owned())
+        let none = if self.is_rejected() { "Refused request" } else { "no name" };
+        self.event.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| none.to_owned())
     }
 }
 
@@ -132,6 +151,7 @@ mod tests {
             library: Some("web".to_owned()),
             size: 7,
             payload: "{}".to_owned(),
+            project_key: Some("phc_abcd...".to_owned()),
             person: None,
             effects: Vec::new(),
         };

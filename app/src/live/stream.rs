@@ -18,11 +18,12 @@ use crate::ui::keyboard::on_key;
 use crate::ui::time::{ZoneName, provide_zone};
 
 /// Choices of the outcome: word and label.
-const OUTCOMES: [(&str, &str); 4] = [
+const OUTCOMES: [(&str, &str); 5] = [
     ("", "All outcomes"),
     ("accepted", "Accepted"),
     ("altered", "Altered"),
     ("dropped", "Dropped"),
+    ("rejected", "Rejected"),
 ];
 
 /// Everything that reaches a project, as it arrives.

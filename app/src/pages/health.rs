@@ -10,11 +10,13 @@ use self::reasons::reasons;
 use self::strangers::{refusals, strangers};
 use super::project_in_path;
 use crate::server_fns::projects::get_project;
-use crate::server_fns::traffic::{Totals, TrafficView, get_traffic};
+use crate::server_fns::traffic::{Totals, TrafficView, between, get_traffic};
 use crate::server_fns::warnings::list_reasons;
 use crate::ui::alert::Alert;
 use crate::ui::bytes;
 use crate::ui::chart::{Bars, Lines, Series};
+use crate::ui::field::MomentField;
+use crate::ui::form::Sent;
 use crate::ui::number::{duration, grouped, percent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{in_query, with_query};
@@ -44,9 +46,12 @@ pub(crate) fn Health() -> impl IntoView {
     let asked = in_query("range");
     let range = RANGES.into_iter().find(|(name, _)| *name == asked).map_or(USUAL, |(name, _)| name);
     let compare = in_query("compare") == "1";
+    let (from, to) = (in_query("from"), in_query("to"));
+    let zoomed = between(&from, &to).is_some();
+    let is_unreadable = !zoomed && !(from.is_empty() && to.is_empty());
     page(TITLE, async move {
         let project = get_project(id).await?;
-        let traffic = get_traffic(id, range.to_owned(), compare).await?;
+        let traffic = get_traffic(id, range.to_owned(), from, to, compare).await?;
         let found = list_reasons(id).await?;
         let (name, zone) = (project.name.clone(), project.timezone.clone());
         let why = reasons(&project, found, &traffic.trends);
@@ -57,7 +62,9 @@ pub(crate) fn Health() -> impl IntoView {
                 <a class="button" href=format!("/projects/{id}/live")>"Watch events arrive"</a>
             </PageHead>
             <ProjectZone zone=zone />
-            {ranges(range, compare)}
+            {ranges(range, compare, zoomed)}
+            {is_unreadable.then(unreadable)}
+            {zoom(id, range, compare, &traffic)}
             // The charts' own headings are below one of the page.
             <h2 class="hidden">"Traffic"</h2>
             {charts(&traffic)}
@@ -76,26 +83,71 @@ pub(crate) fn Health() -> impl IntoView {
     })
 }
 
-fn ranges(range: &'static str, compare: bool) -> AnyView {
+fn ranges(range: &'static str, compare: bool, zoomed: bool) -> AnyView {
     let links = RANGES
         .into_iter()
         .map(|(name, words)| {
-            let href = with_query(&[("range", Some(name).filter(|name| *name != USUAL))]);
-            let current = (name == range).then_some("true");
+            let name_in_query = Some(name).filter(|name| *name != USUAL);
+            let href = with_query(&[("range", name_in_query), ("from", None), ("to", None)]);
+            let current = (name == range && !zoomed).then_some("true");
             view! { <a class="button" href=href aria-current=current>{words}</a> }
         })
         .collect_view();
     let (word, value) =
         if compare { ("Do not compare", None) } else { ("Compare with previous", Some("1")) };
     let other = with_query(&[("compare", value)]);
+    let whole = zoomed.then(|| {
+        let href = with_query(&[("from", None), ("to", None)]);
+        view! { <a class="button" href=href>"Zoom out"</a> }
+    });
     view! {
         <nav class="ranges" aria-label="Range">
             {links}
+            {whole}
             <a class="button button-quiet" href=other>{word}</a>
         </nav>
         <p class="hint">"Times in UTC. Counts appear at once and are kept by the minute for a day, by the hour for 30 days."</p>
     }
     .into_any()
+}
+
+/// The part of the time that is shown, to choose another. Dragging over a chart
+/// fills this in and sends it (`behaviours::brush`).
+fn zoom(id: i64, range: &'static str, compare: bool, traffic: &TrafficView) -> AnyView {
+    let begin = traffic.times.first().cloned().unwrap_or_default();
+    let end = traffic.end.clone();
+    let none = Sent::sample(None);
+    let kept = [("range", range, range != USUAL), ("compare", "1", compare)];
+    let kept = kept
+        .into_iter()
+        .filter(|(_, _, is_set)| *is_set)
+        .map(|(name, value, _)| view! { <input type="hidden" name=name value=value /> })
+        .collect_view();
+    view! {
+        <form
+            class="filter"
+            role="search"
+            aria-label="Part of the time"
+            method="get"
+            action=format!("/projects/{id}/health")
+            data-brush-form=""
+        >
+            {kept}
+            <MomentField sent=none name="from" label="From" value=begin required=true />
+            <MomentField sent=none name="to" label="To" value=end required=true />
+            <button type="submit" class="button">"Zoom"</button>
+        </form>
+        <p class="hint needs-scripts">"Or drag over a chart."</p>
+    }
+    .into_any()
+}
+
+fn unreadable() -> impl IntoView {
+    view! {
+        <Alert kind="note">
+            <p>"The part of the time that the address asks for cannot be read: it needs two times, the earlier one first. The whole range is shown."</p>
+        </Alert>
+    }
 }
 
 fn charts(traffic: &TrafficView) -> AnyView {
@@ -157,12 +209,13 @@ fn charts(traffic: &TrafficView) -> AnyView {
         values: traffic.largest.iter().map(kib).collect(),
     }];
     let times = || traffic.times.clone();
+    let end = || traffic.end.clone();
     view! {
         {silence}
-        <Bars id="events" title=format!("Events by {step}") summary=summary times=times() series=events unit="events" />
-        <Lines id="speed" title="Processing time" summary=speed times=times() series=times_taken unit="ms" />
-        <Lines id="queue" title="Queue depth" summary=depth times=times() series=queue unit="KiB" />
-        <Lines id="sizes" title="Body sizes" summary=sizes times=times() series=bodies unit="KiB" />
+        <Bars id="events" title=format!("Events by {step}") summary=summary times=times() until=end() series=events unit="events" />
+        <Lines id="speed" title="Processing time" summary=speed times=times() until=end() series=times_taken unit="ms" />
+        <Lines id="queue" title="Queue depth" summary=depth times=times() until=end() series=queue unit="KiB" />
+        <Lines id="sizes" title="Body sizes" summary=sizes times=times() until=end() series=bodies unit="KiB" />
     }
     .into_any()
 }
@@ -175,7 +228,7 @@ fn sums(traffic: &TrafficView, compare: bool) -> AnyView {
     let Some(before) = &traffic.before else {
         return view! {
             <Alert kind="note">
-                <p>"Counts are kept for 30 days, so there is nothing before this range to compare with."</p>
+                <p>"Counts are kept by the minute for a day and by the hour for 30 days, so there is nothing before this range to compare with."</p>
             </Alert>
         }
         .into_any();

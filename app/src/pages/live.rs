@@ -49,7 +49,7 @@ fn has(rows: &[Row], key: &str) -> bool {
 fn too_old() -> impl IntoView {
     view! {
         <Alert kind="note">
-            <p>{format!("The event that this address leads to is not among the latest {KEPT}.")}</p>
+            <p>{format!("What this address leads to is not among the latest {KEPT} rows.")}</p>
         </Alert>
     }
 }

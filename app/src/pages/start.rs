@@ -50,7 +50,7 @@ pub(crate) fn Start() -> impl IntoView {
 fn Steps(project: ProjectView, rows: Vec<Row>, help: StartHelpView) -> impl IntoView {
     let ProjectView { id, key, host, has_events, .. } = project;
     // Ticked by fact; the island goes on with it as rows arrive.
-    let stored = has_events || rows.iter().any(|row| !row.is_dropped());
+    let stored = has_events || rows.iter().any(Row::is_stored);
     let dropped = rows.iter().any(Row::is_dropped);
     let any = stored || dropped;
     let first = snippets::of(&host, &key, true);

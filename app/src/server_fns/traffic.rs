@@ -2,9 +2,11 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use weir_model::Timestamp;
 
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
+use crate::ui::field::moment;
 
 /// Points of a trend.
 const TREND: usize = 24;
@@ -14,6 +16,8 @@ const TREND: usize = 24;
 pub(crate) struct TrafficView {
     /// When each step begins.
     pub(crate) times: Vec<String>,
+    /// When the last one ends.
+    pub(crate) end: String,
     /// Seconds of a step.
     pub(crate) step_seconds: i64,
     /// Events that were stored.
@@ -106,21 +110,32 @@ impl From<weir_model::traffic::Counts> for Totals {
     }
 }
 
-/// What reached a project within a range that ends now: `1h`, `6h`, `24h`, `7d` or
-/// `30d`.
+/// The time from one moment to before another, as an address has them.
+pub(crate) fn between(from: &str, to: &str) -> Option<(Timestamp, Timestamp)> {
+    moment(from).zip(moment(to)).filter(|(from, to)| from < to)
+}
+
+/// What reached a project from one moment to before another or, where these are
+/// none, within a range that ends now: `1h`, `6h`, `24h`, `7d` or `30d`.
 #[server(prefix = "/_fn", endpoint = "get_traffic")]
 pub(crate) async fn get_traffic(
     project: i64,
     range: String,
+    #[server(default)] from: String,
+    #[server(default)] to: String,
     #[server(default)] compare: bool,
 ) -> Result<TrafficView, UiError> {
-    use weir_service::traffic::Range;
+    use weir_service::traffic::{Range, Window};
 
     let (services, project) = enter_project(project).await?;
     let range = Range::from_text(&range).unwrap_or(Range::Day);
-    let report = services.traffic.report(&project, range, compare).await.map_err(ui_error)?;
+    let window = match between(&from, &to) {
+        Some((from, to)) => Window::Between(from, to),
+        None => Window::Last(range),
+    };
+    let report = services.traffic.report(&project, window, compare).await.map_err(ui_error)?;
     let last = services.traffic.last_event(&project).await.map_err(ui_error)?;
-    let strangers = services.traffic.strangers(&project, range).await.map_err(ui_error)?;
+    let strangers = services.traffic.strangers(&project, window).await.map_err(ui_error)?;
     let steps = &report.steps;
     let of = |value: fn(&weir_model::traffic::Counts) -> u64| {
         steps.iter().map(|(_, counts)| value(counts)).collect::<Vec<u64>>()
@@ -154,6 +169,10 @@ pub(crate) async fn get_traffic(
     });
     Ok(TrafficView {
         times: steps.iter().map(|(at, _)| at.to_string()).collect(),
+        end: steps
+            .last()
+            .map(|(at, _)| at.plus_seconds(report.step_seconds).to_string())
+            .unwrap_or_default(),
         step_seconds: report.step_seconds,
         accepted: of(|counts| counts.accepted),
         dropped: of(|counts| counts.dropped),

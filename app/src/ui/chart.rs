@@ -40,6 +40,9 @@ pub(crate) fn Bars(
     series: Vec<Series>,
     /// What is counted, such as `events`.
     unit: &'static str,
+    /// When the last step ends: one may drag over the chart to look closer.
+    #[prop(into, optional)]
+    until: Option<String>,
 ) -> impl IntoView {
     let at_time = |at: usize| -> Vec<Option<u64>> {
         series.iter().map(|series| series.values.get(at).copied().flatten()).collect()
@@ -54,7 +57,7 @@ pub(crate) fn Bars(
         .map(|(at, place)| bar(place, &scale::stacked(&at_time(at), ceiling), &tones))
         .collect_view()
         .into_any();
-    Chart { id, title, summary, times, series, unit, ceiling }.drawn(bars)
+    Chart { id, title, summary, times, series, unit, ceiling, until }.drawn(bars)
 }
 
 fn bar(place: u64, parts: &[(u64, u64)], tones: &[Tone]) -> AnyView {
@@ -92,6 +95,9 @@ pub(crate) fn Lines(
     series: Vec<Series>,
     /// What is counted, such as `milliseconds`.
     unit: &'static str,
+    /// When the last step ends: one may drag over the chart to look closer.
+    #[prop(into, optional)]
+    until: Option<String>,
 ) -> impl IntoView {
     let largest = series.iter().flat_map(|series| series.values.iter().flatten()).max();
     let ceiling = scale::ceiling(largest.copied().unwrap_or(0));
@@ -103,7 +109,7 @@ pub(crate) fn Lines(
         })
         .collect_view()
         .into_any();
-    Chart { id, title, summary, times, series, unit, ceiling }.drawn(lines)
+    Chart { id, title, summary, times, series, unit, ceiling, until }.drawn(lines)
 }
 
 /// A line as large as a word.
@@ -142,11 +148,12 @@ struct Chart {
     series: Vec<Series>,
     unit: &'static str,
     ceiling: u64,
+    until: Option<String>,
 }
 
 impl Chart {
     fn drawn(self, drawing: AnyView) -> AnyView {
-        let Self { id, title, summary, times, series, unit, ceiling } = self;
+        let Self { id, title, summary, times, series, unit, ceiling, until } = self;
         let heading = format!("{id}-title");
         let frame = frame(times.len());
         let ends = [times.first(), times.last()];
@@ -157,14 +164,20 @@ impl Chart {
             .collect_view();
         let caption = format!("{title}, {unit}");
         let (columns, lines) = table(&times, &series);
+        // What is dragged over; of the width of one place to begin with.
+        let brush = until.is_some().then(|| {
+            let (slot, height) = (SLOT.to_string(), HEIGHT.to_string());
+            view! { <rect class="chart-brush" x="0" y="0" width=slot.clone() height=height data-slot=slot /> }
+        });
         view! {
             <figure class="chart" id=id aria-labelledby=heading.clone()>
                 <h3 id=heading.clone()>{title}</h3>
                 <p>{summary}</p>
-                <div class="chart-plot">
+                <div class="chart-plot" data-brush=until>
                     <p class="chart-ceiling hint">{compact(ceiling)} " " {unit}</p>
                     <svg viewBox=frame preserveAspectRatio="none" aria-hidden="true" focusable="false">
                         {drawing}
+                        {brush}
                     </svg>
                     <p class="chart-ends hint">{ends.collect_view()}</p>
                 </div>

@@ -38,7 +38,7 @@ impl Sent {
         self.failure.with_value(|failure| failure.as_ref()?.at(name).map(str::to_owned))
     }
 
-    /// What became of a form that has no action: samples of the gallery.
+    /// What became of a form that has no action: filters, samples of the gallery.
     pub(crate) fn sample(failure: Option<UiError>) -> Self {
         Self { done: false, failure: StoredValue::new(failure) }
     }

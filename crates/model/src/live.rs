@@ -1,32 +1,37 @@
-//! The live list: one row for everything that reached a project.
+//! The live list: one row for everything that reached a project, be it an event
+//! or a request that was refused.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// What became of an event.
+/// What became of an event, or of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Stored.
     Accepted,
     /// Not stored, although the request was answered with 200.
     Dropped,
+    /// Refused with the whole request, so that its events are not known.
+    Rejected,
 }
 
 /// One row of the live list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveRow {
-    /// Unique within the project: the uuid of the event, or the number of the drop.
+    /// Unique within the project: the uuid of the event, or the number of the drop
+    /// or of the refused request.
     pub key: String,
     /// When it reached us.
     pub received_at: Timestamp,
     /// What became of it.
     pub outcome: Outcome,
-    /// Code of the reason when dropped, codes of the warnings when altered.
+    /// Code of the reason when dropped or rejected, codes of the warnings when
+    /// altered.
     pub reasons: Vec<String>,
-    /// What the reason does not say: which transformation dropped it.
+    /// What the reason does not say: which transformation dropped it, or what was
+    /// wrong with the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Name, if it had one.
@@ -35,14 +40,18 @@ pub struct LiveRow {
     pub distinct_id: Option<String>,
     /// Event time, when accepted.
     pub timestamp: Option<Timestamp>,
-    /// URL or screen it names.
+    /// URL or screen it names; of a request, where it was sent to.
     pub place: Option<String>,
     /// Library that sent it.
     pub library: Option<String>,
-    /// Bytes of its payload.
+    /// Bytes of its payload; of a request, those of its body.
     pub size: u64,
     /// JSON text: the event as stored, or as received when dropped; cut when long.
+    /// Of a request nothing is kept.
     pub payload: String,
+    /// The beginning of the project key that a refused request carried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_key: Option<String>,
     /// Person id, when there is a person.
     pub person: Option<String>,
     /// What it does to its person and groups, in words.

@@ -12,6 +12,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::live::Outcome;
+use crate::traffic::Refusal;
 
 /// A code that names no reason and no warning of this version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -239,10 +240,11 @@ outcomes! {
         "Keep few properties on persons: `$unset` what is not needed, and put the rest into events.";
 }
 
-/// What a code of either list says.
+/// What a code of either list, or of a refusal, says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Meaning {
-    /// What became of the events: dropped, or accepted and altered.
+    /// What became of the events: dropped, accepted and altered, or rejected with
+    /// their request.
     pub outcome: Outcome,
     /// What happened, for people.
     pub sentence: &'static str,
@@ -264,7 +266,15 @@ impl Meaning {
             sentence: warning.sentence(),
             fix: warning.fix(),
         };
-        DropReason::from_code(code).map(dropped).or_else(|| Warning::from_code(code).map(altered))
+        let rejected = |refusal: Refusal| Self {
+            outcome: Outcome::Rejected,
+            sentence: refusal.sentence,
+            fix: refusal.fix,
+        };
+        DropReason::from_code(code)
+            .map(dropped)
+            .or_else(|| Warning::from_code(code).map(altered))
+            .or_else(|| Refusal::of(code).map(rejected))
     }
 }
 
@@ -274,6 +284,7 @@ mod tests {
 
     use super::{DropReason, Meaning, Warning};
     use crate::live::Outcome;
+    use crate::traffic::Refusal;
 
     /// Code, anchor, sentence and fix of every value of both lists.
     fn rows() -> Vec<[&'static str; 4]> {
@@ -289,6 +300,9 @@ mod tests {
     fn codes_are_unique_over_both_lists() {
         let codes: HashSet<_> = rows().into_iter().map(|[code, ..]| code).collect();
         assert_eq!(codes.len(), DropReason::ALL.len() + Warning::ALL.len());
+        for code in codes {
+            assert!(Refusal::of(code).is_none(), "{code} is that of a refusal too");
+        }
     }
 
     #[test]
@@ -349,6 +363,7 @@ mod tests {
         let outcome = |code: &str| Meaning::of(code).map(|meaning| meaning.outcome);
         assert_eq!(outcome("missing_event_name"), Some(Outcome::Dropped));
         assert_eq!(outcome("event_name_cut"), Some(Outcome::Accepted));
+        assert_eq!(outcome("payload_too_large"), Some(Outcome::Rejected));
         assert_eq!(outcome("of a newer version"), None);
     }
 

@@ -1,8 +1,8 @@
 //! What reaches a project, counted by the minute: how many events, how large,
 //! how fast they were answered, and what was refused.
 //!
-//! What belongs here: the counts, how they add up, and the words for what was
-//! refused. What does not: when something is counted, and for how long it is kept.
+//! What belongs here: the counts, how they add up, what is kept of a refused
+//! request, and the words for why. What does not: when something is counted, and for how long it is kept.
 
 use std::collections::BTreeMap;
 
@@ -123,6 +123,27 @@ pub struct UnknownKey {
     pub first_at: Timestamp,
     /// The last one.
     pub last_at: Timestamp,
+}
+
+/// A request that was refused, of a project whose key it carried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedRequest {
+    /// Unique within the project.
+    pub key: String,
+    /// When it came.
+    pub at: Timestamp,
+    /// Code of the [`Refusal`].
+    pub code: String,
+    /// What the code does not say: where the body cannot be read.
+    pub detail: Option<String>,
+    /// The path that it was sent to.
+    pub route: String,
+    /// Library or program that sent it, as it names itself.
+    pub library: Option<String>,
+    /// Bytes of its body, as sent.
+    pub bytes: u64,
+    /// The beginning of the project key that it carried.
+    pub project_key: Option<String>,
 }
 
 /// Why a request was refused, in words.

@@ -11,7 +11,7 @@ use weir_model::{ProjectId, Timestamp};
 pub use weir_store::events::StoredEvent as Stored;
 use weir_store::events::StoredEvent;
 use weir_store::warnings::{Counted, Skipped};
-use weir_store::{events, live, persons, warnings};
+use weir_store::{events, live, persons, traffic, warnings};
 
 use crate::ctx::ProjectCtx;
 use crate::{Core, Result};
@@ -87,8 +87,8 @@ impl Events {
         Ok(warnings::samples(&self.core.store, project.project).await?)
     }
 
-    /// The latest of everything that reached a project, stored or not, newest
-    /// first: where the live list begins, and fills its gaps from.
+    /// The latest of everything that reached a project, stored or not, and of the
+    /// requests that were refused with its key, newest first: where the live list begins, and fills its gaps from.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -96,7 +96,9 @@ impl Events {
         let id = project.project;
         let stored = events::arrivals(&self.core.store, id, None, limit).await?;
         let skipped = warnings::samples(&self.core.store, id).await?;
+        let refused = traffic::refused(&self.core.store, id).await?;
         let mut rows: Vec<LiveRow> = skipped.into_iter().map(live::dropped).collect();
+        rows.extend(refused.into_iter().map(live::rejected));
         rows.extend(stored.events.iter().map(|event| live::accepted(id, event)));
         rows.sort_by_key(|row| std::cmp::Reverse(row.received_at));
         rows.truncate(limit);

@@ -17,6 +17,8 @@ use crate::policy::{self, Action};
 use crate::{Core, Result};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// Steps of a window that is freely chosen, at most.
+const STEPS: i64 = 168;
 
 /// How far back one looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +69,75 @@ impl Range {
     }
 }
 
-/// What reached a project within a range.
+/// Which time one looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    /// A range that ends now.
+    Last(Range),
+    /// From a time to before another, as far as counts are kept.
+    Between(Timestamp, Timestamp),
+}
+
+impl From<Range> for Window {
+    fn from(range: Range) -> Self {
+        Self::Last(range)
+    }
+}
+
+impl Window {
+    fn steps(self, now: Timestamp) -> Steps {
+        match self {
+            Self::Last(range) => {
+                let (unit, width, count) = range.shape();
+                let end = (unit.at(now).div_euclid(width) + 1) * width;
+                Steps { unit, width, count, begin: end - width * count }
+            }
+            Self::Between(from, to) => {
+                let by_minute = is_kept(Unit::Minute, Unit::Minute.at(from), now);
+                let unit = if by_minute { Unit::Minute } else { Unit::Hour };
+                let widths = if by_minute { [1, 5, 15] } else { [1, 6, 24] };
+                let latest = unit.at(now);
+                let first = unit.at(from).clamp(latest - kept(unit), latest);
+                let before = Timestamp::from_micros(to.micros().saturating_sub(1));
+                let last = unit.at(before).clamp(first, latest);
+                let fits = |width: &i64| (last - first) / width < STEPS;
+                let width = widths.into_iter().find(fits).unwrap_or(widths[2]);
+                let (first, last) = (first.div_euclid(width), last.div_euclid(width));
+                Steps { unit, width, count: last - first + 1, begin: first * width }
+            }
+        }
+    }
+}
+
+/// What is counted together: so many times so many units, from one of them on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Steps {
+    unit: Unit,
+    width: i64,
+    count: i64,
+    begin: i64,
+}
+
+impl Steps {
+    const fn end(self) -> i64 {
+        self.begin + self.width * self.count
+    }
+}
+
+/// How many units are kept.
+const fn kept(unit: Unit) -> i64 {
+    match unit {
+        Unit::Minute => rows::MINUTES,
+        Unit::Hour => rows::HOURS,
+    }
+}
+
+/// Whether counts from this unit on are kept.
+fn is_kept(unit: Unit, from: i64, now: Timestamp) -> bool {
+    from >= unit.at(now) - kept(unit)
+}
+
+/// What reached a project within a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// Counts with the time at which each step begins, the oldest first.
@@ -102,23 +172,23 @@ impl Traffic {
         Self { core }
     }
 
-    /// What reached a project within a range that ends now.
+    /// What reached a project within a window.
     ///
     /// # Errors
     /// [`crate::Error::MissingScope`], or when the store cannot be read.
     pub async fn report(
         &self,
         project: &ProjectCtx,
-        range: Range,
+        window: impl Into<Window>,
         compare: bool,
     ) -> Result<Report> {
         policy::check(&project.org, Action::ReadProject)?;
-        let (unit, width, count) = range.shape();
-        let now = unit.at(project.org.ctx.now);
-        let end = (now.div_euclid(width) + 1) * width;
-        let begin = end - width * count;
-        let of_project = self.between(project.project, unit, begin, end).await?;
-        let of_instance = self.between(INSTANCE, unit, begin, end).await?;
+        let now = project.org.ctx.now;
+        let window: Window = window.into();
+        let shape = window.steps(now);
+        let Steps { unit, width, count, begin } = shape;
+        let of_project = self.between(project.project, unit, begin, shape.end()).await?;
+        let of_instance = self.between(INSTANCE, unit, begin, shape.end()).await?;
         let mut steps = Vec::new();
         let (mut total, mut waiting) = (Counts::default(), Vec::new());
         for from in (0..count).map(|step| begin + step * width) {
@@ -128,7 +198,7 @@ impl Traffic {
             let at = Timestamp::from_micros(from.saturating_mul(unit.seconds() * 1_000_000));
             steps.push((at, sum));
         }
-        let before = if compare { self.before(project.project, range, begin).await? } else { None };
+        let before = if compare { self.before(project.project, shape, now).await? } else { None };
         Ok(Report { steps, step_seconds: unit.seconds() * width, total, before, waiting })
     }
 
@@ -146,15 +216,19 @@ impl Traffic {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn strangers(&self, project: &ProjectCtx, range: Range) -> Result<Option<Strangers>> {
+    pub async fn strangers(
+        &self,
+        project: &ProjectCtx,
+        window: impl Into<Window>,
+    ) -> Result<Option<Strangers>> {
+        let window: Window = window.into();
+        let shape = window.steps(project.org.ctx.now);
         let store = &self.core.store;
         let caller = users::get(store, project.org.ctx.user()).await?;
         if !caller.is_some_and(|user| user.is_staff) {
             return Ok(None);
         }
-        let (unit, width, count) = range.shape();
-        let end = unit.at(project.org.ctx.now) + 1;
-        let counts = self.between(INSTANCE, unit, end - width * count, end).await?;
+        let counts = self.between(INSTANCE, shape.unit, shape.begin, shape.end()).await?;
         let refused = together(&counts, i64::MIN, i64::MAX).reasons;
         let keys = rows::unknown_keys(store).await?;
         let keys = rows::unite(keys, &store.traffic().unknown_keys());
@@ -176,6 +250,7 @@ impl Traffic {
             pending.sources.clear();
             rows::write_unknown(store, &pending.unknown).await?;
             pending.unknown.clear();
+            rows::write_refused(store).await?;
             Ok::<(), crate::Error>(())
         }
         .await;
@@ -217,20 +292,23 @@ impl Traffic {
         Ok(counts)
     }
 
-    /// The sum of as long before a range, where that is kept.
-    async fn before(&self, project: ProjectId, range: Range, begin: i64) -> Result<Option<Counts>> {
-        let (unit, width, count) = range.shape();
-        let length = width * count;
-        let found = match range {
-            Range::Hour | Range::SixHours | Range::Week => {
-                self.between(project, unit, begin - length, begin).await?
-            }
+    /// The sum of as long before, where that is kept.
+    async fn before(
+        &self,
+        project: ProjectId,
+        shape: Steps,
+        now: Timestamp,
+    ) -> Result<Option<Counts>> {
+        let Steps { unit, begin, .. } = shape;
+        let length = shape.end() - begin;
+        let found = if is_kept(unit, begin - length, now) {
+            self.between(project, unit, begin - length, begin).await?
+        } else if unit == Unit::Minute && length % 60 == 0 {
             // Minutes of the day before are gone, its hours are there.
-            Range::Day => {
-                let end = begin.div_euclid(60);
-                self.between(project, Unit::Hour, end - 24, end).await?
-            }
-            Range::Month => return Ok(None),
+            let end = begin.div_euclid(60);
+            self.between(project, Unit::Hour, end - length / 60, end).await?
+        } else {
+            return Ok(None);
         };
         Ok(Some(together(&found, i64::MIN, i64::MAX)))
     }
@@ -245,6 +323,9 @@ fn together(counts: &BTreeMap<i64, Counts>, from: i64, to: i64) -> Counts {
 
 #[cfg(test)]
 mod tests {
+    use weir_model::live::Outcome;
+    use weir_model::traffic::RefusedRequest;
+
     use super::*;
     use crate::Services;
     use crate::test_support::{self, ada};
@@ -275,6 +356,117 @@ mod tests {
             assert_eq!(report.before.is_none(), range == Range::Month);
         }
         services.traffic.forget().await.unwrap();
+    }
+
+    #[test]
+    fn windows_are_by_minute_where_minutes_are_kept() {
+        let now = Timestamp::parse("2026-06-30T12:34:56Z").unwrap();
+        let steps = |from: &str, to: &str| {
+            let time = |text: &str| Timestamp::parse(text).unwrap();
+            let found = Window::Between(time(from), time(to)).steps(now);
+            let at = found.begin * found.unit.seconds() * 1_000_000;
+            (found.unit, found.width, found.count, Timestamp::from_micros(at).to_string())
+        };
+        for (from, to, unit, width, count, begin) in [
+            (
+                "2026-06-30T12:00:00Z",
+                "2026-06-30T12:10:00Z",
+                Unit::Minute,
+                1,
+                10,
+                "2026-06-30T12:00:00Z",
+            ),
+            (
+                "2026-06-30T12:03:20Z",
+                "2026-06-30T12:03:30Z",
+                Unit::Minute,
+                1,
+                1,
+                "2026-06-30T12:03:00Z",
+            ),
+            (
+                "2026-06-30T06:00:00Z",
+                "2026-06-30T12:00:00Z",
+                Unit::Minute,
+                5,
+                72,
+                "2026-06-30T06:00:00Z",
+            ),
+            // It goes on to now, and no further.
+            (
+                "2026-06-30T12:00:00Z",
+                "2030-01-01T00:00:00Z",
+                Unit::Minute,
+                1,
+                35,
+                "2026-06-30T12:00:00Z",
+            ),
+            (
+                "2026-06-20T06:30:00Z",
+                "2026-06-20T09:00:00Z",
+                Unit::Hour,
+                1,
+                3,
+                "2026-06-20T06:00:00Z",
+            ),
+            (
+                "2026-06-05T00:00:00Z",
+                "2026-06-25T00:00:00Z",
+                Unit::Hour,
+                6,
+                80,
+                "2026-06-05T00:00:00Z",
+            ),
+            // Nothing older is kept.
+            (
+                "2020-01-01T00:00:00Z",
+                "2020-01-02T00:00:00Z",
+                Unit::Hour,
+                1,
+                1,
+                "2026-05-31T12:00:00Z",
+            ),
+        ] {
+            assert_eq!(steps(from, to), (unit, width, count, begin.to_owned()), "{from} {to}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_window_has_what_is_in_it_and_nothing_else() {
+        let (services, project) = setting().await;
+        let board = services.organizations.store().traffic();
+        let now = project.org.ctx.now;
+        for hours in [1, 2, 3] {
+            board.answered(project.project, now.plus_seconds(-3600 * hours), 10, 4);
+        }
+        let window = Window::Between(now.plus_seconds(-9000), now.plus_seconds(-5400));
+        let report = services.traffic.report(&project, window, true).await.unwrap();
+        assert_eq!((report.total.requests, report.step_seconds), (1, 60));
+        assert_eq!(report.before.unwrap().requests, 1);
+    }
+
+    #[tokio::test]
+    async fn refused_requests_are_rows_of_their_own_project() {
+        let (services, project) = setting().await;
+        let refusals = services.organizations.store().traffic().refusals();
+        let request = |key: &str| RefusedRequest {
+            key: key.to_owned(),
+            at: project.org.ctx.now,
+            code: "payload_too_large".to_owned(),
+            detail: None,
+            route: "/batch/".to_owned(),
+            library: Some("web/1.0".to_owned()),
+            bytes: 30,
+            project_key: None,
+        };
+        refusals.note(project.project, request("refused-1"));
+        refusals.note(ProjectId(project.project.0 + 1), request("refused-2"));
+        let rows = services.events.live_rows(&project, 10).await.unwrap();
+        let [row] = &rows[..] else { panic!("{rows:?}") };
+        assert_eq!((row.key.as_str(), row.outcome), ("refused-1", Outcome::Rejected));
+        assert_eq!((row.place.as_deref(), row.size), (Some("/batch/"), 30));
+        services.traffic.write().await.unwrap();
+        assert_eq!(services.events.live_rows(&project, 10).await.unwrap(), rows);
     }
 
     #[tokio::test]

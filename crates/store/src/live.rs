@@ -1,9 +1,10 @@
-//! Stored and skipped events as rows of the live list. The pipeline makes them
-//! as it applies events, the first fill of a page makes them from what is stored:
-//! here, so that both look alike.
+//! Stored and skipped events, and refused requests, as rows of the live list. The
+//! pipeline makes them as it applies events, capture as it refuses, the first fill
+//! of a page makes them from what is stored: here, so that both look alike.
 
 use serde_json::Value;
 use weir_model::live::{LiveRow, Outcome};
+use weir_model::traffic::RefusedRequest;
 use weir_model::{ProjectId, Timestamp};
 
 use crate::events::StoredEvent;
@@ -35,6 +36,7 @@ pub fn accepted(project: ProjectId, event: &StoredEvent) -> LiveRow {
         library: text_of(&properties, &["$lib"]),
         size: event.properties.len() as u64,
         payload: cut(&event.properties),
+        project_key: None,
         person,
         effects,
     }
@@ -56,6 +58,29 @@ pub fn dropped(skipped: Skipped) -> LiveRow {
         library: None,
         size: skipped.payload.len() as u64,
         payload: cut(&skipped.payload),
+        project_key: None,
+        person: None,
+        effects: Vec::new(),
+    }
+}
+
+/// The row of a refused request.
+#[must_use]
+pub fn rejected(request: RefusedRequest) -> LiveRow {
+    LiveRow {
+        key: request.key,
+        received_at: request.at,
+        outcome: Outcome::Rejected,
+        reasons: vec![request.code],
+        detail: request.detail,
+        event: None,
+        distinct_id: None,
+        timestamp: None,
+        place: Some(request.route),
+        library: request.library,
+        size: request.bytes,
+        payload: String::new(),
+        project_key: request.project_key,
         person: None,
         effects: Vec::new(),
     }

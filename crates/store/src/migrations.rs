@@ -85,6 +85,10 @@ const ALL: &[Migration] = &[
         version: 12,
         statement: Statement::write("migration 12", include_str!("migrations/0012_traffic.surql")),
     },
+    Migration {
+        version: 13,
+        statement: Statement::write("migration 13", include_str!("migrations/0013_refused.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -6,6 +6,7 @@
 //! | `traffic_minute` | `[project, minute]` | counts of a minute; kept for a day |
 //! | `traffic_hour` | `[project, hour]` | counts of an hour; kept for 30 days |
 //! | `unknown_keys` | 0 | keys that no project has, by sender: the last few |
+//! | `refused_requests` | project | requests that were refused: the last few |
 //!
 //! What is about the instance stands under the project 0, which there is not.
 //! Nobody but the one task that writes these records changes them, so they are
@@ -13,6 +14,7 @@
 //! since the last write is lost with the process, but for an orderly stop.
 
 mod board;
+mod refused;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +23,7 @@ use weir_model::traffic::{Counts, UnknownKey};
 use weir_model::{ProjectId, Timestamp};
 
 pub use self::board::{Applied, Board, Pending};
+pub use self::refused::{Refusals, refused, write_refused};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::events::{part, range};
@@ -178,7 +181,8 @@ pub async fn forget(store: &Store, project: ProjectId, now: Timestamp) -> Result
 /// # Errors
 /// When the store cannot be written; a further call goes on.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
-    remove(store, project, i64::MAX, i64::MAX).await
+    remove(store, project, i64::MAX, i64::MAX).await?;
+    refused::purge(store, project).await
 }
 
 async fn remove(store: &Store, project: ProjectId, minute: i64, hour: i64) -> Result<()> {

@@ -6,7 +6,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 use weir_model::Timestamp;
-use weir_model::live::Outcome;
+use weir_model::live;
 use weir_model::outcomes::Meaning;
 
 use crate::app::App;
@@ -23,6 +23,25 @@ const SAMPLES: usize = 10;
 pub struct Warnings {
     /// One entry per reason.
     pub results: Vec<WarningAnswer>,
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Stored.
+    Accepted,
+    /// Not stored, although the request was answered with 200.
+    Dropped,
+}
+
+impl From<live::Outcome> for Outcome {
+    fn from(outcome: live::Outcome) -> Self {
+        match outcome {
+            live::Outcome::Accepted => Self::Accepted,
+            live::Outcome::Dropped | live::Outcome::Rejected => Self::Dropped,
+        }
+    }
 }
 
 /// One reason.
@@ -81,7 +100,7 @@ pub async fn list_ingestion_warnings(
                 payload: sample.payload,
             });
             WarningAnswer {
-                outcome,
+                outcome: outcome.into(),
                 detail: sentence,
                 fix,
                 count: counted.count,
@@ -97,6 +116,6 @@ pub async fn list_ingestion_warnings(
 
 /// A code that this program does not know was written by a newer one.
 fn meaning(code: &str) -> Meaning {
-    let unknown = Meaning { outcome: Outcome::Accepted, sentence: "", fix: "" };
+    let unknown = Meaning { outcome: live::Outcome::Accepted, sentence: "", fix: "" };
     Meaning::of(code).unwrap_or(unknown)
 }

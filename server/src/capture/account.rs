@@ -1,14 +1,19 @@
 //! What is counted of a request that brings events: its size, how long it took,
-//! and why it was refused.
+//! and why it was refused. A refused one is a row of the live list besides.
 //!
 //! What belongs here: whose request it is, also when it fails before that was
 //! read. What does not: counting events, which happens where they are applied.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use weir_capture::is_project_key;
+use weir_model::traffic::RefusedRequest;
 use weir_model::{ProjectId, Timestamp};
+use weir_store::live;
+
+use super::history;
 
 use crate::app::App;
 use crate::http::error::ApiError;
@@ -17,6 +22,15 @@ use crate::http::error::ApiError;
 const LOOK: usize = 1 << 10;
 /// How the keys of projects begin.
 const OPENING: &[u8] = b"phc_";
+/// Where newer libraries name themselves; others do so as browsers do.
+const SDK_INFO: &str = "posthog-sdk-info";
+/// Characters that are kept of how a sender names itself.
+const LIBRARY: usize = 120;
+/// Characters that are kept of what was wrong.
+const DETAIL: usize = 300;
+
+/// Numbers refused requests: several may come within a microsecond.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 /// What is known of a request while it is worked on.
 #[derive(Debug, Default)]
@@ -25,6 +39,8 @@ pub(super) struct Account {
     pub(super) project: Option<ProjectId>,
     /// A key that the request names, as far as that can be told without reading it.
     named: Option<String>,
+    /// How the sender names itself: shares the bytes of the headers.
+    library: Option<HeaderValue>,
     bytes: u64,
     /// Since when the body is there: a slow sender is no slow answer.
     since: Option<Instant>,
@@ -36,7 +52,8 @@ impl Account {
         let named = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let named = named.and_then(|text| text.strip_prefix("Bearer "));
         let named = named.filter(|key| is_project_key(key)).map(str::to_owned);
-        Self { named, ..Self::default() }
+        let library = headers.get(SDK_INFO).or_else(|| headers.get(header::USER_AGENT)).cloned();
+        Self { named, library, ..Self::default() }
     }
 
     /// Notes the body.
@@ -48,8 +65,14 @@ impl Account {
         }
     }
 
-    /// Counts the request.
-    pub(super) fn close(self, app: &App, at: Timestamp, failed: Option<&ApiError>) {
+    /// Counts the request, which went to this path.
+    pub(super) fn close(
+        self,
+        app: &App,
+        route: &'static str,
+        at: Timestamp,
+        failed: Option<&ApiError>,
+    ) {
         let took = self.since.map(|since| since.elapsed().as_millis()).unwrap_or_default();
         let milliseconds = u64::try_from(took).unwrap_or(u64::MAX);
         match (failed, self.project) {
@@ -59,10 +82,49 @@ impl Account {
             // Nothing was to be kept of it.
             (None, None) => {}
             (Some(error), project) => {
-                let named = || app.tokens.known(self.named.as_deref()?).map(|rules| rules.id);
-                app.traffic.refused(project.or_else(named), at, self.bytes, code(error));
+                let key = self.named.as_deref();
+                let named = key.and_then(|key| app.tokens.known(key)).map(|rules| rules.id);
+                let of = project.or(named);
+                app.traffic.refused(of, at, self.bytes, code(error));
+                if let Some(project) = of {
+                    // A key that stands in the body may be that of another project.
+                    let key = key.filter(|_| named == of).map(history::beginning);
+                    show(app, project, self.refused(route, at, key, error));
+                }
             }
         }
+    }
+
+    /// What is kept of the request.
+    fn refused(
+        self,
+        route: &'static str,
+        at: Timestamp,
+        project_key: Option<String>,
+        error: &ApiError,
+    ) -> RefusedRequest {
+        let number = REFUSED.fetch_add(1, Ordering::Relaxed);
+        let library = self.library.as_ref().and_then(|value| value.to_str().ok());
+        let library = library.map(str::trim).filter(|name| !name.is_empty());
+        RefusedRequest {
+            key: format!("refused-{}-{number}", at.micros()),
+            at,
+            code: code(error).to_owned(),
+            detail: detail(error),
+            route: route.to_owned(),
+            library: library.map(|name| name.chars().take(LIBRARY).collect()),
+            bytes: self.bytes,
+            project_key,
+        }
+    }
+}
+
+/// Makes the request a row of the live list: noted first, so that a page that fills
+/// from what is noted misses none.
+fn show(app: &App, project: ProjectId, request: RefusedRequest) {
+    app.traffic.refusals().note(project, request.clone());
+    if app.ingest.live().is_watched(project) {
+        app.ingest.live().publish(project, live::rejected(request));
     }
 }
 
@@ -86,6 +148,16 @@ fn code(error: &ApiError) -> &'static str {
         ApiError::TooLarge(_) => "payload_too_large",
         _ => "failed",
     }
+}
+
+/// What the answer said beyond the code.
+fn detail(error: &ApiError) -> Option<String> {
+    let text = match error {
+        ApiError::Capture(fault) => fault.detail(),
+        ApiError::CaptureV1(fault) => fault.detail(),
+        _ => return None,
+    };
+    Some(text.chars().take(DETAIL).collect())
 }
 
 #[cfg(test)]

@@ -9,15 +9,18 @@ use http::StatusCode;
 use weir_capture::{self as capture, CapturePath, Context, Decision};
 use weir_ingest::batch::Batch;
 
-use super::accepted;
 use super::intake::{self, Events, Received, Worked};
+use super::{Endpoint, accepted};
 use crate::app::App;
 use crate::http::error::ApiResult;
 
 pub(super) async fn answer(app: &App, path: CapturePath, request: Request) -> ApiResult<Response> {
     let beacon = is_beacon(request.uri().query());
-    intake::take_events(app, request, move |app, received| Box::pin(judge(app, path, received)))
-        .await?;
+    let route = Endpoint::Events(path).pattern();
+    intake::take_events(app, route, request, move |app, received| {
+        Box::pin(judge(app, path, received))
+    })
+    .await?;
     Ok(if beacon { StatusCode::NO_CONTENT.into_response() } else { accepted() })
 }
 

@@ -155,9 +155,11 @@ pub(super) async fn take<T: Send + 'static>(
     take_noting(app, request, work, &mut Account::default()).await
 }
 
-/// The same for events: the request is counted, however it ends.
+/// The same for events: the request, which went to `route`, is counted however it
+/// ends.
 pub(super) async fn take_events<T: Send + 'static>(
     app: &App,
+    route: &'static str,
     request: Request,
     work: impl for<'a> FnOnce(&'a App, &'a mut Received) -> BoxFuture<'a, ApiResult<Worked<T>>>
     + Send
@@ -166,7 +168,7 @@ pub(super) async fn take_events<T: Send + 'static>(
     let at = app.services.clock.now();
     let mut account = Account::open(request.headers());
     let outcome = take_noting(app, request, work, &mut account).await;
-    account.close(app, at, outcome.as_ref().err());
+    account.close(app, route, at, outcome.as_ref().err());
     outcome
 }
 

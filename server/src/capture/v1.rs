@@ -10,6 +10,7 @@ use weir_capture::v1::{self, Headers, Results};
 use weir_capture::{Context, Decision};
 use weir_ingest::batch::Batch;
 
+use super::Endpoint;
 use super::intake::{self, Events, Received, Worked};
 use crate::app::App;
 use crate::http::error::ApiResult;
@@ -18,8 +19,10 @@ use crate::http::error::ApiResult;
 const RESULT_BYTES: usize = 256;
 
 pub(super) async fn answer(app: &App, request: Request) -> ApiResult<Response> {
+    let route = Endpoint::EventsV1.pattern();
     let results =
-        intake::take_events(app, request, |app, received| Box::pin(judge(app, received))).await?;
+        intake::take_events(app, route, request, |app, received| Box::pin(judge(app, received)))
+            .await?;
     Ok(Json(results).into_response())
 }
 

@@ -64,6 +64,90 @@ async fn events_and_requests_are_counted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn refused_requests_are_rows_of_the_live_list() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let theirs = app.stranger("mallory").await.key(&["*"]).await;
+    let other = theirs.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    let foreign = other["teams"][0]["api_token"].as_str().unwrap().to_owned();
+    app.app().tokens.refresh().await;
+    let post = |path: &'static str, body: String| {
+        let call = app.anonymous().call(Method::POST, path).header("user-agent", "sender/1.2");
+        call.body(body).send()
+    };
+    let broken = |key: &str| format!(r#"{{"api_key": "{key}", "batch": [{{"#);
+    let read = format!("project={}&limit=50", app.project());
+    let rows = || async {
+        let found = function(&app, &cookie, "list_live_rows", &read).await.json();
+        let all = found.as_array().unwrap().clone();
+        all.into_iter().filter(|row| row["outcome"] == "rejected").collect::<Vec<Value>>()
+    };
+
+    // Those of another project, and of none, are not shown.
+    assert_eq!(post("/batch/", broken(&foreign)).await.status, 400);
+    assert_eq!(post("/batch/", broken("phc_nobodyhasthiskey")).await.status, 400);
+    assert_eq!(post("/batch/", "nonsense".to_owned()).await.status, 400);
+    assert_eq!(rows().await, Vec::<Value>::new());
+
+    // The stream tells what the next fill of the page says too.
+    let mut watch = app.app().ingest.live().watch(app.project());
+    let body = broken(app.project_key());
+    let size = body.len();
+    assert_eq!(post("/e", body).await.status, 400);
+    let found = rows().await;
+    let [row] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&row["reasons"], &row["place"]), (&json!(["invalid_payload"]), &json!("/e/")));
+    assert_eq!((&row["library"], &row["size"]), (&json!("sender/1.2"), &json!(size)));
+    let masked = row["project_key"].as_str().unwrap();
+    assert_eq!(masked, format!("{}...", &app.project_key()[..8]));
+    assert!(row["detail"].is_string(), "{row}");
+    assert!(!row.to_string().contains(app.project_key()), "{row}");
+    let streamed = watch.try_recv().unwrap();
+    assert_eq!(serde_json::to_value(&*streamed).unwrap()["key"], row["key"]);
+    assert!(watch.try_recv().is_err());
+
+    app.app().services.traffic.write().await.unwrap();
+    assert_eq!(rows().await, found);
+    let path = format!("/projects/{}/live?outcome=rejected", app.project());
+    let shown = page(&app, &path, &cookie).await;
+    let text = String::from_utf8(shown.body.to_vec()).unwrap();
+    assert!(text.contains("Rejected") && text.contains("The body could not be read."), "{path}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_the_time_is_counted_by_itself() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    send(&app, json!([{"event": "a", "distinct_id": "ada"}])).await;
+    let now = app.app().services.clock.now();
+    let read = |from: i64, to: i64| {
+        let (from, to) = (now.plus_seconds(from), now.plus_seconds(to));
+        format!("project={}&range=30d&compare=true&from={from}&to={to}", app.project())
+    };
+    for (from, to, accepted, step) in [
+        (-180, 120, 1, 60),
+        (-7_200, -3_600, 0, 60),
+        (-72_000, 60, 1, 900),
+        (-400_000, 60, 1, 3_600),
+        // Nonsense: the range stands.
+        (60, -180, 1, 21_600),
+    ] {
+        let found = function(&app, &cookie, "get_traffic", &read(from, to)).await.json();
+        assert_eq!(
+            (&found["total"]["accepted"], &found["step_seconds"]),
+            (&json!(accepted), &json!(step)),
+            "{from} {to}"
+        );
+        let times = found["times"].as_array().unwrap();
+        assert!(times.last().unwrap().as_str() < found["end"].as_str(), "{found}");
+    }
+    for query in ["from=2026-01-01T00:00&to=2026-01-02T00:00", "from=soon&to=", "to=x"] {
+        let path = format!("/projects/{}/health?{query}", app.project());
+        assert_eq!(page(&app, &path, &cookie).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn unknown_keys_are_shown_masked() {
     let app = TestApp::with_owner().await;
     let cookie = session(&app).await;

@@ -68,6 +68,7 @@ fn entry(reason: ReasonView, trend: Vec<u64>) -> AnyView {
     let meaning = Meaning::of(&code);
     let fate = meaning.map(|found| match found.outcome {
         Outcome::Dropped => Fate::Dropped,
+        Outcome::Rejected => Fate::Rejected,
         Outcome::Accepted => Fate::Altered,
     });
     let (sentence, fix) = match meaning {
@@ -106,7 +107,7 @@ fn entry(reason: ReasonView, trend: Vec<u64>) -> AnyView {
 fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> AnyView {
     let SampleView { received_at, detail, event, distinct_id, payload } = sample;
     let caption = match fate {
-        Some(Fate::Dropped) => "Payload as received",
+        Some(Fate::Dropped | Fate::Rejected) => "Payload as received",
         Some(Fate::Accepted | Fate::Altered) | None => "Properties as stored",
     };
     // A flood is counted without keeping one of its events.

@@ -9,7 +9,7 @@ use weir_model::imports::ImportSource;
 use weir_model::traffic::{Counts, UnknownKey};
 use weir_model::{ProjectId, Timestamp};
 
-use super::{INSTANCE, Unit, unite};
+use super::{INSTANCE, Refusals, Unit, unite};
 use crate::events::WarningCount;
 
 /// Minutes of projects that wait to be written, at most: so many fill up only
@@ -23,7 +23,10 @@ const SOURCES_OF_PROJECT: usize = 100;
 
 /// What is counted and not written yet.
 #[derive(Debug, Default)]
-pub struct Board(Mutex<Pending>);
+pub struct Board {
+    pending: Mutex<Pending>,
+    refusals: Refusals,
+}
 
 /// What waits to be written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -88,6 +91,12 @@ impl Board {
     pub fn refused(&self, project: Option<ProjectId>, at: Timestamp, bytes: u64, code: &str) {
         let project = project.unwrap_or(INSTANCE);
         self.lock().count(project, Unit::Minute.at(at), |counts| counts.refused(bytes, code));
+    }
+
+    /// Refused requests, each by itself.
+    #[must_use]
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     /// Counts what was applied of a project.
@@ -167,7 +176,7 @@ impl Board {
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
         // Counts are whole between any two steps.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,16 +1,18 @@
 //! A project that goes.
 
 use weir_model::definitions::{EventDefinition, PropertyDefinition, PropertyKind, PropertyOwner};
+use weir_model::traffic::RefusedRequest;
 use weir_model::{ProjectId, Timestamp};
 
 use super::support::{PROJECT, ada, events, records, store, stretch};
 use crate::events::{Sample, Span, WarningCount, apply, purge};
 use crate::groups::{GroupWrite, TypesWrite};
 use crate::persons::{self, PersonWrite};
+use crate::traffic::write_refused;
 
 #[tokio::test]
 async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
-    const TABLES: [&str; 12] = [
+    const TABLES: [&str; 13] = [
         "event_block",
         "event_summary",
         "event_time",
@@ -23,6 +25,7 @@ async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
         "property_definition",
         "ingestion_warning",
         "ingestion_sample",
+        "refused_requests",
     ];
     let store = store().await;
     let fill = async |project: ProjectId, from: u64| {
@@ -65,6 +68,18 @@ async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
             payload: "{}".to_owned(),
         }];
         apply(&store, write).await.unwrap();
+        let refused = RefusedRequest {
+            key: "refused-1".to_owned(),
+            at: first_at,
+            code: "invalid_payload".to_owned(),
+            detail: None,
+            route: "/batch/".to_owned(),
+            library: None,
+            bytes: 1,
+            project_key: None,
+        };
+        store.traffic().refusals().note(project, refused);
+        write_refused(&store).await.unwrap();
     };
     let counted = async || {
         let mut counts = Vec::new();

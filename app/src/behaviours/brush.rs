@@ -1,0 +1,117 @@
+//! Dragging over a chart to look closer at that time. Fields beside the charts do the
+//! same without a pointer, and without scripts.
+
+use leptos::prelude::document;
+use leptos::wasm_bindgen::JsCast as _;
+use web_sys::{Element, Event, HtmlElement, HtmlInputElement, MouseEvent};
+
+use super::{closest, on, within};
+
+/// Where the drag over a chart began, while it goes on.
+const BEGAN: &str = "data-brushed";
+/// A pointer that moved less was pressed and not dragged.
+const LEAST: u32 = 4;
+
+/// `data-brush` around the drawing of a chart is the time at which its last step ends;
+/// when the others begin stands in its table. `data-brush-form` is the form with the
+/// fields `from` and `to` that is sent.
+pub(super) fn start() {
+    on("pointerdown", |event, target| {
+        if let Some(pointer) = event.dyn_ref::<MouseEvent>().filter(|it| it.button() == 0)
+            && closest(target, "svg").is_some()
+            && let Some(plot) = closest(target, "[data-brush]")
+        {
+            let _ = plot.set_attribute(BEGAN, &pointer.client_x().to_string());
+            show(event);
+        }
+    });
+    on("pointermove", |event, _| {
+        // It may have been let go outside the window.
+        if event.dyn_ref::<MouseEvent>().is_some_and(|pointer| pointer.buttons() == 0) {
+            leave();
+        }
+        show(event);
+    });
+    on("pointerup", |event, _| {
+        if let Some(drag) = Drag::of(event) {
+            leave();
+            drag.send();
+        }
+    });
+    on("pointercancel", |_, _| leave());
+}
+
+/// Ends the drag.
+fn leave() {
+    if let Some(plot) = brushed() {
+        let _ = plot.remove_attribute(BEGAN);
+    }
+}
+
+/// Draws what is dragged over, if anything is.
+fn show(event: &Event) {
+    if let Some(drag) = Drag::of(event) {
+        drag.show();
+    }
+}
+
+/// The drawing that is dragged over.
+fn brushed() -> Option<Element> {
+    document().query_selector(&format!("[{BEGAN}]")).ok().flatten()
+}
+
+/// A drag that goes on.
+struct Drag {
+    plot: Element,
+    /// When the steps begin that it goes over, and when the last of them ends.
+    times: [String; 2],
+    /// The first step, and how many there are.
+    steps: [u32; 2],
+    is_long: bool,
+}
+
+impl Drag {
+    fn of(event: &Event) -> Option<Self> {
+        let plot = brushed()?;
+        let began: i32 = plot.get_attribute(BEGAN)?.parse().ok()?;
+        let now = event.dyn_ref::<MouseEvent>()?.client_x();
+        let begins = closest(&plot, "figure")?.query_selector_all("table time").ok()?;
+        let frame = within::<Element>(&plot, "svg")?.get_bounding_client_rect();
+        let count = begins.length();
+        let step = |x: i32| {
+            let end = |at: u32| frame.x() + frame.width() * f64::from(at + 1) / f64::from(count);
+            (0..count).find(|at| end(*at) > f64::from(x)).unwrap_or(count.saturating_sub(1))
+        };
+        let time = |at: u32| begins.get(at)?.dyn_into::<Element>().ok()?.get_attribute("datetime");
+        let (first, last) = (step(began.min(now)), step(began.max(now)));
+        let end = time(last + 1).or_else(|| plot.get_attribute("data-brush"))?;
+        Some(Self {
+            times: [time(first)?, end],
+            steps: [first, last + 1 - first],
+            is_long: began.abs_diff(now) > LEAST,
+            plot,
+        })
+    }
+
+    fn show(&self) {
+        let Some(brush) = within::<Element>(&self.plot, "[data-slot]") else { return };
+        let slot = brush.get_attribute("data-slot").and_then(|slot| slot.parse::<u32>().ok());
+        for (name, steps) in ["x", "width"].into_iter().zip(self.steps) {
+            let _ = brush.set_attribute(name, &(steps * slot.unwrap_or_default()).to_string());
+        }
+    }
+
+    fn send(&self) {
+        let form = document().query_selector("[data-brush-form]").ok().flatten();
+        let Some(form) = form.filter(|_| self.is_long) else { return };
+        for (name, time) in ["from", "to"].into_iter().zip(&self.times) {
+            if let Some(field) = within::<HtmlInputElement>(&form, &format!("[name={name}]")) {
+                // To the minute, without a zone, as such fields take it.
+                field.set_value(time.get(..16).unwrap_or_default());
+            }
+        }
+        if let Some(button) = within::<HtmlElement>(&form, "button") {
+            button.click();
+        }
+    }
+}
