@@ -51,6 +51,17 @@ fn uuid_warnings_and_elements_stay() {
 }
 
 #[test]
+fn a_uuid_that_is_none_harms_nothing() {
+    for uuid in [json!(5), json!("no uuid"), json!(null), json!("")] {
+        let text = json!({
+            "event": "seen", "distinct_id": "ada", "uuid": uuid,
+            "timestamp": "2026-05-28T20:26:40Z", "properties": {"a": 1},
+        });
+        assert_eq!(read(&text).unwrap().uuid, Uuid::from_u128(7), "{text}");
+    }
+}
+
+#[test]
 fn long_names_are_cut_as_those_that_are_sent() {
     let long = "x".repeat(300);
     let changed = read(&json!({"event": long, "distinct_id": long, "properties": {}})).unwrap();
