@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
+use crate::json::string_end;
+
 /// Any number with at most so many significant digits survives as it is.
 const SAFE_DIGITS: usize = 15;
 
@@ -122,18 +124,6 @@ fn marked<T: Hash + ?Sized>(value: &T) -> u64 {
 
 fn is_of_number(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')
-}
-
-fn string_end(bytes: &[u8], from: usize) -> usize {
-    let mut at = from + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
 }
 
 #[cfg(test)]
