@@ -180,6 +180,10 @@ impl Changed {
 /// Whether the event says that it has no person. What its project or its sender
 /// has switched off, no transformation switches on.
 fn is_without_person(properties: &str) -> bool {
+    // Most events do not say, and a name without escapes stands there as it is.
+    if !properties.contains(PROFILE) && !properties.contains('\\') {
+        return false;
+    }
     let mut is_off = false;
     let mut cursor = json::Cursor::new(properties, json::Limits::NONE);
     let walked = cursor.object(|key, cursor| {

@@ -99,3 +99,18 @@ fn persons_that_were_switched_off_stay_off() {
     let refused = Changed::read(&given, &identify);
     assert_eq!(refused, Err(Invalid::Refused(DropReason::ProfileSwitchedOff)));
 }
+
+#[test]
+fn whether_there_is_a_person_is_found_in_any_spelling() {
+    for (properties, is_off) in [
+        (r#"{"$process_person_profile":false}"#, true),
+        (r#"{"\u0024process_person_profile" : false}"#, true),
+        (r#"{"$process_person_profile":true}"#, false),
+        (r#"{"a":"$process_person_profile","b":false}"#, false),
+        (r#"{"a":{"$process_person_profile":false}}"#, false),
+        (r#"{"a":"\\","b":false}"#, false),
+        ("{}", false),
+    ] {
+        assert_eq!(is_without_person(properties), is_off, "{properties}");
+    }
+}
