@@ -164,6 +164,31 @@ impl Changed {
         Ok(Self(event))
     }
 
+    /// The event as it is `now` with other properties, by the rules of
+    /// [`Changed::read`], without writing it out and reading it again. `None` where that
+    /// has to be done.
+    ///
+    /// # Errors
+    /// [`Invalid`].
+    pub fn with_properties(
+        given: &Given,
+        now: &AcceptedEvent,
+        properties: &str,
+    ) -> Result<Option<Self>, Invalid> {
+        let original = given.event().ok_or(Invalid::NotAnObject)?;
+        // Other times may be out of bounds.
+        if !(0..=given.received_at()).contains(&now.timestamp) {
+            return Ok(None);
+        }
+        let is_off = is_without_person(&original.properties);
+        let made = weir_capture::with_properties(now, properties, is_off);
+        let Some(mut event) = made.map_err(Invalid::Refused)? else { return Ok(None) };
+        if event.elements_chain.is_empty() {
+            event.elements_chain.clone_from(&original.elements_chain);
+        }
+        Ok(Some(Self(event)))
+    }
+
     /// The event.
     #[must_use]
     pub fn event(&self) -> &AcceptedEvent {
