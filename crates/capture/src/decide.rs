@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use chrono::{DateTime, Utc};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use weir_model::outcomes::{DropReason, Warning};
@@ -131,6 +132,47 @@ pub fn decide(event: &RawEvent<'_>, context: &Context) -> Decision {
     }
 }
 
+/// An accepted event with other properties, which [`decide`] would make of the two
+/// together. `None` where that has to be asked: the properties are not JSON, may be too
+/// large, or hold a text that is not fit for storing.
+///
+/// # Errors
+/// Why [`decide`] would drop it.
+pub fn with_properties(
+    event: &AcceptedEvent,
+    properties: &str,
+    person_processing_opt_out: bool,
+) -> Result<Option<AcceptedEvent>, DropReason> {
+    // What stands beside them takes much less than the other half.
+    if properties.len() > EVENT_LIMIT / 2
+        || !properties.starts_with('{')
+        || serde_json::from_str::<IgnoredAny>(properties).is_err()
+    {
+        return Ok(None);
+    }
+    let mut facts = Facts::default();
+    let mut cursor = Cursor::new(properties, Limits::PROPERTIES);
+    facts.read_properties(properties, &mut cursor).map_err(refusal)?;
+    if cursor.needs_repair() {
+        return Ok(None);
+    }
+    refuse_for_persons(&event.event, &facts, person_processing_opt_out)?;
+    let (properties, elements_chain) = elements::take(Cow::Borrowed(properties), facts.elements);
+    let properties = match person_processing_opt_out {
+        true => without_person(properties, &facts),
+        false => properties,
+    };
+    Ok(Some(AcceptedEvent {
+        uuid: event.uuid,
+        event: event.event.clone(),
+        distinct_id: event.distinct_id.clone(),
+        timestamp: event.timestamp,
+        properties: properties.into_owned(),
+        elements_chain,
+        warnings: event.warnings.clone(),
+    }))
+}
+
 /// What is kept of an event that came by the path of recordings: whatever it is,
 /// it is not stored (ingestion 1.2).
 #[must_use]
@@ -160,7 +202,7 @@ fn accept(
     }
     let distinct_id = distinct_id(event, facts).ok_or(DropReason::MissingDistinctId)?;
     let distinct_id = cut(distinct_id, Warning::DistinctIdCut, &mut warnings);
-    refuse_for_persons(&name, facts, context)?;
+    refuse_for_persons(&name, facts, context.person_processing_opt_out)?;
     let sent_uuid = identity::sent(event)?;
     let sent_properties = match present(event.properties) {
         None => "{}",
@@ -264,13 +306,7 @@ impl Facts {
             }
         });
         facts.needs_repair = cursor.needs_repair();
-        match walked {
-            Ok(()) => Ok(facts),
-            Err(Fault::TooDeep) => Err(DropReason::TooDeep),
-            Err(Fault::TooManyKeys) => Err(DropReason::TooManyKeys),
-            // Not reached: the text has been parsed before.
-            Err(Fault::Malformed) => Err(DropReason::InvalidProperties),
-        }
+        walked.map(|()| facts).map_err(refusal)
     }
 
     fn read_properties(&mut self, raw: &str, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
@@ -304,6 +340,16 @@ impl Facts {
     }
 }
 
+/// Why an event is dropped whose text cannot be walked through.
+fn refusal(fault: Fault) -> DropReason {
+    match fault {
+        Fault::TooDeep => DropReason::TooDeep,
+        Fault::TooManyKeys => DropReason::TooManyKeys,
+        // Not reached: the text has been parsed before.
+        Fault::Malformed => DropReason::InvalidProperties,
+    }
+}
+
 /// A property that is true, false, or nonsense.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Switch {
@@ -326,11 +372,11 @@ impl Switch {
 
 /// What an event that is about a person or a group cannot be without
 /// (ingestion 4.2, 4.6).
-fn refuse_for_persons(name: &str, facts: &Facts, context: &Context) -> Result<(), DropReason> {
+fn refuse_for_persons(name: &str, facts: &Facts, opt_out: bool) -> Result<(), DropReason> {
     if !ABOUT_PERSONS.contains(&name) {
         return Ok(());
     }
-    if facts.profile == Switch::Off || context.person_processing_opt_out {
+    if facts.profile == Switch::Off || opt_out {
         return Err(DropReason::ProfileSwitchedOff);
     }
     if name == "$groupidentify" && facts.odd_group_set {

@@ -43,6 +43,9 @@ pub struct Limits {
 impl Limits {
     /// What one event may hold.
     pub const EVENT: Self = Self { depth: 64, keys: 10_000 };
+    /// What the properties of an event may hold that has its name, its person and its
+    /// time beside them, and nothing else.
+    pub(super) const PROPERTIES: Self = Self { depth: 63, keys: 9_996 };
     /// For look-ups in text whose limits are judged elsewhere.
     pub const NONE: Self = Self { depth: usize::MAX, keys: usize::MAX };
 }

@@ -30,6 +30,7 @@ pub mod v1;
 
 pub use decide::{
     AcceptedEvent, Context, Decision, DroppedEvent, EVENT_LIMIT, decide, drop_recording,
+    with_properties,
 };
 pub use decode::{BODY_LIMIT, CapturePath, CaptureRequest, Payload, decode};
 pub use error::CaptureError;

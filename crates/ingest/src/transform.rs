@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use serde_json::value::RawValue;
 use weir_model::outcomes::{DropReason, Warning};
 use weir_model::{PluginConfigId, ProjectId};
 
@@ -131,8 +132,10 @@ impl Changed {
         let original = given.event().ok_or(Invalid::NotAnObject)?;
         let mut raw = RawEvent::parse(text).map_err(|_| Invalid::NotAnObject)?;
         let has_time = raw.timestamp.is_some_and(|time| time.get() != "null");
-        // Neither is the transformation's to say.
-        raw.uuid = None;
+        // Neither is the transformation's to say. With its own uuid none is made of
+        // the content, which costs more than all the other rules.
+        let uuid = format!("\"{}\"", original.uuid);
+        raw.uuid = serde_json::from_str::<&RawValue>(&uuid).ok();
         raw.offset = None;
         let received_at = DateTime::<Utc>::from_timestamp_micros(given.received_at());
         let context = Context {
@@ -161,6 +164,31 @@ impl Changed {
         Ok(Self(event))
     }
 
+    /// The event as it is `now` with other properties, by the rules of
+    /// [`Changed::read`], without writing it out and reading it again. `None` where that
+    /// has to be done.
+    ///
+    /// # Errors
+    /// [`Invalid`].
+    pub fn with_properties(
+        given: &Given,
+        now: &AcceptedEvent,
+        properties: &str,
+    ) -> Result<Option<Self>, Invalid> {
+        let original = given.event().ok_or(Invalid::NotAnObject)?;
+        // Other times may be out of bounds.
+        if !(0..=given.received_at()).contains(&now.timestamp) {
+            return Ok(None);
+        }
+        let is_off = is_without_person(&original.properties);
+        let made = weir_capture::with_properties(now, properties, is_off);
+        let Some(mut event) = made.map_err(Invalid::Refused)? else { return Ok(None) };
+        if event.elements_chain.is_empty() {
+            event.elements_chain.clone_from(&original.elements_chain);
+        }
+        Ok(Some(Self(event)))
+    }
+
     /// The event.
     #[must_use]
     pub fn event(&self) -> &AcceptedEvent {
@@ -177,6 +205,10 @@ impl Changed {
 /// Whether the event says that it has no person. What its project or its sender
 /// has switched off, no transformation switches on.
 fn is_without_person(properties: &str) -> bool {
+    // Most events do not say, and a name without escapes stands there as it is.
+    if !properties.contains(PROFILE) && !properties.contains('\\') {
+        return false;
+    }
     let mut is_off = false;
     let mut cursor = json::Cursor::new(properties, json::Limits::NONE);
     let walked = cursor.object(|key, cursor| {

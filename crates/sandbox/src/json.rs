@@ -2,40 +2,22 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 
 /// How deep the result of a script may be nested (SECURITY-NOTES 7).
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// How deep valid JSON is nested: 0 for a number, 1 for `{}`.
-pub(crate) fn depth(text: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0_usize);
-    let mut bytes = text.iter();
-    while let Some(byte) = bytes.next() {
+/// Where the text that begins at `from` has ended, in valid JSON.
+pub(crate) fn string_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from + 1;
+    while let Some(byte) = bytes.get(at) {
         match byte {
-            b'"' => skip_string(&mut bytes),
-            b'{' | b'[' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
         }
     }
-    deepest
-}
-
-fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => return,
-            b'\\' => {
-                bytes.next();
-            }
-            _ => {}
-        }
-    }
+    bytes.len()
 }
 
 /// Replaces escapes of halves of surrogate pairs by that of U+FFFD. Engines write
@@ -76,35 +58,81 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-#[derive(Deserialize)]
-struct Shape<'a> {
-    #[serde(borrow, default)]
-    event: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    distinct_id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    properties: Option<&'a RawValue>,
+/// What one look at valid JSON finds: how deep it is nested (0 for a number, 1 for
+/// `{}`), and how those members begin that make an object an event.
+#[derive(Debug, Default)]
+struct Shape {
+    depth: usize,
+    event: Option<u8>,
+    distinct_id: Option<u8>,
+    properties: Option<u8>,
 }
 
-/// Whether JSON text is an event; if not, why not.
+impl Shape {
+    fn of(text: &[u8]) -> Self {
+        let mut shape = Self::default();
+        let mut depth = 0_usize;
+        // The last text among the outermost members: before a colon, a name.
+        let mut name: &[u8] = &[];
+        let mut at = 0;
+        while let Some(byte) = text.get(at) {
+            match byte {
+                b'"' => {
+                    let end = string_end(text, at);
+                    if depth == 1 {
+                        name = &text[at..end];
+                    }
+                    at = end;
+                    continue;
+                }
+                b'{' | b'[' => {
+                    depth += 1;
+                    shape.depth = shape.depth.max(depth);
+                }
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                b':' if depth == 1 => {
+                    let value = &text[at + 1..];
+                    let first = value.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
+                    match name {
+                        b"\"event\"" => shape.event = first,
+                        b"\"distinct_id\"" => shape.distinct_id = first,
+                        b"\"properties\"" => shape.properties = first,
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        shape
+    }
+}
+
+/// Whether what an engine wrote is an event; if not, why not. It is parsed, because a
+/// script has a say in how values are written, and it goes into a frame as it is.
+pub(crate) fn event_written(text: &str) -> Result<(), &'static str> {
+    if text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_err() {
+        return Err("what was returned is not an event");
+    }
+    event_shape(text)
+}
+
+/// Whether JSON that has been parsed is an event; if not, why not.
 pub(crate) fn event_shape(text: &str) -> Result<(), &'static str> {
-    let begins =
-        |part: Option<&RawValue>, with: char| part.is_some_and(|part| part.get().starts_with(with));
     if !text.starts_with('{') {
         return Err("what was returned is not an object");
     }
-    let shape: Shape<'_> =
-        serde_json::from_str(text).map_err(|_| "what was returned is not an event")?;
-    if !begins(shape.event, '"') {
+    let shape = Shape::of(text.as_bytes());
+    if shape.event != Some(b'"') {
         return Err("the event that was returned has no text in `event`");
     }
-    if !begins(shape.distinct_id, '"') {
+    if shape.distinct_id != Some(b'"') {
         return Err("the event that was returned has no text in `distinct_id`");
     }
-    if !begins(shape.properties, '{') {
+    if shape.properties != Some(b'{') {
         return Err("the event that was returned has no object in `properties`");
     }
-    if depth(text.as_bytes()) > MAX_DEPTH {
+    if shape.depth > MAX_DEPTH {
         return Err("the event that was returned is nested deeper than 64");
     }
     Ok(())
@@ -112,7 +140,7 @@ pub(crate) fn event_shape(text: &str) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{depth, event_shape, mend_surrogates};
+    use super::{MAX_DEPTH, Shape, event_shape, event_written, mend_surrogates};
 
     #[test]
     fn halves_of_pairs_are_replaced_and_pairs_stay() {
@@ -128,6 +156,7 @@ mod tests {
 
     #[test]
     fn brackets_in_strings_are_no_depth() {
+        let depth = |text: &[u8]| Shape::of(text).depth;
         assert_eq!(depth(b"1"), 0);
         assert_eq!(depth(br#"{"a":[{"b":"[[[{\"[["}]}"#), 3);
         assert_eq!(depth(br#"["\\",["x"]]"#), 2);
@@ -135,7 +164,13 @@ mod tests {
 
     #[test]
     fn an_event_has_a_name_an_id_and_properties() {
-        assert_eq!(event_shape(r#"{"event":"a","distinct_id":"b","properties":{}}"#), Ok(()));
+        for text in [
+            r#"{"event":"a","distinct_id":"b","properties":{}}"#,
+            r#"{ "properties" : { "event" : 1 } , "distinct_id" : "event" , "event" : "\"{" }"#,
+            r#"{"a":{"event":1},"event":"a:","distinct_id":"b","properties":{},"b":["event"]}"#,
+        ] {
+            assert_eq!(event_shape(text), Ok(()), "{text}");
+        }
         for text in [
             "1",
             "[]",
@@ -143,8 +178,34 @@ mod tests {
             r#"{"event":1,"distinct_id":"b","properties":{}}"#,
             r#"{"event":"a","distinct_id":null,"properties":{}}"#,
             r#"{"event":"a","distinct_id":"b","properties":[]}"#,
+            r#"{"a":{"event":"a"},"distinct_id":"b","properties":{}}"#,
+            r#"{"a":"event","distinct_id":"b","properties":{}}"#,
+            r#"{"\"event":"a","distinct_id":"b","properties":{}}"#,
         ] {
             assert!(event_shape(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_written_is_valid() {
+        for text in [
+            r#"{"event":"a","distinct_id":"b","properties":{}"#,
+            r#"{"event":"a","distinct_id":"b","properties":{"n":1.}}"#,
+            r#"{"event":"a","distinct_id":"b","properties":{}}}"#,
+            "[]",
+        ] {
+            assert!(event_written(text).is_err(), "{text}");
+        }
+        assert_eq!(event_written(r#"{"event":"a","distinct_id":"b","properties":{}}"#), Ok(()));
+    }
+
+    #[test]
+    fn an_event_is_not_too_deep() {
+        let nested = |depth: usize| {
+            let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+            format!(r#"{{"event":"a","distinct_id":"b","properties":{{"a":{open}{close}}}}}"#)
+        };
+        assert_eq!(event_shape(&nested(MAX_DEPTH - 2)), Ok(()));
+        assert!(event_shape(&nested(MAX_DEPTH - 1)).is_err());
     }
 }

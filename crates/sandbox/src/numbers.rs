@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
+use crate::json::string_end;
+
 /// Any number with at most so many significant digits survives as it is.
 const SAFE_DIGITS: usize = 15;
 
@@ -42,18 +44,25 @@ pub(crate) fn restore(original: &str, made: &str) -> Option<String> {
     Some(restored)
 }
 
-/// Whether digits stand in a row, with at most a point between them, that are too
-/// many. Digits in texts count too: this is only a first look.
+/// Whether digits stand in a row, with at most points between them, that are too
+/// many. Digits in texts count too: this is only a first look. Such a row is longer
+/// than the steps in which it is looked for.
 fn has_long_digits(text: &[u8]) -> bool {
-    let mut row = 0;
-    text.iter().any(|byte| {
-        match byte {
-            b'0'..=b'9' => row += 1,
-            b'.' => {}
-            _ => row = 0,
+    let is_of_row = |byte: u8| matches!(byte, b'0'..=b'9' | b'.');
+    let mut at = SAFE_DIGITS;
+    while let Some(byte) = text.get(at) {
+        if is_of_row(*byte) {
+            let (before, after) = text.split_at(at);
+            let start = at - before.iter().rev().take_while(|byte| is_of_row(**byte)).count();
+            at += after.iter().take_while(|byte| is_of_row(**byte)).count();
+            let row = &text[start..at];
+            if row.iter().filter(|byte| byte.is_ascii_digit()).count() > SAFE_DIGITS {
+                return true;
+            }
         }
-        row > SAFE_DIGITS
-    })
+        at += SAFE_DIGITS + 1;
+    }
+    false
 }
 
 fn rounded(text: &str) -> Option<u64> {
@@ -124,21 +133,9 @@ fn is_of_number(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')
 }
 
-fn string_end(bytes: &[u8], from: usize) -> usize {
-    let mut at = from + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::restore;
+    use super::{SAFE_DIGITS, has_long_digits, restore};
 
     #[test]
     fn digits_come_back_where_the_value_was_left_alone() {
@@ -165,6 +162,25 @@ mod tests {
             r#"{"a":[12345678901234567000]}"#,
         ] {
             assert_eq!(restore(original, made), None, "{made}");
+        }
+    }
+
+    #[test]
+    fn long_rows_are_found_wherever_they_stand() {
+        // What is counted byte by byte.
+        let counted = |text: &str| {
+            let rows = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+            rows.map(|row| row.replace('.', "").len()).any(|digits| digits > SAFE_DIGITS)
+        };
+        for before in 0..40 {
+            for row in ["1".repeat(15), "1".repeat(16), "1".repeat(40), ".".repeat(40)] {
+                for row in [row.clone(), format!("1.{row}"), format!("1 {row}.1")] {
+                    for after in ["", "x", &" ".repeat(20), &format!(" {row}")] {
+                        let text = format!("{}{row}{after}", "a".repeat(before));
+                        assert_eq!(has_long_digits(text.as_bytes()), counted(&text), "{text}");
+                    }
+                }
+            }
         }
     }
 

@@ -190,6 +190,10 @@ fn capabilities() -> Capabilities {
 
 fn engine_settings(settings: Settings) -> ConfigMap {
     ConfigMap::empty()
+        // Records of a list of ids are fetched one after another: they share a
+        // transaction, whose reads do not overlap, and all that the engine does to have
+        // them overlap is work besides.
+        .with_key_value("fan_out_row_threshold", "1000000")
         .with_key_value("rocksdb_block_cache_size", settings.block_cache.to_string())
         .with_key_value("rocksdb_write_buffer_size", settings.write_buffer.to_string())
         .with_key_value("rocksdb_max_write_buffer_number", settings.write_buffers.to_string())

@@ -51,6 +51,17 @@ fn uuid_warnings_and_elements_stay() {
 }
 
 #[test]
+fn a_uuid_that_is_none_harms_nothing() {
+    for uuid in [json!(5), json!("no uuid"), json!(null), json!("")] {
+        let text = json!({
+            "event": "seen", "distinct_id": "ada", "uuid": uuid,
+            "timestamp": "2026-05-28T20:26:40Z", "properties": {"a": 1},
+        });
+        assert_eq!(read(&text).unwrap().uuid, Uuid::from_u128(7), "{text}");
+    }
+}
+
+#[test]
 fn long_names_are_cut_as_those_that_are_sent() {
     let long = "x".repeat(300);
     let changed = read(&json!({"event": long, "distinct_id": long, "properties": {}})).unwrap();
@@ -87,4 +98,81 @@ fn persons_that_were_switched_off_stay_off() {
     let identify = json!({"event": "$identify", "distinct_id": "a", "properties": {}}).to_string();
     let refused = Changed::read(&given, &identify);
     assert_eq!(refused, Err(Invalid::Refused(DropReason::ProfileSwitchedOff)));
+}
+
+#[test]
+fn whether_there_is_a_person_is_found_in_any_spelling() {
+    for (properties, is_off) in [
+        (r#"{"$process_person_profile":false}"#, true),
+        (r#"{"\u0024process_person_profile" : false}"#, true),
+        (r#"{"$process_person_profile":true}"#, false),
+        (r#"{"a":"$process_person_profile","b":false}"#, false),
+        (r#"{"a":{"$process_person_profile":false}}"#, false),
+        (r#"{"a":"\\","b":false}"#, false),
+        ("{}", false),
+    ] {
+        assert_eq!(is_without_person(properties), is_off, "{properties}");
+    }
+}
+
+/// What an event comes to with other properties, once without writing it out and once
+/// as it is read.
+fn both_ways(given: &Given, properties: &str) -> [Option<Result<Changed, Invalid>>; 2] {
+    let now = given.event().unwrap();
+    let time = DateTime::<Utc>::from_timestamp_micros(now.timestamp).unwrap();
+    let text = format!(
+        r#"{{"event":"{}","distinct_id":"{}","timestamp":"{}","properties":{properties}}}"#,
+        now.event,
+        now.distinct_id,
+        time.to_rfc3339(),
+    );
+    let quick = Changed::with_properties(given, now, properties).transpose();
+    [quick, Some(Changed::read(given, &text))]
+}
+
+#[test]
+fn other_properties_come_to_the_same_either_way() {
+    let nested = |depth: usize| format!(r#"{{"a":{}{}}}"#, "[".repeat(depth), "]".repeat(depth));
+    let many = |count: usize| {
+        let members: Vec<String> = (0..count).map(|number| format!(r#""{number}":1"#)).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    let all = [
+        "{}".to_owned(),
+        r#"{ "n": 12345678901234567890, "t": "\u00e9", "a": 1, "a": 2 }"#.to_owned(),
+        r#"{"$elements_chain":"b:","c":1.50}"#.to_owned(),
+        r#"{"$elements":[{"tag_name":"p"}],"c":1}"#.to_owned(),
+        r#"{"$process_person_profile":true,"$set":{"a":1}}"#.to_owned(),
+        r#"{"$process_person_profile":"odd","$set":5}"#.to_owned(),
+        nested(62),
+        nested(63),
+        many(9_996),
+        many(9_997),
+    ];
+    for event in ["seen", "$identify", "$groupidentify"] {
+        for before in [r#"{"a":1}"#, r#"{"$process_person_profile":false}"#] {
+            let event = AcceptedEvent {
+                event: event.to_owned(),
+                properties: before.to_owned(),
+                ..given(&json!({})).event().unwrap().clone()
+            };
+            let given = Given::single(event, NOON);
+            for properties in &all {
+                let [quick, read] = both_ways(&given, properties);
+                assert_eq!(quick, read, "{before} {properties:.200}");
+            }
+        }
+    }
+}
+
+#[test]
+fn other_properties_are_read_where_they_need_a_closer_look() {
+    let given = given(&json!({"a": 1}));
+    let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(600_000));
+    for properties in [r#"{"a":"\u0000"}"#, r#"{"a":NaN}"#, "[]", "{}}", &large] {
+        assert_eq!(both_ways(&given, properties)[0], None, "{properties:.200}");
+    }
+    let mut later = given.event().unwrap().clone();
+    later.timestamp = NOON + 1;
+    assert_eq!(Changed::with_properties(&given, &later, "{}"), Ok(None));
 }

@@ -8,7 +8,7 @@
 
 pub(crate) mod load;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +23,9 @@ use weir_model::{PluginConfigId, PluginId, ProjectId};
 use weir_sandbox::{Program, ScriptError, Task};
 use weir_store::Result;
 use weir_store::plugin_configs::ConfigRow;
+use weir_store::plugin_runtime::registry::Enabled;
 use weir_store::plugin_runtime::{PluginChange, registry};
+use weir_store::plugins::PluginRow;
 use weir_transpile::Script;
 
 use crate::allowance::Allowance;
@@ -135,9 +137,9 @@ impl Active {
     }
 
     /// Whether this is what would be made of a config and its plugin now.
-    fn is_of(&self, enabled: &registry::Enabled) -> bool {
-        self.row.revision == enabled.config.revision
-            && self.revision == enabled.plugin.revision
+    fn is_of(&self, config: &ConfigRow, plugin: &PluginRow) -> bool {
+        self.row.revision == config.revision
+            && self.revision == plugin.revision
             && !matches!(self.code, Code::Unopened)
     }
 }
@@ -214,27 +216,14 @@ impl Shared {
         let mut read = HashMap::new();
         let mut failed = None;
         for project in projects {
-            let all_enabled = match registry::enabled_of(&self.store, project).await {
-                Ok(all_enabled) => all_enabled,
+            match self.enabled(&mut sources, project).await {
+                Ok(all) => drop(read.insert(project, all)),
                 // The others must not wait for it, and it stays as it was.
                 Err(error) => {
                     tracing::error!(%project, %error, "what a project has enabled cannot be read");
                     failed = Some(error);
-                    continue;
                 }
-            };
-            let mut all = Vec::new();
-            for enabled in all_enabled {
-                all.push(match self.registry.config(enabled.config.id) {
-                    Some(same) if same.is_of(&enabled) => same,
-                    // Changing a config does not fill its allowance.
-                    present => {
-                        let allowance = present.map(|old| old.state.lock().allowance.clone());
-                        Arc::new(self.prepare(&mut sources, enabled, allowance).await)
-                    }
-                });
             }
-            read.insert(project, Arc::new(all));
         }
         self.registry.put(read);
         let now = self.registry.all();
@@ -247,6 +236,32 @@ impl Shared {
             drop(tokio::spawn(async move { shared.unload(gone).await }));
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// What a project has enabled. The source is read of what changed only.
+    async fn enabled(&self, sources: &mut Sources, project: ProjectId) -> Result<OfProject> {
+        let mut read: HashMap<PluginId, BTreeMap<String, String>> = HashMap::new();
+        let mut all = Vec::new();
+        for (config, plugin) in registry::running(&self.store, project).await? {
+            let present = self.registry.config(config.id);
+            if let Some(same) = present.as_ref().filter(|same| same.is_of(&config, &plugin)) {
+                all.push(Arc::clone(same));
+                continue;
+            }
+            let files = match read.get(&plugin.id) {
+                Some(files) => files.clone(),
+                None => {
+                    let files = registry::source(&self.store, plugin.id).await?;
+                    read.insert(plugin.id, files.clone());
+                    files
+                }
+            };
+            // Changing a config does not fill its allowance.
+            let allowance = present.map(|old| old.state.lock().allowance.clone());
+            let enabled = Enabled { config, plugin, files };
+            all.push(Arc::new(self.prepare(sources, enabled, allowance).await));
+        }
+        Ok(Arc::new(all))
     }
 
     /// Has children forget what is not run any more.

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use weir_catalogue::{Flow, Step, StepEvent};
+use weir_ingest::transform::Invalid;
 use weir_model::{PluginConfigId, Timestamp};
 
 use super::passing::Passing;
@@ -13,6 +14,9 @@ use crate::shape;
 /// What a step made of an event.
 enum Made {
     Same,
+    /// Its properties are these now; the rest is as it was.
+    Properties(String),
+    /// It is this now.
     Other(String),
     Nothing,
 }
@@ -41,6 +45,9 @@ fn run_on(step: &dyn Step, config: PluginConfigId, name: &str, passing: &mut Pas
         match step.apply(&mut seen) {
             Flow::Drop => Made::Nothing,
             Flow::Keep if !seen.is_changed() => Made::Same,
+            Flow::Keep if seen.name() == title && seen.distinct_id() == id => {
+                Made::Properties(seen.properties_text().into_owned())
+            }
             Flow::Keep => Made::Other(shape::rebuilt(
                 seen.name(),
                 seen.distinct_id(),
@@ -57,16 +64,18 @@ fn run_on(step: &dyn Step, config: PluginConfigId, name: &str, passing: &mut Pas
             shape::rebuilt(&event.event, &event.distinct_id, event.timestamp, &event.properties)
         }),
     };
+    let taken = |taken: Result<(), Invalid>, passing: &Passing| match taken {
+        Ok(()) => Ruling { verdict: Verdict::Succeeded, took, sample: None },
+        Err(invalid) => failed(invalid.to_string(), passing.event()),
+    };
     let verdict = match made {
         Ok(Made::Same) => Verdict::Succeeded,
         Ok(Made::Nothing) => {
             passing.drop_by(config, name);
             Verdict::Dropped
         }
-        Ok(Made::Other(text)) => match passing.change(&text) {
-            Ok(()) => Verdict::Succeeded,
-            Err(invalid) => return failed(invalid.to_string(), passing.event()),
-        },
+        Ok(Made::Properties(text)) => return taken(passing.change_properties(&text), passing),
+        Ok(Made::Other(text)) => return taken(passing.change(&text), passing),
         Err(panic) => return failed(panicked(&*panic), passing.event()),
     };
     Ruling { verdict, took, sample: None }
@@ -88,6 +97,8 @@ mod tests {
             match event.name() {
                 "drop" => return Flow::Drop,
                 "change" => event.set_distinct_id("bob".to_owned()),
+                "add" => event.properties_mut().set_raw("b", "1"),
+                "break" => event.properties_mut().set_raw("b", "NaN"),
                 "spoil" => event.set_distinct_id(" ".to_owned()),
                 "panic" => panic!("a defect"),
                 _ => {}
@@ -136,6 +147,23 @@ mod tests {
         for untouched in [0, 3, 4] {
             assert_eq!(ended[untouched], Transformed::Unchanged, "as it was before the step");
         }
+    }
+
+    #[test]
+    fn only_properties_change() {
+        let mut events = vec![passing("add"), passing("break")];
+        let rulings = run(&Named, PluginConfigId(12), "Named", &mut events);
+        assert_eq!(rulings[0].verdict, Verdict::Succeeded);
+        assert!(matches!(rulings[1].verdict, Verdict::Failed(_)), "{:?}", rulings[1]);
+        // The same once more changes nothing.
+        assert_eq!(run(&Named, PluginConfigId(13), "Again", &mut events[..1]).len(), 1);
+        let ended: Vec<Transformed> = events.into_iter().map(Passing::end).collect();
+        let Transformed::Changed(changed) = &ended[0] else { panic!("{:?}", ended[0]) };
+        let before = passing("add");
+        let properties = r#"{"n":12345678901234567890,"b":1}"#.to_owned();
+        let expected = AcceptedEvent { properties, ..before.event().unwrap().clone() };
+        assert_eq!(changed.event(), &expected);
+        assert_eq!(ended[1], Transformed::Unchanged, "what is no JSON is not taken over");
     }
 
     #[test]

@@ -4,6 +4,8 @@ use weir_capture::AcceptedEvent;
 use weir_ingest::transform::{Changed, Given, Invalid, Transformed};
 use weir_model::PluginConfigId;
 
+use crate::shape;
+
 /// An event, and what the steps so far have made of it.
 #[derive(Debug)]
 pub(crate) struct Passing {
@@ -34,6 +36,21 @@ impl Passing {
     /// Takes over what a step has made of it.
     pub(crate) fn change(&mut self, text: &str) -> Result<(), Invalid> {
         self.now = Transformed::Changed(Box::new(Changed::read(&self.given, text)?));
+        Ok(())
+    }
+
+    /// Takes over other properties that a step has given it, and nothing else.
+    pub(crate) fn change_properties(&mut self, properties: &str) -> Result<(), Invalid> {
+        let Some(event) = self.event() else { return Ok(()) };
+        let changed = match Changed::with_properties(&self.given, event, properties)? {
+            Some(changed) => changed,
+            None => {
+                let (name, id) = (&event.event, &event.distinct_id);
+                let text = shape::rebuilt(name, id, event.timestamp, properties);
+                Changed::read(&self.given, &text)?
+            }
+        };
+        self.now = Transformed::Changed(Box::new(changed));
         Ok(())
     }
 

@@ -22,8 +22,8 @@ pub(super) struct Shared {
 }
 
 /// After how many calls the memory of an engine is looked at: that walks through all
-/// that it holds.
-const LOOK_EVERY: u32 = 256;
+/// that it holds. It is looked at after every request anyway.
+const LOOK_EVERY: u32 = 1_024;
 /// A call that took longer may have taken much memory.
 const LOOK_AFTER: Duration = Duration::from_millis(2);
 

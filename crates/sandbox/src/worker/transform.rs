@@ -8,7 +8,7 @@ use super::runtime::{Shared, Waiting};
 use super::slots::Slots;
 use super::trouble::Trouble;
 use crate::error::{ErrorKind, ScriptError};
-use crate::json::{event_shape, mend_surrogates};
+use crate::json::{event_written, mend_surrogates};
 use crate::wire::{Mark, Transform, WireFailure, to_parent};
 
 use rquickjs::{Object, Value};
@@ -119,7 +119,7 @@ fn one(shared: &Shared, slots: &mut Slots, slot: u32, text: &str) -> Result<Beca
         if written == text {
             return Ok(Became::Same);
         }
-        event_shape(&written).map_err(|why| Trouble::plain(ErrorKind::BadResult, why))?;
+        event_written(&written).map_err(|why| Trouble::plain(ErrorKind::BadResult, why))?;
         Ok(Became::Other(written))
     })
 }

@@ -112,12 +112,16 @@ pub async fn open_block(
     row.map(|row| BlockBuilder::reopen(project, first, &row.data)).transpose()
 }
 
-/// Which of these uuids are stored already.
+/// Which of these uuids are stored already, in no particular order.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> Result<Vec<Uuid>> {
     let mut stored = Vec::new();
+    // In the order of their ids, as when they are written: neighbours are found on the
+    // same way.
+    let mut uuids = uuids.to_vec();
+    uuids.sort_unstable();
     for chunk in uuids.chunks(FETCH) {
         let ids: Vec<_> = chunk.iter().map(|uuid| keys::uuid(project, *uuid)).collect();
         let rows: Vec<UuidRow> = store.db.run(UUIDS, bind! { ids: ids }).await?.rows(0)?;

@@ -60,7 +60,10 @@ const OF_PROJECT: Statement = Statement::read(
 );
 
 /// The configs of a project that run with their plugins, in the order of its list.
-async fn rows(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow, PluginRow)>> {
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn running(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow, PluginRow)>> {
     let mut answer = store.db.run(OF_PROJECT, bind! { project: project.0 }).await?;
     let mut places = answer.rows::<StoredPlace>(0)?;
     places.sort_by_key(|place| (place.position, place.plugin, place.config));
@@ -88,7 +91,7 @@ async fn rows(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow, Plugi
 pub async fn enabled_of(store: &Store, project: ProjectId) -> Result<Vec<Enabled>> {
     let mut sources: HashMap<PluginId, BTreeMap<String, String>> = HashMap::new();
     let mut enabled = Vec::new();
-    for (config, plugin) in rows(store, project).await? {
+    for (config, plugin) in running(store, project).await? {
         let files = match sources.get(&plugin.id) {
             Some(files) => files.clone(),
             None => {
@@ -118,7 +121,7 @@ pub async fn source(store: &Store, plugin: PluginId) -> Result<BTreeMap<String, 
 /// # Errors
 /// Any failure of the store.
 pub async fn site_apps(store: &Store, project: ProjectId) -> Result<Vec<(ConfigRow, PluginRow)>> {
-    let mut rows = rows(store, project).await?;
+    let mut rows = running(store, project).await?;
     let used: Vec<PluginId> = rows.iter().map(|(_, plugin)| plugin.id).collect();
     let with_site = plugins::build::with_site(store, &used).await?;
     rows.retain(|(_, plugin)| with_site.contains(&plugin.id));
