@@ -20,16 +20,55 @@ pub(crate) struct ApiCall {
     pub(crate) body: Option<Value>,
 }
 
+impl ApiCall {
+    /// A request that sends nothing.
+    pub(crate) fn new(method: &'static str, path: String, scope: &'static str) -> Self {
+        Self { method, path, scope, body: None }
+    }
+
+    /// The same with what is sent.
+    pub(crate) fn with(self, body: Value) -> Self {
+        Self { body: Some(body), ..self }
+    }
+}
+
 /// A request to the API, for whoever asks for it. Within a form scripts fill in
 /// what is typed (`behaviours::api_request`).
 #[component]
 pub(crate) fn ApiRequest(
     /// The request.
     call: ApiCall,
+    /// What it does, where a page has several: `switch off`.
+    #[prop(into, optional)]
+    of: String,
 ) -> impl IntoView {
-    let origin = visit().map(|visit| visit.origin).unwrap_or_default();
-    let scope = call.scope;
-    let command = curl(&origin, &call);
+    shown(curl(&origin(), &call), call.scope, of)
+}
+
+/// A request that sends a file, for whoever asks for it: the form that it stands for
+/// carries one too.
+#[component]
+pub(crate) fn ApiUpload(
+    /// The request, without a body.
+    call: ApiCall,
+    /// The field that carries the file.
+    #[prop(into)]
+    field: String,
+    /// A name in the place of the file's.
+    file: &'static str,
+    /// What it does.
+    #[prop(into, optional)]
+    of: String,
+) -> impl IntoView {
+    let part = quoted(&format!("{field}=@{file}"));
+    shown(format!("{} \\\n  -F {part}", curl(&origin(), &call)), call.scope, of)
+}
+
+fn origin() -> String {
+    visit().map(|visit| visit.origin).unwrap_or_default()
+}
+
+fn shown(command: String, scope: &'static str, of: String) -> AnyView {
     let mut has_blanks = false;
     blanks::fill(&command, |_| {
         has_blanks = true;
@@ -42,7 +81,10 @@ pub(crate) fn ApiRequest(
     };
     view! {
         <details class="api-request" data-api-request=follows_form>
-            <summary>"Show as API request"</summary>
+            <summary>
+                "Show as API request"
+                {(!of.is_empty()).then(|| view! { ": " {of} })}
+            </summary>
             <p class="hint">
                 "Needs " {needed} " in " <code>"WEIR_API_KEY"</code> ". "
                 <a href="/account/keys">"Your keys"</a>
