@@ -143,8 +143,14 @@ test("deleted, brought back, deleted for good", async ({ page, server, scripts }
   await expect(page.locator("ol.steps h2")).toHaveCount(1);
   await alive(page, scripts);
   await bin.locator("summary").first().click();
-  await bin.locator("details.confirm summary").click();
-  await bin.getByRole("button", { name: "Delete for good" }).click();
+  await bin.getByRole("link", { name: "Delete for good Bot filter" }).click();
+  await page.waitForURL(/#ending$/);
+  await alive(page, scripts);
+  const ending = page.getByRole("region", { name: "Delete" });
+  await ending.getByLabel("Name of the config").fill("Bot filter");
+  await ending.getByText("Show as API request: delete for good").click();
+  await expect(ending.locator("details[open] code").last()).toContainText("curl -X DELETE");
+  await ending.getByRole("button", { name: "Delete for good" }).click();
   await expect(page.getByText("Deleted Bot filter for good.")).toBeVisible();
   await expect(bin).toHaveCount(0);
 });
