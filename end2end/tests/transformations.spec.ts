@@ -1,7 +1,7 @@
 // Transformations of a project: added, tried, switched, put in order, deleted, and
 // what they make of an event.
 
-import { alive, call, checkPage, enter, expect, newKey, projectKey, save, send, shot, test } from "./helpers";
+import { alive, call, checkPage, enter, expect, newKey, projectKey, save, send, shell, shot, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -110,6 +110,11 @@ test("order by buttons", async ({ page, server, scripts }) => {
   await page.getByRole("button", { name: "Move up Bot filter" }).click();
   await expect(names).toHaveText(["Bot filter", "No cards"]);
   await expect(page.getByRole("button", { name: "Move up Bot filter" })).toHaveCount(0);
+  // The request for it runs as printed.
+  const request = page.locator("details.api-request", { hasText: "put in order" });
+  const command = (await request.locator("pre code").textContent()) ?? "";
+  const answer = JSON.parse(await shell(`export WEIR_API_KEY='${api}'; ${command} -sSf`));
+  expect(answer.results).toHaveLength(2);
 });
 
 test("another order meanwhile is shown, and asked about", async ({ page, server, scripts }) => {

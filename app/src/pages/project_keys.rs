@@ -169,7 +169,7 @@ fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
             <Submit sent=sent label="Rotate project key" busy="Rotating project key..." />
         </ActionForm>
         <p class="hint">"Through the API the old key ends at once."</p>
-        <ApiRequest call=request of="rotate" />
+        <ApiRequest call=request />
     }
     .into_any()
 }
@@ -217,7 +217,7 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
                         "End the old secret key"
                     </button>
                 </ActionForm>
-                <ApiRequest call=call of="end the old one" />
+                <ApiRequest call=call />
             </Confirm>
         }
     });
@@ -235,7 +235,7 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
                     <Back />
                     <button type="submit" class="button button-primary" data-busy=busy>{label}</button>
                 </ActionForm>
-                <ApiRequest call=rotation of="rotate the secret key" />
+                <ApiRequest call=rotation />
             </Confirm>
             {old}
         </div>

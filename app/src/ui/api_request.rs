@@ -38,7 +38,7 @@ impl ApiCall {
 pub(crate) fn ApiRequest(
     /// The request.
     call: ApiCall,
-    /// What it does, where a page has several: `switch off`.
+    /// What it does, where what it stands beside does not say so: `switch off`.
     #[prop(into, optional)]
     of: String,
 ) -> impl IntoView {
@@ -60,8 +60,7 @@ pub(crate) fn ApiUpload(
     #[prop(into, optional)]
     of: String,
 ) -> impl IntoView {
-    let part = quoted(&format!("{field}=@{file}"));
-    shown(format!("{} \\\n  -F {part}", curl(&origin(), &call)), call.scope, of)
+    shown(upload(&origin(), &call, &field, file), call.scope, of)
 }
 
 fn origin() -> String {
@@ -115,6 +114,11 @@ fn curl(origin: &str, call: &ApiCall) -> String {
     lines.join(" \\\n")
 }
 
+/// The same with a file.
+fn upload(origin: &str, call: &ApiCall, field: &str, file: &str) -> String {
+    format!("{} \\\n  -F {}", curl(origin, call), quoted(&format!("{field}=@{file}")))
+}
+
 /// The text as one word for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -124,7 +128,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{ApiCall, curl};
+    use super::{ApiCall, curl, upload};
 
     #[test]
     fn requests_run_as_printed() {
@@ -145,6 +149,12 @@ mod tests {
              -H \"Authorization: Bearer $WEIR_API_KEY\" \\\n  \
              -H 'Content-Type: application/json' \\\n  \
              -d '{\n  \"name\": \"Ada'\\''s\"\n}'"
+        );
+        assert_eq!(
+            upload("http://h", &call("POST", None), "archive", "plugin.zip"),
+            "curl -X POST 'http://h/api/organizations/1/?a=b&c=d' \\\n  \
+             -H \"Authorization: Bearer $WEIR_API_KEY\" \\\n  \
+             -F 'archive=@plugin.zip'"
         );
     }
 }

@@ -230,7 +230,7 @@ fn cancel(backfill: &Backfill, found: &ExportHead) -> AnyView {
                     "Cancel backfill"
                 </button>
             </ActionForm>
-            <ApiRequest call=call of="cancel" />
+            <ApiRequest call=call />
         </Confirm>
     }
     .into_any()

@@ -246,7 +246,7 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
     let of = words::stretch(run);
     let is_active = run.status.is_active();
     let form = if is_active { cancel(line, found) } else { again(line, found) };
-    // The button beside has no place for it.
+    // A button has no place for it.
     let request = (!is_active).then(|| {
         view! { <ApiRequest call=call("POST", found, &format!("runs/{id}/retry/")) of="run again" /> }
     });
@@ -309,7 +309,7 @@ fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
                     "Cancel run"
                 </button>
             </ActionForm>
-            <ApiRequest call=call of="cancel" />
+            <ApiRequest call=call />
         </Confirm>
     }
     .into_any()

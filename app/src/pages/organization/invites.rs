@@ -169,7 +169,7 @@ fn doings(id: &str, invite: &str, found: &InviteView, actions: Actions) -> AnyVi
                         "Resend invite"
                     </button>
                 </ActionForm>
-                <ApiRequest call=resend of="resend" />
+                <ApiRequest call=resend />
             </Confirm>
             <Confirm button="Revoke" of=other_of danger=true>
                 <ActionForm action=actions.revoke>
@@ -181,7 +181,7 @@ fn doings(id: &str, invite: &str, found: &InviteView, actions: Actions) -> AnyVi
                         "Revoke invite"
                     </button>
                 </ActionForm>
-                <ApiRequest call=revoke of="revoke" />
+                <ApiRequest call=revoke />
             </Confirm>
         </span>
     }

@@ -218,7 +218,7 @@ fn removal(id: &str, member: MemberView, remove: ServerAction<RemoveMember>) -> 
                     "Remove member"
                 </button>
             </ActionForm>
-            <ApiRequest call=call of="remove" />
+            <ApiRequest call=call />
         </Confirm>
     }
     .into_any()
@@ -260,7 +260,7 @@ fn Leaving(id: String, you: MemberView) -> impl IntoView {
                         "Leave organization"
                     </button>
                 </ActionForm>
-                <ApiRequest call=call of="leave" />
+                <ApiRequest call=call />
             </Confirm>
         }
         .into_any(),

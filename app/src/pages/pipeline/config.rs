@@ -231,7 +231,7 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
                             "Remove file"
                         </button>
                     </ActionForm>
-                    <ApiRequest call=call of="remove file" />
+                    <ApiRequest call=call />
                 </Confirm>
             }
         });

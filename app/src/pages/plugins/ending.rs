@@ -53,7 +53,7 @@ pub(super) fn offering(
                         {verb}
                     </button>
                 </ActionForm>
-                <ApiRequest call=call of="offer" />
+                <ApiRequest call=call />
             </Confirm>
         </Section>
     }

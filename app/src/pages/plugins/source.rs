@@ -214,7 +214,7 @@ fn removal(
                     "Remove file"
                 </button>
             </ActionForm>
-            <ApiRequest call=call of="remove" />
+            <ApiRequest call=call />
         </Confirm>
     }
     .into_any()
