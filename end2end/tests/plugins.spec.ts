@@ -92,9 +92,17 @@ test("a plugin is removed", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(written);
   await alive(page, scripts);
-  const ending = page.locator("details.confirm", { hasText: "Remove plugin" });
-  await ending.locator("summary").click();
-  await ending.getByRole("button", { name: "Remove plugin" }).click();
+  const ending = page.getByRole("region", { name: "Remove plugin" });
+  await expect(ending.getByText("Its source")).toBeVisible();
+  const remove = ending.getByRole("button", { name: "Remove plugin" });
+  await ending.getByLabel("Name of the plugin").fill("Whisper");
+  if (scripts) await expect(remove).toBeDisabled();
+  else {
+    await remove.click();
+    await expect(ending.getByText("Type the name exactly: Shout")).toBeVisible();
+  }
+  await ending.getByLabel("Name of the plugin").fill("Shout");
+  await remove.click();
   await page.waitForURL("**/plugins/transformations");
   await expect(page.getByText("Removed Shout.")).toBeVisible();
   await expect(page.getByRole("link", { name: "Shout" })).toHaveCount(0);

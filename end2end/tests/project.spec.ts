@@ -91,6 +91,22 @@ test("the old key works beside the new one until it is ended", async ({ page, se
   expect((await post(server, fresh, { event: "new", distinct_id: "me" })).status).toBe(200);
 });
 
+test("a secret key is made, and another one", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${settings}/keys`);
+  await alive(page, scripts);
+  await page.locator("summary", { hasText: "Create secret key" }).click();
+  await page.getByRole("button", { name: "Create secret key" }).click();
+  await expect(page.getByText("The project has a new secret key.")).toBeVisible();
+  await alive(page, scripts);
+  await page.locator("summary", { hasText: "Rotate secret key" }).click();
+  const request = page.locator("details.confirm[open] details.api-request");
+  await request.locator("summary").click();
+  await expect(request.locator("pre")).toContainText(/-X PATCH '.*\/rotate_secret_token\/'/);
+  await page.getByRole("button", { name: "Rotate secret key" }).click();
+  await expect(page.getByText("The secret key before it works too.")).toBeVisible();
+});
+
 test("a project goes when its name is typed", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(settings);

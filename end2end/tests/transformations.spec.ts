@@ -1,7 +1,7 @@
 // Transformations of a project: added, tried, switched, put in order, deleted, and
 // what they make of an event.
 
-import { alive, call, checkPage, enter, expect, newKey, projectKey, save, send, shot, test } from "./helpers";
+import { alive, call, checkPage, enter, expect, newKey, projectKey, save, send, shell, shot, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -110,6 +110,11 @@ test("order by buttons", async ({ page, server, scripts }) => {
   await page.getByRole("button", { name: "Move up Bot filter" }).click();
   await expect(names).toHaveText(["Bot filter", "No cards"]);
   await expect(page.getByRole("button", { name: "Move up Bot filter" })).toHaveCount(0);
+  // The request for it runs as printed.
+  const request = page.locator("details.api-request", { hasText: "put in order" });
+  const command = (await request.locator("pre code").textContent()) ?? "";
+  const answer = JSON.parse(await shell(`export WEIR_API_KEY='${api}'; ${command} -sSf`));
+  expect(answer.results).toHaveLength(2);
 });
 
 test("another order meanwhile is shown, and asked about", async ({ page, server, scripts }) => {
@@ -143,8 +148,14 @@ test("deleted, brought back, deleted for good", async ({ page, server, scripts }
   await expect(page.locator("ol.steps h2")).toHaveCount(1);
   await alive(page, scripts);
   await bin.locator("summary").first().click();
-  await bin.locator("details.confirm summary").click();
-  await bin.getByRole("button", { name: "Delete for good" }).click();
+  await bin.getByRole("link", { name: "Delete for good Bot filter" }).click();
+  await page.waitForURL(/#ending$/);
+  await alive(page, scripts);
+  const ending = page.getByRole("region", { name: "Delete" });
+  await ending.getByLabel("Name of the config").fill("Bot filter");
+  await ending.getByText("Show as API request: delete for good").click();
+  await expect(ending.locator("details[open] code").last()).toContainText("curl -X DELETE");
+  await ending.getByRole("button", { name: "Delete for good" }).click();
   await expect(page.getByText("Deleted Bot filter for good.")).toBeVisible();
   await expect(bin).toHaveCount(0);
 });

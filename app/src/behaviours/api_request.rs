@@ -13,17 +13,14 @@ const BLANK: &str = "data-blank";
 /// `data-api-request` within a form: blanks of its code are filled in with the
 /// form's fields.
 pub(super) fn start() {
-    each::<Element>("[data-api-request]", write);
+    write_all();
     for event in ["input", "change"] {
-        on(event, |_, target| {
-            let form = closest(target, "form");
-            let request: Option<Element> =
-                form.and_then(|form| within(&form, "[data-api-request]"));
-            if let Some(request) = request {
-                write(&request);
-            }
-        });
+        on(event, |_, _| write_all());
     }
+}
+
+fn write_all() {
+    each::<Element>("[data-api-request]", write);
 }
 
 fn write(request: &Element) {

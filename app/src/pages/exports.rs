@@ -2,6 +2,7 @@
 //! common.
 
 pub(crate) mod backfill;
+mod calls;
 mod causes;
 mod fields;
 mod form;

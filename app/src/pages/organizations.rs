@@ -1,8 +1,10 @@
 //! The organizations of a person.
 
 use leptos::prelude::*;
+use serde_json::json;
 
 use crate::server_fns::organizations::{OrganizationView, SwitchOrganization, list_organizations};
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::empty::Empty;
 use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::icon::Icon;
@@ -42,6 +44,11 @@ fn nothing() -> AnyView {
 }
 
 fn list(found: Vec<OrganizationView>, switch: ServerAction<SwitchOrganization>) -> AnyView {
+    let other = found.iter().find(|organization| !organization.is_current).map(|organization| {
+        let call = ApiCall::new("PATCH", "/api/users/@me/".to_owned(), "user:write");
+        let call = call.with(json!({"set_current_organization": organization.id}));
+        view! { <ApiRequest call=call of=format!("switch to {}", organization.name) /> }
+    });
     let rows = found.into_iter().map(|organization| {
         let id = organization.id.clone();
         let here = if organization.is_current {
@@ -88,7 +95,11 @@ fn list(found: Vec<OrganizationView>, switch: ServerAction<SwitchOrganization>) 
             </li>
         }
     });
-    view! { <ul class="plain">{rows.collect_view()}</ul> }.into_any()
+    view! {
+        <ul class="plain">{rows.collect_view()}</ul>
+        {other}
+    }
+    .into_any()
 }
 
 /// The number of members in words.

@@ -1,8 +1,10 @@
 //! The transformations of a project in their order, and the configs of its other
 //! plugins.
 
+mod calls;
 pub(crate) mod config;
 mod diff;
+mod ending;
 mod fields;
 pub(crate) mod new;
 mod order;
@@ -14,10 +16,10 @@ use leptos::prelude::*;
 use super::project_in_path;
 use crate::server_fns::plugin_configs::views::{ConfigLine, PipelineView};
 use crate::server_fns::plugin_configs::{
-    DeletePluginConfig, HidePluginConfig, ReorderTransformations, RestorePluginConfig,
-    SwitchPluginConfig, config_path, list_transformations,
+    HidePluginConfig, ReorderTransformations, RestorePluginConfig, SwitchPluginConfig, config_path,
+    list_transformations,
 };
-use crate::ui::confirm::Confirm;
+use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::ReadOnly;
 use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::icon::Icon;
@@ -35,7 +37,6 @@ struct Actions {
     hide: ServerAction<HidePluginConfig>,
     reorder: ServerAction<ReorderTransformations>,
     restore: ServerAction<RestorePluginConfig>,
-    delete: ServerAction<DeletePluginConfig>,
 }
 
 /// The list.
@@ -47,10 +48,9 @@ pub(crate) fn Transformations() -> impl IntoView {
         hide: ServerAction::new(),
         reorder: ServerAction::new(),
         restore: ServerAction::new(),
-        delete: ServerAction::new(),
     };
     let (switched, hidden) = (sent(actions.switch), sent(actions.hide));
-    let (restored, deleted) = (sent(actions.restore), sent(actions.delete));
+    let restored = sent(actions.restore);
     page(TITLE, async move {
         let found = list_transformations(project).await?;
         let PipelineView { project_name, organization, listed, hidden: gone, refusal } = found;
@@ -83,7 +83,6 @@ pub(crate) fn Transformations() -> impl IntoView {
             <FormFailure sent=switched />
             <FormFailure sent=hidden />
             <FormFailure sent=restored />
-            <FormFailure sent=deleted />
             {asking}
             {content}
             {bin(project, gone, may_change, actions)}
@@ -127,7 +126,12 @@ fn lines(
         .enumerate()
         .map(|(at, line)| row(project, at, count, line, order, may_change, actions))
         .collect_view();
-    let form = may_change.then(|| order.form(actions.reorder));
+    let form = may_change.then(|| {
+        let request = (count > 1).then(|| {
+            view! { <ApiRequest call=order.call() of="put in order" /> }
+        });
+        view! { {order.form(actions.reorder)} {request} }
+    });
     view! {
         <div data-reorder="">
             <ol class="plain steps">{rows}</ol>
@@ -252,11 +256,11 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
 }
 
 fn of_bin(project: i64, line: &ConfigLine, actions: Actions) -> AnyView {
-    let (id, same_id) = (line.id.clone(), line.id.clone());
-    let (name, same_name) = (line.name.clone(), line.name.clone());
-    let (restore, delete) = (actions.restore, actions.delete);
+    let (id, name, same_name) = (line.id.clone(), line.name.clone(), line.name.clone());
+    // What goes with it is said there, and its name is to be typed.
+    let ending = format!("{}#ending", config_path(project, true, &line.id));
     view! {
-        <ActionForm action=restore>
+        <ActionForm action=actions.restore>
             <input type="hidden" name="project" value=project.to_string() />
             <input type="hidden" name="config" value=id />
             <Back />
@@ -264,17 +268,9 @@ fn of_bin(project: i64, line: &ConfigLine, actions: Actions) -> AnyView {
                 "Bring back"<span class="hidden">" " {name}</span>
             </button>
         </ActionForm>
-        <Confirm button="Delete for good" of=same_name danger=true>
-            <ActionForm action=delete>
-                <p>"Its settings, files, storage and log go. This cannot be undone."</p>
-                <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=same_id />
-                <Back />
-                <button type="submit" class="button button-danger" data-busy="Deleting for good...">
-                    "Delete for good"
-                </button>
-            </ActionForm>
-        </Confirm>
+        <a class="button button-risk" href=ending>
+            "Delete for good"<span class="hidden">" " {same_name}</span>
+        </a>
     }
     .into_any()
 }

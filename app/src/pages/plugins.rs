@@ -2,6 +2,7 @@
 
 pub(crate) mod add;
 pub(crate) mod detail;
+mod ending;
 pub(crate) mod source;
 mod words;
 
@@ -11,6 +12,7 @@ use leptos_router::hooks::use_params_map;
 use super::id_in_path;
 use crate::server_fns::plugins::views::{PluginLine, ShelfView};
 use crate::server_fns::plugins::{CheckPlugin, UpgradePlugin, list_plugins, plugin_path};
+use crate::ui::api_request::ApiCall;
 use crate::ui::empty::{Empty, ReadOnly};
 use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::icon::Icon;
@@ -65,6 +67,13 @@ pub(crate) fn PluginList() -> impl IntoView {
         }
         .into_any())
     })
+}
+
+/// A request about a plugin; `rest` is what it does, if not by its method.
+fn call(method: &'static str, organization: &str, line: &PluginLine, rest: &str) -> ApiCall {
+    let PluginLine { group, id, .. } = line;
+    let scope = if method == "GET" { "plugin:read" } else { "plugin:write" };
+    ApiCall::new(method, format!("/api/organizations/{organization}/{group}/{id}/{rest}"), scope)
 }
 
 /// Links to all lists.

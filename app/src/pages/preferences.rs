@@ -2,6 +2,7 @@
 //! keys.
 
 use leptos::prelude::*;
+use serde_json::json;
 use weir_model::preferences::{NumberFormat, Preferences, Zone};
 
 use super::account_nav::AccountNav;
@@ -9,6 +10,7 @@ use super::project_settings::ZONES;
 use crate::server_fns::account::{ChooseTheme, get_viewer};
 use crate::server_fns::preferences::{SetPreferences, get_preferences};
 use crate::theme::Theme;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Check, Choice, Field, RadioCards};
 use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
@@ -41,12 +43,15 @@ fn ThemeForm(theme: Theme) -> impl IntoView {
     let sent = sent(choose);
     let choices: Vec<Choice> =
         Theme::ALL.into_iter().map(|theme| Choice::new(theme.word(), theme.label())).collect();
+    let call = ApiCall::new("PATCH", "/api/users/@me/".to_owned(), "user:write");
+    let call = call.with(json!({"theme_mode": "{theme}"}));
     view! {
         <ActionForm action=choose>
             <FormFailure sent=sent fields=&["theme"] />
             <Back />
             <RadioCards sent=sent name="theme" legend="Theme" choices=choices value=theme.word() />
             <Submit sent=sent label="Save theme" busy="Saving theme..." saved="Saved" />
+            <ApiRequest call=call />
         </ActionForm>
     }
     .into_any()

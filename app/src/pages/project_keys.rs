@@ -144,6 +144,11 @@ fn line(name: &'static str, traffic: &TrafficView) -> Line {
     ])
 }
 
+/// A request about the keys.
+fn call(project: i64, verb: &str) -> ApiCall {
+    ApiCall::new("PATCH", format!("/api/projects/{project}/{verb}/"), "project:write")
+}
+
 #[component]
 fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
     let rotate = ServerAction::<RotateProjectKey>::new();
@@ -153,12 +158,7 @@ fn RotateForm(project: i64, has_old: bool) -> impl IntoView {
             <p class="hint">"The key that is old now ends with it: only one old key works at a time."</p>
         }
     });
-    let request = ApiCall {
-        method: "PATCH",
-        path: format!("/api/projects/{project}/reset_token/"),
-        scope: "project:write",
-        body: None,
-    };
+    let request = call(project, "reset_token");
     view! {
         <ActionForm action=rotate>
             <FormFailure sent=sent fields=&["overlap"] />
@@ -204,7 +204,9 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
         .into_any(),
         None => view! { <p>"The project has no secret key."</p> }.into_any(),
     };
+    let rotation = call(project, "rotate_secret_token");
     let old = backup.then(|| {
+        let call = call(project, "delete_secret_token_backup");
         view! {
             <Confirm button="End the old secret key" danger=true>
                 <ActionForm action=forget>
@@ -215,6 +217,7 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
                         "End the old secret key"
                     </button>
                 </ActionForm>
+                <ApiRequest call=call />
             </Confirm>
         }
     });
@@ -227,10 +230,12 @@ fn Secret(project: i64, secret: Option<String>, backup: bool) -> impl IntoView {
             <Confirm button=label>
                 <ActionForm action=rotate>
                     <p>{consequence}</p>
+                    <p class="hint">"If you signed in more than 15 minutes ago, you confirm your password first."</p>
                     <input type="hidden" name="id" value=project.to_string() />
                     <Back />
                     <button type="submit" class="button button-primary" data-busy=busy>{label}</button>
                 </ActionForm>
+                <ApiRequest call=rotation />
             </Confirm>
             {old}
         </div>

@@ -129,7 +129,12 @@ fn General(project: ProjectView) -> impl IntoView {
         method: "PATCH",
         path: format!("/api/projects/{}/", project.id),
         scope: "project:write",
-        body: Some(json!({ "name": "{name}", "timezone": "{timezone}" })),
+        body: Some(json!({
+            "name": "{name}",
+            "timezone": "{timezone}",
+            "anonymize_ips": "{anonymize_ips}",
+            "person_processing_opt_out": "{person_processing_opt_out}",
+        })),
     };
     view! {
         <ActionForm action=update>

@@ -31,7 +31,9 @@ pub(crate) struct InviteView {
     /// First name; may be empty.
     pub(crate) first_name: String,
     /// What the person will be.
-    pub(crate) level: String,
+    pub(crate) level: Choosable,
+    /// Words for the person.
+    pub(crate) message: Option<String>,
     /// First name of who invited; empty when that account is gone.
     pub(crate) invited_by: String,
     /// When it was made.
@@ -91,7 +93,8 @@ pub(crate) async fn list_invites(
         }),
         email: invite.target_email,
         first_name: invite.first_name,
-        level: invite.level.text().to_owned(),
+        level: invite.level.into(),
+        message: invite.message,
         invited_by: invite.created_by.map(|user| user.first_name).unwrap_or_default(),
         sent_at: invite.created_at.to_string(),
         expires_at: expires_at(invite.created_at).to_string(),

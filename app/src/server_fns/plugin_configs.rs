@@ -230,13 +230,21 @@ pub(crate) async fn restore_plugin_config(
     Ok(())
 }
 
-/// Deletes a config for good, with its files, its storage and the jobs that wait.
+/// Deletes a config for good, with its files, its storage and the jobs that wait, if
+/// its name was typed.
 #[server(prefix = "/_fn", endpoint = "delete_plugin_config")]
-pub(crate) async fn delete_plugin_config(project: i64, config: String) -> Result<(), UiError> {
+pub(crate) async fn delete_plugin_config(
+    project: i64,
+    config: String,
+    typed_name: String,
+) -> Result<(), UiError> {
+    use crate::server_fns::plugins::refuse_other_name;
+
     let (services, ctx, stage) = enter_config(project, &config).await?;
-    services.plugin_configs.delete(&ctx, &config).await.map_err(ui_error)?;
-    let shelved = services.plugins.shelved(&ctx.org, &stage.plugin.id.to_string()).await;
     let line = ConfigLine::from(stage);
+    refuse_other_name(&typed_name, &line.name)?;
+    services.plugin_configs.delete(&ctx, &config).await.map_err(ui_error)?;
+    let shelved = services.plugins.shelved(&ctx.org, &line.plugin).await;
     let path = match shelved {
         Ok(found) if !line.transforms => crate::server_fns::plugins::plugin_path(
             &ctx.org.organization.to_string(),

@@ -37,6 +37,15 @@ pub(super) async fn enter_plugin(
     Ok((services, org, found))
 }
 
+/// Refuses who did not type the name of what is to go.
+pub(crate) fn refuse_other_name(typed: &str, name: &str) -> Result<(), UiError> {
+    if typed.trim() == name.trim() {
+        return Ok(());
+    }
+    let detail = format!("Type the name exactly: {}", name.trim());
+    Err(UiError::field("typed_name", "mismatch", &detail))
+}
+
 /// The plugins of a list.
 #[server(prefix = "/_fn", endpoint = "list_plugins")]
 pub(crate) async fn list_plugins(
@@ -240,15 +249,21 @@ pub(crate) async fn offer_plugin(
     Ok(())
 }
 
-/// Removes a plugin with its source and its configs, and leads to the list.
+/// Removes a plugin with its source and its configs, if its name was typed, and
+/// leads to the list.
 #[server(prefix = "/_fn", endpoint = "remove_plugin")]
-pub(crate) async fn remove_plugin(organization: String, plugin: String) -> Result<(), UiError> {
+pub(crate) async fn remove_plugin(
+    organization: String,
+    plugin: String,
+    typed_name: String,
+) -> Result<(), UiError> {
     let (services, org, found) = enter_plugin(&organization, &plugin).await?;
     let plugins = &services.plugins;
+    let name = views::name_of(&found.plugin);
     let changeable =
         plugins.changeable(&org, found.group, &plugin, false).await.map_err(ui_error)?;
+    refuse_other_name(&typed_name, &name)?;
     plugins.delete(&org, changeable).await.map_err(ui_error)?;
-    let name = views::name_of(&found.plugin);
     let list = format!("/organizations/{organization}/plugins/{}", found.shelf.text());
     done(&list, &format!("Removed {name}."));
     Ok(())

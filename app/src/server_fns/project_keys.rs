@@ -101,7 +101,8 @@ pub(crate) async fn end_old_project_key(id: i64) -> Result<(), UiError> {
     Ok(())
 }
 
-/// Makes a new secret key; the one before it works on as the backup.
+/// Makes a new secret key; the one before it works on as the backup. Wants a
+/// recent sign-in.
 #[server(prefix = "/_fn", endpoint = "rotate_secret_key")]
 pub(crate) async fn rotate_secret_key(id: i64) -> Result<(), UiError> {
     let (services, project) = enter_project(id).await?;

@@ -20,16 +20,54 @@ pub(crate) struct ApiCall {
     pub(crate) body: Option<Value>,
 }
 
+impl ApiCall {
+    /// A request that sends nothing.
+    pub(crate) fn new(method: &'static str, path: String, scope: &'static str) -> Self {
+        Self { method, path, scope, body: None }
+    }
+
+    /// The same with what is sent.
+    pub(crate) fn with(self, body: Value) -> Self {
+        Self { body: Some(body), ..self }
+    }
+}
+
 /// A request to the API, for whoever asks for it. Within a form scripts fill in
 /// what is typed (`behaviours::api_request`).
 #[component]
 pub(crate) fn ApiRequest(
     /// The request.
     call: ApiCall,
+    /// What it does, where what it stands beside does not say so: `switch off`.
+    #[prop(into, optional)]
+    of: String,
 ) -> impl IntoView {
-    let origin = visit().map(|visit| visit.origin).unwrap_or_default();
-    let scope = call.scope;
-    let command = curl(&origin, &call);
+    shown(curl(&origin(), &call), call.scope, of)
+}
+
+/// A request that sends a file, for whoever asks for it: the form that it stands for
+/// carries one too.
+#[component]
+pub(crate) fn ApiUpload(
+    /// The request, without a body.
+    call: ApiCall,
+    /// The field that carries the file.
+    #[prop(into)]
+    field: String,
+    /// A name in the place of the file's.
+    file: &'static str,
+    /// What it does.
+    #[prop(into, optional)]
+    of: String,
+) -> impl IntoView {
+    shown(upload(&origin(), &call, &field, file), call.scope, of)
+}
+
+fn origin() -> String {
+    visit().map(|visit| visit.origin).unwrap_or_default()
+}
+
+fn shown(command: String, scope: &'static str, of: String) -> AnyView {
     let mut has_blanks = false;
     blanks::fill(&command, |_| {
         has_blanks = true;
@@ -42,7 +80,10 @@ pub(crate) fn ApiRequest(
     };
     view! {
         <details class="api-request" data-api-request=follows_form>
-            <summary>"Show as API request"</summary>
+            <summary>
+                "Show as API request"
+                {(!of.is_empty()).then(|| view! { ": " {of} })}
+            </summary>
             <p class="hint">
                 "Needs " {needed} " in " <code>"WEIR_API_KEY"</code> ". "
                 <a href="/account/keys">"Your keys"</a>
@@ -73,6 +114,11 @@ fn curl(origin: &str, call: &ApiCall) -> String {
     lines.join(" \\\n")
 }
 
+/// The same with a file.
+fn upload(origin: &str, call: &ApiCall, field: &str, file: &str) -> String {
+    format!("{} \\\n  -F {}", curl(origin, call), quoted(&format!("{field}=@{file}")))
+}
+
 /// The text as one word for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -82,7 +128,7 @@ fn quoted(text: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{ApiCall, curl};
+    use super::{ApiCall, curl, upload};
 
     #[test]
     fn requests_run_as_printed() {
@@ -103,6 +149,12 @@ mod tests {
              -H \"Authorization: Bearer $WEIR_API_KEY\" \\\n  \
              -H 'Content-Type: application/json' \\\n  \
              -d '{\n  \"name\": \"Ada'\\''s\"\n}'"
+        );
+        assert_eq!(
+            upload("http://h", &call("POST", None), "archive", "plugin.zip"),
+            "curl -X POST 'http://h/api/organizations/1/?a=b&c=d' \\\n  \
+             -H \"Authorization: Bearer $WEIR_API_KEY\" \\\n  \
+             -F 'archive=@plugin.zip'"
         );
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn TypedConfirm(
 ) -> impl IntoView {
     view! {
         <p>"To go on, type " <strong class="typed-name">{name_to_type.clone()}</strong></p>
-        <Field sent=sent name="typed_name" label=label max=400 must_equal=name_to_type />
+        <Field sent=sent name="typed_name" label=label max=800 must_equal=name_to_type />
         <div class="submit">
             <button
                 type="submit"

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use weir_model::exports::{Backfill, ExportModel};
 
+use super::calls::call;
 use super::{export_in_path, export_path, head, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::backfills::{
@@ -160,15 +161,8 @@ fn previewed(found: &ExportHead, preview: &Preview, start: String, end: String) 
 }
 
 fn request(found: &ExportHead, preview: &Preview) -> ApiCall {
-    let (organization, export) = (&found.house.id, &found.export.id);
-    ApiCall {
-        method: "POST",
-        path: format!("/api/organizations/{organization}/batch_exports/{export}/backfill/"),
-        scope: "batch_export:write",
-        body: Some(serde_json::json!({
-            "start_at": preview.start_at, "end_at": preview.end_at,
-        })),
-    }
+    let body = serde_json::json!({"start_at": preview.start_at, "end_at": preview.end_at});
+    call("POST", found, "backfill/").with(body)
 }
 
 fn listed(list: BackfillList, found: &ExportHead) -> AnyView {
@@ -223,6 +217,7 @@ fn cancel(backfill: &Backfill, found: &ExportHead) -> AnyView {
     let cancel = ServerAction::<CancelBackfill>::new();
     let (house, export) = (found.house.id.clone(), found.export.id.to_string());
     let backfill = backfill.id.to_string();
+    let call = call("POST", found, &format!("backfills/{backfill}/cancel/"));
     view! {
         <Confirm button="Cancel" of="backfill">
             <p>"The run that goes on ends now, and no further one follows. What was delivered stays at the destination."</p>
@@ -235,6 +230,7 @@ fn cancel(backfill: &Backfill, found: &ExportHead) -> AnyView {
                     "Cancel backfill"
                 </button>
             </ActionForm>
+            <ApiRequest call=call />
         </Confirm>
     }
     .into_any()

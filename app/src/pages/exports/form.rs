@@ -1,18 +1,17 @@
 //! The form of an export, for a new one and for one that is there.
 
 use leptos::prelude::*;
-use serde_json::{Map, Value, json};
-use weir_model::exports::destinations::{DestinationType, Kind, Need};
+use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{ExportModel, Interval, NAME_MAX, QUERY_MAX};
 
+use super::calls::{saving, testing};
 use super::fields::{Begin, fields, labels};
 use super::{causes, words};
 use crate::context::{StepOutcome, TriedStep};
 use crate::server_fns::exports::House;
-use crate::server_fns::exports::config::asked;
 use crate::server_fns::exports::form::{CONNECTION, tried};
 use crate::ui::alert::Alert;
-use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::api_request::ApiRequest;
 use crate::ui::field::{Check, Choice, MomentField, Select, TextArea, TextLine};
 use crate::ui::form::{Back, Sent, Summary};
 use crate::ui::sections::Section;
@@ -41,7 +40,7 @@ pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
     let summary = outcome.is_none().then(|| {
         view! { <Summary sent=sent fields=all_labels(shape.kind) /> }
     });
-    let request = request(&shape);
+    let (save, test) = (saving(&shape), testing(&shape));
     let destination = fields(shape.kind, &shape.begin, sent);
     let hidden = hidden(&shape);
     let label = shape.kind.label;
@@ -83,7 +82,8 @@ pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
                     "Test connection"
                 </button>
             </div>
-            <ApiRequest call=request />
+            <ApiRequest call=save />
+            <ApiRequest call=test of="test connection" />
         </form>
     }
     .into_any()
@@ -237,58 +237,4 @@ fn step(step: &TriedStep) -> AnyView {
         StepOutcome::Passed | StepOutcome::Skipped => None,
     };
     view! { <li>{step.name.clone()} " " <Status tone=tone label=label /> {why}</li> }.into_any()
-}
-
-/// The same as a request to the API. Fields that may be empty are left out of it,
-/// because the API tells empty from left out; secrets are never printed.
-fn request(shape: &Shape) -> ApiCall {
-    let config = Value::Object(config_of_request(shape));
-    match &shape.export {
-        None => {
-            let mut body = json!({
-                "name": "{name}", "interval": "{interval}", "model": "{model}",
-                "destination": {"type": shape.kind.name, "config": config},
-            });
-            if shape.house.projects.len() > 1 {
-                body["team_id"] = Value::from("{team_id}");
-            }
-            ApiCall {
-                method: "POST",
-                path: format!("/api/organizations/{}/batch_exports/", shape.house.id),
-                scope: "batch_export:write",
-                body: Some(body),
-            }
-        }
-        Some(export) => ApiCall {
-            method: "PATCH",
-            path: format!("/api/organizations/{}/batch_exports/{}/", shape.house.id, export.id),
-            scope: "batch_export:write",
-            body: Some(json!({
-                "name": "{name}", "interval": "{interval}", "destination": {"config": config},
-            })),
-        },
-    }
-}
-
-fn config_of_request(shape: &Shape) -> Map<String, Value> {
-    let is_new = shape.export.is_none();
-    let mut config = Map::new();
-    for asked in asked(shape.kind).into_iter().filter(|asked| !asked.path.contains("__")) {
-        let field = asked.field;
-        let is_always_given = match &field.kind {
-            Kind::Boolean | Kind::Integer { .. } => true,
-            Kind::Choice(_) => field.need != Need::Nullable,
-            Kind::Texts => false,
-            _ => field.need == Need::Required,
-        };
-        if field.is_secret {
-            if is_new && field.need == Need::Required {
-                config.insert(asked.path, Value::from("..."));
-            }
-        } else if is_always_given {
-            let blank = format!("{{{}}}", asked.name());
-            config.insert(asked.path, Value::from(blank));
-        }
-    }
-    config
 }

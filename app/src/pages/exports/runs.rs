@@ -2,12 +2,14 @@
 
 use leptos::prelude::*;
 
+use super::calls::call;
 use super::{causes, export_in_path, export_path, head, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{
     CancelExportRun, RetryExportRun, RunLine, RunList, list_export_runs,
 };
 use crate::server_fns::exports::{ExportHead, get_export};
+use crate::ui::api_request::ApiRequest;
 use crate::ui::bytes;
 use crate::ui::code::Code;
 use crate::ui::confirm::Confirm;
@@ -242,7 +244,12 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
     let id = run.id.to_string();
     let logs = format!("{path}/logs?run={id}");
     let of = words::stretch(run);
-    let form = if run.status.is_active() { cancel(line, found) } else { again(line, found) };
+    let is_active = run.status.is_active();
+    let form = if is_active { cancel(line, found) } else { again(line, found) };
+    // A button has no place for it.
+    let request = (!is_active).then(|| {
+        view! { <ApiRequest call=call("POST", found, &format!("runs/{id}/retry/")) of="run again" /> }
+    });
     view! {
         <details class="export-more">
             <summary>"Details"<span class="hidden">" of " {of}</span></summary>
@@ -256,6 +263,7 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
                 <div><dt>"Id"</dt><dd><Id text=id what="run id" /></dd></div>
             </dl>
             <p><a href=logs>"Log of this run"</a></p>
+            {request}
         </details>
         {form}
     }
@@ -291,6 +299,7 @@ fn again(line: &RunLine, found: &ExportHead) -> AnyView {
 fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
     let cancel = ServerAction::<CancelExportRun>::new();
     let ids = ids(line, found);
+    let call = call("POST", found, &format!("runs/{}/cancel/", line.run.id));
     view! {
         <Confirm button="Cancel" of=format!("run {}", words::stretch(&line.run))>
             <p>"The run ends now and is not tried again. What it delivered stays at the destination."</p>
@@ -300,6 +309,7 @@ fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
                     "Cancel run"
                 </button>
             </ActionForm>
+            <ApiRequest call=call />
         </Confirm>
     }
     .into_any()

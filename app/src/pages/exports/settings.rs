@@ -1,9 +1,11 @@
 //! Settings of an export: changing it, letting it go on, its end.
 
 use leptos::prelude::*;
+use serde_json::json;
 use server_fn::ServerFn;
 use weir_model::exports::destinations::DestinationType;
 
+use super::calls::call;
 use super::fields::Begin;
 use super::form::{Shape, form};
 use super::{export_in_path, head};
@@ -16,7 +18,7 @@ use crate::server_fns::exports::{
     DeleteExport, ExportHead, PauseExport, UnpauseExport, get_export,
 };
 use crate::ui::alert::Alert;
-use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::api_request::ApiRequest;
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::field::Check;
 use crate::ui::form::{Back, FormFailure, sent};
@@ -87,17 +89,6 @@ fn ids(found: &ExportHead) -> AnyView {
     .into_any()
 }
 
-/// A request about the export; `rest` is what it does, if not by its method.
-fn call(method: &'static str, found: &ExportHead, rest: &str) -> ApiCall {
-    let (organization, export) = (&found.house.id, &found.export.id);
-    ApiCall {
-        method,
-        path: format!("/api/organizations/{organization}/batch_exports/{export}/{rest}"),
-        scope: "batch_export:write",
-        body: None,
-    }
-}
-
 fn pausing(found: &ExportHead) -> AnyView {
     let pause = ServerAction::<PauseExport>::new();
     let unpause = ServerAction::<UnpauseExport>::new();
@@ -107,6 +98,7 @@ fn pausing(found: &ExportHead) -> AnyView {
         let since = found.export.last_paused_at.map(|time| {
             view! { <p>"Paused since " <Time iso=time.to_string() /> "."</p> }
         });
+        let call = call("POST", found, "unpause/").with(json!({"backfill": "{backfill}"}));
         view! {
             {since}
             <ActionForm action=unpause>
@@ -118,10 +110,12 @@ fn pausing(found: &ExportHead) -> AnyView {
                         "Unpause export"
                     </button>
                 </div>
+                <ApiRequest call=call />
             </ActionForm>
         }
         .into_any()
     } else {
+        let call = call("POST", found, "pause/");
         view! {
             <p>"While it is paused, its schedule starts no runs. Events stay in Weir, and runs that go on are not touched."</p>
             <ActionForm action=pause>
@@ -131,19 +125,12 @@ fn pausing(found: &ExportHead) -> AnyView {
                         "Pause export"
                     </button>
                 </div>
+                <ApiRequest call=call />
             </ActionForm>
         }
         .into_any()
     };
-    let rest = if found.export.paused { "unpause/" } else { "pause/" };
-    let call = call("POST", found, rest);
-    view! {
-        <Section id="pausing" title="Pausing">
-            {content}
-            <ApiRequest call=call />
-        </Section>
-    }
-    .into_any()
+    view! { <Section id="pausing" title="Pausing">{content}</Section> }.into_any()
 }
 
 fn history(found: &ExportHead) -> AnyView {

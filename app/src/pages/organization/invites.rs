@@ -2,6 +2,7 @@
 //! back.
 
 use leptos::prelude::*;
+use serde_json::json;
 
 use super::Tabs;
 use super::invite_form::InviteForm;
@@ -11,6 +12,7 @@ use crate::server_fns::invites::{
 };
 use crate::server_fns::organizations::get_organization;
 use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::Empty;
@@ -98,7 +100,7 @@ fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Lin
             } else {
                 view! { <CopyValue text=link what="invite link" /> }.into_any()
             };
-            (link, doings(id, &invite_id, &email, actions))
+            (link, doings(id, &invite_id, &invite, actions))
         }
         None => (
             view! { <span class="faint">"Hidden"</span> }.into_any(),
@@ -108,7 +110,7 @@ fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Lin
     };
     Line::new(vec![
         cell(who),
-        cell(level),
+        cell(level.word),
         cell(by),
         cell(view! { <Time iso=sent_at /> }),
         state(&invite, sends_mail),
@@ -139,10 +141,22 @@ fn state(invite: &InviteView, sends_mail: bool) -> AnyView {
     .into_any()
 }
 
-fn doings(id: &str, invite: &str, email: &str, actions: Actions) -> AnyView {
+fn doings(id: &str, invite: &str, found: &InviteView, actions: Actions) -> AnyView {
+    let call = |method, rest: &str| {
+        let path = format!("/api/organizations/{id}/invites/{rest}");
+        ApiCall::new(method, path, "organization_member:write")
+    };
+    // An invite of the same address takes the place of this one.
+    let resend = call("POST", "").with(json!({
+        "target_email": found.email,
+        "first_name": found.first_name,
+        "level": found.level.number,
+        "message": found.message,
+    }));
+    let revoke = call("DELETE", &format!("{invite}/"));
     let (id, other_id) = (id.to_owned(), id.to_owned());
     let (invite, other_invite) = (invite.to_owned(), invite.to_owned());
-    let (of, other_of) = (email.to_owned(), email.to_owned());
+    let (of, other_of) = (found.email.clone(), found.email.clone());
     view! {
         <span class="row-actions">
             <Confirm button="Resend" of=of>
@@ -155,6 +169,7 @@ fn doings(id: &str, invite: &str, email: &str, actions: Actions) -> AnyView {
                         "Resend invite"
                     </button>
                 </ActionForm>
+                <ApiRequest call=resend />
             </Confirm>
             <Confirm button="Revoke" of=other_of danger=true>
                 <ActionForm action=actions.revoke>
@@ -166,6 +181,7 @@ fn doings(id: &str, invite: &str, email: &str, actions: Actions) -> AnyView {
                         "Revoke invite"
                     </button>
                 </ActionForm>
+                <ApiRequest call=revoke />
             </Confirm>
         </span>
     }

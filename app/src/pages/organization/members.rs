@@ -2,6 +2,7 @@
 //! out, leaving.
 
 use leptos::prelude::*;
+use serde_json::json;
 
 use super::Tabs;
 use crate::local_path::encode;
@@ -47,6 +48,11 @@ pub(crate) fn Members() -> impl IntoView {
         let invites = format!("/organizations/{id}/invites");
         let invite = invites.clone();
         let call = call(&id, &search);
+        let change = found.members.iter().find(|one| !one.levels.is_empty());
+        let change = change.map(|one| {
+            let call = one_member("PATCH", &id, &one.user).with(json!({"level": one.level.number}));
+            view! { <ApiRequest call=call of=format!("change the level of {}", one.name) /> }
+        });
         let alone = found.total == 1 && search.is_empty();
         let list = if found.members.is_empty() {
             let clear = with_query(&[("search", None)]);
@@ -82,7 +88,8 @@ pub(crate) fn Members() -> impl IntoView {
             }}
             {list}
             <Pager slice=slice total=found.total what="members" />
-            <ApiRequest call=call />
+            <ApiRequest call=call of="list" />
+            {change}
             <Leaving id=id you=found.you />
         }
         .into_any())
@@ -99,6 +106,12 @@ fn call(id: &str, search: &str) -> ApiCall {
         scope: "organization_member:read",
         body: None,
     }
+}
+
+/// A request about a member.
+fn one_member(method: &'static str, id: &str, user: &str) -> ApiCall {
+    let path = format!("/api/organizations/{id}/members/{user}/");
+    ApiCall::new(method, path, "organization_member:write")
 }
 
 fn columns() -> Vec<Column> {
@@ -191,6 +204,7 @@ fn removal(id: &str, member: MemberView, remove: ServerAction<RemoveMember>) -> 
     if let Some(why) = stays {
         return view! { <span class="hint">{why}</span> }.into_any();
     }
+    let call = one_member("DELETE", id, &user);
     let id = id.to_owned();
     let losses = losses(&keys, "They lose", "Their");
     view! {
@@ -204,6 +218,7 @@ fn removal(id: &str, member: MemberView, remove: ServerAction<RemoveMember>) -> 
                     "Remove member"
                 </button>
             </ActionForm>
+            <ApiRequest call=call />
         </Confirm>
     }
     .into_any()
@@ -230,6 +245,7 @@ fn Leaving(id: String, you: MemberView) -> impl IntoView {
     let leave = ServerAction::<LeaveOrganization>::new();
     let sent = sent(leave);
     let MemberView { stays, keys, .. } = you;
+    let call = one_member("DELETE", &id, "@me");
     let content = match stays {
         Some(why) => view! { <ReadOnly why=why /> }.into_any(),
         None => view! {
@@ -244,6 +260,7 @@ fn Leaving(id: String, you: MemberView) -> impl IntoView {
                         "Leave organization"
                     </button>
                 </ActionForm>
+                <ApiRequest call=call />
             </Confirm>
         }
         .into_any(),

@@ -2,8 +2,11 @@
 
 use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
+use serde_json::{Map, Value, json};
 use weir_model::plugin_configs::{ATTACHMENT_MAX, DESCRIPTION_MAX, NAME_MAX};
 
+use super::calls;
+use super::ending::ending;
 use super::fields::{failure, names, setting_fields};
 use super::parts::{fault, numbers};
 use super::trial::trial;
@@ -12,9 +15,10 @@ use crate::pages::project_in_path;
 use crate::plugin_settings::{Kind, Setting, settings};
 use crate::server_fns::plugin_configs::views::{ConfigDetail, LogLine};
 use crate::server_fns::plugin_configs::{
-    DeletePluginConfig, HidePluginConfig, RemovePluginAttachment, RestorePluginConfig,
-    RunPluginJob, SavePluginConfig, SwitchPluginConfig, get_plugin_config, list_plugin_logs,
+    RemovePluginAttachment, RestorePluginConfig, RunPluginJob, SavePluginConfig,
+    SwitchPluginConfig, get_plugin_config, list_plugin_logs,
 };
+use crate::ui::api_request::{ApiRequest, ApiUpload};
 use crate::ui::bytes;
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::{ReadOnly, panel};
@@ -63,7 +67,7 @@ pub(crate) fn ConfigPage() -> impl IntoView {
             {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
             <FormFailure sent=switched />
             <FormFailure sent=restored />
-            {about(&found)}
+            {about(project, &found)}
             {changing(project, &found)}
             {files(project, &found)}
             {trial}
@@ -109,8 +113,18 @@ fn switching(
     .into_any()
 }
 
-fn about(found: &ConfigDetail) -> AnyView {
+fn about(project: i64, found: &ConfigDetail) -> AnyView {
     let line = &found.line;
+    // What the button beside the title does.
+    let request = found.refusal.is_none().then(|| {
+        let (of, fields) = match (line.deleted, line.enabled) {
+            (true, _) => ("bring back", json!({"deleted": false})),
+            (false, true) => ("switch off", json!({"enabled": false})),
+            (false, false) => ("switch on", json!({"enabled": true})),
+        };
+        let call = calls::change(project, &line.id, fields);
+        view! { <ApiRequest call=call of=of /> }
+    });
     let plugin = match &found.shelf {
         Some(shelf) => {
             let href =
@@ -131,6 +145,7 @@ fn about(found: &ConfigDetail) -> AnyView {
                 <div><dt>"Created"</dt><dd><Time iso=created /></dd></div>
                 <div><dt>"Last changed"</dt><dd><Time iso=updated /></dd></div>
             </dl>
+            {request}
         </Section>
     }
     .into_any()
@@ -147,7 +162,11 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
     let description = found.description.clone();
     let may_change = found.refusal.is_none();
     let submit = may_change.then(|| {
-        view! { <Submit sent=sent label="Save settings" busy="Saving settings..." saved="Saved" /> }
+        let call = calls::saving(project, found);
+        view! {
+            <Submit sent=sent label="Save settings" busy="Saving settings..." saved="Saved" />
+            <ApiRequest call=call of="save" />
+        }
     });
     view! {
         <Section id="settings" title="Settings">
@@ -197,6 +216,9 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
         let (id, same_id) = (found.line.id.clone(), found.line.id.clone());
         let (sent_key, same_key, same_name) = (key.clone(), key, name);
         let removal = (may_change && present.is_some()).then(|| {
+            let mut fields = Map::new();
+            fields.insert(format!("remove_attachment[{same_key}]"), Value::Bool(true));
+            let call = calls::change(project, &same_id, Value::Object(fields));
             view! {
                 <Confirm button="Remove file" of=same_name>
                     <ActionForm action=remove>
@@ -209,10 +231,13 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
                             "Remove file"
                         </button>
                     </ActionForm>
+                    <ApiRequest call=call />
                 </Confirm>
             }
         });
         let attaching = may_change.then(|| {
+            let call = calls::call("PATCH", project, &format!("{id}/"));
+            let part = format!("add_attachment[{sent_key}]");
             view! {
                 <form method="post" action="/_upload/attachment" enctype="multipart/form-data">
                     <Back />
@@ -225,6 +250,7 @@ fn files(project: i64, found: &ConfigDetail) -> Option<AnyView> {
                             aria-describedby=ties.described_by() aria-invalid=ties.invalid() />
                     </FieldFrame>
                     <button type="submit" class="button" data-busy="Attaching file...">"Attach file"</button>
+                    <ApiUpload call=call field=part file="file" of="attach file" />
                 </form>
             }
         });
@@ -258,6 +284,8 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
     let run = ServerAction::<RunPluginJob>::new();
     let sent = sent(run);
     let id = found.line.id.clone();
+    let call = calls::call("POST", project, &format!("{id}/job/"));
+    let call = call.with(json!({"job": {"type": "{job}", "payload": {}}}));
     let choices: Vec<Choice> =
         found.jobs.iter().map(|job| Choice::new(job.clone(), job.clone())).collect();
     view! {
@@ -271,6 +299,7 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
                 <TextArea sent=sent name="payload" label="Payload (optional)" max=PAYLOAD rows=3 code=true
                     hint="A JSON object that the job gets." />
                 <Submit sent=sent label="Run job" busy="Starting job..." />
+                <ApiRequest call=call of="run" />
             </ActionForm>
         </Section>
     }
@@ -321,43 +350,4 @@ fn log_line(line: LogLine) -> Line {
         cell(source),
         cell(view! { <code class="wrap">{message}</code> }),
     ])
-}
-
-/// Deleting it: a transformation can be brought back, until it is deleted for good.
-fn ending(project: i64, found: &ConfigDetail) -> AnyView {
-    let hide = ServerAction::<HidePluginConfig>::new();
-    let delete = ServerAction::<DeletePluginConfig>::new();
-    let (hidden, deleted) = (sent(hide), sent(delete));
-    let (id, same_id) = (found.line.id.clone(), found.line.id.clone());
-    let name = found.line.name.clone();
-    let hiding = (!found.line.deleted).then(|| {
-        view! {
-            <ActionForm action=hide>
-                <p>"It is switched off and leaves the list. Its settings stay, so that it can be brought back."</p>
-                <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=id />
-                <Back />
-                <button type="submit" class="button" data-busy="Deleting...">"Delete"</button>
-            </ActionForm>
-        }
-    });
-    view! {
-        <Section id="ending" title="Delete" danger=true>
-            <FormFailure sent=hidden />
-            <FormFailure sent=deleted />
-            {hiding}
-            <Confirm button="Delete for good" of=name danger=true>
-                <ActionForm action=delete>
-                    <p>"Its settings, files, storage and log go. This cannot be undone."</p>
-                    <input type="hidden" name="project" value=project.to_string() />
-                    <input type="hidden" name="config" value=same_id />
-                    <Back />
-                    <button type="submit" class="button button-danger" data-busy="Deleting for good...">
-                        "Delete for good"
-                    </button>
-                </ActionForm>
-            </Confirm>
-        </Section>
-    }
-    .into_any()
 }

@@ -1,18 +1,17 @@
 //! Letting a project use a plugin: choosing it, and its settings.
 
 use leptos::prelude::*;
-use serde_json::{Map, Value, json};
 use weir_model::plugin_configs::NAME_MAX;
 
+use super::calls::creation;
 use super::fields::{failure, names, setting_fields};
 use crate::pages::project_in_path;
-use crate::plugin_settings::{Part, Setting, field, with_fields};
 use crate::server_fns::plugin_configs::views::OfferedPlugin;
 use crate::server_fns::plugin_configs::{CreatePluginConfig, offer_plugin_config};
 use crate::server_fns::plugins::list_plugins;
 use crate::server_fns::plugins::views::PluginLine;
 use crate::server_fns::projects::get_project;
-use crate::ui::api_request::{ApiCall, ApiRequest};
+use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::{Empty, ReadOnly};
 use crate::ui::field::{Check, TextLine};
 use crate::ui::form::{Back, Submit, sent};
@@ -106,7 +105,7 @@ fn filling(
     shown.extend(["name".to_owned(), "enabled".to_owned()]);
     let failed = failure(create, &shown);
     let back = format!("/organizations/{organization}/plugins/{shelf}/{plugin}");
-    let call = as_call(project, &plugin, &form);
+    let call = creation(project, &plugin, &form);
     let content = match refusal {
         Some(why) => view! { <ReadOnly why=why /> }.into_any(),
         None => view! {
@@ -137,24 +136,4 @@ fn filling(
         <p><a href=back>"About the plugin"</a></p>
     }
     .into_any()
-}
-
-/// The same through the API. Secrets are for whoever runs it to fill in.
-fn as_call(project: i64, plugin: &str, form: &[Part]) -> ApiCall {
-    let value = |(at, setting): (usize, &Setting)| {
-        let blank = match setting.secret {
-            true => "...".to_owned(),
-            false => format!("{{{}}}", field(at, setting)),
-        };
-        (setting.key.clone(), Value::from(blank))
-    };
-    let config: Map<String, Value> = with_fields(form).map(value).collect();
-    let plugin = plugin.parse::<i64>().unwrap_or_default();
-    let body = json!({"plugin": plugin, "order": 1, "enabled": true, "config": config});
-    ApiCall {
-        method: "POST",
-        path: format!("/api/projects/{project}/pipeline_transformation_configs/"),
-        scope: "plugin:write",
-        body: Some(body),
-    }
 }

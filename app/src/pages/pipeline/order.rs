@@ -2,12 +2,15 @@
 //! (`behaviours::reorder`), and what is asked when somebody else did so meanwhile.
 
 use leptos::prelude::*;
+use serde_json::{Map, Value, json};
 use weir_service::plugin_configs::ORDER_CHANGED;
 
+use super::calls;
 use crate::error::UiError;
 use crate::server_fns::plugin_configs::ReorderTransformations;
 use crate::server_fns::plugin_configs::views::ConfigLine;
 use crate::ui::alert::{Alert, ErrorAlert};
+use crate::ui::api_request::ApiCall;
 use crate::ui::field::initial;
 use crate::ui::form::Back;
 
@@ -43,6 +46,13 @@ impl Order {
         let new: Vec<String> = self.ids.iter().filter(|id| !ids.contains(id)).cloned().collect();
         ids.extend(new);
         ids
+    }
+
+    /// The request that puts them into this order.
+    pub(super) fn call(&self) -> ApiCall {
+        let places = self.ids.iter().zip(1_u64..).map(|(id, at)| (id.clone(), Value::from(at)));
+        let orders: Map<String, Value> = places.collect();
+        calls::call("PATCH", self.project, "rearrange/").with(json!({"orders": orders}))
     }
 
     /// The form that scripts fill in and send after a drag.
@@ -146,5 +156,7 @@ mod tests {
         assert_eq!(order.swapped(0, 9), "3,1,2");
         // What is gone is left out, what is new comes last.
         assert_eq!(order.wanted("2,7,3"), ["2", "3", "1"]);
+        let expected = serde_json::json!({"orders": {"3": 1, "1": 2, "2": 3}});
+        assert_eq!(order.call().body, Some(expected));
     }
 }

@@ -1,8 +1,10 @@
 //! Trying transformations with an event: of one config, or of all.
 
 use leptos::prelude::*;
+use serde_json::{Value, json};
 use weir_model::plugin_configs::DryOutcome;
 
+use super::calls;
 use super::diff::{Pair, compare};
 use crate::error::UiError;
 use crate::pages::project_in_path;
@@ -11,6 +13,7 @@ use crate::server_fns::plugin_configs::trial::{
 };
 use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
+use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::panel;
 use crate::ui::field::TextArea;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
@@ -57,6 +60,12 @@ pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
             Some(Some(tried)) => crate::ui::json::pretty(&tried.before),
             Some(None) | None => "{\n  \"event\": \"$pageview\",\n  \"distinct_id\": \"ada\",\n  \"properties\": {}\n}".to_owned(),
         };
+        let rest = match &for_form {
+            Some(config) => format!("{config}/test/"),
+            None => "test/".to_owned(),
+        };
+        let event: Value = serde_json::from_str(&begins).unwrap_or_default();
+        let call = calls::call("POST", project, &rest).with(json!({"event": event}));
         let result = tried.map(|tried| match tried {
             Some(tried) => result(tried),
             None => view! {
@@ -77,6 +86,7 @@ pub(super) fn trial(project: i64, config: Option<String>) -> AnyView {
                     hint="JSON with event, distinct_id and properties. What is left out is made up." />
                 <Submit sent=sent label="Try this event" busy="Trying event..." />
             </ActionForm>
+            <ApiRequest call=call of="try" />
             {result}
         }
         .into_any())

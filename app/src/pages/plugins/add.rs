@@ -2,13 +2,15 @@
 //! written here.
 
 use leptos::prelude::*;
-use weir_model::plugins::{ARCHIVE_MAX, NAME_MAX, URL_MAX};
+use serde_json::json;
+use weir_model::plugins::{ARCHIVE_MAX, NAME_MAX, Shelf, URL_MAX};
 
 use super::in_path;
 use super::words::Words;
 use crate::pages::id_in_path;
 use crate::server_fns::plugins::views::{CatalogueView, OfferView};
 use crate::server_fns::plugins::{InstallPlugin, WritePlugin, list_catalogue, plugin_path};
+use crate::ui::api_request::{ApiCall, ApiRequest, ApiUpload};
 use crate::ui::bytes;
 use crate::ui::empty::{NoMatch, ReadOnly};
 use crate::ui::field::{Field, FieldFrame, Ties};
@@ -16,6 +18,13 @@ use crate::ui::form::{Back, FormFailure, Sent, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::sections::Section;
+
+/// The request that makes a plugin of this list.
+fn call(organization: &str, shelf: &str) -> ApiCall {
+    // A list that there is not has no page.
+    let group = Shelf::of(shelf).unwrap_or(Shelf::Destinations).group().text();
+    ApiCall::new("POST", format!("/api/organizations/{organization}/{group}/"), "plugin:write")
+}
 
 /// The page.
 #[component]
@@ -63,6 +72,11 @@ fn catalogue(
         }
         .into_any();
     }
+    let first = offers.iter().find(|offer| offer.installed.is_none()).map(|offer| {
+        let call = call(organization, shelf).with(json!({"url": offer.url}));
+        let of = format!("add {}", offer.name);
+        view! { <ApiRequest call=call of=of /> }
+    });
     let found = if offers.is_empty() {
         let clear = with_query(&[("search", None)]);
         view! { <NoMatch filter=search.to_owned() clear=clear /> }.into_any()
@@ -84,6 +98,7 @@ fn catalogue(
                 </div>
             </FilterForm>
             {found}
+            {first}
         </Section>
     }
     .into_any()
@@ -136,6 +151,7 @@ fn FromAddress(
     install: ServerAction<InstallPlugin>,
 ) -> impl IntoView {
     let sent = sent(install);
+    let call = call(&organization, &shelf).with(json!({"url": "{url}"}));
     view! {
         <Section id="address" title="From another host"
             hint="The code is fetched once and kept. Nothing is upgraded by itself.">
@@ -154,6 +170,7 @@ fn FromAddress(
                     </p>
                 </div>
                 <Submit sent=sent label="Add from address" busy="Fetching plugin..." />
+                <ApiRequest call=call of="add from an address" />
             </ActionForm>
         </Section>
     }
@@ -165,6 +182,7 @@ fn FromArchive(organization: String, shelf: String, sent: Sent) -> impl IntoView
     let hint = "A zip or a packed tar with plugin.json and the code.";
     let ties = Ties::new("archive", hint, sent);
     let most = bytes::text(u64::try_from(ARCHIVE_MAX).unwrap_or(u64::MAX));
+    let call = call(&organization, &shelf);
     view! {
         <Section id="upload" title="From an archive" hint=format!("At most {most}.")>
             <form method="post" action="/_upload/plugin" enctype="multipart/form-data">
@@ -188,6 +206,7 @@ fn FromArchive(organization: String, shelf: String, sent: Sent) -> impl IntoView
                         "Add from archive"
                     </button>
                 </div>
+                <ApiUpload call=call field="archive" file="plugin.zip" of="add from an archive" />
             </form>
         </Section>
     }
@@ -198,6 +217,8 @@ fn FromArchive(organization: String, shelf: String, sent: Sent) -> impl IntoView
 fn Written(organization: String, shelf: String) -> impl IntoView {
     let write = ServerAction::<WritePlugin>::new();
     let sent = sent(write);
+    let call = call(&organization, &shelf);
+    let call = call.with(json!({"plugin_type": "source", "name": "{name}"}));
     view! {
         <Section id="written" title="Written here"
             hint="It begins with a few lines that work. You change them in the browser.">
@@ -208,6 +229,7 @@ fn Written(organization: String, shelf: String) -> impl IntoView {
                 <Back />
                 <Field sent=sent name="name" label="Name" max=NAME_MAX />
                 <Submit sent=sent label="Write plugin" busy="Making plugin..." />
+                <ApiRequest call=call of="make one without files" />
             </ActionForm>
         </Section>
     }

@@ -2,7 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::{badges, check_form, in_path, metrics, upgrade_form};
+use super::ending::{offering, removal};
+use super::{badges, call, check_form, in_path, metrics, upgrade_form};
 use crate::pages::id_in_path;
 use crate::plugin_settings::{Part, Setting, settings};
 use crate::server_fns::plugin_configs::{SwitchPluginConfig, config_path};
@@ -11,7 +12,7 @@ use crate::server_fns::plugins::{
     CheckPlugin, OfferPlugin, RemovePlugin, UpgradePlugin, get_plugin, plugin_path,
 };
 use crate::ui::alert::Alert;
-use crate::ui::confirm::Confirm;
+use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::ReadOnly;
 use crate::ui::form::{Back, FormFailure, sent};
 use crate::ui::number::counted;
@@ -38,14 +39,24 @@ pub(crate) fn PluginDetail() -> impl IntoView {
         let root = plugin_path(&organization, &found.line.shelf, &found.line.id);
         let may_change = found.refusal.is_none();
         let marks = badges(&found.line);
-        let updating = (may_change && found.line.is_elsewhere).then(|| match &found.line.newer {
-            Some(newer) => upgrade_form(&found.line, newer, &organization, upgrade),
-            None => check_form(&found.line, &organization, check),
+        let updating = (may_change && found.line.is_elsewhere).then(|| {
+            let line = &found.line;
+            let (form, call) = match &line.newer {
+                Some(newer) => (
+                    upgrade_form(line, newer, &organization, upgrade),
+                    call("POST", &organization, line, "upgrade/"),
+                ),
+                None => (
+                    check_form(line, &organization, check),
+                    call("GET", &organization, line, "check_for_updates/"),
+                ),
+            };
+            view! { {form} <ApiRequest call=call of="update" /> }
         });
         let faults = (!found.faults.is_empty()).then(|| faults(&found.faults, &root));
         let danger = may_change.then(|| {
             let offering = found.offers.then(|| offering(&found, &organization, offer));
-            view! { {offering} {removal(&found, &organization, remove)} }
+            view! { {offering} {removal(&found, &organization, remove, removed)} }
         });
         Ok(view! {
             <PageHead title=name within=found.organization_name.clone()>
@@ -55,7 +66,7 @@ pub(crate) fn PluginDetail() -> impl IntoView {
             <FormFailure sent=upgraded />
             <FormFailure sent=checked />
             <FormFailure sent=switched />
-            <FormFailure sent=removed />
+            <FormFailure sent=removed fields=&["typed_name"] />
             <FormFailure sent=offered />
             {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}
             {faults}
@@ -252,81 +263,4 @@ fn history(deeds: Vec<DeedView>) -> AnyView {
         view! { <Table caption="What was done with it" columns=columns lines=lines /> }.into_any()
     };
     view! { <Section id="activity" title="Activity">{content}</Section> }.into_any()
-}
-
-/// Offering it to all organizations, or taking the offer back.
-fn offering(found: &Detail, organization: &str, offer: ServerAction<OfferPlugin>) -> AnyView {
-    let (organization, id) = (organization.to_owned(), found.line.id.clone());
-    let (title, text, verb, busy) = match found.line.is_global {
-        false => (
-            "Offer to all organizations",
-            "Every organization of this instance can then use it. It runs on their events.",
-            "Offer plugin",
-            "Offering plugin...",
-        ),
-        true => (
-            "Take back from other organizations",
-            "Others can no longer add it. Configs that they have go on working.",
-            "Take back plugin",
-            "Taking back plugin...",
-        ),
-    };
-    let offered = (!found.line.is_global).then(|| {
-        view! { <input type="hidden" name="offered" value="on" /> }
-    });
-    view! {
-        <Section id="offering" title=title>
-            <p>{text}</p>
-            <Confirm button=verb>
-                <ActionForm action=offer>
-                    <p>{text}</p>
-                    <input type="hidden" name="organization" value=organization />
-                    <input type="hidden" name="plugin" value=id />
-                    {offered}
-                    <Back />
-                    <button type="submit" class="button button-primary" data-busy=busy>
-                        {verb}
-                    </button>
-                </ActionForm>
-            </Confirm>
-        </Section>
-    }
-    .into_any()
-}
-
-/// Removing it, with the configs that go.
-fn removal(found: &Detail, organization: &str, remove: ServerAction<RemovePlugin>) -> AnyView {
-    let (organization, id, name) =
-        (organization.to_owned(), found.line.id.clone(), found.line.name.clone());
-    let used = found
-        .uses
-        .iter()
-        .map(|one| {
-            let named = one.name.clone().unwrap_or_else(|| found.line.name.clone());
-            view! { <li>"The config " <strong>{named}</strong> " of " {one.project_name.clone()}</li> }
-        })
-        .collect_view();
-    let content = match found.line.is_global {
-        true => view! { <p>"It is offered to all organizations. Take it back before removing it."</p> }
-            .into_any(),
-        false => view! {
-            <Confirm button="Remove plugin" of=name danger=true>
-                <ActionForm action=remove>
-                    <p>"This cannot be undone. What goes:"</p>
-                    <ul>
-                        <li>"Its source"</li>
-                        {used}
-                    </ul>
-                    <input type="hidden" name="organization" value=organization />
-                    <input type="hidden" name="plugin" value=id />
-                    <Back />
-                    <button type="submit" class="button button-danger" data-busy="Removing plugin...">
-                        "Remove plugin"
-                    </button>
-                </ActionForm>
-            </Confirm>
-        }
-        .into_any(),
-    };
-    view! { <Section id="removal" title="Remove" danger=true>{content}</Section> }.into_any()
 }

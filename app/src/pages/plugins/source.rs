@@ -1,16 +1,19 @@
 //! The source of a plugin: reading it, and changing it in the browser.
 
 use leptos::prelude::*;
+use serde_json::{Map, Value};
 use weir_model::plugins::{FILE_NAME_MAX, SOURCE_MAX};
 
-use super::in_path;
+use super::{call, in_path};
 use crate::local_path;
 use crate::pages::id_in_path;
 use crate::server_fns::plugins::plugin_path;
 use crate::server_fns::plugins::source::{
     RemovePluginFile, SavePluginFile, SourceView, get_plugin_source,
 };
+use crate::server_fns::plugins::views::PluginLine;
 use crate::ui::alert::Alert;
+use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::code::Source;
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::ReadOnly;
@@ -41,18 +44,25 @@ pub(crate) fn PluginSource() -> impl IntoView {
         let links =
             links(&files, chosen.as_ref().map(|(name, _)| name.as_str()), &root, may_change);
         let content = match (asked == NEW && may_change, chosen) {
-            (true, _) => view! {
-                <Editor organization=organization plugin=plugin name=String::new() text=String::new() save=save />
+            (true, _) => {
+                let call = change(&organization, &line, "{file}", Value::from("{source}"));
+                view! {
+                    <Editor organization=organization plugin=plugin name=String::new()
+                        text=String::new() save=save call=call />
+                }
+                .into_any()
             }
-            .into_any(),
             (false, None) => view! { <p>"It has no source files."</p> }.into_any(),
             (false, Some((name, text))) => {
                 let editing = may_change.then(|| {
-                    let removing = (files.len() > 1)
-                        .then(|| removal(&organization, &plugin, &name, remove));
+                    let removing = (files.len() > 1).then(|| {
+                        let call = change(&organization, &line, &name, Value::Null);
+                        removal(&organization, &plugin, &name, remove, call)
+                    });
+                    let call = change(&organization, &line, &name, Value::from("{source}"));
                     view! {
                         <Editor organization=organization.clone() plugin=plugin.clone()
-                            name=name.clone() text=text.clone() save=save />
+                            name=name.clone() text=text.clone() save=save call=call />
                         {removing}
                     }
                 });
@@ -135,6 +145,13 @@ fn links(
     view! { <nav aria-label="Files"><ul class="file-list">{files}{adding}</ul></nav> }.into_any()
 }
 
+/// The request that gives a file another text, or none at all.
+fn change(organization: &str, line: &PluginLine, file: &str, text: Value) -> ApiCall {
+    let mut files = Map::new();
+    files.insert(file.to_owned(), text);
+    call("PATCH", organization, line, "update_source/").with(Value::Object(files))
+}
+
 /// The form of a file; without a name it is a new one.
 #[component]
 fn Editor(
@@ -143,6 +160,7 @@ fn Editor(
     name: String,
     text: String,
     save: ServerAction<SavePluginFile>,
+    call: ApiCall,
 ) -> impl IntoView {
     let sent = sent(save);
     let is_new = name.is_empty();
@@ -168,6 +186,7 @@ fn Editor(
                         max=SOURCE_MAX code=true
                         hint="Takes effect within a second wherever the plugin is switched on." />
                     <Submit sent=sent label="Save file" busy="Saving file..." saved="Saved" />
+                    <ApiRequest call=call of="save" />
                 </ActionForm>
             </div>
         </Section>
@@ -179,6 +198,7 @@ fn removal(
     plugin: &str,
     name: &str,
     remove: ServerAction<RemovePluginFile>,
+    call: ApiCall,
 ) -> AnyView {
     let (organization, plugin, file) =
         (organization.to_owned(), plugin.to_owned(), name.to_owned());
@@ -194,6 +214,7 @@ fn removal(
                     "Remove file"
                 </button>
             </ActionForm>
+            <ApiRequest call=call />
         </Confirm>
     }
     .into_any()

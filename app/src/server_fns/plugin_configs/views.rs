@@ -149,7 +149,10 @@ impl From<Stage> for ConfigLine {
         let fields = config.fields;
         Self {
             id: config.id.to_string(),
-            name: fields.name.unwrap_or_else(|| plugin_name.clone()),
+            name: fields
+                .name
+                .filter(|name| !name.trim().is_empty())
+                .unwrap_or_else(|| plugin_name.clone()),
             plugin: plugin.id.to_string(),
             plugin_name,
             enabled: fields.enabled,

@@ -34,6 +34,8 @@ pub(crate) struct PluginLine {
     pub(crate) description: String,
     /// The list that it is on, as in addresses.
     pub(crate) shelf: String,
+    /// The group of the API that it is reached through, as in addresses.
+    pub(crate) group: String,
     /// Where its code comes from, for people.
     pub(crate) origin: String,
     /// The address of its code.
@@ -179,7 +181,7 @@ impl From<Shelved> for PluginLine {
     fn from(found: Shelved) -> Self {
         use weir_model::plugins::PluginType;
 
-        let Shelved { plugin, shelf, is_own, is_unused, .. } = found;
+        let Shelved { plugin, group, shelf, is_own, is_unused } = found;
         let name = name_of(&plugin);
         let fields = plugin.fields;
         let kind = fields.plugin_type;
@@ -193,6 +195,7 @@ impl From<Shelved> for PluginLine {
             id: plugin.id.to_string(),
             name,
             shelf: shelf.text().to_owned(),
+            group: group.text().to_owned(),
             origin: origin(&fields).to_owned(),
             newer: newer(&fields),
             is_elsewhere: fields.url.as_ref().is_some_and(|url| !url.starts_with(INLINE)),

@@ -304,6 +304,38 @@ async fn an_old_key_works_on_for_a_while() {
 }
 
 #[tokio::test]
+async fn a_secret_key_wants_a_recent_sign_in() {
+    let services = test_support::set_up().await;
+    let ctx = ada(&services).await;
+    let script = test_support::key(&services, &ctx, test_support::key_input()).await;
+    let later =
+        |ctx: &Ctx| Ctx { now: ctx.now.plus_seconds(policy::RECENT_SECONDS + 1), ..ctx.clone() };
+    let project = services.projects.enter(&ctx, "@current").await.unwrap();
+    let first = services.projects.rotate_secret_token(&project).await.unwrap().secret_api_token;
+    assert!(first.is_some());
+
+    let old = services.projects.enter(&later(&ctx), "@current").await.unwrap();
+    let refused = services.projects.rotate_secret_token(&old).await;
+    assert!(matches!(refused, Err(Error::SignInAgain)), "{refused:?}");
+    assert_eq!(services.projects.get(&project).await.unwrap().secret_api_token, first);
+    // What ends a key, or hands out one that everybody may know, asks for nothing.
+    assert!(services.projects.delete_secret_backup(&old).await.is_ok());
+    assert!(services.projects.rotate_token(&old, Overlap::Day).await.is_ok());
+
+    // A level that does not suffice is told first: another sign-in would not help.
+    let grace = stranger(&services, "grace").await;
+    join(&services, project.org.organization, &grace, Level::Member).await;
+    let hers = services.projects.enter(&later(&grace), &project.project.to_string()).await.unwrap();
+    let refused = services.projects.rotate_secret_token(&hers).await;
+    assert!(matches!(refused, Err(Error::Forbidden(_))), "{refused:?}");
+
+    // A key has its scope for this.
+    let scripted = services.projects.enter(&later(&script), "@current").await.unwrap();
+    let second = services.projects.rotate_secret_token(&scripted).await.unwrap();
+    assert_eq!(second.secret_api_token_backup, first);
+}
+
+#[tokio::test]
 async fn traffic_is_counted_by_key() {
     let services = test_support::set_up().await;
     let ctx = ada(&services).await;

@@ -107,12 +107,14 @@ impl Projects {
     }
 
     /// Makes a new secret key. The one before it stays valid as the backup; the
-    /// backup before that does not.
+    /// backup before that does not. Handing out a secret needs a recent sign-in.
     ///
     /// # Errors
-    /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator.
+    /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator;
+    /// [`Error::SignInAgain`].
     pub async fn rotate_secret_token(&self, project: &ProjectCtx) -> Result<Project> {
         policy::check(&project.org, Action::ResetProjectKeys)?;
+        policy::recent_if_person(&project.org.ctx)?;
         let primary = secrets::project_secret()?;
         for _ in 0..TRIES {
             let row = self.row(project).await?;

@@ -141,8 +141,42 @@ async fn transformations_are_added_changed_and_put_in_order() {
         200
     );
     assert_eq!(browser.configs().await[0]["enabled"], true);
-    assert_eq!(browser.function("delete_plugin_config", &body).await.status, 200);
+    let untyped = browser.function("delete_plugin_config", &format!("{body}&typed_name=")).await;
+    assert_ne!(untyped.status, 200);
+    browser.opens(&format!("{root}/{second}"), 200).await;
+    let typed = format!("{body}&typed_name=Property+filter");
+    assert_eq!(browser.function("delete_plugin_config", &typed).await.status, 200);
     browser.opens(&format!("{root}/{second}"), 404).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_goes_with_its_name() {
+    let place = place(GROUPS[0]).await;
+    let browser = Browser::of(&place).await;
+    let organization = browser.organization();
+    let config = browser.adds("bot-filter", "").await;
+    let plugin = browser.configs().await[0]["plugin"].to_string();
+    let path = format!("/organizations/{organization}/plugins/transformations/{plugin}");
+    let shown = browser.opens(&path, 200).await;
+    assert!(shown.contains("The config") && shown.contains("Name of the plugin"));
+    // Whoever asks for it sees the request that the API knows.
+    let request = format!("/api/organizations/{organization}/pipeline_destinations/{plugin}/");
+    assert!(shown.contains(&request), "{request}");
+    assert_eq!(place.owner.get(&request).await.status, 200);
+
+    let body = format!("organization={organization}&plugin={plugin}");
+    for wrong in ["", "bot+filter", "Bot"] {
+        let refused =
+            browser.function("remove_plugin", &format!("{body}&typed_name={wrong}")).await;
+        assert_ne!(refused.status, 200);
+        assert!(String::from_utf8_lossy(&refused.body).contains("typed_name"));
+    }
+    assert_eq!(browser.configs().await.len(), 1);
+    let typed = format!("{body}&typed_name=+Bot+filter+");
+    assert_eq!(browser.function("remove_plugin", &typed).await.status, 200);
+    browser.opens(&path, 404).await;
+    let project = browser.project();
+    browser.opens(&format!("/projects/{project}/transformations/{config}"), 404).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

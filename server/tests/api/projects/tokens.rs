@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use weir_model::Timestamp;
 use weir_model::organizations::Level;
-use weir_service::Clock;
+use weir_service::{Clock, policy};
 use weir_testkit::{Answer, Caller, TestApp};
 
 use crate::web::{function, session};
@@ -147,6 +147,32 @@ async fn capture_takes_the_old_key_until_its_time() {
     assert_eq!(capture(&new).await, 200);
     act(&cookie, "end_old_project_key", &format!("id={project}")).await;
     assert_eq!(capture(&new).await, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_app_makes_a_secret_key_after_a_recent_sign_in() {
+    let clock = Clock::fixed(Timestamp::from_micros(1_780_000_000_000_000));
+    let app = TestApp::at(clock.clone()).await.set_up().await;
+    let caller = app.owner().key(&["project:write"]).await;
+    let cookie = session(&app).await;
+    let body = format!("id={}", app.project());
+    let made = async |cookie: &str| {
+        function(&app, "rotate_secret_key", &body).header("cookie", cookie).send().await.status
+    };
+    let secret = async || {
+        let path = format!("/api/projects/{}/", app.project());
+        caller.get(&path).await.json()["secret_api_token"].clone()
+    };
+    assert_eq!(made(&cookie).await, 200);
+    let first = secret().await;
+    assert!(first.is_string());
+    clock.advance(policy::RECENT_SECONDS + 1);
+    assert_eq!(made(&cookie).await, 403);
+    assert_eq!(secret().await, first);
+    // A script has its scope for this.
+    let second = act(&caller, &app, "rotate_secret_token/").await;
+    assert_eq!(second["secret_api_token_backup"], first);
+    assert_eq!(made(&session(&app).await).await, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

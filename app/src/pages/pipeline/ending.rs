@@ -1,0 +1,69 @@
+//! Deleting a config: it can be brought back, until it is deleted for good.
+
+use leptos::prelude::*;
+use serde_json::json;
+
+use super::calls;
+use crate::server_fns::plugin_configs::views::ConfigDetail;
+use crate::server_fns::plugin_configs::{DeletePluginConfig, HidePluginConfig};
+use crate::ui::alert::Alert;
+use crate::ui::api_request::ApiRequest;
+use crate::ui::confirm::TypedConfirm;
+use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::sections::Section;
+
+/// The last section of a config.
+pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
+    let hide = ServerAction::<HidePluginConfig>::new();
+    let hidden = sent(hide);
+    let (id, same_id) = (found.line.id.clone(), found.line.id.clone());
+    let hiding = (!found.line.deleted).then(|| {
+        let call = calls::change(project, &id, json!({"deleted": true}));
+        view! {
+            <ActionForm action=hide>
+                <p>"It is switched off and leaves the list. Its settings stay, so that it can be brought back."</p>
+                <input type="hidden" name="project" value=project.to_string() />
+                <input type="hidden" name="config" value=id />
+                <Back />
+                <button type="submit" class="button" data-busy="Deleting...">"Delete"</button>
+            </ActionForm>
+            <ApiRequest call=call of="delete" />
+        }
+    });
+    let name = found.line.name.trim().to_owned();
+    view! {
+        <Section id="ending" title="Delete" danger=true>
+            <FormFailure sent=hidden />
+            {hiding}
+            <ForGood project=project config=same_id name=name />
+        </Section>
+    }
+    .into_any()
+}
+
+/// Deleting it for good: what goes, and the name to type.
+#[component]
+fn ForGood(project: i64, config: String, name: String) -> impl IntoView {
+    let delete = ServerAction::<DeletePluginConfig>::new();
+    let sent = sent(delete);
+    let call = calls::call("DELETE", project, &format!("{config}/"));
+    view! {
+        <Alert kind="warning">
+            <p>"Deleting it for good cannot be undone. What goes:"</p>
+            <ul>
+                <li>"Its settings and secrets"</li>
+                <li>"Its files, and what it has stored"</li>
+                <li>"Its log, and jobs that wait"</li>
+            </ul>
+        </Alert>
+        <ActionForm action=delete>
+            <FormFailure sent=sent fields=&["typed_name"] />
+            <input type="hidden" name="project" value=project.to_string() />
+            <input type="hidden" name="config" value=config />
+            <Back />
+            <TypedConfirm sent=sent name_to_type=name label="Name of the config"
+                verb="Delete for good" busy="Deleting for good..." />
+        </ActionForm>
+        <ApiRequest call=call of="delete for good" />
+    }
+}
