@@ -9,6 +9,7 @@ pub(crate) mod logs;
 pub(crate) mod new;
 pub(crate) mod runs;
 pub(crate) mod settings;
+mod stretch;
 mod words;
 
 use leptos::prelude::*;
@@ -268,7 +269,7 @@ fn strip(recent: &[Run], path: &str) -> AnyView {
         let rows = if rows.is_empty() { rows } else { format!(", {rows} delivered") };
         Mark {
             tone,
-            title: format!("{label}: {}{rows}", words::stretch(run)),
+            title: format!("{label}: {}{rows}", stretch::text(run)),
             href: Some(format!("{path}#run-{}", run.id)),
         }
     };

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{causes, export_in_path, export_path, head, words};
+use super::{causes, export_in_path, export_path, head, stretch, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{
     CancelExportRun, RetryExportRun, RunLine, RunList, list_export_runs,
@@ -215,7 +215,7 @@ fn entry(line: RunLine, found: &ExportHead) -> Line {
     });
     let backfill = line.of_backfill.then(|| view! { <Chip label="Backfill" /> });
     let cells = vec![
-        cell(view! { <span>{words::stretch(run)}</span> {backfill} }),
+        cell(view! { <span>{stretch::of_run(run)}</span> {backfill} }),
         cell(view! { <Status tone=tone label=label /> {error} {progress} }),
         cell(records),
         cell(duration(line.milliseconds)),
@@ -241,7 +241,7 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
     });
     let id = run.id.to_string();
     let logs = format!("{path}/logs?run={id}");
-    let of = words::stretch(run);
+    let of = stretch::of_run(run);
     let form = if run.status.is_active() { cancel(line, found) } else { again(line, found) };
     view! {
         <details class="export-more">
@@ -274,14 +274,14 @@ fn ids(line: &RunLine, found: &ExportHead) -> AnyView {
 
 fn again(line: &RunLine, found: &ExportHead) -> AnyView {
     let retry = ServerAction::<RetryExportRun>::new();
-    let (ids, stretch) = (ids(line, found), words::stretch(&line.run));
+    let (ids, of) = (ids(line, found), stretch::of_run(&line.run));
     view! {
         <ActionForm action=retry>
             {ids}
             <button type="submit" class="button" data-busy="Starting run...">
                 <Icon name="refresh" />
                 "Run again"
-                <span class="hidden">" " {stretch}</span>
+                <span class="hidden">" " {of}</span>
             </button>
         </ActionForm>
     }
@@ -292,7 +292,7 @@ fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
     let cancel = ServerAction::<CancelExportRun>::new();
     let ids = ids(line, found);
     view! {
-        <Confirm button="Cancel" of=format!("run {}", words::stretch(&line.run))>
+        <Confirm button="Cancel" of=format!("run {}", stretch::text(&line.run))>
             <p>"The run ends now and is not tried again. What it delivered stays at the destination."</p>
             <ActionForm action=cancel>
                 {ids}
