@@ -1,6 +1,7 @@
 //! The transformations of a project in their order, and the configs of its other
 //! plugins.
 
+mod actions;
 pub(crate) mod config;
 mod diff;
 mod fields;
@@ -17,12 +18,12 @@ use crate::server_fns::plugin_configs::{
     DeletePluginConfig, HidePluginConfig, ReorderTransformations, RestorePluginConfig,
     SwitchPluginConfig, config_path, list_transformations,
 };
-use crate::ui::confirm::Confirm;
 use crate::ui::empty::ReadOnly;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, sent};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
+use actions::{deleting, hiding, restoring, switching};
 use order::{Order, conflict, mover};
 use parts::{fault, numbers};
 
@@ -162,7 +163,7 @@ fn row(
                 {switching(project, &line, actions.switch)}
                 {(at > 0).then(|| mover(order, at, at - 1, &line.name, actions.reorder))}
                 {(at + 1 < count).then(|| mover(order, at, at + 1, &line.name, actions.reorder))}
-                {hiding(project, &line, actions.hide)}
+                {hiding(project, &line, None, actions.hide)}
             </div>
         }
     });
@@ -185,43 +186,6 @@ fn row(
     .into_any()
 }
 
-/// Switching a config on or off.
-fn switching(project: i64, line: &ConfigLine, switch: ServerAction<SwitchPluginConfig>) -> AnyView {
-    let (id, name) = (line.id.clone(), line.name.clone());
-    let (to, label, busy) = match line.enabled {
-        true => ("off", "Switch off", "Switching off..."),
-        false => ("on", "Switch on", "Switching on..."),
-    };
-    view! {
-        <ActionForm action=switch>
-            <input type="hidden" name="project" value=project.to_string() />
-            <input type="hidden" name="config" value=id />
-            <input type="hidden" name="enabled" value=to />
-            <Back />
-            <button type="submit" class="button" data-busy=busy>
-                {label}<span class="hidden">" " {name}</span>
-            </button>
-        </ActionForm>
-    }
-    .into_any()
-}
-
-/// Taking a config off the list. It can be brought back, so nothing is asked.
-fn hiding(project: i64, line: &ConfigLine, hide: ServerAction<HidePluginConfig>) -> AnyView {
-    let (id, name) = (line.id.clone(), line.name.clone());
-    view! {
-        <ActionForm action=hide>
-            <input type="hidden" name="project" value=project.to_string() />
-            <input type="hidden" name="config" value=id />
-            <Back />
-            <button type="submit" class="button" data-busy="Deleting transformation...">
-                "Delete"<span class="hidden">" " {name}</span>
-            </button>
-        </ActionForm>
-    }
-    .into_any()
-}
-
 /// What was deleted and can be brought back.
 fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) -> Option<AnyView> {
     if gone.is_empty() {
@@ -230,7 +194,12 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
     let rows = gone
         .into_iter()
         .map(|line| {
-            let buttons = may_change.then(|| of_bin(project, &line, actions));
+            let buttons = may_change.then(|| {
+                view! {
+                    {restoring(project, &line, actions.restore)}
+                    {deleting(project, &line, actions.delete)}
+                }
+            });
             view! {
                 <li class="bin-line">
                     <span>{line.name.clone()}</span>
@@ -249,32 +218,4 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
         }
         .into_any(),
     )
-}
-
-fn of_bin(project: i64, line: &ConfigLine, actions: Actions) -> AnyView {
-    let (id, same_id) = (line.id.clone(), line.id.clone());
-    let (name, same_name) = (line.name.clone(), line.name.clone());
-    let (restore, delete) = (actions.restore, actions.delete);
-    view! {
-        <ActionForm action=restore>
-            <input type="hidden" name="project" value=project.to_string() />
-            <input type="hidden" name="config" value=id />
-            <Back />
-            <button type="submit" class="button" data-busy="Bringing back...">
-                "Bring back"<span class="hidden">" " {name}</span>
-            </button>
-        </ActionForm>
-        <Confirm button="Delete for good" of=same_name danger=true>
-            <ActionForm action=delete>
-                <p>"Its settings, files, storage and log go. This cannot be undone."</p>
-                <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=same_id />
-                <Back />
-                <button type="submit" class="button button-danger" data-busy="Deleting for good...">
-                    "Delete for good"
-                </button>
-            </ActionForm>
-        </Confirm>
-    }
-    .into_any()
 }

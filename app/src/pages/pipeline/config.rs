@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_params_map;
 use weir_model::plugin_configs::{ATTACHMENT_MAX, DESCRIPTION_MAX, NAME_MAX};
 
+use super::actions::{deleting, hiding, restoring, switching};
 use super::fields::{failure, names, setting_fields};
 use super::parts::{fault, numbers};
 use super::trial::trial;
@@ -51,7 +52,10 @@ pub(crate) fn ConfigPage() -> impl IntoView {
             (false, true) => (Tone::Good, "On"),
             (false, false) => (Tone::Quiet, "Off"),
         };
-        let switching = may_change.then(|| switching(project, &found, switch, restore));
+        let switching = may_change.then(|| match found.line.deleted {
+            true => restoring(project, &found.line, restore),
+            false => switching(project, &found.line, switch),
+        });
         let trial = (may_change && found.line.transforms).then_some(trial);
         let jobs = (may_change && !found.jobs.is_empty()).then(|| jobs(project, &found));
         let ending = may_change.then(|| ending(project, &found));
@@ -73,40 +77,6 @@ pub(crate) fn ConfigPage() -> impl IntoView {
         }
         .into_any())
     })
-}
-
-fn switching(
-    project: i64,
-    found: &ConfigDetail,
-    switch: ServerAction<SwitchPluginConfig>,
-    restore: ServerAction<RestorePluginConfig>,
-) -> AnyView {
-    let id = found.line.id.clone();
-    if found.line.deleted {
-        return view! {
-            <ActionForm action=restore>
-                <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=id />
-                <Back />
-                <button type="submit" class="button" data-busy="Bringing back...">"Bring back"</button>
-            </ActionForm>
-        }
-        .into_any();
-    }
-    let (to, label, busy) = match found.line.enabled {
-        true => ("off", "Switch off", "Switching off..."),
-        false => ("on", "Switch on", "Switching on..."),
-    };
-    view! {
-        <ActionForm action=switch>
-            <input type="hidden" name="project" value=project.to_string() />
-            <input type="hidden" name="config" value=id />
-            <input type="hidden" name="enabled" value=to />
-            <Back />
-            <button type="submit" class="button" data-busy=busy>{label}</button>
-        </ActionForm>
-    }
-    .into_any()
 }
 
 fn about(found: &ConfigDetail) -> AnyView {
@@ -323,40 +293,20 @@ fn log_line(line: LogLine) -> Line {
     ])
 }
 
-/// Deleting it: a transformation can be brought back, until it is deleted for good.
+/// Deleting it: it can be brought back, until it is deleted for good.
 fn ending(project: i64, found: &ConfigDetail) -> AnyView {
     let hide = ServerAction::<HidePluginConfig>::new();
     let delete = ServerAction::<DeletePluginConfig>::new();
     let (hidden, deleted) = (sent(hide), sent(delete));
-    let (id, same_id) = (found.line.id.clone(), found.line.id.clone());
-    let name = found.line.name.clone();
-    let hiding = (!found.line.deleted).then(|| {
-        view! {
-            <ActionForm action=hide>
-                <p>"It is switched off and leaves the list. Its settings stay, so that it can be brought back."</p>
-                <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=id />
-                <Back />
-                <button type="submit" class="button" data-busy="Deleting...">"Delete"</button>
-            </ActionForm>
-        }
-    });
+    let follows = "It is switched off and leaves the list. Its settings stay, so that it can be brought back.";
+    let hiding = (!found.line.deleted).then(|| hiding(project, &found.line, Some(follows), hide));
+    let deleting = deleting(project, &found.line, delete);
     view! {
         <Section id="ending" title="Delete" danger=true>
             <FormFailure sent=hidden />
             <FormFailure sent=deleted />
             {hiding}
-            <Confirm button="Delete for good" of=name danger=true>
-                <ActionForm action=delete>
-                    <p>"Its settings, files, storage and log go. This cannot be undone."</p>
-                    <input type="hidden" name="project" value=project.to_string() />
-                    <input type="hidden" name="config" value=same_id />
-                    <Back />
-                    <button type="submit" class="button button-danger" data-busy="Deleting for good...">
-                        "Delete for good"
-                    </button>
-                </ActionForm>
-            </Confirm>
+            {deleting}
         </Section>
     }
     .into_any()
