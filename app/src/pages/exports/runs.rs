@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{causes, export_in_path, export_path, head, stretch, words};
+use super::{causes, export_in_path, export_path, head, stretch, ways, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{
     CancelExportRun, RetryExportRun, RunLine, RunList, list_export_runs,
@@ -173,15 +173,7 @@ fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
         Column::number("Tries"),
         Column::text("More"),
     ];
-    let older = list.lines.last().filter(|_| list.more).map(|line| {
-        let cursor = line.run.id.to_string();
-        let href = with_query(&[("cursor", Some(cursor.as_str()))]);
-        view! { <a class="button" rel="next" href=href>"Older runs"</a> }
-    });
-    let newest = (!asked.cursor.is_empty()).then(|| {
-        let href = with_query(&[("cursor", None)]);
-        view! { <a class="button" rel="prev" href=href>"Newest runs"</a> }
-    });
+    let older = list.lines.last().filter(|_| list.more).map(|line| line.run.id.to_string());
     let range = (asked.after.is_empty() && asked.before.is_empty()).then(|| {
         view! { <p class="hint">"Runs of the last 7 days."</p> }
     });
@@ -189,9 +181,7 @@ fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
     view! {
         {range}
         <Table caption="Runs, newest first" columns=columns lines=lines />
-        <nav class="pager" aria-label="Pages of runs">
-            <div class="pager-ways">{newest}{older}</div>
-        </nav>
+        {ways("runs", "cursor", &asked.cursor, older.as_deref())}
     }
     .into_any()
 }

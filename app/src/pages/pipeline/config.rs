@@ -1,7 +1,6 @@
 //! One config: its settings and files, how it goes, its log, its jobs, trying it.
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 use weir_model::plugin_configs::{ATTACHMENT_MAX, DESCRIPTION_MAX, NAME_MAX};
 
 use super::actions::{deleting, hiding, restoring, switching};
@@ -9,7 +8,7 @@ use super::fields::{failure, names, setting_fields};
 use super::parts::{fault, numbers};
 use super::trial::trial;
 use crate::error::UiError;
-use crate::pages::project_in_path;
+use crate::pages::{in_path, project_in_path};
 use crate::plugin_settings::{Kind, Setting, settings};
 use crate::server_fns::plugin_configs::views::{ConfigDetail, LogLine};
 use crate::server_fns::plugin_configs::{
@@ -37,7 +36,7 @@ const PAYLOAD: usize = 65_536;
 #[component]
 pub(crate) fn ConfigPage() -> impl IntoView {
     let project = project_in_path();
-    let config = use_params_map().with_untracked(|params| params.get("config")).unwrap_or_default();
+    let config = in_path("config");
     let switch = ServerAction::<SwitchPluginConfig>::new();
     let restore = ServerAction::<RestorePluginConfig>::new();
     let (switched, restored) = (sent(switch), sent(restore));

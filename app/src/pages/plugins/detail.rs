@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::{badges, check_form, in_path, metrics, upgrade_form};
-use crate::pages::id_in_path;
+use super::{badges, check_form, metrics, upgrade_form};
+use crate::pages::{id_in_path, in_path};
 use crate::plugin_settings::{Part, Setting, settings};
 use crate::server_fns::plugin_configs::{SwitchPluginConfig, config_path};
 use crate::server_fns::plugins::views::{DeedView, PluginDetail as Detail, UseView};
