@@ -22,9 +22,10 @@ mod times;
 mod toast;
 mod validate;
 
-use leptos::prelude::{document, window_event_listener_untyped};
+use leptos::prelude::{document, window, window_event_listener_untyped};
 use leptos::wasm_bindgen::JsCast;
-use web_sys::{Element, Event};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Document, DomParser, Element, Event, Response, SupportedType};
 
 /// Begins to listen. Called once.
 pub fn start() {
@@ -68,6 +69,18 @@ fn each<E: JsCast>(selector: &str, act: impl Fn(&E)) {
             act(&element);
         }
     }
+}
+
+/// The page at an address; none when there is no answer, or another page.
+async fn page_at(address: &str) -> Option<Document> {
+    let answer = JsFuture::from(window().fetch_with_str(address)).await.ok()?;
+    let answer: Response = answer.dyn_into().ok()?;
+    if !answer.ok() || answer.redirected() {
+        return None;
+    }
+    let text = JsFuture::from(answer.text().ok()?).await.ok()?;
+    let page = DomParser::new().ok()?;
+    page.parse_from_string(&text.as_string()?, SupportedType::TextHtml).ok()
 }
 
 /// The element itself or the nearest around it that fits.

@@ -4,16 +4,14 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use leptos::prelude::{document, set_timeout, window};
+use leptos::prelude::{document, set_timeout};
 use leptos::task::spawn_local;
 use leptos::wasm_bindgen::JsCast as _;
-use wasm_bindgen_futures::JsFuture;
 use web_sys::{
-    Document, DomParser, Element, HtmlDialogElement, HtmlElement, HtmlInputElement, KeyboardEvent,
-    MouseEvent, Response, SupportedType,
+    Document, Element, HtmlDialogElement, HtmlElement, HtmlInputElement, KeyboardEvent, MouseEvent,
 };
 
-use super::{closest, on, within};
+use super::{closest, on, page_at, within};
 use crate::local_path;
 
 const DIALOG: &str = "palette";
@@ -167,16 +165,7 @@ async fn show(text: String, number: u32) {
     SHOWN.set(found.map(|_| text));
 }
 
-/// The page of the search, without what is around it; none when there is no
-/// answer, or another page.
+/// The page of the search, without what is around it.
 async fn fetch(text: &str) -> Option<Document> {
-    let address = format!("/search?part=1&q={}", local_path::encode(text));
-    let answer = JsFuture::from(window().fetch_with_str(&address)).await.ok()?;
-    let answer: Response = answer.dyn_into().ok()?;
-    if !answer.ok() || answer.redirected() {
-        return None;
-    }
-    let html = JsFuture::from(answer.text().ok()?).await.ok()?;
-    let page = DomParser::new().ok()?;
-    page.parse_from_string(&html.as_string()?, SupportedType::TextHtml).ok()
+    page_at(&format!("/search?part=1&q={}", local_path::encode(text))).await
 }

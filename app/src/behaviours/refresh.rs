@@ -6,10 +6,9 @@ use std::time::Duration;
 use leptos::prelude::{document, set_timeout, window};
 use leptos::task::spawn_local;
 use leptos::wasm_bindgen::JsCast as _;
-use wasm_bindgen_futures::JsFuture;
-use web_sys::{Document, DomParser, Element, Response, SupportedType};
+use web_sys::{Document, Element};
 
-use super::{each, guard, times};
+use super::{each, guard, page_at, times};
 
 /// What is replaced; the line that says so is among it.
 const PARTS: &str = "[data-fresh], [data-refresh]";
@@ -61,17 +60,9 @@ async fn load(wait: u32, every: u32) {
     }
 }
 
-/// The page as it is now; none when there is no answer, or not this page.
+/// The page as it is now.
 async fn fetch() -> Option<Document> {
-    let address = window().location().href().ok()?;
-    let answer = JsFuture::from(window().fetch_with_str(&address)).await.ok()?;
-    let answer: Response = answer.dyn_into().ok()?;
-    if !answer.ok() || answer.redirected() {
-        return None;
-    }
-    let text = JsFuture::from(answer.text().ok()?).await.ok()?;
-    let page = DomParser::new().ok()?;
-    page.parse_from_string(&text.as_string()?, SupportedType::TextHtml).ok()
+    page_at(&window().location().href().ok()?).await
 }
 
 fn replace(fresh: &Document) {

@@ -27,6 +27,20 @@ pub(crate) fn Entrance(
     }
 }
 
+/// The address of an account that the page knows already, for password managers.
+#[component]
+pub(crate) fn KnownAddress(
+    /// The address.
+    email: String,
+) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label for="email">"E-mail address"</label>
+            <input id="email" type="email" value=email readonly autocomplete="username" />
+        </div>
+    }
+}
+
 /// Says why signing in will not work at this address.
 #[component]
 pub(crate) fn InsecureNote() -> impl IntoView {

@@ -10,15 +10,15 @@ pub(crate) mod logs;
 pub(crate) mod new;
 pub(crate) mod runs;
 pub(crate) mod settings;
+mod stretch;
 mod words;
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 use server_fn::ServerFn;
 use weir_model::exports::destinations::{ALL, DestinationType};
-use weir_model::exports::{ExportModel, Run};
+use weir_model::exports::{BatchExport, ExportModel, Run};
 
-use super::id_in_path;
+use super::{id_in_path, in_path};
 use crate::server_fns::exports::{
     ExportHead, ExportLine, ExportList, PauseExport, UnpauseExport, list_exports,
 };
@@ -29,7 +29,7 @@ use crate::ui::icon::Icon;
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{Pager, Slice, slice_in_query};
-use crate::ui::query::{FilterForm, in_query};
+use crate::ui::query::{FilterForm, in_query, with_query};
 use crate::ui::refresh::{Fresh, Refresh};
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::status::{Chip, Mark, Status, Strip};
@@ -192,12 +192,7 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
         None => view! { <span class="faint">"None, its end has passed"</span> }.into_any(),
     };
     let label = label_of(&export.destination.kind);
-    let ids = (organization.to_owned(), export.id.to_string());
-    let form = if export.paused {
-        switch(UnpauseExport::PATH, ids, &export.name, "Unpause", "Unpausing export...")
-    } else {
-        switch(PauseExport::PATH, ids, &export.name, "Pause", "Pausing export...")
-    };
+    let form = switch(&export, organization);
     let head = view! {
         <a class="export-name" href=path.clone()>{export.name}</a>
         <span class="hint">{label}</span>
@@ -217,20 +212,17 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
     Line::new(cells)
 }
 
-/// The button that pauses an export or lets it go on, by the path of its function.
-fn switch(
-    function: &'static str,
-    ids: (String, String),
-    name: &str,
-    verb: &'static str,
-    busy: &'static str,
-) -> AnyView {
-    let (organization, export) = ids;
-    let of = name.to_owned();
+/// The button that pauses an export or lets it go on.
+fn switch(export: &BatchExport, organization: &str) -> AnyView {
+    let (function, verb, busy) = match export.paused {
+        true => (UnpauseExport::PATH, "Unpause", "Unpausing export..."),
+        false => (PauseExport::PATH, "Pause", "Pausing export..."),
+    };
+    let (organization, of) = (organization.to_owned(), export.name.clone());
     view! {
         <form method="post" action=function>
             <input type="hidden" name="organization" value=organization />
-            <input type="hidden" name="export" value=export />
+            <input type="hidden" name="export" value=export.id.to_string() />
             <Back />
             <button type="submit" class="button" data-busy=busy>
                 {verb}
@@ -269,7 +261,7 @@ fn strip(recent: &[Run], path: &str) -> AnyView {
         let rows = if rows.is_empty() { rows } else { format!(", {rows} delivered") };
         Mark {
             tone,
-            title: format!("{label}: {}{rows}", words::stretch(run)),
+            title: format!("{label}: {}{rows}", stretch::text(run)),
             href: Some(format!("{path}#run-{}", run.id)),
         }
     };
@@ -294,9 +286,26 @@ fn export_path(organization: &str, export: &str) -> String {
     format!("{}/{export}", list_path(organization))
 }
 
+/// Ways to older things, and from there back to the newest. `by` is the value of
+/// the address that says before what a page begins; `begins` is the present one.
+fn ways(what: &str, by: &'static str, begins: &str, older: Option<&str>) -> AnyView {
+    let way = |rel: &'static str, words: String, begins: Option<&str>| {
+        let href = with_query(&[(by, begins)]);
+        view! { <a class="button" rel=rel href=href>{words}</a> }
+    };
+    let newest = (!begins.is_empty()).then(|| way("prev", format!("Newest {what}"), None));
+    let older = older.map(|older| way("next", format!("Older {what}"), Some(older)));
+    view! {
+        <nav class="pager" aria-label=format!("Pages of {what}")>
+            <div class="pager-ways">{newest}{older}</div>
+        </nav>
+    }
+    .into_any()
+}
+
 /// The id of the export in the address.
 fn export_in_path() -> String {
-    use_params_map().with_untracked(|params| params.get("export")).unwrap_or_default()
+    in_path("export")
 }
 
 /// What stands above every page of one export.
@@ -323,12 +332,7 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
     let project = (found.house.projects.len() > 1).then(|| {
         view! { <Chip label=found.house.project(export.team_id.0) /> }
     });
-    let ids = (found.house.id.clone(), export.id.to_string());
-    let form = if export.paused {
-        switch(UnpauseExport::PATH, ids, &export.name, "Unpause", "Unpausing export...")
-    } else {
-        switch(PauseExport::PATH, ids, &export.name, "Pause", "Pausing export...")
-    };
+    let form = switch(export, &found.house.id);
     let paused = sent(ServerAction::<PauseExport>::new());
     let unpaused = sent(ServerAction::<UnpauseExport>::new());
     view! {

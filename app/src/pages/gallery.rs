@@ -11,17 +11,19 @@ mod words;
 
 use leptos::prelude::*;
 
+use crate::server_fns::instance::enter_instance;
 use crate::ui::page::{PageHead, page};
 
-/// All of them, one below the other.
+/// All of them, one below the other, for staff.
 #[component]
 pub(crate) fn Gallery() -> impl IntoView {
     page("Gallery", async {
+        enter_instance().await?;
         Ok(view! {
             <PageHead title="Gallery" />
             <p class="lead">
                 "The parts that pages are made of, with made-up data. Nothing here changes anything. "
-                "Every installation has this page, so that whoever reports that something looks wrong can compare it in the same browser."
+                "Every installation has this page for its staff, so that whoever reports that something looks wrong can compare it in the same browser."
             </p>
             <div class="gallery">
                 {states::sections()}

@@ -1,10 +1,9 @@
 //! One group: its properties, its members, its latest events.
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 
-use super::project_in_path;
 use super::timeline::{segment, timeline};
+use super::{in_path, project_in_path};
 use crate::server_fns::groups::{GroupView, get_group};
 use crate::server_fns::projects::get_project;
 use crate::ui::copy::CopyValue;
@@ -18,9 +17,7 @@ use crate::ui::time::Time;
 #[component]
 pub(crate) fn Group() -> impl IntoView {
     let project = project_in_path();
-    let (kind, key) = use_params_map().with_untracked(|params| {
-        (params.get("kind").unwrap_or_default(), params.get("key").unwrap_or_default())
-    });
+    let (kind, key) = (in_path("kind"), in_path("key"));
     page("Group", async move {
         let within = get_project(project).await?.name;
         let group = get_group(project, kind.clone(), key.clone()).await?;

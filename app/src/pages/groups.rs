@@ -1,10 +1,9 @@
 //! Groups of a project by type: the list and its search.
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 
-use super::project_in_path;
 use super::timeline::segment;
+use super::{in_path, project_in_path};
 use crate::server_fns::groups::{GroupLine, list_groups};
 use crate::server_fns::projects::{ProjectView, get_project};
 use crate::ui::code::Code;
@@ -12,7 +11,7 @@ use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{PagerMore, slice_in_query};
-use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::Time;
@@ -25,7 +24,7 @@ const PAGE: u32 = 50;
 #[component]
 pub(crate) fn Groups() -> impl IntoView {
     let project = project_in_path();
-    let kind = use_params_map().with_untracked(|params| params.get("kind")).unwrap_or_default();
+    let kind = in_path("kind");
     let search = in_query("q");
     let slice = slice_in_query(PAGE);
     page(TITLE, async move {
@@ -67,10 +66,7 @@ pub(crate) fn Groups() -> impl IntoView {
             <PageHead title=TITLE within=name />
             <SubNav label="Group types" tabs=tabs(project, found.types) />
             <FilterForm label="Search groups">
-                <div class="field">
-                    <label for="q">"Key or property"</label>
-                    <input id="q" name="q" type="search" value=search maxlength="200" autocomplete="off" spellcheck="false" />
-                </div>
+                <SearchField label="Key or property" value=search />
             </FilterForm>
             {content}
         }

@@ -1,8 +1,8 @@
 //! The user guide.
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 
+use super::in_path;
 use crate::context::set_not_found;
 use crate::error::UiError;
 use crate::help;
@@ -35,7 +35,7 @@ pub(crate) fn HelpIndex() -> impl IntoView {
 /// One page of the guide.
 #[component]
 pub(crate) fn HelpPage() -> impl IntoView {
-    let name = use_params_map().with_untracked(|params| params.get("page")).unwrap_or_default();
+    let name = in_path("page");
     page("Help", async move {
         let Some(found) = help::page(&name) else {
             set_not_found();

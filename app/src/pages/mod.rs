@@ -59,7 +59,7 @@ fn project_in_path() -> i64 {
 
 /// The id in the address.
 fn id_in_path() -> String {
-    use_params_map().with_untracked(|params| params.get("id")).unwrap_or_default()
+    in_path("id")
 }
 
 /// The value of the address at this parameter of its route.

@@ -1,10 +1,9 @@
 //! One person: properties, how its distinct ids came together, groups, events.
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 
-use super::project_in_path;
 use super::timeline::{segment, timeline};
+use super::{in_path, project_in_path};
 use crate::server_fns::persons::{IdView, PersonView, PropertyView, get_person};
 use crate::server_fns::projects::get_project;
 use crate::ui::alert::Alert;
@@ -23,7 +22,7 @@ const TITLE: &str = "Person";
 #[component]
 pub(crate) fn Person() -> impl IntoView {
     let project = project_in_path();
-    let id = use_params_map().with_untracked(|params| params.get("person")).unwrap_or_default();
+    let id = in_path("person");
     let event = in_query("event");
     let (before, before_uuid) = (in_query("before"), in_query("before_uuid"));
     page(TITLE, async move {

@@ -10,7 +10,7 @@ use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{PagerMore, Slice, slice_in_query};
-use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Line, Table, cell};
 use crate::ui::time::{ProjectZone, Time};
@@ -42,10 +42,7 @@ pub(crate) fn Persons() -> impl IntoView {
                 "Whom events are about. A person is made by the first event of a distinct id; identifying events join several ids into one person."
             </p>
             <FilterForm label="Search persons">
-                <div class="field">
-                    <label for="q">"Distinct id, name or e-mail address"</label>
-                    <input id="q" name="q" type="search" value=search maxlength="200" autocomplete="off" spellcheck="false" />
-                </div>
+                <SearchField label="Distinct id, name or e-mail address" value=search />
             </FilterForm>
             {content}
         }

@@ -1,6 +1,7 @@
 //! The transformations of a project in their order, and the configs of its other
 //! plugins.
 
+mod actions;
 mod calls;
 pub(crate) mod config;
 mod diff;
@@ -21,10 +22,11 @@ use crate::server_fns::plugin_configs::{
 };
 use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::ReadOnly;
-use crate::ui::form::{Back, FormFailure, sent};
+use crate::ui::form::{FormFailure, sent};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
+use actions::{hiding, restoring, switching};
 use order::{Order, conflict, mover};
 use parts::{fault, numbers};
 
@@ -166,7 +168,7 @@ fn row(
                 {switching(project, &line, actions.switch)}
                 {(at > 0).then(|| mover(order, at, at - 1, &line.name, actions.reorder))}
                 {(at + 1 < count).then(|| mover(order, at, at + 1, &line.name, actions.reorder))}
-                {hiding(project, &line, actions.hide)}
+                {hiding(project, &line, None, actions.hide)}
             </div>
         }
     });
@@ -189,43 +191,6 @@ fn row(
     .into_any()
 }
 
-/// Switching a config on or off.
-fn switching(project: i64, line: &ConfigLine, switch: ServerAction<SwitchPluginConfig>) -> AnyView {
-    let (id, name) = (line.id.clone(), line.name.clone());
-    let (to, label, busy) = match line.enabled {
-        true => ("off", "Switch off", "Switching off..."),
-        false => ("on", "Switch on", "Switching on..."),
-    };
-    view! {
-        <ActionForm action=switch>
-            <input type="hidden" name="project" value=project.to_string() />
-            <input type="hidden" name="config" value=id />
-            <input type="hidden" name="enabled" value=to />
-            <Back />
-            <button type="submit" class="button" data-busy=busy>
-                {label}<span class="hidden">" " {name}</span>
-            </button>
-        </ActionForm>
-    }
-    .into_any()
-}
-
-/// Taking a config off the list. It can be brought back, so nothing is asked.
-fn hiding(project: i64, line: &ConfigLine, hide: ServerAction<HidePluginConfig>) -> AnyView {
-    let (id, name) = (line.id.clone(), line.name.clone());
-    view! {
-        <ActionForm action=hide>
-            <input type="hidden" name="project" value=project.to_string() />
-            <input type="hidden" name="config" value=id />
-            <Back />
-            <button type="submit" class="button" data-busy="Deleting transformation...">
-                "Delete"<span class="hidden">" " {name}</span>
-            </button>
-        </ActionForm>
-    }
-    .into_any()
-}
-
 /// What was deleted and can be brought back.
 fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) -> Option<AnyView> {
     if gone.is_empty() {
@@ -234,7 +199,17 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
     let rows = gone
         .into_iter()
         .map(|line| {
-            let buttons = may_change.then(|| of_bin(project, &line, actions));
+            let buttons = may_change.then(|| {
+                // What goes with it is said there, and its name is to be typed.
+                let ending = format!("{}#ending", config_path(project, true, &line.id));
+                let name = line.name.clone();
+                view! {
+                    {restoring(project, &line, actions.restore)}
+                    <a class="button button-risk" href=ending>
+                        "Delete for good"<span class="hidden">" " {name}</span>
+                    </a>
+                }
+            });
             view! {
                 <li class="bin-line">
                     <span>{line.name.clone()}</span>
@@ -253,24 +228,4 @@ fn bin(project: i64, gone: Vec<ConfigLine>, may_change: bool, actions: Actions) 
         }
         .into_any(),
     )
-}
-
-fn of_bin(project: i64, line: &ConfigLine, actions: Actions) -> AnyView {
-    let (id, name, same_name) = (line.id.clone(), line.name.clone(), line.name.clone());
-    // What goes with it is said there, and its name is to be typed.
-    let ending = format!("{}#ending", config_path(project, true, &line.id));
-    view! {
-        <ActionForm action=actions.restore>
-            <input type="hidden" name="project" value=project.to_string() />
-            <input type="hidden" name="config" value=id />
-            <Back />
-            <button type="submit" class="button" data-busy="Bringing back...">
-                "Bring back"<span class="hidden">" " {name}</span>
-            </button>
-        </ActionForm>
-        <a class="button button-risk" href=ending>
-            "Delete for good"<span class="hidden">" " {same_name}</span>
-        </a>
-    }
-    .into_any()
 }

@@ -7,9 +7,8 @@ pub(crate) mod source;
 mod words;
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 
-use super::id_in_path;
+use super::{id_in_path, in_path};
 use crate::server_fns::plugins::views::{PluginLine, ShelfView};
 use crate::server_fns::plugins::{CheckPlugin, UpgradePlugin, list_plugins, plugin_path};
 use crate::ui::api_request::ApiCall;
@@ -20,11 +19,6 @@ use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::status::{Chip, Status, Tone};
 use words::Words;
-
-/// A part of the address.
-fn in_path(name: &'static str) -> String {
-    use_params_map().with_untracked(|params| params.get(name)).unwrap_or_default()
-}
 
 /// The list that the address names.
 #[component]

@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 
-use super::entrance::Entrance;
+use super::entrance::{Entrance, KnownAddress};
 use super::{id_in_path, in_query};
 use crate::server_fns::links::{AskReset, Link, ResetPassword, can_reset, check_reset};
 use crate::ui::alert::Alert;
@@ -114,11 +114,8 @@ fn SetForm(id: String, token: String, email: String) -> impl IntoView {
             <input type="hidden" name="id" value=id />
             <input type="hidden" name="token" value=token />
             <Back />
-            <div class="field">
-                <label for="email">"E-mail address"</label>
-                // For password managers; the link says which account it is for.
-                <input id="email" type="email" value=email readonly autocomplete="username" />
-            </div>
+            // The link says which account it is for.
+            <KnownAddress email=email />
             <PasswordField sent=sent label="New password" autocomplete="new-password" autofocus=true
                 hint="At least 12 characters. A few unrelated words are easy to keep." />
             <p class="hint">"Every session of your account ends. API keys go on working."</p>

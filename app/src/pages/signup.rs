@@ -3,7 +3,7 @@
 
 use leptos::prelude::*;
 
-use super::entrance::{Entrance, InsecureNote};
+use super::entrance::{Entrance, InsecureNote, KnownAddress};
 use super::id_in_path;
 use crate::local_path;
 use crate::server_fns::signup::{Invitation, JoinOrganization, SignUp, get_invitation};
@@ -108,11 +108,8 @@ fn NewAccountForm(id: String, email: String, first_name: String, insecure: bool)
             <FormFailure sent=sent fields=FIELDS />
             <input type="hidden" name="id" value=id />
             <Back />
-            <div class="field">
-                <label for="email">"E-mail address"</label>
-                // For password managers; the invite says which address it is for.
-                <input id="email" type="email" value=email readonly autocomplete="username" />
-            </div>
+            // The invite says which address it is for.
+            <KnownAddress email=email />
             <Field sent=sent name="first_name" label="First name" autocomplete="given-name" max=128
                 value=first_name autofocus=true />
             <PasswordField sent=sent autocomplete="new-password"

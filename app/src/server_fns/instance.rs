@@ -38,3 +38,10 @@ pub(crate) async fn get_instance() -> Result<InstanceView, UiError> {
         events: counts.events,
     })
 }
+
+/// Lets staff pass to what else only staff sees. For others there is nothing.
+#[server(prefix = "/_fn", endpoint = "enter_instance")]
+pub(crate) async fn enter_instance() -> Result<(), UiError> {
+    let (services, ctx) = enter()?;
+    services.instance.enter(&ctx).await.map_err(ui_error)
+}

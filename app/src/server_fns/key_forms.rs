@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::keys::FLASH;
-use crate::context::{enter, enter_with_token, go, ui_error};
+use super::keys::reveal;
+use crate::context::{enter, enter_with_token, ui_error};
 use crate::error::UiError;
 
 /// An offer for how long a new key works.
@@ -91,10 +91,7 @@ pub(crate) async fn create_key(
     let input = check_input(&label, &scopes, &projects, &organizations, expires_at)
         .map_err(UiError::Field)?;
     let key = services.keys.create(&ctx, input).await.map_err(|error| at_field(ui_error(error)))?;
-    let value = key.value.unwrap_or_default();
-    services.identity.put_flash(&ctx, &token, FLASH, &value).await.map_err(ui_error)?;
-    go("/account/keys/reveal");
-    Ok(())
+    reveal(&services, &ctx, &token, key).await
 }
 
 /// Changes what a key is called, what it may do and what it is limited to.

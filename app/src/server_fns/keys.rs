@@ -3,12 +3,14 @@
 
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use weir_model::keys::PersonalKey;
+use weir_service::{Ctx, Services};
 
 use crate::context::{anyone, enter, enter_with_token, go, tell, ui_error};
 use crate::error::UiError;
 
 /// Under this name a new value waits for the page that shows it.
-pub(super) const FLASH: &str = "new key";
+const FLASH: &str = "new key";
 
 /// A key as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,10 +93,7 @@ struct Names {
     projects: Vec<(i64, String)>,
 }
 
-async fn names(
-    services: &weir_service::Services,
-    ctx: &weir_service::Ctx,
-) -> Result<Names, UiError> {
+async fn names(services: &Services, ctx: &Ctx) -> Result<Names, UiError> {
     use weir_model::pagination::{MAX_LIMIT, Page};
 
     let page = Page { limit: MAX_LIMIT, offset: 0 };
@@ -195,8 +194,18 @@ pub(crate) async fn rotate_key(id: String, overlap: String) -> Result<(), UiErro
     let overlap = Overlap::parse(&overlap).map_err(UiError::Field)?;
     let id = weir_model::KeyId(id);
     let key = services.keys.rotate(&ctx, &id, overlap).await.map_err(ui_error)?;
+    reveal(&services, &ctx, &token, key).await
+}
+
+/// Leads to the page that shows a new value, once.
+pub(super) async fn reveal(
+    services: &Services,
+    ctx: &Ctx,
+    token: &str,
+    key: PersonalKey,
+) -> Result<(), UiError> {
     let value = key.value.unwrap_or_default();
-    services.identity.put_flash(&ctx, &token, FLASH, &value).await.map_err(ui_error)?;
+    services.identity.put_flash(ctx, token, FLASH, &value).await.map_err(ui_error)?;
     go("/account/keys/reveal");
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 mod choice;
 mod instant;
+mod line;
 mod secret;
 mod text;
 

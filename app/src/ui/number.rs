@@ -101,6 +101,17 @@ pub(crate) fn duration(milliseconds: u64) -> String {
     }
 }
 
+/// `0.3 ms`, `9.5 ms`, and what takes longer as [`duration`] has it. What takes time
+/// never looks as if it took none.
+pub(crate) fn brief(microseconds: u64) -> String {
+    match microseconds {
+        0 => duration(0),
+        1..100 => format!("<{} ms", with_tenth(1)),
+        100..10_000 => format!("{} ms", with_tenth(microseconds / 100)),
+        _ => duration(microseconds / 1000),
+    }
+}
+
 /// `1 member`, `1,204 members`.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
@@ -145,7 +156,7 @@ fn parts(id: &str) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{compact, counted, duration, grouped, parts, percent};
+    use super::{brief, compact, counted, duration, grouped, parts, percent};
 
     #[test]
     fn thousands() {
@@ -208,6 +219,21 @@ mod tests {
             (349_200_000, "4 d 1 h"),
         ] {
             assert_eq!(duration(milliseconds), expected);
+        }
+    }
+
+    #[test]
+    fn times_of_steps() {
+        for (microseconds, expected) in [
+            (0, "0 ms"),
+            (7, "<0.1 ms"),
+            (340, "0.3 ms"),
+            (1_000, "1 ms"),
+            (9_560, "9.5 ms"),
+            (10_000, "10 ms"),
+            (1_250_000, "1.2 s"),
+        ] {
+            assert_eq!(brief(microseconds), expected);
         }
     }
 

@@ -57,6 +57,32 @@ pub(crate) fn FilterForm(
     .into_any()
 }
 
+/// The field `q` of such a form, for a text.
+#[component]
+pub(crate) fn SearchField(
+    /// What is looked in.
+    #[prop(into)]
+    label: String,
+    /// The text that the page has looked for.
+    value: String,
+) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label for="q">{label}</label>
+            <input
+                id="q"
+                name="q"
+                type="search"
+                value=value
+                maxlength="200"
+                autocomplete="off"
+                spellcheck="false"
+            />
+        </div>
+    }
+    .into_any()
+}
+
 #[cfg(test)]
 mod tests {
     use super::changed;

@@ -36,14 +36,20 @@ impl Instance {
         Ok(user.is_some_and(|user| user.is_staff))
     }
 
+    /// Lets staff pass.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for everybody else.
+    pub async fn enter(&self, ctx: &Ctx) -> Result<()> {
+        if self.is_staff(ctx).await? { Ok(()) } else { Err(Error::NotFound(NOT_FOUND)) }
+    }
+
     /// How much there is of everything, over all organizations.
     ///
     /// # Errors
     /// [`Error::NotFound`] for everybody but staff.
     pub async fn counts(&self, ctx: &Ctx) -> Result<Counts> {
-        if !self.is_staff(ctx).await? {
-            return Err(Error::NotFound(NOT_FOUND));
-        }
+        self.enter(ctx).await?;
         Ok(weir_store::instance::counts(&self.core.store).await?)
     }
 }
@@ -66,6 +72,8 @@ mod tests {
         let key = key(&services, &ada, key_input()).await;
         for nobody in [eve, key] {
             let refused = services.instance.counts(&nobody).await;
+            assert!(matches!(refused, Err(Error::NotFound(_))));
+            let refused = services.instance.enter(&nobody).await;
             assert!(matches!(refused, Err(Error::NotFound(_))));
         }
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use weir_model::members::MemberQuery;
-use weir_model::pagination::{MAX_LIMIT, Page};
+use weir_model::pagination::Page;
 use weir_model::plugins::Group;
 use weir_model::{BatchExportId, OrganizationId, PluginId, ProjectId};
 use weir_store::exports::{self as export_rows, Of};
@@ -22,8 +22,8 @@ use crate::{Core, Result};
 
 /// How many things of each kind are told.
 pub const MOST: usize = 8;
-/// In so many organizations it is looked for members, exports and plugins.
-const ORGANIZATIONS: usize = 10;
+/// A list without an end: what is looked for may be anywhere in it.
+const ALL: Page = Page { limit: u64::MAX, offset: 0 };
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,8 +98,7 @@ impl Search {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let all = Page { limit: MAX_LIMIT, offset: 0 };
-        let organizations = Organizations::new(Arc::clone(&self.core)).list(ctx, all).await?;
+        let organizations = Organizations::new(Arc::clone(&self.core)).list(ctx, ALL).await?;
         let organizations = organizations.results;
         let mut hits = Vec::new();
         for one in organizations.iter().filter(|one| wanted.fits(&one.name)).take(MOST) {
@@ -121,7 +120,10 @@ impl Search {
             });
         }
         let (mut members, mut exports, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
-        for one in organizations.into_iter().take(ORGANIZATIONS) {
+        for one in organizations {
+            if [&members, &exports, &plugins].into_iter().all(|found| found.len() >= MOST) {
+                break;
+            }
             let org = match organizations::enter(&self.core, ctx, one.id).await {
                 Ok(org) => org,
                 // It asks for a second factor first; the others are searched all the same.
@@ -134,9 +136,16 @@ impl Search {
                 organization: one.id,
                 organization_name: one.name.clone(),
             };
-            members.extend(self.members(&org, wanted).await?.into_iter().map(hit));
-            exports.extend(self.exports(&org, wanted).await?.into_iter().map(hit));
-            plugins.extend(self.plugins(&org, wanted).await?.into_iter().map(hit));
+            // Of what is full no more is read.
+            if members.len() < MOST {
+                members.extend(self.members(&org, wanted).await?.into_iter().map(hit));
+            }
+            if exports.len() < MOST {
+                exports.extend(self.exports(&org, wanted).await?.into_iter().map(hit));
+            }
+            if plugins.len() < MOST {
+                plugins.extend(self.plugins(&org, wanted).await?.into_iter().map(hit));
+            }
         }
         for found in [members, exports, plugins] {
             hits.extend(found.into_iter().take(MOST));
@@ -145,9 +154,8 @@ impl Search {
     }
 
     async fn members(&self, org: &OrgCtx, wanted: &Wanted) -> Result<Vec<(Kind, String)>> {
-        let all = Page { limit: MAX_LIMIT, offset: 0 };
         let members = Members::new(Arc::clone(&self.core));
-        let found = members.list(org, &MemberQuery::default(), all).await?.results.into_iter();
+        let found = members.list(org, &MemberQuery::default(), ALL).await?.results.into_iter();
         let named = found.map(|member| {
             let user = member.user;
             let name = format!("{} {}", user.first_name, user.last_name);
@@ -168,10 +176,9 @@ impl Search {
     /// Where an organization may not even see plugins, none is found.
     async fn plugins(&self, org: &OrgCtx, wanted: &Wanted) -> Result<Vec<(Kind, String)>> {
         let plugins = Plugins::new(Arc::clone(&self.core));
-        let all = Page { limit: MAX_LIMIT, offset: 0 };
         let mut fitting: Vec<(Kind, String)> = Vec::new();
         for group in Group::ALL {
-            let found = match plugins.list(org, group, all).await {
+            let found = match plugins.list(org, group, ALL).await {
                 Ok(found) => found.results,
                 Err(Error::Forbidden(_)) => return Ok(Vec::new()),
                 Err(error) => return Err(error),
@@ -193,8 +200,10 @@ impl Search {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Wanted};
-    use crate::test_support::{ada, organization, set_up, stranger};
+    use weir_model::organizations::Level;
+
+    use super::{Kind, MOST, Wanted};
+    use crate::test_support::{ada, join, organization, set_up, stranger};
 
     #[test]
     fn every_word_must_be_there() {
@@ -227,5 +236,24 @@ mod tests {
         let eve = stranger(&services, "eve").await;
         assert!(services.search.find(&eve, &Wanted::new("tea")).await.unwrap().is_empty());
         assert!(services.search.find(&ada, &Wanted::new(" ")).await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn all_organizations_are_searched_until_enough_was_found() {
+        let services = set_up().await;
+        let ada = ada(&services).await;
+        for at in 0..12 {
+            let home = organization(&services, &ada, &format!("House {at}")).await;
+            let guest = stranger(&services, &format!("guest-{at:02}")).await;
+            join(&services, home, &guest, Level::Member).await;
+        }
+        let searched = async |text: &str| services.search.find(&ada, &Wanted::new(text)).await;
+        for at in 0..12 {
+            let found = searched(&format!("guest-{at:02}@")).await.unwrap();
+            assert_eq!(found.len(), 1, "{at}");
+            assert_eq!(found[0].organization_name, format!("House {at}"));
+            assert_eq!(found[0].kind, Kind::Member);
+        }
+        assert_eq!(searched("guest").await.unwrap().len(), MOST);
     }
 }

@@ -114,8 +114,13 @@ async fn the_instance_is_for_staff() {
     assert!(shown.contains("href=\"/instance\""), "the menu leads there: {shown}");
 
     assert_eq!(page(&app, "/instance", &grace).await.status, 404);
-    let told = function(&app, "get_instance", "", &grace).send().await;
-    assert_eq!(told.status, 404);
+    for asked in ["get_instance", "enter_instance"] {
+        let told = function(&app, asked, "", &grace).send().await;
+        assert_eq!(told.status, 404, "{asked}");
+    }
+    // The parts that pages are made of are nothing for others.
+    assert_eq!(page(&app, "/gallery", &ada).await.status, 200);
+    assert_eq!(page(&app, "/gallery", &grace).await.status, 404);
     let theirs = text(&page(&app, "/help", &grace).await);
     assert!(!theirs.contains("href=\"/instance\""), "{theirs}");
     assert_eq!(page(&app, "/instance", "session=x").await.status, 303);

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use weir_model::exports::{Backfill, ExportModel};
 
 use super::calls::call;
-use super::{export_in_path, export_path, head, words};
+use super::{export_in_path, export_path, head, stretch, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::backfills::{
     BackfillList, CancelBackfill, Preview, StartBackfill, list_backfills, preview_backfill,
@@ -191,12 +191,6 @@ fn listed(list: BackfillList, found: &ExportHead) -> AnyView {
 
 fn entry(backfill: &Backfill, found: &ExportHead) -> Line {
     let (tone, label) = words::status(backfill.status);
-    let start = backfill.adjusted_start_at.or(backfill.start_at);
-    let end = backfill.end_at.to_string();
-    let range = match start {
-        Some(start) => view! { <Time iso=start.to_string() /> " to " <Time iso=end /> }.into_any(),
-        None => view! { "From the first event to " <Time iso=end /> }.into_any(),
-    };
     let progress = backfill.progress.filter(|_| backfill.status.is_active()).map(|progress| {
         let (done, total) = (progress.finished_runs, progress.total_runs);
         view! { <Progress done=done total=Some(total) label="Runs" /> }
@@ -205,7 +199,7 @@ fn entry(backfill: &Backfill, found: &ExportHead) -> Line {
     let records = records.map_or_else(|| "-".to_owned(), grouped);
     let cancel = backfill.status.is_active().then(|| cancel(backfill, found));
     Line::new(vec![
-        range,
+        stretch::of_backfill(backfill),
         cell(view! { <Status tone=tone label=label /> {progress} }),
         cell(records),
         cell(view! { <Time iso=backfill.created_at.to_string() /> }),

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use weir_model::exports::{LogLevel, LogLine};
 
-use super::{export_in_path, export_path, head, words};
+use super::{export_in_path, export_path, head, ways, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{LogList, list_export_logs};
 use crate::server_fns::exports::{ExportHead, PauseExport, get_export};
@@ -11,7 +11,7 @@ use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::{Choice, Select, TextLine};
 use crate::ui::form::{Sent, sent};
 use crate::ui::page::page;
-use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::query::{FilterForm, in_query};
 use crate::ui::refresh::{Fresh, Refresh};
 use crate::ui::status::Status;
 use crate::ui::table::{Column, Line, Table, cell};
@@ -119,22 +119,12 @@ fn listed(list: LogList, found: &ExportHead, asked: &Asked) -> AnyView {
         Column::text("Run"),
         Column::text("Message"),
     ];
-    let older = list.lines.last().filter(|_| list.more).map(|line| {
-        let before = line.timestamp.to_string();
-        let href = with_query(&[("before", Some(before.as_str()))]);
-        view! { <a class="button" rel="next" href=href>"Older lines"</a> }
-    });
-    let newest = (!asked.before.is_empty()).then(|| {
-        let href = with_query(&[("before", None)]);
-        view! { <a class="button" rel="prev" href=href>"Newest lines"</a> }
-    });
+    let older = list.lines.last().filter(|_| list.more).map(|line| line.timestamp.to_string());
     let path = export_path(&found.house.id, &found.export.id.to_string());
     let lines = list.lines.into_iter().map(|line| entry(line, &path)).collect();
     view! {
         <Table caption="Log lines, newest first" columns=columns lines=lines />
-        <nav class="pager" aria-label="Pages of log lines">
-            <div class="pager-ways">{newest}{older}</div>
-        </nav>
+        {ways("lines", "before", &asked.before, older.as_deref())}
     }
     .into_any()
 }

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::calls::call;
-use super::{causes, export_in_path, export_path, head, words};
+use super::{causes, export_in_path, export_path, head, stretch, ways, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{
     CancelExportRun, RetryExportRun, RunLine, RunList, list_export_runs,
@@ -175,15 +175,7 @@ fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
         Column::number("Tries"),
         Column::text("More"),
     ];
-    let older = list.lines.last().filter(|_| list.more).map(|line| {
-        let cursor = line.run.id.to_string();
-        let href = with_query(&[("cursor", Some(cursor.as_str()))]);
-        view! { <a class="button" rel="next" href=href>"Older runs"</a> }
-    });
-    let newest = (!asked.cursor.is_empty()).then(|| {
-        let href = with_query(&[("cursor", None)]);
-        view! { <a class="button" rel="prev" href=href>"Newest runs"</a> }
-    });
+    let older = list.lines.last().filter(|_| list.more).map(|line| line.run.id.to_string());
     let range = (asked.after.is_empty() && asked.before.is_empty()).then(|| {
         view! { <p class="hint">"Runs of the last 7 days."</p> }
     });
@@ -191,9 +183,7 @@ fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
     view! {
         {range}
         <Table caption="Runs, newest first" columns=columns lines=lines />
-        <nav class="pager" aria-label="Pages of runs">
-            <div class="pager-ways">{newest}{older}</div>
-        </nav>
+        {ways("runs", "cursor", &asked.cursor, older.as_deref())}
     }
     .into_any()
 }
@@ -217,7 +207,7 @@ fn entry(line: RunLine, found: &ExportHead) -> Line {
     });
     let backfill = line.of_backfill.then(|| view! { <Chip label="Backfill" /> });
     let cells = vec![
-        cell(view! { <span>{words::stretch(run)}</span> {backfill} }),
+        cell(view! { <span>{stretch::of_run(run)}</span> {backfill} }),
         cell(view! { <Status tone=tone label=label /> {error} {progress} }),
         cell(records),
         cell(duration(line.milliseconds)),
@@ -243,7 +233,7 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
     });
     let id = run.id.to_string();
     let logs = format!("{path}/logs?run={id}");
-    let of = words::stretch(run);
+    let of = stretch::of_run(run);
     let is_active = run.status.is_active();
     let form = if is_active { cancel(line, found) } else { again(line, found) };
     // A button has no place for it.
@@ -282,14 +272,14 @@ fn ids(line: &RunLine, found: &ExportHead) -> AnyView {
 
 fn again(line: &RunLine, found: &ExportHead) -> AnyView {
     let retry = ServerAction::<RetryExportRun>::new();
-    let (ids, stretch) = (ids(line, found), words::stretch(&line.run));
+    let (ids, of) = (ids(line, found), stretch::of_run(&line.run));
     view! {
         <ActionForm action=retry>
             {ids}
             <button type="submit" class="button" data-busy="Starting run...">
                 <Icon name="refresh" />
                 "Run again"
-                <span class="hidden">" " {stretch}</span>
+                <span class="hidden">" " {of}</span>
             </button>
         </ActionForm>
     }
@@ -301,7 +291,7 @@ fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
     let ids = ids(line, found);
     let call = call("POST", found, &format!("runs/{}/cancel/", line.run.id));
     view! {
-        <Confirm button="Cancel" of=format!("run {}", words::stretch(&line.run))>
+        <Confirm button="Cancel" of=format!("run {}", stretch::text(&line.run))>
             <p>"The run ends now and is not tried again. What it delivered stays at the destination."</p>
             <ActionForm action=cancel>
                 {ids}

@@ -3,7 +3,7 @@
 //! What belongs here: labels and hints. What does not: which settings there are
 //! (`weir_model::exports::destinations`), what helps against a fault (`causes`).
 
-use weir_model::exports::{ExportModel, Interval, LogLevel, Run, Status};
+use weir_model::exports::{ExportModel, Interval, LogLevel, Status};
 
 use crate::ui::status::Tone;
 
@@ -73,23 +73,6 @@ pub(super) const fn rows(model: ExportModel) -> (&'static str, &'static str) {
 /// A count of the wire, which has none below zero.
 pub(super) fn count(count: Option<i32>) -> Option<u64> {
     count.and_then(|count| u64::try_from(count).ok())
-}
-
-/// What a run exports, such as `2026-08-21 14:00 to 15:00 UTC`.
-pub(super) fn stretch(run: &Run) -> String {
-    let end = run.data_interval_end.minute_text();
-    match run.data_interval_start {
-        Some(start) => between(&start.minute_text(), &end),
-        None => format!("From the beginning to {end}"),
-    }
-}
-
-/// Two times, the second without what it has in common with the first.
-fn between(start: &str, end: &str) -> String {
-    let start = start.trim_end_matches(" UTC");
-    let same_day = start.get(..10).is_some_and(|day| end.starts_with(day));
-    let end = if same_day { end.get(11..).unwrap_or(end) } else { end };
-    format!("{start} to {end}")
 }
 
 /// What a kind of destination is, in a sentence.
@@ -280,18 +263,5 @@ mod tests {
                 assert_ne!(label, "Setting", "{} {}", kind.name, asked.path);
             }
         }
-    }
-
-    #[test]
-    fn stretches_are_short() {
-        let of = |start, end| between(start, end);
-        assert_eq!(
-            of("2026-08-21 14:00 UTC", "2026-08-21 15:00 UTC"),
-            "2026-08-21 14:00 to 15:00 UTC"
-        );
-        assert_eq!(
-            of("2026-08-21 00:00 UTC", "2026-08-22 00:00 UTC"),
-            "2026-08-21 00:00 to 2026-08-22 00:00 UTC"
-        );
     }
 }

@@ -1,17 +1,17 @@
 //! One config: its settings and files, how it goes, its log, its jobs, trying it.
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 use serde_json::{Map, Value, json};
 use weir_model::plugin_configs::{ATTACHMENT_MAX, DESCRIPTION_MAX, NAME_MAX};
 
+use super::actions::{restoring, switching};
 use super::calls;
 use super::ending::ending;
 use super::fields::{failure, names, setting_fields};
 use super::parts::{fault, numbers};
 use super::trial::trial;
 use crate::error::UiError;
-use crate::pages::project_in_path;
+use crate::pages::{in_path, project_in_path};
 use crate::plugin_settings::{Kind, Setting, settings};
 use crate::server_fns::plugin_configs::views::{ConfigDetail, LogLine};
 use crate::server_fns::plugin_configs::{
@@ -40,7 +40,7 @@ const PAYLOAD: usize = 65_536;
 #[component]
 pub(crate) fn ConfigPage() -> impl IntoView {
     let project = project_in_path();
-    let config = use_params_map().with_untracked(|params| params.get("config")).unwrap_or_default();
+    let config = in_path("config");
     let switch = ServerAction::<SwitchPluginConfig>::new();
     let restore = ServerAction::<RestorePluginConfig>::new();
     let (switched, restored) = (sent(switch), sent(restore));
@@ -55,7 +55,10 @@ pub(crate) fn ConfigPage() -> impl IntoView {
             (false, true) => (Tone::Good, "On"),
             (false, false) => (Tone::Quiet, "Off"),
         };
-        let switching = may_change.then(|| switching(project, &found, switch, restore));
+        let switching = may_change.then(|| match found.line.deleted {
+            true => restoring(project, &found.line, restore),
+            false => switching(project, &found.line, switch),
+        });
         let trial = (may_change && found.line.transforms).then_some(trial);
         let jobs = (may_change && !found.jobs.is_empty()).then(|| jobs(project, &found));
         let ending = may_change.then(|| ending(project, &found));
@@ -77,40 +80,6 @@ pub(crate) fn ConfigPage() -> impl IntoView {
         }
         .into_any())
     })
-}
-
-fn switching(
-    project: i64,
-    found: &ConfigDetail,
-    switch: ServerAction<SwitchPluginConfig>,
-    restore: ServerAction<RestorePluginConfig>,
-) -> AnyView {
-    let id = found.line.id.clone();
-    if found.line.deleted {
-        return view! {
-            <ActionForm action=restore>
-                <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=id />
-                <Back />
-                <button type="submit" class="button" data-busy="Bringing back...">"Bring back"</button>
-            </ActionForm>
-        }
-        .into_any();
-    }
-    let (to, label, busy) = match found.line.enabled {
-        true => ("off", "Switch off", "Switching off..."),
-        false => ("on", "Switch on", "Switching on..."),
-    };
-    view! {
-        <ActionForm action=switch>
-            <input type="hidden" name="project" value=project.to_string() />
-            <input type="hidden" name="config" value=id />
-            <input type="hidden" name="enabled" value=to />
-            <Back />
-            <button type="submit" class="button" data-busy=busy>{label}</button>
-        </ActionForm>
-    }
-    .into_any()
 }
 
 fn about(project: i64, found: &ConfigDetail) -> AnyView {

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde_json::json;
 
+use super::actions::hiding;
 use super::calls;
 use crate::server_fns::plugin_configs::views::ConfigDetail;
 use crate::server_fns::plugin_configs::{DeletePluginConfig, HidePluginConfig};
@@ -16,17 +17,12 @@ use crate::ui::sections::Section;
 pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
     let hide = ServerAction::<HidePluginConfig>::new();
     let hidden = sent(hide);
-    let (id, same_id) = (found.line.id.clone(), found.line.id.clone());
+    let id = found.line.id.clone();
     let hiding = (!found.line.deleted).then(|| {
+        let follows = "It is switched off and leaves the list. Its settings stay, so that it can be brought back.";
         let call = calls::change(project, &id, json!({"deleted": true}));
         view! {
-            <ActionForm action=hide>
-                <p>"It is switched off and leaves the list. Its settings stay, so that it can be brought back."</p>
-                <input type="hidden" name="project" value=project.to_string() />
-                <input type="hidden" name="config" value=id />
-                <Back />
-                <button type="submit" class="button" data-busy="Deleting...">"Delete"</button>
-            </ActionForm>
+            {hiding(project, &found.line, Some(follows), hide)}
             <ApiRequest call=call of="delete" />
         }
     });
@@ -35,7 +31,7 @@ pub(super) fn ending(project: i64, found: &ConfigDetail) -> AnyView {
         <Section id="ending" title="Delete" danger=true>
             <FormFailure sent=hidden />
             {hiding}
-            <ForGood project=project config=same_id name=name />
+            <ForGood project=project config=id name=name />
         </Section>
     }
     .into_any()

@@ -17,6 +17,8 @@ use crate::ui::api_request::ApiRequest;
 use crate::ui::empty::panel;
 use crate::ui::field::TextArea;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::number::brief;
+use crate::ui::number::brief;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
@@ -171,7 +173,7 @@ fn step(step: StepView) -> AnyView {
         <li>
             <strong>{name}</strong> " "
             <Status tone=tone label=word /> " "
-            <span class="faint">{took}</span>
+            <span class="faint">{brief(took)}</span>
             {error.map(|error| view! { <p class="fault wrap">{error}</p> })}
             {logs}
         </li>

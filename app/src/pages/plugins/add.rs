@@ -5,9 +5,8 @@ use leptos::prelude::*;
 use serde_json::json;
 use weir_model::plugins::{ARCHIVE_MAX, NAME_MAX, Shelf, URL_MAX};
 
-use super::in_path;
 use super::words::Words;
-use crate::pages::id_in_path;
+use crate::pages::{id_in_path, in_path};
 use crate::server_fns::plugins::views::{CatalogueView, OfferView};
 use crate::server_fns::plugins::{InstallPlugin, WritePlugin, list_catalogue, plugin_path};
 use crate::ui::api_request::{ApiCall, ApiRequest, ApiUpload};

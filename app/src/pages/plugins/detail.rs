@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 
 use super::ending::{offering, removal};
-use super::{badges, call, check_form, in_path, metrics, upgrade_form};
-use crate::pages::id_in_path;
+use super::{badges, call, check_form, metrics, upgrade_form};
+use crate::pages::{id_in_path, in_path};
 use crate::plugin_settings::{Part, Setting, settings};
 use crate::server_fns::plugin_configs::{SwitchPluginConfig, config_path};
 use crate::server_fns::plugins::views::{DeedView, PluginDetail as Detail, UseView};

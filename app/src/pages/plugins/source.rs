@@ -4,9 +4,9 @@ use leptos::prelude::*;
 use serde_json::{Map, Value};
 use weir_model::plugins::{FILE_NAME_MAX, SOURCE_MAX};
 
-use super::{call, in_path};
+use super::call;
 use crate::local_path;
-use crate::pages::id_in_path;
+use crate::pages::{id_in_path, in_path};
 use crate::server_fns::plugins::plugin_path;
 use crate::server_fns::plugins::source::{
     RemovePluginFile, SavePluginFile, SourceView, get_plugin_source,

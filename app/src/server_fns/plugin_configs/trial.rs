@@ -1,5 +1,7 @@
 //! Trying transformations with an event that is not stored.
 
+use std::time::Duration;
+
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use weir_model::plugin_configs::DryOutcome;
@@ -51,8 +53,8 @@ pub(crate) struct StepView {
     pub(crate) outcome: DryOutcome,
     /// What went wrong.
     pub(crate) error: Option<String>,
-    /// How long it took, in milliseconds.
-    pub(crate) took: String,
+    /// How long it took, in microseconds.
+    pub(crate) took: u64,
     /// What the plugin wrote into its log.
     pub(crate) logs: Vec<String>,
 }
@@ -129,13 +131,19 @@ pub(crate) async fn see_trial(
     }
 }
 
+/// Milliseconds of the wire in whole microseconds.
+fn microseconds(milliseconds: f64) -> u64 {
+    let took = Duration::try_from_secs_f64(milliseconds / 1_000.0).unwrap_or_default();
+    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
+}
+
 impl From<Tried> for TriedView {
     fn from(tried: Tried) -> Self {
         let step = |step: weir_model::plugin_configs::DryStep| StepView {
             name: step.name,
             outcome: step.outcome,
             error: step.error,
-            took: format!("{:.1} ms", step.duration_ms),
+            took: microseconds(step.duration_ms),
             logs: step.logs,
         };
         Self {

@@ -3,8 +3,11 @@
 use leptos::prelude::*;
 use weir_model::Timestamp;
 
-use super::{FieldFrame, Ties, initial};
+use super::line::Line;
 use crate::ui::form::Sent;
+
+/// Kind of input.
+pub(super) const MOMENT: &str = "datetime-local";
 
 /// A point in time.
 #[component]
@@ -27,27 +30,9 @@ pub(crate) fn MomentField(
     #[prop(optional)]
     required: bool,
 ) -> impl IntoView {
-    let ties = Ties::new(name.clone(), hint, sent);
-    let autofocus = sent.begins_at(&name, false);
-    let value = shown(&initial(&name, value));
+    let (kind, autocomplete) = (MOMENT, "off");
     let label = format!("{label} (UTC)");
-    view! {
-        <FieldFrame ties=ties.clone() label=label>
-            <input
-                id=name.clone()
-                name=name
-                type="datetime-local"
-                value=value
-                // Seconds may be there, but need not be.
-                step="any"
-                required=required
-                autofocus=autofocus
-                autocomplete="off"
-                aria-describedby=ties.described_by()
-                aria-invalid=ties.invalid()
-            />
-        </FieldFrame>
-    }
+    Line { name, label, hint, value, kind, required, autocomplete, ..Line::default() }.drawn(sent)
 }
 
 /// What such a field sent, or any RFC 3339 form.
@@ -56,7 +41,7 @@ pub(crate) fn moment(text: &str) -> Option<Timestamp> {
 }
 
 /// As such a field takes it.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let Some(time) = moment(text).map(Timestamp::to_chrono) else { return String::new() };
     let whole_minute = time.timestamp() % 60 == 0;
     let form = if whole_minute { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" };

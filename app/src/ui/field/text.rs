@@ -2,64 +2,9 @@
 
 use leptos::prelude::*;
 
+use super::line::Line;
 use super::{FieldFrame, Ties, initial};
 use crate::ui::form::Sent;
-
-/// What fields for one line have in common; an empty text is no attribute.
-#[derive(Default)]
-struct Line {
-    name: String,
-    label: String,
-    hint: String,
-    kind: &'static str,
-    value: String,
-    autocomplete: &'static str,
-    max: usize,
-    required: bool,
-    autofocus: bool,
-    pattern: &'static str,
-    inputmode: &'static str,
-    placeholder: &'static str,
-    list: Option<&'static str>,
-    must_equal: Option<String>,
-}
-
-impl Line {
-    fn drawn(self, sent: Sent) -> AnyView {
-        let given = |text: &'static str| (!text.is_empty()).then_some(text);
-        let ties = Ties::new(self.name.clone(), self.hint, sent);
-        let value = initial(&self.name, self.value);
-        let autofocus = sent.begins_at(&self.name, self.autofocus);
-        // Browsers take any figure in a number; its length says nothing.
-        let length = (self.kind != "number").then(|| self.max.to_string());
-        let step = (self.kind == "number").then_some("any");
-        let label = self.label;
-        view! {
-            <FieldFrame ties=ties.clone() label=label>
-                <input
-                    id=self.name.clone()
-                    name=self.name
-                    type=self.kind
-                    value=value
-                    required=self.required
-                    maxlength=length
-                    step=step
-                    pattern=given(self.pattern)
-                    inputmode=given(self.inputmode)
-                    placeholder=given(self.placeholder)
-                    autocomplete=self.autocomplete
-                    autofocus=autofocus
-                    list=self.list
-                    spellcheck="false"
-                    aria-describedby=ties.described_by()
-                    aria-invalid=ties.invalid()
-                    data-must-equal=self.must_equal
-                />
-            </FieldFrame>
-        }
-        .into_any()
-    }
-}
 
 /// A field for one line.
 #[component]

@@ -207,7 +207,7 @@ struct Begun {
 impl Begun {
     /// Creates the export, paused, and has it export all that there is.
     async fn create(service: &Service, destination: &Destination) -> Result<Self> {
-        let mut api = Api::open(service.address(), &service.instance).await?;
+        let mut api = service.api().await?;
         let exports = format!("/api/projects/{}/batch_exports/", service.instance.project_id);
         let body = json!({
             "name": destination.name, "interval": "day", "paused": true,

@@ -15,7 +15,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use weir_bench::api::{Api, anonymous, organization_path, request};
+use weir_bench::api::{anonymous, organization_path, request};
 use weir_bench::client::Connection;
 use weir_bench::load::{Load, Pool, Work, send};
 use weir_bench::process;
@@ -235,7 +235,7 @@ async fn check(service: &Service, path: &str, limit: usize, length: usize) -> Re
         count: usize,
         results: Vec<IgnoredAny>,
     }
-    let mut api = Api::open(service.address(), &service.instance).await?;
+    let mut api = service.api().await?;
     let (status, body) = api.call("GET", path, "").await?;
     ensure!(status == 200, "{path}: answered with {status}");
     let page: Answer = serde_json::from_slice(&body).with_context(|| format!("{path}: no page"))?;

@@ -200,8 +200,8 @@ async fn kind(
     time: Duration,
 ) -> Result<Kind> {
     let project = service.instance.project_id;
-    let mut api = Api::open(service.address(), &service.instance).await?;
-    let configs = enable(&mut api, &service.instance, project, transformations).await?;
+    let configs =
+        enable(&mut service.api().await?, &service.instance, project, transformations).await?;
     sleep(WORKS).await;
     let load = load(service, &service.instance.project_api_key, seed, time);
     let before = used(service)?;
@@ -210,9 +210,7 @@ async fn kind(
     let fresh = freshness(service, STEADY, 1.0, time).await?;
     let memory = children(service)?.into_iter().map(process::memory);
     let memory = memory.collect::<Result<Vec<_>>>()?;
-    // The service has closed a connection that was idle for so long.
-    let mut api = Api::open(service.address(), &service.instance).await?;
-    disable(&mut api, project, &configs).await?;
+    disable(&mut service.api().await?, project, &configs).await?;
     Ok(Kind {
         name,
         acknowledged: outcome.rate(),
@@ -247,7 +245,7 @@ fn used(service: &Service) -> Result<Duration> {
 /// Stores events of one project while another one sends, with and without a plugin
 /// that loops, in turns.
 async fn neighbours(service: &Service, time: Duration) -> Result<Neighbours> {
-    let mut api = Api::open(service.address(), &service.instance).await?;
+    let mut api = service.api().await?;
     let simple = [Transformation::Script(SIMPLE)];
     enable(&mut api, &service.instance, service.instance.project_id, &simple).await?;
     let (other, key) = project(&mut api, service).await?;
@@ -257,11 +255,9 @@ async fn neighbours(service: &Service, time: Duration) -> Result<Neighbours> {
         let seed = 8_000 + 10 * turn as u64;
         peaceful.push(beside(service, &key, seed, time).await?);
         let looping = [Transformation::Script(LOOPS)];
-        let mut api = Api::open(service.address(), &service.instance).await?;
-        let configs = enable(&mut api, &service.instance, other, &looping).await?;
+        let configs = enable(&mut service.api().await?, &service.instance, other, &looping).await?;
         hostile.push(beside(service, &key, seed + 5, time).await?);
-        let mut api = Api::open(service.address(), &service.instance).await?;
-        disable(&mut api, other, &configs).await?;
+        disable(&mut service.api().await?, other, &configs).await?;
     }
     Ok(Neighbours { peaceful: median(&peaceful), hostile: median(&hostile) })
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use tokio::time::Instant;
 use uuid::Uuid;
-use weir_bench::api::Api;
 use weir_bench::client::Connection;
 use weir_bench::events::{People, Shape, Source, Template};
 use weir_bench::load::{Load, Outcome, Pool, Work, send};
@@ -231,6 +230,6 @@ pub(crate) async fn wait_readable(service: &Service) -> Result<()> {
     let status = connection.send(last.request()).await?.status;
     ensure!(status == 200, "the last events of a load were answered with {status}");
     let uuids: Vec<Uuid> = numbers.map(|number| service.source.uuid(number)).collect();
-    let mut api = Api::open(service.address(), &service.instance).await?;
+    let mut api = service.api().await?;
     api.wait_readable(&uuids, DRAIN).await.context("after a load")
 }

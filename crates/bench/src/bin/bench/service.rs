@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
+use weir_bench::api::Api;
 use weir_bench::events::{People, Source};
 use weir_bench::process::{self, Process};
 use weir_bench::weir::{Instance, Weir};
@@ -44,6 +45,12 @@ impl Service {
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.weir.address
+    }
+
+    /// The management API. The service closes a connection that is idle for a while:
+    /// whoever has waited opens another one.
+    pub(crate) async fn api(&self) -> Result<Api> {
+        Api::open(self.address(), &self.instance).await
     }
 
     /// Stops as an operator does; tells how long it took.

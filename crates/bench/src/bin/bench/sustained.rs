@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use tokio::time::{Instant, sleep};
-use weir_bench::api::Api;
 use weir_bench::client::Connection;
 use weir_bench::events::{People, Shape, Source, Template};
 use weir_bench::load::{Load, Work, send};
@@ -128,7 +127,7 @@ pub(crate) async fn probe(
 ) -> Result<()> {
     let mut template = Template::single(&service.instance.project_api_key, Shape::Server);
     let mut connection = Connection::open(service.address()).await?;
-    let mut api = Api::open(service.address(), &service.instance).await?;
+    let mut api = service.api().await?;
     let mut random = Random::new(5);
     let end = Instant::now() + time;
     while Instant::now() < end {

@@ -1,0 +1,68 @@
+//! What fields for one line have in common.
+
+use leptos::prelude::*;
+
+use super::instant::{MOMENT, shown};
+use super::{FieldFrame, Ties, initial};
+use crate::ui::form::Sent;
+
+/// What fields for one line have in common; an empty text is no attribute.
+#[derive(Default)]
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) label: String,
+    pub(super) hint: String,
+    pub(super) kind: &'static str,
+    pub(super) value: String,
+    pub(super) autocomplete: &'static str,
+    pub(super) max: usize,
+    pub(super) required: bool,
+    pub(super) autofocus: bool,
+    pub(super) pattern: &'static str,
+    pub(super) inputmode: &'static str,
+    pub(super) placeholder: &'static str,
+    pub(super) list: Option<&'static str>,
+    pub(super) must_equal: Option<String>,
+}
+
+impl Line {
+    /// Label, field, hint and fault.
+    pub(super) fn drawn(self, sent: Sent) -> AnyView {
+        let given = |text: &'static str| (!text.is_empty()).then_some(text);
+        let ties = Ties::new(self.name.clone(), self.hint, sent);
+        let is_moment = self.kind == MOMENT;
+        let value = initial(&self.name, self.value);
+        let value = if is_moment { shown(&value) } else { value };
+        let autofocus = sent.begins_at(&self.name, self.autofocus);
+        // Browsers take any figure in a number, and seconds in a time or none; a
+        // length says nothing there.
+        let is_figures = is_moment || self.kind == "number";
+        let length = (!is_figures).then(|| self.max.to_string());
+        let step = is_figures.then_some("any");
+        let label = self.label;
+        view! {
+            <FieldFrame ties=ties.clone() label=label>
+                <input
+                    id=self.name.clone()
+                    name=self.name
+                    type=self.kind
+                    value=value
+                    required=self.required
+                    maxlength=length
+                    step=step
+                    pattern=given(self.pattern)
+                    inputmode=given(self.inputmode)
+                    placeholder=given(self.placeholder)
+                    autocomplete=self.autocomplete
+                    autofocus=autofocus
+                    list=self.list
+                    spellcheck="false"
+                    aria-describedby=ties.described_by()
+                    aria-invalid=ties.invalid()
+                    data-must-equal=self.must_equal
+                />
+            </FieldFrame>
+        }
+        .into_any()
+    }
+}

@@ -1,0 +1,116 @@
+//! Brackets that are open, and how much is chained in each.
+
+use super::{Before, CHAIN_MAX, Grammar, NESTING_MAX, Scan};
+use crate::error::Fault;
+
+/// An open bracket.
+pub(super) struct Level {
+    closer: u8,
+    /// Whether it is the head of `if`, `for`, `while` or `with`.
+    head: bool,
+    /// Chained by statements: reset where a statement ends.
+    statements: usize,
+    /// Chained by operators: reset by commas as well.
+    operators: usize,
+}
+
+impl Level {
+    /// A bracket that this sign closes.
+    pub(super) fn new(closer: u8, head: bool) -> Self {
+        Self { closer, head, statements: 0, operators: 0 }
+    }
+}
+
+impl Scan<'_> {
+    pub(super) fn open(&mut self, byte: u8) -> Result<(), Fault> {
+        self.at += 1;
+        // Behind `}`, a bracket may go on with what the brace ended.
+        self.may_end &= self.before != Before::Brace;
+        self.end_statement();
+        let head = byte == b'('
+            && self.word.is_some_and(|word| ["if", "for", "while", "with"].contains(&word));
+        self.count(false, 1)?;
+        let closer = match byte {
+            b'(' => b')',
+            b'[' => b']',
+            _ => b'}',
+        };
+        self.push(Level::new(closer, head))
+    }
+
+    pub(super) fn push(&mut self, level: Level) -> Result<(), Fault> {
+        if self.levels.len() > NESTING_MAX {
+            return Err(Fault::new(
+                format!("brackets are nested more than {NESTING_MAX} deep"),
+                self.at,
+            ));
+        }
+        self.levels.push(level);
+        self.follow(Before::Operator);
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, byte: u8) -> Result<(), Fault> {
+        let at = self.at;
+        self.at += 1;
+        let closes = |level: &Level| level.closer == byte || level.closer == b'`' && byte == b'}';
+        if self.grammar == Grammar::Jsx {
+            // Brackets in the text of JSX need not match.
+            if !self.levels.iter().any(closes) {
+                return Ok(());
+            }
+            while let Some(level) = self.levels.pop_if(|level| !closes(level)) {
+                self.chained -= level.statements + level.operators;
+            }
+        } else if !self.levels.last().is_some_and(closes) {
+            return Err(Fault::new(format!("`{}` closes nothing", char::from(byte)), at));
+        }
+        let Some(level) = self.levels.pop() else { return Ok(()) };
+        self.chained -= level.statements + level.operators;
+        self.may_end = false;
+        if level.closer == b'`' {
+            return self.template();
+        }
+        self.follow(match byte {
+            b'}' => Before::Brace,
+            _ if level.head => Before::Head,
+            _ => Before::Operand,
+        });
+        // What follows decides.
+        self.may_end = byte == b'}';
+        Ok(())
+    }
+
+    pub(super) fn end_statement(&mut self) {
+        if self.may_end {
+            self.may_end = false;
+            self.reset(true);
+        }
+    }
+
+    /// Begins anew in the innermost bracket.
+    pub(super) fn reset(&mut self, statements: bool) {
+        if let Some(level) = self.levels.last_mut() {
+            self.chained -= level.operators;
+            level.operators = 0;
+            if statements {
+                self.chained -= level.statements;
+                level.statements = 0;
+            }
+        }
+    }
+
+    pub(super) fn count(&mut self, statement: bool, count: usize) -> Result<(), Fault> {
+        if let Some(level) = self.levels.last_mut() {
+            *(if statement { &mut level.statements } else { &mut level.operators }) += count;
+        }
+        self.chained += count;
+        if self.chained > CHAIN_MAX {
+            return Err(Fault::new(
+                format!("more than {CHAIN_MAX} operators or branches are chained"),
+                self.at,
+            ));
+        }
+        Ok(())
+    }
+}
