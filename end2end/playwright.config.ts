@@ -26,7 +26,9 @@ export default defineConfig({
     browserName: "chromium",
     locale: "en-GB",
     timezoneId: "UTC",
-    // Pictures of every moment cost a quarter of the time; what a page held is kept anyway.
+    // What is not there by then does not come: the test need not wait for its own limit.
+    actionTimeout: 30_000,
+    // Without pictures of every moment, which cost more than the tests of small pages.
     trace: { mode: "retain-on-failure", screenshots: false },
     launchOptions: {
       executablePath: chromium,

@@ -101,6 +101,7 @@ export async function setUp(page: Page, server: Server, scripts: boolean): Promi
   await page.getByLabel("First project").fill(person.project);
   await page.getByRole("button", { name: "Set up Weir" }).click();
   await page.waitForURL("**/projects/*/start");
+  await keepSession(page, server);
 }
 
 export async function signIn(page: Page, scripts: boolean): Promise<void> {
@@ -130,16 +131,22 @@ const sessions = new WeakMap<Server, Cookie[]>();
  * passwords are slow to check; if it has ended meanwhile, they sign in.
  */
 export async function enter(page: Page, server: Server, scripts: boolean): Promise<void> {
-  const context = page.context();
   const kept = sessions.get(server);
   if (kept) {
-    await context.addCookies(kept);
+    await page.context().addCookies(kept);
     await page.goto("/");
     if (new URL(page.url()).pathname.endsWith("/start")) return;
-    await signIn(page, scripts);
-  } else if ((await page.request.get(server.setupLink)).ok()) await setUp(page, server, scripts);
-  else await signIn(page, scripts);
-  sessions.set(server, (await context.cookies()).filter(({ name }) => name === SESSION));
+  } else if ((await page.request.get(server.setupLink)).ok()) {
+    await setUp(page, server, scripts);
+    return;
+  }
+  await signIn(page, scripts);
+  await keepSession(page, server);
+}
+
+async function keepSession(page: Page, server: Server): Promise<void> {
+  const cookies = await page.context().cookies();
+  sessions.set(server, cookies.filter(({ name }) => name === SESSION));
 }
 
 export async function projectKey(page: Page): Promise<string> {
@@ -275,6 +282,7 @@ async function record(page: Page, what: string, violations: number): Promise<voi
     path: new URL(page.url()).pathname,
     spec: basename(file),
     scripts: hasScripts(),
+    title: await page.title(),
     axe: violations,
     htmlGzip: gzipSync(await page.content()).length,
   };

@@ -131,7 +131,7 @@ function treeOf(route: string, scripts: boolean): string {
   // It leads there.
   if (route === "/") return treeOf("/projects/:id/start", scripts);
   const parts = route.split("/").filter(Boolean).map((part) => part.replace(":", ""));
-  return `${parts.join("-")}${scripts && WITH_SCRIPTS.has(route) ? ".scripts" : ""}.yml`;
+  return `${parts.join("-")}${scripts && WITH_SCRIPTS.has(route) ? "-scripts" : ""}.yml`;
 }
 
 /** Looks at the pages one after the other, and tells of all that are not as they should be. */
