@@ -243,8 +243,8 @@ export async function checkPage(page: Page, what: string): Promise<void> {
 }
 
 async function checkRules(page: Page, what: string): Promise<void> {
-  // Without what @axe-core/playwright does for frames, of which Weir has none: a new
-  // page for each run, which takes longer than all rules do.
+  // As it is: its package for Playwright opens another page for each run, for the sake
+  // of frames, which Weir has none of. That takes longer than all rules do.
   await page.evaluate(axe.source);
   for (const [theme, width, rules] of LOOKS) {
     await page.setViewportSize({ width, height: 800 });
