@@ -20,9 +20,11 @@ function pattern(path) {
 
 const pages = new Map();
 for (const line of readFileSync(log, "utf8").split("\n").filter(Boolean)) {
-  const { page, path, spec, scripts, axe, htmlGzip } = JSON.parse(line);
+  const { page, path, spec, title, scripts, axe, htmlGzip } = JSON.parse(line);
   const key = pattern(path);
-  const known = pages.get(key) ?? { name: page, specs: new Set(), states: new Map(), axe: 0, largest: 0 };
+  const known = pages.get(key) ?? { name: "", specs: new Set(), states: new Map(), axe: 0, largest: 0 };
+  // The map has no state but the usual one.
+  if (!known.name || page === "map") known.name = title.split(" - ")[0];
   known.specs.add(spec);
   const modes = known.states.get(page) ?? new Set();
   known.states.set(page, modes.add(scripts ? "on" : "off"));
@@ -40,7 +42,8 @@ const states = (seen) =>
 
 console.log(`# Pages
 
-Every page that the browser tests look at: in both themes, at 1280 and 360 px, without sideways scrolling at 320 px.
+Every page that the browser tests look at: in both themes, at 1280 and 320 px, without sideways scrolling.
+The state "map" is the usual one, with a little of everything; what such a page says to assistive technology is in `end2end/tests/aria/`.
 Made by \`end2end/pages.mjs\` from a run of the tests; not to be edited.
 The size is that of the page's HTML after gzip, the largest that was seen.
 

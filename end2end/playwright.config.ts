@@ -16,16 +16,20 @@ export default defineConfig({
   timeout: 120_000,
   expect: {
     timeout: 15_000,
-    toHaveScreenshot: { animations: "disabled", maxDiffPixelRatio: 0.01 },
+    // What pages are compared with, the same for every project: pictures of parts,
+    // and what assistive technology finds on a page.
+    toHaveScreenshot: { animations: "disabled", maxDiffPixelRatio: 0.01, pathTemplate: "{testDir}/shots/{arg}{ext}" },
   },
-  // Pictures that pages are compared with, the same for every project.
-  snapshotPathTemplate: "{testDir}/shots/{arg}{ext}",
+  snapshotPathTemplate: "{testDir}/aria/{arg}{ext}",
   reporter: process.env.CI ? [["list"], ["html", { open: "never" }]] : "list",
   use: {
     browserName: "chromium",
     locale: "en-GB",
     timezoneId: "UTC",
-    trace: "retain-on-failure",
+    // What is not there by then does not come: the test need not wait for its own limit.
+    actionTimeout: 30_000,
+    // Without pictures of every moment, which cost more than the tests of small pages.
+    trace: { mode: "retain-on-failure", screenshots: false },
     launchOptions: {
       executablePath: chromium,
       // What the system's browser needs to run as root, and to keep to itself.

@@ -1,6 +1,6 @@
 // Domains of an organization: claiming, looking for the record, SAML, giving up.
 
-import { alive, checkPage, enter, expect, save, shot, signIn, test } from "./helpers";
+import { alive, checkPage, enter, expect, save, shot, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -36,8 +36,8 @@ test("a domain is claimed, and name servers are asked", async ({ page, server, s
   await shot(page, "domain");
 });
 
-test("rules wait for the proof, SAML can be filled in before", async ({ page, scripts }) => {
-  await signIn(page, scripts);
+test("rules wait for the proof, SAML can be filled in before", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
   await page.goto(address);
   await alive(page, scripts);
   await expect(page.getByText("No member has an address of this domain now.")).toBeVisible();
@@ -54,8 +54,8 @@ test("rules wait for the proof, SAML can be filled in before", async ({ page, sc
   await expect(page.getByLabel("Entity id")).toHaveValue("https://idp.otter-tea.example");
 });
 
-test("a domain is given up by typing its name", async ({ page, scripts }) => {
-  await signIn(page, scripts);
+test("a domain is given up by typing its name", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
   await page.goto(address);
   await alive(page, scripts);
   const button = page.getByRole("button", { name: "Remove domain" });

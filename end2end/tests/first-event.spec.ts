@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { type Page } from "@playwright/test";
-import { alive, expect, look, setUp, shell, shot, signIn, terminal, test } from "./helpers";
+import { alive, enter, expect, look, setUp, shell, shot, terminal, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -87,8 +87,8 @@ test("from the link to the first event, and to one that is not stored", async ({
   await shot(page, "first-event-5-checklist", page.getByRole("heading", { name: "Next", exact: true }));
 });
 
-test("the detail of a dropped event shows reason, fix and payload", async ({ page, scripts }) => {
-  await signIn(page, scripts);
+test("the detail of a dropped event shows reason, fix and payload", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
   await alive(page, scripts);
   await page.getByRole("link", { name: "broken event" }).first().click();
   await expect(page).toHaveURL(/\/live\?row=/);
@@ -101,8 +101,8 @@ test("the detail of a dropped event shows reason, fix and payload", async ({ pag
 });
 
 for (const label of Object.keys(runners)) {
-  test(`the ${label} snippets work as printed`, async ({ page, scripts }) => {
-    await signIn(page, scripts);
+  test(`the ${label} snippets work as printed`, async ({ page, server, scripts }) => {
+    await enter(page, server, scripts);
     await alive(page, scripts);
     const dropped = page.getByText("The event does not say whom it is about.");
     const before = { stored: await page.getByRole("link", { name: "first event" }).count(), dropped: await dropped.count() };

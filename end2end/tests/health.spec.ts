@@ -19,7 +19,7 @@ test("events are counted at once, dropped ones with their reason", async ({ page
 
   await expect(async () => {
     await page.goto("/projects/1/health");
-    const told = await page.getByText(/events accepted, /).first().textContent();
+    const told = await page.getByText(/events accepted, /).first().textContent({ timeout: 1_000 });
     expect(Number((told ?? "").split(" ")[0])).toBeGreaterThan(0);
     await expect(page.locator("#missing_distinct_id")).toBeVisible({ timeout: 1_000 });
   }).toPass();

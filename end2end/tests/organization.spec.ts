@@ -2,7 +2,7 @@
 // of all that is in the activity log.
 
 import type { Page } from "@playwright/test";
-import { alive, checkPage, enter, expect, person, save, shot, signIn, test } from "./helpers";
+import { alive, checkPage, enter, expect, person, save, shot, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -50,7 +50,7 @@ test("settings are saved section by section", async ({ page, server, scripts }) 
 });
 
 test("a pasted list is looked at, then sent, and an invite taken up", async ({ page, server, scripts, browser }) => {
-  await signIn(page, scripts);
+  await enter(page, server, scripts);
   await open(page, scripts, "/invites");
   await expect(page.getByText("No invite waits")).toBeVisible();
   await expect(page.getByText(/Mail is not set up on this instance/)).toBeVisible();
@@ -104,8 +104,8 @@ test("a pasted list is looked at, then sent, and an invite taken up", async ({ p
   await expect(page.getByText("No invite waits")).toBeVisible();
 });
 
-test("members: search, level, removal", async ({ page, scripts }) => {
-  await signIn(page, scripts);
+test("members: search, level, removal", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
   await open(page, scripts, "/members");
   await expect(row(page, person.email)).toContainText("You");
   await expect(page.getByText(/Owners cannot leave/)).toBeVisible();
@@ -130,8 +130,8 @@ test("members: search, level, removal", async ({ page, scripts }) => {
   await expect(page.getByText("Only you so far")).toBeVisible();
 });
 
-test("activity: filter, link, file", async ({ page, scripts }) => {
-  await signIn(page, scripts);
+test("activity: filter, link, file", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
   await open(page, scripts, "/activity");
   await expect(row(page, "is_member_join_email_enabled")).toContainText("false");
   await checkPage(page, "activity");

@@ -47,7 +47,7 @@ test("a person is found, and shows how its ids came together", async ({ page, se
 
   await expect(async () => {
     await page.goto("/projects/1/persons");
-    await link.click();
+    await link.click({ timeout: 2_000 });
     await expect(page.getByRole("heading", { level: 1, name: "ada7@example.com" })).toBeVisible();
     await expect(page.getByText("plan paid").first()).toBeVisible({ timeout: 1_000 });
   }).toPass();
