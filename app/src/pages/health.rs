@@ -48,7 +48,7 @@ pub(crate) fn Health() -> impl IntoView {
     let compare = in_query("compare") == "1";
     let (from, to) = (in_query("from"), in_query("to"));
     let zoomed = between(&from, &to).is_some();
-    let is_unreadable = !zoomed && !(from.is_empty() && to.is_empty());
+    let is_unreadable = !(zoomed || from.is_empty() && to.is_empty());
     page(TITLE, async move {
         let project = get_project(id).await?;
         let traffic = get_traffic(id, range.to_owned(), from, to, compare).await?;

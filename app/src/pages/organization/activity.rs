@@ -255,10 +255,15 @@ fn difference(changes: Vec<(String, String, String)>) -> AnyView {
         return "-".into_any();
     }
     let lines = changes.into_iter().map(|(field, before, after)| {
+        // What was not there is not struck out.
+        let before = match before.is_empty() {
+            true => view! { <span>{short(&before)}</span> }.into_any(),
+            false => view! { <del>{short(&before)}</del> }.into_any(),
+        };
         view! {
             <li>
                 <code>{field}</code> ": "
-                <del>{short(&before)}</del>
+                {before}
                 <span aria-hidden="true">" → "</span>
                 <ins>{short(&after)}</ins>
             </li>

@@ -18,7 +18,6 @@ use crate::ui::empty::panel;
 use crate::ui::field::TextArea;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::number::brief;
-use crate::ui::number::brief;
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
