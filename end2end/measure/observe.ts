@@ -1,0 +1,76 @@
+// What the browser itself says about a page: paint, shifts, interactions, long tasks.
+
+import type { BrowserContext, Page } from "@playwright/test";
+
+export interface Interaction {
+  /** From the input until the next frame, in ms; below 16 ms there is no entry. */
+  duration: number;
+  what: string;
+}
+
+export interface Seen {
+  /** When the largest element was painted, in ms. */
+  lcp: number;
+  /** Sum of the shifts that no input caused. */
+  shifts: number;
+  shiftedAt: number;
+  longTasks: { at: number; duration: number }[];
+}
+
+declare global {
+  interface Window {
+    seen: Seen & { interactions(): Interaction[] };
+  }
+}
+
+/** Observes every page of the context from its beginning. */
+export async function observe(context: BrowserContext): Promise<void> {
+  await context.addInitScript(observer);
+}
+
+/** All interactions of the tab so far, also on pages that it left. */
+export async function interactions(page: Page): Promise<Interaction[]> {
+  return page.evaluate(() => window.seen.interactions());
+}
+
+/** Runs in the page, so nothing from outside is known here. */
+function observer(): void {
+  if (location.protocol === "about:" || window.top !== window) return;
+  const KEPT = "interactions";
+  const before: Interaction[] = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
+  const byId = new Map<number, Interaction>();
+  const seen: Seen = { lcp: 0, shifts: 0, shiftedAt: 0, longTasks: [] };
+
+  const watch = (type: string, take: (entry: any) => void, options = {}) => {
+    const each = (entries: PerformanceEntryList) => entries.forEach(take);
+    const watching = new PerformanceObserver((list) => each(list.getEntries()));
+    watching.observe({ type, buffered: true, ...options });
+    return () => each(watching.takeRecords());
+  };
+  watch("largest-contentful-paint", (entry) => (seen.lcp = entry.startTime));
+  watch("layout-shift", (entry) => {
+    if (entry.hadRecentInput) return;
+    seen.shifts += entry.value;
+    seen.shiftedAt = entry.startTime;
+  });
+  watch("longtask", ({ startTime, duration }) => seen.longTasks.push({ at: startTime, duration }));
+
+  const name = (element: Element | null) => {
+    if (!element) return "";
+    const { id, tagName } = element;
+    const [first] = element.classList;
+    return ` on ${tagName.toLowerCase()}${id ? `#${id}` : first ? `.${first}` : ""}`;
+  };
+  const takeRest = watch(
+    "event",
+    (entry) => {
+      // One interaction is several events: the longest counts.
+      if (!entry.interactionId || (byId.get(entry.interactionId)?.duration ?? 0) >= entry.duration) return;
+      byId.set(entry.interactionId, { duration: entry.duration, what: entry.name + name(entry.target) });
+    },
+    { durationThreshold: 16 },
+  );
+  const all = () => (takeRest(), [...before, ...byId.values()]);
+  addEventListener("pagehide", () => sessionStorage.setItem(KEPT, JSON.stringify(all())));
+  window.seen = Object.assign(seen, { interactions: all });
+}
