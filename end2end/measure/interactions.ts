@@ -6,7 +6,7 @@ import { EFFORT, pause, say } from "./effort";
 import type { Instance } from "./fill";
 import type { Place } from "./loads";
 import { type Interaction, interactions } from "./observe";
-import { phoneContext, phonePage } from "./phone";
+import { PHONE, phoneContext, phonePage } from "./phone";
 
 export interface Answering {
   name: string;
@@ -24,20 +24,32 @@ export interface Answering {
 const BETWEEN_MS = 120;
 const KEYS_MS = 80;
 
-async function tap(page: Page, selector: string): Promise<void> {
+/** Taps what is there first, and waits for what comes of it. */
+async function tap(page: Page, selector: string, then = "html"): Promise<void> {
   await page.locator(selector).first().tap();
-  await pause(BETWEEN_MS);
+  await comes(page, then);
 }
 
-async function key(page: Page, name: string): Promise<void> {
+async function key(page: Page, name: string, then = "html"): Promise<void> {
   await page.keyboard.press(name);
+  await comes(page, then);
+}
+
+async function comes(page: Page, selector: string): Promise<void> {
+  await page.locator(selector).first().waitFor({ state: "attached" });
   await pause(BETWEEN_MS);
 }
 
 async function type(page: Page, selector: string, text: string): Promise<void> {
-  await tap(page, selector);
+  await tap(page, selector, `${selector}:focus`);
   await page.keyboard.type(text, { delay: KEYS_MS });
   await pause(BETWEEN_MS);
+}
+
+/** A disclosure, there and back. */
+async function disclose(page: Page, selector: string): Promise<void> {
+  await tap(page, `${selector} > summary`, `${selector}[open]`);
+  await tap(page, `${selector}[open] > summary`);
 }
 
 /** Sends a form whose answer is the same page anew. */
@@ -54,47 +66,42 @@ async function alive(page: Page): Promise<void> {
 
 /** What every page has for whoever is signed in: menus, and search over the page. */
 async function frame(page: Page): Promise<void> {
-  await tap(page, ".switch > summary");
-  await key(page, "Escape");
-  await tap(page, ".rail-opener");
-  await tap(page, ".account > summary");
-  await key(page, "Escape");
-  await key(page, "Escape");
-  await tap(page, ".rail-search");
-  await page.locator("#palette a").first().waitFor();
+  await tap(page, ".switch > summary", ".switch[open]");
+  await key(page, "Escape", ".switch:not([open])");
+  await tap(page, ".rail-opener", "#rail-pages:popover-open");
+  await tap(page, ".account > summary", ".account[open]");
+  await key(page, "Escape", ".account:not([open])");
+  // Beside it.
+  await page.touchscreen.tap(4, PHONE.height / 2);
+  await comes(page, "#rail-pages:not(:popover-open)");
+  await tap(page, ".rail-search", "#palette[open] [data-palette-found] a");
   await page.keyboard.type("set", { delay: KEYS_MS });
   // Results come a while after the last key.
   await pause(500);
-  await key(page, "Escape");
+  await key(page, "Escape", "#palette:not([open])");
 }
 
 /** What there is to do on a page, by its name. */
 const OWN: Record<string, (page: Page) => Promise<void>> = {
   "Sign in": async (page) => {
-    await type(page, "#email, [name=email]", "ada@weir");
-    await tap(page, "[data-shows]");
-    await tap(page, "[data-shows]");
+    await type(page, "input[name=email]", "ada@weir");
+    await tap(page, "[data-shows]", "[aria-pressed=true]");
+    await tap(page, "[data-shows]", "[aria-pressed=false]");
   },
   Start: async (page) => {
     await tap(page, ".tab:nth-of-type(2)");
     await tap(page, ".tab:nth-of-type(3)");
-    await tap(page, "details.help > summary");
-    await tap(page, "details.help > summary");
+    await disclose(page, "main details.help");
   },
   Live: async (page) => {
     await type(page, "#q", "viewed 1");
     for (let at = 0; at < 8; at++) await page.keyboard.press("Backspace", { delay: KEYS_MS });
-    await submitless(page, "Pause");
-    await submitless(page, "Resume");
-    await tap(page, ".rows-list a");
-    await key(page, "Escape");
+    await tap(page, "main button:has-text('Pause')", "main button:has-text('Resume')");
+    await tap(page, "main button:has-text('Resume')", "main button:has-text('Pause')");
+    await tap(page, ".rows-list a", ".live-open");
+    await key(page, "Escape", ".live:not(.live-open)");
   },
-  Health: async (page) => {
-    for (const at of [0, 1, 0]) {
-      await page.getByRole("main").locator("details > summary").nth(at).tap();
-      await pause(BETWEEN_MS);
-    }
-  },
+  Health: async (page) => disclose(page, "main details"),
   Persons: async (page) => type(page, "#q", "reader-1"),
   Transformations: async (page) => {
     await submit(page, /^Switch off/);
@@ -104,22 +111,12 @@ const OWN: Record<string, (page: Page) => Promise<void>> = {
     await submit(page, /^Unpause/);
     await submit(page, /^Pause/);
   },
-  "API keys": async (page) => {
-    await tap(page, "main .confirm > summary");
-    await tap(page, "main .confirm > summary");
-  },
+  "API keys": async (page) => disclose(page, "main details.confirm"),
   Members: async (page) => {
     await type(page, "#search", "grace");
-    await tap(page, "main .confirm > summary");
-    await tap(page, "main .confirm > summary");
+    await disclose(page, "main details.confirm");
   },
 };
-
-/** A button that changes something within the page. */
-async function submitless(page: Page, name: string): Promise<void> {
-  await page.getByRole("button", { name }).tap();
-  await pause(BETWEEN_MS);
-}
 
 export async function measureInteractions(browser: Browser, instance: Instance, wanted: Place[]): Promise<Answering[]> {
   const visits = wanted.map((): Interaction[][] => []);

@@ -55,11 +55,13 @@ function observer(): void {
   });
   watch("longtask", ({ startTime, duration }) => seen.longTasks.push({ at: startTime, duration }));
 
-  const name = (element: Element | null) => {
+  const name = (target: Element | null) => {
+    const element = target?.closest?.("a, button, summary, label, input, select") ?? target;
     if (!element) return "";
-    const { id, tagName } = element;
-    const [first] = element.classList;
-    return ` on ${tagName.toLowerCase()}${id ? `#${id}` : first ? `.${first}` : ""}`;
+    const { id, classList, tagName, parentElement } = element;
+    const mark = id ? `#${id}` : classList[0] ? `.${classList[0]}` : "";
+    const within = mark || !parentElement?.classList[0] ? "" : ` of .${parentElement.classList[0]}`;
+    return ` on ${tagName.toLowerCase()}${mark}${within}`;
   };
   const takeRest = watch(
     "event",
