@@ -21,7 +21,7 @@ export interface Answering {
 }
 
 /** Between two interactions, as a person leaves some time. */
-const BETWEEN_MS = 120;
+const BETWEEN_MS = 100;
 const KEYS_MS = 80;
 
 /** Taps what is there first, and waits for what comes of it. */
@@ -77,7 +77,7 @@ async function frame(page: Page): Promise<void> {
   await tap(page, ".rail-search", "#palette[open] [data-palette-found] a");
   await page.keyboard.type("set", { delay: KEYS_MS });
   // Results come a while after the last key.
-  await pause(500);
+  await pause(300);
   await key(page, "Escape", "#palette:not([open])");
 }
 

@@ -25,6 +25,8 @@ export interface Load {
   /** When the page answers to scripts. */
   alive: number;
   shifts: number;
+  /** What moved. */
+  moved: string[];
   /** What stood in the console. */
   said: string[];
 }
@@ -53,6 +55,7 @@ interface Once {
   lcp: number;
   alive: number;
   shifts: number;
+  moved: string[];
   said: string[];
 }
 
@@ -79,6 +82,7 @@ export async function measureLoads(browser: Browser, instance: Instance, wanted:
       lcp: of((one) => one.lcp),
       alive: of((one) => one.alive),
       shifts: of((one) => one.shifts),
+      moved: [...new Set(all.flatMap((one) => one.moved))],
       said: [...new Set(all.flatMap((one) => one.said))],
     });
   }
@@ -108,7 +112,8 @@ async function load(browser: Browser, { server, state }: Instance, place: Place)
     );
     const seen = await page.evaluate(() => {
       const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
-      return { ttfb: navigation!.responseStart, lcp: window.seen.lcp, shifts: window.seen.shifts };
+      const { lcp, shifts, moved } = window.seen;
+      return { ttfb: navigation!.responseStart, lcp, shifts, moved };
     });
     await context.close();
     return { ...seen, alive, said };

@@ -14,6 +14,8 @@ export interface Seen {
   /** Sum of the shifts that no input caused. */
   shifts: number;
   shiftedAt: number;
+  /** What moved. */
+  moved: string[];
   longTasks: { at: number; duration: number }[];
 }
 
@@ -39,7 +41,7 @@ function observer(): void {
   const KEPT = "interactions";
   const before: Interaction[] = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
   const byId = new Map<number, Interaction>();
-  const seen: Seen = { lcp: 0, shifts: 0, shiftedAt: 0, longTasks: [] };
+  const seen: Seen = { lcp: 0, shifts: 0, shiftedAt: 0, moved: [], longTasks: [] };
 
   const watch = (type: string, take: (entry: any) => void, options = {}) => {
     const each = (entries: PerformanceEntryList) => entries.forEach(take);
@@ -47,28 +49,29 @@ function observer(): void {
     watching.observe({ type, buffered: true, ...options });
     return () => each(watching.takeRecords());
   };
+  const name = (target?: Element | null) => {
+    const element = target?.closest?.("a, button, summary, label, input, select") ?? target;
+    if (!element) return "what is gone";
+    const { id, classList, tagName, parentElement } = element;
+    const mark = id ? `#${id}` : classList[0] ? `.${classList[0]}` : "";
+    const within = mark || !parentElement?.classList[0] ? "" : ` of .${parentElement.classList[0]}`;
+    return `${tagName.toLowerCase()}${mark}${within}`;
+  };
   watch("largest-contentful-paint", (entry) => (seen.lcp = entry.startTime));
   watch("layout-shift", (entry) => {
     if (entry.hadRecentInput) return;
     seen.shifts += entry.value;
     seen.shiftedAt = entry.startTime;
+    for (const { node } of entry.sources) seen.moved.push(name(node instanceof Element ? node : node?.parentElement));
   });
   watch("longtask", ({ startTime, duration }) => seen.longTasks.push({ at: startTime, duration }));
 
-  const name = (target: Element | null) => {
-    const element = target?.closest?.("a, button, summary, label, input, select") ?? target;
-    if (!element) return "";
-    const { id, classList, tagName, parentElement } = element;
-    const mark = id ? `#${id}` : classList[0] ? `.${classList[0]}` : "";
-    const within = mark || !parentElement?.classList[0] ? "" : ` of .${parentElement.classList[0]}`;
-    return ` on ${tagName.toLowerCase()}${mark}${within}`;
-  };
   const takeRest = watch(
     "event",
     (entry) => {
       // One interaction is several events: the longest counts.
       if (!entry.interactionId || (byId.get(entry.interactionId)?.duration ?? 0) >= entry.duration) return;
-      byId.set(entry.interactionId, { duration: entry.duration, what: entry.name + name(entry.target) });
+      byId.set(entry.interactionId, { duration: entry.duration, what: `${entry.name} on ${name(entry.target)}` });
     },
     { durationThreshold: 16 },
   );

@@ -9,7 +9,7 @@ import { begin, fill, lastPersons, manyPersons } from "./fill";
 import { measureInteractions } from "./interactions";
 import { measureLoads, places } from "./loads";
 import { faults, report } from "./report";
-import { fileSizes, largestPage } from "./sizes";
+import { fileSizes, largestPages } from "./sizes";
 
 test("pages", async ({ browser }) => {
   const target = process.env.WEIR_MEASURED;
@@ -36,8 +36,8 @@ test("pages", async ({ browser }) => {
     say("sizes");
     const files = await fileSizes(server.url);
     // Now that there is much to show.
-    const [largest, pages] = await largestPage(server.url, instance.cookie, main.map(({ path }) => path));
-    const sizes = [...files, largest];
+    const [largest, pages] = await largestPages(server.url, instance.cookie, main.map(({ path }) => path));
+    const sizes = [...files, ...largest];
     const figures = { browser: browser.version(), sizes, pages, loads, answering, arrival, long, typing };
     writeFileSync(target, report(figures));
     expect(faults(figures), "sizes keep to their limits, and the console stays empty").toEqual([]);

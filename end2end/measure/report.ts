@@ -42,7 +42,7 @@ The instance has a few of everything (3 transformations, 12 exports, 13 members,
 
 ### Sizes
 
-In kB of 1,000 bytes; pages are those that links lead to, ${figures.pages} of them, one for each form of address.
+In kB of 1,000 bytes; pages are those that links lead to, ${figures.pages} of them, one for each form of address, and the three largest of them are here.
 
 ${sizes(figures.sizes)}
 
@@ -54,6 +54,7 @@ Shifts count until the page has come to life and nothing moved for 2 s. A page h
 
 ${loading(loads)}
 
+${moved([...loads, ...long])}
 ${said([...loads, ...long])}
 
 ### Answering
@@ -127,6 +128,13 @@ function loading(loads: Load[]): string {
 function said(loads: Load[]): string {
   const lines = loads.flatMap(({ name, said }) => said.map((line) => `- ${name}: \`${line.replaceAll("`", "'")}\``));
   return lines.length === 0 ? "The console stayed empty." : `In the console:\n\n${lines.join("\n")}`;
+}
+
+/** The elements that moved, which are not always those that made them move. */
+function moved(loads: Load[]): string {
+  const pages = loads.filter((load) => exceeds(load.shifts, BUDGETS.cls) !== "");
+  const one = ({ name, moved }: Load) => `${name}: ${moved.slice(0, 6).map((what) => `\`${what}\``).join(", ")}`;
+  return pages.length === 0 ? "" : `What moved: ${pages.map(one).join("; ")}.\n`;
 }
 
 function interacting(answering: Answering[]): string {
