@@ -89,7 +89,7 @@ export async function measureTyping(browser: Browser, instance: Instance): Promi
   const phone = await phoneContext(browser, instance.server.url, instance.state);
   return [
     await typing(desk, await desk.newPage(), instance, "1280 px, full speed"),
-    await typing(phone, await phonePage(phone), instance, "the phone"),
+    await typing(phone, (await phonePage(phone)).page, instance, "the phone"),
   ];
 }
 

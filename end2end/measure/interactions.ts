@@ -126,7 +126,7 @@ export async function measureInteractions(browser: Browser, instance: Instance, 
     const context = await phoneContext(browser, instance.server.url, instance.state);
     const outside = await phoneContext(browser, instance.server.url);
     for (const [at, place] of wanted.entries()) {
-      const page = await phonePage(place.outside ? outside : context);
+      const { page } = await phonePage(place.outside ? outside : context);
       await page.goto(place.path);
       await alive(page);
       if (!place.outside) await frame(page);

@@ -5,7 +5,7 @@ import { ask } from "./asks";
 import { p75 } from "./budgets";
 import { EFFORT, pause, say } from "./effort";
 import type { Instance } from "./fill";
-import { phoneContext, phonePage } from "./phone";
+import { phoneContext, phonePage, slowDown } from "./phone";
 
 export interface Place {
   name: string;
@@ -92,7 +92,15 @@ export async function measureLoads(browser: Browser, instance: Instance, wanted:
 /** One load with an empty cache. The wait until it is quiet goes on beside the next. */
 async function load(browser: Browser, { server, state }: Instance, place: Place): Promise<{ rest: Promise<Once> }> {
   const context = await phoneContext(browser, server.url, place.outside ? undefined : state);
-  const page = await phonePage(context);
+  const { page, session } = await phonePage(context);
+  // The browser's own timing of a navigation leaves out the network of the phone.
+  let [asked, answered] = [0, 0];
+  session.on("Network.requestWillBeSent", ({ type, timestamp }) => {
+    if (type === "Document") asked ||= timestamp;
+  });
+  session.on("Network.responseReceived", ({ type, timestamp }) => {
+    if (type === "Document") answered ||= timestamp;
+  });
   const said: string[] = [];
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) said.push(message.text());
@@ -103,6 +111,7 @@ async function load(browser: Browser, { server, state }: Instance, place: Place)
   await page.locator("html[data-alive]").waitFor({ state: "attached" });
   const alive = await page.evaluate(() => performance.now());
   await pause(ALONE_MS);
+  await slowDown(session, 1);
 
   const rest = async (): Promise<Once> => {
     await page.waitForFunction(
@@ -110,13 +119,12 @@ async function load(browser: Browser, { server, state }: Instance, place: Place)
       [alive, QUIET_MS],
       { polling: 200 },
     );
-    const seen = await page.evaluate(() => {
-      const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+    const { lcp, shifts, moved } = await page.evaluate(() => {
       const { lcp, shifts, moved } = window.seen;
-      return { ttfb: navigation!.responseStart, lcp, shifts, moved };
+      return { lcp, shifts, moved };
     });
     await context.close();
-    return { ...seen, alive, said };
+    return { ttfb: (answered - asked) * 1000, lcp, alive, shifts, moved, said };
   };
   return { rest: rest() };
 }

@@ -1,6 +1,6 @@
 // A mid-range phone on 4G, as the browser can pretend to be one.
 
-import type { Browser, BrowserContext, Page } from "@playwright/test";
+import type { Browser, BrowserContext, CDPSession, Page } from "@playwright/test";
 import { observe } from "./observe";
 
 export const PHONE = {
@@ -36,11 +36,17 @@ export async function phoneContext(browser: Browser, url: string, state?: State)
   return context;
 }
 
+/** A page, and what controls the browser around it. */
+export interface PhonePage {
+  page: Page;
+  session: CDPSession;
+}
+
 /** A page with the processor and the network of the phone. */
-export async function phonePage(context: BrowserContext): Promise<Page> {
+export async function phonePage(context: BrowserContext): Promise<PhonePage> {
   const page = await context.newPage();
   const session = await context.newCDPSession(page);
-  await session.send("Emulation.setCPUThrottlingRate", { rate: PHONE.slowdown });
+  await slowDown(session, PHONE.slowdown);
   await session.send("Network.enable");
   await session.send("Network.emulateNetworkConditions", {
     offline: false,
@@ -49,5 +55,10 @@ export async function phonePage(context: BrowserContext): Promise<Page> {
     uploadThroughput: (PHONE.up * 1e6) / 8,
     connectionType: "cellular4g",
   });
-  return page;
+  return { page, session };
+}
+
+/** A page that is slowed down keeps a processor busy, also when it has nothing to do. */
+export async function slowDown(session: CDPSession, rate: number): Promise<void> {
+  await session.send("Emulation.setCPUThrottlingRate", { rate });
 }
