@@ -119,15 +119,15 @@ async function typing(context: BrowserContext, page: Page, instance: Instance, w
     }
   }
   const sent = await sending;
-  const seconds = (await page.evaluate(() => performance.now()) - from) / 1000;
+  const to = await page.evaluate(() => performance.now());
   await field.fill("");
   const last = page.locator(".row-event", { hasText: sent.last });
   await last.first().waitFor({ timeout: 60_000 });
   const behind = Math.max(0, Date.now() - sent.at);
   const times = (await interactions(page)).slice(earlier).map(({ duration }) => duration);
-  const tasks = await page.evaluate((from) => window.seen.longTasks.filter(({ at }) => at >= from), from);
+  const tasks = await page.evaluate(() => window.seen.longTasks);
   await context.close();
-  const long = tasks.map(({ duration }) => duration);
+  const long = tasks.filter(({ at }) => at >= from && at < to).map(({ duration }) => duration);
   return {
     where,
     rows: filled,
@@ -138,7 +138,7 @@ async function typing(context: BrowserContext, page: Page, instance: Instance, w
     worst: Math.max(0, ...times),
     longTasks: long.length,
     longest: Math.max(0, ...long),
-    busy: long.reduce((sum, one) => sum + one, 0) / 1000 / seconds,
+    busy: long.reduce((sum, one) => sum + one, 0) / (to - from),
     behind,
   };
 }
