@@ -103,13 +103,13 @@ async function typing(context: BrowserContext, page: Page, instance: Instance, w
     await pause(300);
   }
   const filled = await rows.count();
+  const field = page.getByLabel("Filter rows");
+  await field.focus();
   const earlier = (await interactions(page)).length;
   const from = await page.evaluate(() => performance.now());
   const until = Date.now() + EFFORT.typing * 1000;
   const sending = stream(instance, until);
   let keys = 0;
-  const field = page.getByLabel("Filter rows");
-  await field.focus();
   while (Date.now() < until) {
     for (const key of ["v", "i", "e", "w", "e", "d", " ", "1", ...some(8, () => "Backspace")]) {
       if (Date.now() >= until) break;
