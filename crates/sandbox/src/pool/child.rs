@@ -1,7 +1,6 @@
 //! A child process: starting it, its pipes, and what it holds.
 
 use std::collections::{BTreeMap, HashMap};
-use std::os::fd::AsFd;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,9 +21,6 @@ use crate::wire::{
 
 /// How long a child may take until it says that it is ready.
 const READY: Duration = Duration::from_secs(10);
-/// Bytes that each of its pipes holds, where the system allows it: most requests and
-/// their answers. With less each side waits for the other one many times.
-const PIPE: usize = 1 << 20;
 /// How long it may take to end when its input has ended.
 pub(super) const LEAVE: Duration = Duration::from_secs(1);
 
@@ -91,8 +87,6 @@ impl Child {
         let (Some(stdin), Some(stdout)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(Fault::NotReady);
         };
-        widen(&stdin);
-        widen(&stdout);
         let mut child = Self {
             process,
             stdin,
@@ -234,13 +228,6 @@ impl Child {
         {
             tracing::warn!(%error, "a process for plugins cannot be ended");
         }
-    }
-}
-
-/// Has a pipe hold more. It works without, too.
-fn widen(pipe: impl AsFd) {
-    if let Err(error) = rustix::pipe::fcntl_setpipe_size(pipe, PIPE) {
-        tracing::debug!(%error, "a pipe for plugins stays as it is");
     }
 }
 
