@@ -26,6 +26,9 @@ const REFILL: u16 = 200;
 const PATIENCE: u32 = 5;
 /// Longest wait between two tries, in seconds.
 const LONGEST_WAIT: u32 = 30;
+/// The list is drawn at once, and then not before this has passed: drawing a
+/// thousand rows takes longer than a frame.
+const REST: Duration = Duration::from_millis(250);
 /// Summaries are at least this far apart, in seconds.
 const SUMMARY: u32 = 5;
 
@@ -70,7 +73,8 @@ struct Inner {
     seen: HashSet<String>,
     /// Rows that came since the last look, or since the list was paused.
     held: Vec<Arc<Row>>,
-    flush_planned: bool,
+    /// Whether the list is going to be drawn, or was drawn a moment ago.
+    draw_planned: bool,
     /// For the next summary: rows, those not stored, seconds.
     news: (usize, usize, u32),
 }
@@ -245,19 +249,36 @@ impl Feed {
                 newest_first(&mut inner.held);
                 inner.held.truncate(KEPT.into());
             }
-            !inner.held.is_empty() && !std::mem::replace(&mut inner.flush_planned, true)
+            !inner.held.is_empty() && !std::mem::replace(&mut inner.draw_planned, true)
         });
         // Many rows within a frame are drawn together.
         if plan == Some(true) {
-            request_animation_frame(move || {
-                self.inner.try_update_value(|inner| inner.flush_planned = false);
-                if self.paused.try_get_untracked() == Some(false) {
-                    self.flush();
-                } else if let Some(held) = self.inner.try_with_value(|inner| inner.held.len()) {
-                    let _ = self.waiting.try_set(held);
-                }
-            });
+            request_animation_frame(move || self.draw());
         }
+    }
+
+    /// Draws what came, and after a rest what came meanwhile.
+    fn draw(self) {
+        let flushes = self.paused.try_get_untracked() == Some(false);
+        let held = self.inner.try_with_value(|inner| inner.held.len());
+        if flushes {
+            self.flush();
+        } else if let Some(held) = held {
+            let _ = self.waiting.try_set(held);
+        }
+        set_timeout(
+            move || {
+                let now = self.inner.try_update_value(|inner| {
+                    let came = inner.held.len();
+                    inner.draw_planned = came > if flushes { 0 } else { held.unwrap_or(0) };
+                    inner.draw_planned
+                });
+                if now == Some(true) {
+                    self.draw();
+                }
+            },
+            REST,
+        );
     }
 
     fn flush(self) {

@@ -54,9 +54,11 @@ pub(crate) fn Stream(
     follow_history(filter, open);
     move_focus(open);
     on_key("Escape", move || {
-        if open.with_untracked(Option::is_some) {
+        let is_open = open.with_untracked(Option::is_some);
+        if is_open {
             opening.show(None);
         }
+        is_open
     });
 
     let shown = Memo::new(move |_| {
@@ -150,6 +152,7 @@ fn filter_form(
         if let Some(search) = search.get_untracked() {
             let _ = search.focus();
         }
+        true
     });
     // Fields follow when the way back is taken.
     let select = NodeRef::<html::Select>::new();
@@ -215,7 +218,10 @@ fn filter_form(
 }
 
 fn pause_button(feed: Feed) -> AnyView {
-    on_key(" ", move || feed.toggle_pause());
+    on_key(" ", move || {
+        feed.toggle_pause();
+        true
+    });
     let icon = move || {
         let name = if feed.paused.get() { "play" } else { "pause" };
         view! { <Icon name=name /> }

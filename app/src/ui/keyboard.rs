@@ -9,17 +9,17 @@ use web_sys::{Element, HtmlElement, KeyboardEvent};
 /// Attribute of the page of whoever has switched single keys off.
 const SWITCHED: &str = "data-shortcuts";
 
-/// Calls `act` whenever the key is pressed and nothing else takes it. To be
-/// called within an island.
-pub(crate) fn on_key(key: &'static str, act: impl Fn() + Clone + 'static) {
+/// Calls `act` whenever the key is pressed and nothing else takes it. It says
+/// whether it did something: otherwise the browser does what it does with the key,
+/// such as closing a menu. To be called within an island.
+pub(crate) fn on_key(key: &'static str, act: impl Fn() -> bool + Clone + 'static) {
     // Runs in the browser only.
     Effect::new(move |_| {
         let act = act.clone();
         let listening = window_event_listener(ev::keydown, move |event| {
             let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
-            if target.is_some_and(|target| is_free(&event, &target, key)) {
+            if target.is_some_and(|target| is_free(&event, &target, key)) && act() {
                 event.prevent_default();
-                act();
             }
         });
         on_cleanup(move || listening.remove());
