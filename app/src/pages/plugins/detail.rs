@@ -225,7 +225,7 @@ fn configurable(form: &[Part]) -> AnyView {
             (false, true) => "Secret",
             (false, false) => "Optional",
         };
-        let default = if secret { String::new() } else { default };
+        let default = if secret || default.is_empty() { "-".to_owned() } else { default };
         Line::new(vec![
             cell(view! { <span>{name}</span> " " <code class="wrap">{key}</code> }),
             cell(kind.words()),
