@@ -126,8 +126,9 @@ impl Search {
             }
             let org = match organizations::enter(&self.core, ctx, one.id).await {
                 Ok(org) => org,
-                // It asks for a second factor first; the others are searched all the same.
-                Err(Error::SecondFactorMissing) => continue,
+                // It asks for a second factor first, or is gone since it was listed; the
+                // others are searched all the same.
+                Err(Error::SecondFactorMissing | Error::NotFound(_)) => continue,
                 Err(error) => return Err(error),
             };
             let hit = |(kind, name)| Hit {

@@ -181,6 +181,7 @@ pub async fn forget(store: &Store, project: ProjectId, now: Timestamp) -> Result
 /// # Errors
 /// When the store cannot be written; a further call goes on.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
+    store.traffic().forget(project);
     remove(store, project, i64::MAX, i64::MAX).await?;
     refused::purge(store, project).await
 }

@@ -161,6 +161,15 @@ impl Board {
         std::mem::take(&mut *self.lock())
     }
 
+    /// Forgets what is not written yet of a project that goes.
+    pub(super) fn forget(&self, project: ProjectId) {
+        let mut pending = self.lock();
+        pending.minutes.retain(|(of, _), _| *of != project);
+        pending.sources.retain(|(of, _)| *of != project);
+        drop(pending);
+        self.refusals.forget(project);
+    }
+
     /// Puts back what could not be written.
     pub fn put_back(&self, unwritten: Pending) {
         let mut pending = self.lock();
@@ -238,6 +247,17 @@ mod tests {
         let (minute, counts) = minutes.into_iter().next().unwrap();
         assert_eq!((minute, counts.requests, counts.rejected), (2, 1, 1));
         assert_eq!(board.minutes(INSTANCE).len(), 1);
+    }
+
+    #[test]
+    fn what_waits_of_a_project_that_goes_is_forgotten() {
+        let (board, other) = (Board::default(), ProjectId(4));
+        for project in [PROJECT, other] {
+            board.answered(project, Timestamp::from_micros(1), 10, 2);
+        }
+        board.forget(PROJECT);
+        assert!(board.minutes(PROJECT).is_empty());
+        assert_eq!(board.minutes(other).len(), 1);
     }
 
     #[test]

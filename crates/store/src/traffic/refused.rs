@@ -64,6 +64,12 @@ impl Refusals {
         }
     }
 
+    /// Forgets those of a project that goes: else they were written after its purge,
+    /// and nothing would remove them.
+    pub(super) fn forget(&self, project: ProjectId) {
+        self.lock().remove(&project);
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ProjectId, VecDeque<RefusedRequest>>> {
         // Lists are whole between any two steps.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
