@@ -23,8 +23,13 @@ use crate::ui::time::Time;
 use checklist::Checklist;
 
 const TITLE: &str = "Send your first event";
+/// Rows that are looked at: those of refused requests, of which no more than 50
+/// are kept, must not push the others out.
+const LOOKED_AT: u16 = 70;
 /// Rows that the steps are ticked by.
-const ROWS: u16 = 20;
+const ROWS: usize = 20;
+/// Refused requests among them, at most.
+const REFUSED: usize = 5;
 
 /// The page.
 #[component]
@@ -33,7 +38,7 @@ pub(crate) fn Start() -> impl IntoView {
     let hide = ServerAction::<HideChecklist>::new();
     page(TITLE, async move {
         let project = get_project(id).await?;
-        let rows = list_live_rows(id, ROWS).await?;
+        let rows = chosen(list_live_rows(id, LOOKED_AT).await?);
         let help = get_start_help(id).await?;
         let list = get_checklist(id).await?;
         let organization = project.organization.clone();
@@ -44,6 +49,18 @@ pub(crate) fn Start() -> impl IntoView {
         }
         .into_any())
     })
+}
+
+/// The newest rows, with a few refused requests at most.
+fn chosen(mut rows: Vec<Row>) -> Vec<Row> {
+    let mut refused = 0;
+    rows.retain(|row| {
+        let is_event = row.is_stored() || row.is_dropped();
+        refused += usize::from(!is_event);
+        is_event || refused <= REFUSED
+    });
+    rows.truncate(ROWS);
+    rows
 }
 
 #[component]

@@ -22,6 +22,9 @@ use crate::{Core, Result};
 
 /// How many things of each kind are told.
 pub const MOST: usize = 8;
+/// Organizations whose members, exports and plugins are looked at: their names
+/// and those of projects are known, the rest is read one by one.
+const READ: usize = 200;
 /// A list without an end: what is looked for may be anywhere in it.
 const ALL: Page = Page { limit: u64::MAX, offset: 0 };
 
@@ -120,7 +123,7 @@ impl Search {
             });
         }
         let (mut members, mut exports, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
-        for one in organizations {
+        for one in organizations.into_iter().take(READ) {
             if [&members, &exports, &plugins].into_iter().all(|found| found.len() >= MOST) {
                 break;
             }
