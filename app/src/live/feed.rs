@@ -259,18 +259,17 @@ impl Feed {
 
     /// Draws what came, and after a rest what came meanwhile.
     fn draw(self) {
-        let flushes = self.paused.try_get_untracked() == Some(false);
-        let held = self.inner.try_with_value(|inner| inner.held.len());
-        if flushes {
+        if self.paused.try_get_untracked() == Some(false) {
             self.flush();
-        } else if let Some(held) = held {
+        } else if let Some(held) = self.inner.try_with_value(|inner| inner.held.len()) {
             let _ = self.waiting.try_set(held);
         }
         set_timeout(
             move || {
+                // None wait to be told of unless the list is paused by now.
+                let told = self.waiting.try_get_untracked().unwrap_or(0);
                 let now = self.inner.try_update_value(|inner| {
-                    let came = inner.held.len();
-                    inner.draw_planned = came > if flushes { 0 } else { held.unwrap_or(0) };
+                    inner.draw_planned = inner.held.len() > told;
                     inner.draw_planned
                 });
                 if now == Some(true) {
