@@ -108,7 +108,8 @@ impl Exports {
     ) -> Result<Overview> {
         policy::check(within.org, Action::ReadExports)?;
         let store = &self.core.store;
-        let ids = rows::ordered(store, within.of()).await?;
+        let mut ids = rows::ordered(store, within.of()).await?;
+        ids.reverse();
         let all = rows::rows(store, within.org.organization, &ids).await?;
         let count_of_all = all.len() as u64;
         let runs = rows::latest_runs(store, &all, JUDGED).await?;
