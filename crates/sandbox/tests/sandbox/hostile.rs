@@ -78,17 +78,18 @@ async fn endless_loops_are_stopped() {
             "/^(a+)+$/.test('a'.repeat(40) + 'b')",
             "/(x+x+)+y/.exec('x'.repeat(60))",
             "'a'.repeat(100000).replace(/(a*)*b/g, '')",
+            "Array.from({ length: 1e12 })",
             "const g = (function* () { for (;;) yield 1 })(); for (const x of g);",
             "JSON.parse('[1]', () => { for (;;) {} })",
             "String.prototype.replace.call('a', 'a', () => { for (;;) {} })",
         ],
     )
     .await;
-    // These grow too: which limit they reach first depends on the machine.
+    // It grows too: which of the two limits it reaches first depends on the machine.
     all_caught(
-        &[ErrorKind::TimedOut, ErrorKind::OutOfMemory, ErrorKind::Threw],
+        &[ErrorKind::TimedOut, ErrorKind::OutOfMemory],
         Duration::from_secs(4),
-        &["new Array(4e9 - 1).fill(0)", "Array.from({ length: 1e12 })"],
+        &["new Array(4e9 - 1).fill(0)"],
     )
     .await;
 }
