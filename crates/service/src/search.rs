@@ -228,10 +228,10 @@ mod tests {
         let named: Vec<_> = found.iter().map(|hit| (hit.kind, hit.name.as_str())).collect();
         assert_eq!(
             named,
-            [(Kind::Organization, "Tea House"), (Kind::Organization, "Acme Tea")],
+            [(Kind::Organization, "Acme Tea"), (Kind::Organization, "Tea House")],
             "{found:?}"
         );
-        assert_eq!(found[0].organization, second);
+        assert_eq!(found[1].organization, second);
         let found = services.search.find(&ada, &Wanted::new("shop")).await.unwrap();
         assert!(matches!(found[0].kind, Kind::Project(_)));
         assert_eq!(found[0].organization_name, "Acme Tea");
