@@ -100,6 +100,37 @@ test("the filter covers what is on screen and is in the address", async ({ page,
   await expect(row(page, "no one")).toBeVisible();
 });
 
+test("of a long list as much is drawn as is near", async ({ page, server }) => {
+  const key = await openLive(page, server);
+  for (let at = 0; at < 160; at++) {
+    await send(server, key, { event: `many ${at}.`, distinct_id: "ada" });
+  }
+  await expect(row(page, "many 159.")).toBeVisible();
+  const rows = page.locator(".rows-list > li");
+  await expect(rows).toHaveCount(50);
+  await expect(page.locator(".counts")).toContainText(/^1\d\d rows, newest first/);
+
+  // By keyboard: the next fifty.
+  await page.getByRole("button", { name: "Show more rows" }).focus();
+  await page.keyboard.press("Enter");
+  await expect(rows).not.toHaveCount(50);
+  // On the way down more comes by itself.
+  await expect(async () => {
+    await page.mouse.wheel(0, 3_000);
+    await expect(row(page, "many 0.")).toBeInViewport({ timeout: 100 });
+  }).toPass();
+  // What is read there stays when something new arrives.
+  await send(server, key, { event: "far above", distinct_id: "ada" });
+  await expect(row(page, "far above")).toHaveCount(1);
+  await expect(row(page, "many 0.")).toBeInViewport();
+
+  await page.getByLabel("Filter rows").fill("many 1");
+  await expect(rows).toHaveCount(50);
+  await page.getByLabel("Filter rows").fill("many 15.");
+  await expect(rows).toHaveCount(1);
+  await expect(page.getByRole("button", { name: "Show more rows" })).toBeHidden();
+});
+
 test("a row opens its detail, which takes the focus", async ({ page, server }) => {
   await openLive(page, server);
   await row(page, "quick one").click();

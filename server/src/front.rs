@@ -24,6 +24,7 @@ use crate::capture::{self, Endpoint};
 use crate::http::body;
 use crate::http::error::{ApiError, ApiResult, ErrorForm, Failure};
 use crate::http::headers::{self, CrossOrigin};
+use crate::http::pack;
 use crate::http::peer::{self, RequestedUri};
 use crate::http::request_id::{self, RequestId};
 use crate::{probes, router, web};
@@ -221,11 +222,14 @@ impl Front {
     }
 
     async fn within_time(&self, router: &Router, request: Request) -> Response {
-        let answer = router.clone().oneshot(request);
-        match tokio::time::timeout(self.app.limits.api_time, answer).await {
-            Ok(Ok(response)) => response,
-            Err(_elapsed) => ApiError::TimedOut.into_response(),
-        }
+        let takes_gzip = pack::takes_gzip(request.headers());
+        let answer = async {
+            match router.clone().oneshot(request).await {
+                Ok(response) => pack::pack_page(takes_gzip, response).await,
+            }
+        };
+        let timely = tokio::time::timeout(self.app.limits.api_time, answer).await;
+        timely.unwrap_or_else(|_elapsed| ApiError::TimedOut.into_response())
     }
 
     /// Writes the body of an error, and the one log line about its cause.

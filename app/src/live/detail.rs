@@ -8,7 +8,7 @@ use super::filter::Filter;
 use super::list::Opening;
 use super::row::Row;
 use crate::ui::bytes;
-use crate::ui::copy::CopyButton;
+use crate::ui::code_figure::CodeFigure;
 use crate::ui::icon::Icon;
 use crate::ui::json;
 use crate::ui::prose::prose;
@@ -45,15 +45,7 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
     let place = if row.is_rejected() { "Path" } else { "URL or screen" };
     // Nothing of a refused request is kept but what stands above.
     let payload = (!row.is_rejected()).then(|| {
-        view! {
-            <figure class="code" data-copyable="">
-                <figcaption>
-                    <span>{caption}</span>
-                    <CopyButton what="payload" />
-                </figcaption>
-                <pre tabindex="0"><code>{json::pretty(&row.payload)}</code></pre>
-            </figure>
-        }
+        view! { <CodeFigure caption=caption what="payload" text=json::pretty(&row.payload) /> }
     });
     view! {
         <section class="detail" aria-labelledby=HEADING>
@@ -148,13 +140,7 @@ fn as_curl(row: &Row, around: &Around) -> Option<AnyView> {
     }
     let text = command(row, around);
     let view = view! {
-        <figure class="code" data-copyable="">
-            <figcaption>
-                <span>"Send it again with curl"</span>
-                <CopyButton what="curl command" />
-            </figcaption>
-            <pre tabindex="0"><code>{text}</code></pre>
-        </figure>
+        <CodeFigure caption="Send it again with curl" what="curl command" text=text />
     };
     Some(view.into_any())
 }

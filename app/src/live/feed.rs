@@ -26,9 +26,13 @@ const REFILL: u16 = 200;
 const PATIENCE: u32 = 5;
 /// Longest wait between two tries, in seconds.
 const LONGEST_WAIT: u32 = 30;
-/// The list is drawn at once, and then not before this has passed: drawing a
-/// thousand rows takes longer than a frame.
-const REST: Duration = Duration::from_millis(250);
+/// The list is drawn at once, and then not before so many milliseconds have passed,
+const REST: u64 = 250;
+/// nor before so many times as long as drawing it took: a slow device is left free
+/// for whoever uses it.
+const REST_SHARE: u64 = 3;
+/// Longest pause between two times that it is drawn.
+const REST_MAX: u64 = 2_000;
 /// Summaries are at least this far apart, in seconds.
 const SUMMARY: u32 = 5;
 
@@ -264,20 +268,25 @@ impl Feed {
         } else if let Some(held) = self.inner.try_with_value(|inner| inner.held.len()) {
             let _ = self.waiting.try_set(held);
         }
-        set_timeout(
-            move || {
-                // None wait to be told of unless the list is paused by now.
-                let told = self.waiting.try_get_untracked().unwrap_or(0);
-                let now = self.inner.try_update_value(|inner| {
-                    inner.draw_planned = inner.held.len() > told;
-                    inner.draw_planned
-                });
-                if now == Some(true) {
-                    self.draw();
-                }
-            },
-            REST,
-        );
+        let began = now();
+        // After the frame that shows it.
+        request_animation_frame(move || {
+            let done =
+                move || set_timeout(move || self.draw_again(), rest(now().saturating_sub(began)));
+            set_timeout(done, Duration::ZERO);
+        });
+    }
+
+    fn draw_again(self) {
+        // None wait to be told of unless the list is paused by now.
+        let told = self.waiting.try_get_untracked().unwrap_or(0);
+        let now = self.inner.try_update_value(|inner| {
+            inner.draw_planned = inner.held.len() > told;
+            inner.draw_planned
+        });
+        if now == Some(true) {
+            self.draw();
+        }
     }
 
     fn flush(self) {
@@ -289,22 +298,29 @@ impl Feed {
         if held.is_empty() {
             return;
         }
-        let kept = self.rows.try_update(|rows| {
+        self.rows.try_update(|rows| {
             rows.extend(held);
             newest_first(rows);
             rows.truncate(KEPT.into());
-            rows.iter().map(|row| row.key.clone()).collect::<HashSet<String>>()
-        });
-        if let Some(kept) = kept {
-            // Only what is shown needs to be recognised again; older rows that a
+            // Only what is kept needs to be recognised again; older rows that a
             // refill brings are cut off in the same way.
             self.inner.try_update_value(|inner| {
                 if inner.seen.len() > 4 * usize::from(KEPT) {
-                    inner.seen = kept;
+                    inner.seen = rows.iter().map(|row| row.key.clone()).collect();
                 }
             });
-        }
+        });
     }
+}
+
+/// Milliseconds since the page began.
+fn now() -> u64 {
+    window().performance().map_or(0, |clock| clock.now() as u64)
+}
+
+/// How long to leave the list as it is, when drawing it took so many milliseconds.
+fn rest(took: u64) -> Duration {
+    Duration::from_millis((took * REST_SHARE).clamp(REST, REST_MAX))
 }
 
 /// Whoever may not see the project any more is led to where the page says why:
@@ -318,6 +334,8 @@ async fn leave_if_refused(project: i64) {
 /// Times of one form sort as texts, apart from the sign for the zone at the end;
 /// equal ones keep their order.
 fn newest_first(rows: &mut [Arc<Row>]) {
-    let time = |row: &Arc<Row>| row.received_at.trim_end_matches('Z').to_owned();
-    rows.sort_by_cached_key(|row| std::cmp::Reverse(time(row)));
+    fn time(row: &Row) -> &str {
+        row.received_at.trim_end_matches('Z')
+    }
+    rows.sort_by(|one, other| time(other).cmp(time(one)));
 }

@@ -8,8 +8,12 @@ use web_sys::MouseEvent;
 use super::address;
 use super::badge::badge;
 use super::row::Row;
+use super::window::DrawWindow;
 use crate::ui::bytes;
 use crate::ui::time::Clock;
+
+/// Id of the list.
+pub(super) const LIST: &str = "live-rows";
 
 /// Which row is open, and the address that says so.
 #[derive(Clone, Copy)]
@@ -41,10 +45,12 @@ pub(super) fn id(key: &str) -> String {
     format!("row-{key}")
 }
 
-/// Rows, newest first.
-pub(super) fn row_list(rows: Memo<Vec<Arc<Row>>>, opening: Opening) -> AnyView {
+/// Rows, newest first, as many as the window lets through.
+pub(super) fn row_list(rows: Memo<Vec<Arc<Row>>>, window: DrawWindow, opening: Opening) -> AnyView {
+    let drawn =
+        move || rows.with(|rows| rows.iter().take(window.size()).cloned().collect::<Vec<_>>());
     view! {
-        <div class="rows">
+        <div class="rows" id=LIST tabindex="-1">
             <div class="rows-head" aria-hidden="true">
                 <span>"Time"</span>
                 <span>"Outcome"</span>
@@ -55,11 +61,12 @@ pub(super) fn row_list(rows: Memo<Vec<Arc<Row>>>, opening: Opening) -> AnyView {
                 <span class="number">"Size"</span>
             </div>
             <ol class="rows-list">
-                <For each=move || rows.get() key=|row| row.key.clone() let:row>
+                <For each=drawn key=|row| row.key.clone() let:row>
                     {entry(&row, opening)}
                 </For>
             </ol>
         </div>
+        {window.more(rows)}
     }
     .into_any()
 }

@@ -10,6 +10,7 @@ mod filter;
 mod list;
 mod row;
 mod stream;
+mod window;
 
 #[cfg(any(feature = "ssr", feature = "csr"))]
 pub(crate) use self::{arrivals::Arrivals, filter::Filter, stream::Stream};

@@ -1,6 +1,7 @@
 //! The island of the live page: toolbar, list, and the row that is open.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use leptos::html;
 use leptos::prelude::*;
@@ -13,10 +14,13 @@ use super::feed::{Feed, Link};
 use super::filter::Filter;
 use super::list::{self, Opening, row_list};
 use super::row::Row;
+use super::window::DrawWindow;
 use crate::ui::icon::Icon;
 use crate::ui::keyboard::on_key;
 use crate::ui::time::{ZoneName, provide_zone};
 
+/// Rows are filtered when so long no key was pressed.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Choices of the outcome: word and label.
 const OUTCOMES: [(&str, &str); 5] = [
     ("", "All outcomes"),
@@ -43,6 +47,7 @@ pub(crate) fn Stream(
     open: Option<String>,
 ) -> impl IntoView {
     provide_zone();
+    let window = DrawWindow::new(rows.len());
     let feed = Feed::new(project, rows);
     let asked = filter;
     let reloads = open.is_none();
@@ -71,8 +76,10 @@ pub(crate) fn Stream(
         let key = open.get()?;
         feed.rows.with(|rows| rows.iter().find(|row| row.key == key).cloned())
     });
+    window.follow(shown);
     let is_empty = Memo::new(move |_| shown.with(Vec::is_empty));
     let refine = Callback::new(move |(text, outcome)| {
+        window.reset();
         filter.set(Filter { outcome, text });
         address::replace(&address.run(open.get_untracked()));
     });
@@ -81,7 +88,11 @@ pub(crate) fn Stream(
     let the_detail =
         move || opened.get().map(|row| around.with_value(|around| detail(&row, around, opening)));
     let the_list = move || {
-        if is_empty.get() { nothing(project, filter, feed) } else { row_list(shown, opening) }
+        if is_empty.get() {
+            nothing(project, filter, feed)
+        } else {
+            row_list(shown, window, opening)
+        }
     };
     view! {
         <div class="toolbar">
@@ -96,10 +107,6 @@ pub(crate) fn Stream(
             {the_detail}
             <div class="live-list">{the_list}</div>
         </div>
-        <p class="hint keys needs-scripts">
-            <kbd>"Space"</kbd> " pauses, " <kbd>"/"</kbd> " filters, " <kbd>"u"</kbd>
-            " switches between UTC and your time zone."
-        </p>
     }
     .into_any()
 }
@@ -121,8 +128,10 @@ fn move_focus(open: RwSignal<Option<String>>) {
     });
 }
 
+/// Focuses it, or the list when its row is not drawn any more.
 fn focus(id: &str) {
     let found = document().get_element_by_id(id);
+    let found = found.or_else(|| document().get_element_by_id(list::LIST));
     if let Some(element) = found.as_ref().and_then(|found| found.dyn_ref::<HtmlElement>()) {
         let _ = element.focus();
     }
@@ -168,7 +177,13 @@ fn filter_form(
             select.set_value(&now.outcome.unwrap_or_default());
         }
     });
-    let filled = |value: String| Some(value).filter(|value| !value.trim().is_empty());
+    let apply = move || {
+        let filled = |value: String| Some(value).filter(|value| !value.trim().is_empty());
+        if let (Some(search), Some(select)) = (search.get_untracked(), select.get_untracked()) {
+            refine.run((filled(search.value()), filled(select.value())));
+        }
+    };
+    let mut apply_soon = debounce(PAUSE, move |()| apply());
     let chosen = asked.outcome.unwrap_or_default();
     let options = OUTCOMES
         .into_iter()
@@ -194,20 +209,14 @@ fn filter_form(
                 spellcheck="false"
                 placeholder="Event, distinct id, or property = value"
                 value=asked.text.unwrap_or_default()
-                on:input=move |event| {
-                    let outcome = filter.with_untracked(|filter| filter.outcome.clone());
-                    refine.run((filled(event_target_value(&event)), outcome));
-                }
+                on:input=move |_| apply_soon(())
             />
             <label class="hidden" for="outcome">"Outcome"</label>
             <select
                 node_ref=select
                 id="outcome"
                 name="outcome"
-                on:change=move |event| {
-                    let text = filter.with_untracked(|filter| filter.text.clone());
-                    refine.run((text, filled(event_target_value(&event))));
-                }
+                on:change=move |_| apply()
             >
                 {options}
             </select>

@@ -4,7 +4,8 @@ use leptos::prelude::*;
 
 use crate::server_fns::keys::reveal_key;
 use crate::ui::alert::Alert;
-use crate::ui::copy::{CopyButton, CopyValue};
+use crate::ui::code_figure::CodeFigure;
+use crate::ui::copy::CopyValue;
 use crate::ui::page::{PageHead, page};
 
 /// The value, or that it was shown before.
@@ -33,13 +34,7 @@ fn shown(value: String, host: &str) -> AnyView {
                 <p>"Store it now. It is shown this once: Weir keeps only what is needed to recognise it."</p>
             </Alert>
             <p class="reveal-value"><CopyValue text=value what="key" /></p>
-            <figure class="code" data-copyable="">
-                <figcaption>
-                    <span>"Try it"</span>
-                    <CopyButton what="command" />
-                </figcaption>
-                <pre tabindex="0"><code>{try_it}</code></pre>
-            </figure>
+            <CodeFigure caption="Try it" what="command" text=try_it />
             <p><a class="button button-primary" href="/account/keys">"I have stored it"</a></p>
         </section>
     }

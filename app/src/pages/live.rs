@@ -37,6 +37,10 @@ pub(crate) fn Live() -> impl IntoView {
             </PageHead>
             {gone}
             <Stream project=project host=of.host key=of.key rows=rows filter=filter open=open />
+            <p class="hint keys needs-scripts">
+                <kbd>"Space"</kbd> " pauses, " <kbd>"/"</kbd> " filters, " <kbd>"u"</kbd>
+                " switches between UTC and your time zone."
+            </p>
         }
         .into_any())
     })

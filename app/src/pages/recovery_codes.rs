@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::server_fns::second_factor::reveal_recovery_codes;
 use crate::ui::alert::Alert;
-use crate::ui::copy::CopyButton;
+use crate::ui::code_figure::CodeFigure;
 use crate::ui::page::{PageHead, page};
 
 /// The codes, or that they were shown before.
@@ -31,13 +31,12 @@ fn shown(codes: String) -> AnyView {
                     "Store them now, not on the phone that makes your codes. They are shown this once. Each signs you in one time when the phone is lost."
                 </p>
             </Alert>
-            <figure class="code" data-copyable="">
-                <figcaption>
-                    <span>"Recovery codes"</span>
-                    <CopyButton what="recovery codes" />
-                </figcaption>
-                <pre class="recovery-codes" tabindex="0"><code>{codes}</code></pre>
-            </figure>
+            <CodeFigure
+                caption="Recovery codes"
+                what="recovery codes"
+                text=codes
+                class="recovery-codes"
+            />
             <p><a class="button button-primary" href="/account/security">"I have stored them"</a></p>
         </section>
     }

@@ -111,7 +111,7 @@ fn TestEvent(project: i64) -> impl IntoView {
             <ActionForm action=send>
                 <FormFailure sent=sent />
                 <input type="hidden" name="id" value=project.to_string() />
-                <Back />
+                <Back part="step-see" />
                 <p class="hint">
                     "Or let Weir send one to itself. It goes the same way and shows that Weir works, not that your code reaches it."
                 </p>
@@ -125,7 +125,7 @@ fn TestEvent(project: i64) -> impl IntoView {
 #[component]
 fn Step(name: &'static str, title: &'static str, done: bool, children: Children) -> impl IntoView {
     view! {
-        <li class=if done { "step step-done" } else { "step" } data-step=name>
+        <li id=format!("step-{name}") class=if done { "step step-done" } else { "step" } data-step=name>
             <h2>
                 {title}
                 <span class="step-tick" data-tick="" hidden=!done>

@@ -60,11 +60,20 @@ impl Sent {
 
 /// Where the form is, for the way back.
 #[component]
-pub(crate) fn Back() -> impl IntoView {
+pub(crate) fn Back(
+    /// Id of the part of the page that shows what was done.
+    #[prop(optional)]
+    part: &'static str,
+) -> impl IntoView {
     let location = use_location();
     let (path, search) = (location.pathname.get_untracked(), location.search.get_untracked());
     let here = if search.is_empty() { path } else { format!("{path}?{search}") };
-    view! { <input type="hidden" name="back" value=local_path::without_outcome(&here) /> }
+    let part =
+        (!part.is_empty()).then(|| view! { <input type="hidden" name="back_part" value=part /> });
+    view! {
+        <input type="hidden" name="back" value=local_path::without_outcome(&here) />
+        {part}
+    }
 }
 
 /// The failure of a form, unless a field shows it.

@@ -5,6 +5,7 @@
 #[cfg(any(feature = "ssr", feature = "hydrate", feature = "csr"))]
 pub(crate) mod blanks;
 pub(crate) mod bytes;
+pub(crate) mod code_figure;
 pub(crate) mod copy;
 pub(crate) mod icon;
 pub(crate) mod json;

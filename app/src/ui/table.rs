@@ -5,6 +5,10 @@ use leptos::prelude::*;
 
 use super::icon::Icon;
 
+/// Columns that fit beside each other, two of them times; more share what room there
+/// is.
+const ROOMY: usize = 7;
+
 /// Where the content of a column stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
@@ -103,11 +107,12 @@ pub(crate) fn Table(
 ) -> impl IntoView {
     let shape: Vec<(&'static str, Align)> =
         columns.iter().map(|column| (column.label, column.align)).collect();
+    let class = if shape.len() > ROOMY { "table" } else { "table table-roomy" };
     let headings = columns.into_iter().map(heading).collect_view();
     let lines = lines.into_iter().map(|line| drawn(line, &shape)).collect_view();
     view! {
         <div class="table-frame">
-            <table class="table" role="table">
+            <table class=class role="table">
                 <caption class="hidden">{caption}</caption>
                 <thead role="rowgroup">
                     <tr role="row">{headings}</tr>

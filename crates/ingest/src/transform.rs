@@ -121,14 +121,15 @@ pub enum Invalid {
 pub struct Changed(AcceptedEvent);
 
 impl Changed {
-    /// Reads what a transformation made of `given`: the JSON text of an object
-    /// with `event`, `distinct_id`, `timestamp` (absent: as before) and
-    /// `properties`, and possibly `$set`, `$set_once` and `$unset`. Texts that are
-    /// too long are cut, as capture does. Everything else in it is ignored.
+    /// Reads what a transformation made of `given`, which is as in `now` after the
+    /// steps before: the JSON text of an object with `event`, `distinct_id`,
+    /// `timestamp` and `properties`, and possibly `$set`, `$set_once` and `$unset`.
+    /// Without a time, or a chain of elements, those of `now` stay. Texts that are too
+    /// long are cut, as capture does. Everything else in it is ignored.
     ///
     /// # Errors
     /// [`Invalid`].
-    pub fn read(given: &Given, text: &str) -> Result<Self, Invalid> {
+    pub fn read(given: &Given, now: &AcceptedEvent, text: &str) -> Result<Self, Invalid> {
         let original = given.event().ok_or(Invalid::NotAnObject)?;
         let mut raw = RawEvent::parse(text).map_err(|_| Invalid::NotAnObject)?;
         let has_time = raw.timestamp.is_some_and(|time| time.get() != "null");
@@ -151,13 +152,13 @@ impl Changed {
             Decision::Drop(dropped) => return Err(Invalid::Refused(dropped.reason)),
         };
         if !has_time {
-            event.timestamp = original.timestamp;
+            event.timestamp = now.timestamp;
         } else if let Some(warning) = event.warnings.iter().find(|warning| is_about_time(**warning))
         {
             return Err(Invalid::Time(*warning));
         }
         if event.elements_chain.is_empty() {
-            event.elements_chain.clone_from(&original.elements_chain);
+            event.elements_chain.clone_from(&now.elements_chain);
         }
         event.uuid = original.uuid;
         event.warnings.clone_from(&original.warnings);
@@ -184,7 +185,7 @@ impl Changed {
         let made = weir_capture::with_properties(now, properties, is_off);
         let Some(mut event) = made.map_err(Invalid::Refused)? else { return Ok(None) };
         if event.elements_chain.is_empty() {
-            event.elements_chain.clone_from(&original.elements_chain);
+            event.elements_chain.clone_from(&now.elements_chain);
         }
         Ok(Some(Self(event)))
     }

@@ -12,6 +12,7 @@ pub mod guards;
 pub mod headers;
 pub mod input;
 pub mod key_use;
+pub(crate) mod pack;
 pub mod pagination;
 pub mod peer;
 pub mod request_id;

@@ -96,6 +96,8 @@ pub(super) fn exists(path: &str) -> bool {
 struct Form {
     /// The page it is on.
     back: String,
+    /// Id of the part of it that shows what was done.
+    part: Option<String>,
     /// What was typed, for the case that it fails.
     kept: String,
 }
@@ -105,7 +107,13 @@ impl Form {
         let fields: Vec<_> = form_urlencoded::parse(body).collect();
         let back = fields.iter().find(|(name, _)| name == "back");
         let back = back.and_then(|(_, value)| local_path::safe(value)).unwrap_or("/");
-        Self { back: local_path::without_outcome(back), kept: typed::of(&fields) }
+        let is_id = |id: &str| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let part = fields.iter().find(|(name, id)| name == "back_part" && is_id(id));
+        Self {
+            back: local_path::without_outcome(back),
+            part: part.map(|(_, id)| id.to_string()),
+            kept: typed::of(&fields),
+        }
     }
 
     /// Makes the redirect a path of this site, which says whether it worked. Gives
@@ -123,7 +131,8 @@ impl Form {
         let failed = location.contains("__err=");
         let location = if !failed && location == self.back {
             let sign = if self.back.contains('?') { '&' } else { '?' };
-            format!("{location}{sign}__done={}", local_path::encode(function))
+            let part = self.part.as_ref().map(|id| format!("#{id}")).unwrap_or_default();
+            format!("{location}{sign}__done={}{part}", local_path::encode(function))
         } else {
             location.to_owned()
         };
@@ -164,14 +173,18 @@ mod tests {
 
     #[test]
     fn the_way_back_says_how_it_went() {
-        let form = Form { back: "/a?b=1".to_owned(), kept: "name=x".to_owned() };
+        let form = Form { back: "/a?b=1".to_owned(), part: None, kept: "name=x".to_owned() };
         let mut done = redirect("http://here.invalid/a?b=1");
         assert!(!form.lead_back("/_fn/f", &mut done));
         assert_eq!(location(&done), "/a?b=1&__done=/_fn/f");
 
-        let plain = Form { back: "/a".to_owned(), kept: String::new() };
+        let sent = Bytes::from_static(b"back=%2Fa&back_part=step-see");
         let mut done = redirect("http://here.invalid/a?");
-        assert!(!plain.lead_back("/_fn/f", &mut done));
+        assert!(!Form::read(&sent).lead_back("/_fn/f", &mut done));
+        assert_eq!(location(&done), "/a?__done=/_fn/f#step-see");
+        let odd = Bytes::from_static(b"back=%2Fa&back_part=%0D%0Ax");
+        let mut done = redirect("http://here.invalid/a");
+        assert!(!Form::read(&odd).lead_back("/_fn/f", &mut done));
         assert_eq!(location(&done), "/a?__done=/_fn/f");
 
         let mut failed = redirect("http://here.invalid/a?b=1&__path=p&__err=e");

@@ -20,8 +20,17 @@ use super::cookies;
 /// What a page tells when it should show what was typed, and cannot.
 pub(super) const LOST: &str = "What you typed was too long to keep. Enter it again.";
 /// Fields that are not kept: secrets, and what the page knows by itself.
-const NOT_KEPT: [&str; 8] =
-    ["password", "current_password", "token", "code", "last_code", "recovery_code", "back", "id"];
+const NOT_KEPT: [&str; 9] = [
+    "password",
+    "current_password",
+    "token",
+    "code",
+    "last_code",
+    "recovery_code",
+    "back",
+    "back_part",
+    "id",
+];
 /// What the names of fields begin with that are secrets by their schema.
 const SECRETS: &str = "secrets[";
 /// What is in the names of the parameters of an address that are secrets. Rather one

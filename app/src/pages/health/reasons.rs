@@ -9,7 +9,7 @@ use crate::live::{Fate, badge};
 use crate::server_fns::projects::ProjectView;
 use crate::server_fns::warnings::{ReasonView, SampleView};
 use crate::ui::chart::Spark;
-use crate::ui::copy::CopyButton;
+use crate::ui::code_figure::CodeFigure;
 use crate::ui::json;
 use crate::ui::number::grouped;
 use crate::ui::prose::prose;
@@ -112,15 +112,7 @@ fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> Any
     };
     // A flood is counted without keeping one of its events.
     let payload = (!payload.is_empty()).then(|| {
-        view! {
-            <figure class="code" data-copyable="">
-                <figcaption>
-                    <span>{caption}</span>
-                    <CopyButton what="payload" />
-                </figcaption>
-                <pre tabindex="0"><code>{json::pretty(&payload)}</code></pre>
-            </figure>
-        }
+        view! { <CodeFigure caption=caption what="payload" text=json::pretty(&payload) /> }
     });
     view! {
         <details class="sample">

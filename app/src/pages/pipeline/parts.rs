@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::server_fns::plugin_configs::views::{ConfigLine, FaultView};
-use crate::ui::copy::CopyButton;
+use crate::ui::code_figure::CodeFigure;
 use crate::ui::icon::Icon;
 use crate::ui::json;
 use crate::ui::number::{grouped, percent};
@@ -38,13 +38,7 @@ pub(super) fn fault(fault: FaultView) -> AnyView {
         view! {
             <details class="sample">
                 <summary>"The event that it came of"</summary>
-                <figure class="code" data-copyable="">
-                    <figcaption>
-                        <span>"Event"</span>
-                        <CopyButton what="event" />
-                    </figcaption>
-                    <pre tabindex="0"><code>{json::pretty(&event)}</code></pre>
-                </figure>
+                <CodeFigure caption="Event" what="event" text=json::pretty(&event) />
             </details>
         }
     });

@@ -44,9 +44,9 @@ pub(crate) const STEPS: &[&str] = &["Reach the storage", "Write a file", "Remove
 /// some storages want that.
 pub(super) const PART: usize = 8 << 20;
 /// Batches of rows that wait for the encoder.
-const BATCHES: usize = 2;
+const BATCHES: usize = 1;
 /// Chunks of files that wait to be sent.
-const CHUNKS: usize = 8;
+const CHUNKS: usize = 4;
 /// The file that a test writes and removes.
 const PROBE: &str = "weir-connection-test.txt";
 

@@ -32,7 +32,7 @@ use crate::destination::{Altered, Failure};
 use crate::rows::{Batch, Cell, Record};
 
 /// Shares that wait to be sent. Each has one part that is made or being made.
-const AHEAD: usize = 4;
+const AHEAD: usize = 2;
 /// A part ends at so many bytes of its rows: they may have many times those of
 /// their events, a person and what a query makes.
 const PART_BYTES: usize = 4 << 20;

@@ -21,7 +21,8 @@ fn given(properties: &Value) -> Given {
 }
 
 fn read(text: &Value) -> Result<AcceptedEvent, Invalid> {
-    Changed::read(&given(&json!({"a": 1})), &text.to_string()).map(Changed::into_event)
+    let given = given(&json!({"a": 1}));
+    Changed::read(&given, given.event().unwrap(), &text.to_string()).map(Changed::into_event)
 }
 
 #[test]
@@ -48,6 +49,26 @@ fn uuid_warnings_and_elements_stay() {
     assert_eq!(changed.timestamp, NOON - 123_457, "without a time, the one it had");
     assert_eq!(changed.elements_chain, "a.link");
     assert_eq!(changed.warnings, [Warning::EventNameCut]);
+}
+
+#[test]
+fn what_an_earlier_step_made_stays() {
+    let given = given(&json!({"a": 1}));
+    let text = json!({
+        "event": "seen", "distinct_id": "ada", "timestamp": "2026-05-28T11:00:00Z",
+        "properties": {"$elements_chain": "b.button"},
+    });
+    let first = Changed::read(&given, given.event().unwrap(), &text.to_string()).unwrap();
+    let first = first.into_event();
+    assert_ne!(first.timestamp, given.event().unwrap().timestamp);
+    assert_eq!(first.elements_chain, "b.button");
+    let text = json!({"event": "seen", "distinct_id": "ada", "properties": {"c": 3}}).to_string();
+    let read = Changed::read(&given, &first, &text).unwrap().into_event();
+    let quick = Changed::with_properties(&given, &first, r#"{"c":3}"#).unwrap().unwrap();
+    for later in [read, quick.into_event()] {
+        assert_eq!(later.elements_chain, "b.button");
+        assert_eq!(later.timestamp, first.timestamp);
+    }
 }
 
 #[test]
@@ -93,10 +114,10 @@ fn what_capture_refuses_is_no_event() {
 fn persons_that_were_switched_off_stay_off() {
     let given = given(&json!({"$process_person_profile": false}));
     let text = json!({"event": "a", "distinct_id": "a", "properties": {"b": 1}}).to_string();
-    let changed = Changed::read(&given, &text).unwrap().into_event();
+    let changed = Changed::read(&given, given.event().unwrap(), &text).unwrap().into_event();
     assert!(changed.properties.contains(r#""$process_person_profile":false"#));
     let identify = json!({"event": "$identify", "distinct_id": "a", "properties": {}}).to_string();
-    let refused = Changed::read(&given, &identify);
+    let refused = Changed::read(&given, given.event().unwrap(), &identify);
     assert_eq!(refused, Err(Invalid::Refused(DropReason::ProfileSwitchedOff)));
 }
 
@@ -127,7 +148,7 @@ fn both_ways(given: &Given, properties: &str) -> [Option<Result<Changed, Invalid
         time.to_rfc3339(),
     );
     let quick = Changed::with_properties(given, now, properties).transpose();
-    [quick, Some(Changed::read(given, &text))]
+    [quick, Some(Changed::read(given, now, &text))]
 }
 
 #[test]

@@ -35,7 +35,8 @@ impl Passing {
 
     /// Takes over what a step has made of it.
     pub(crate) fn change(&mut self, text: &str) -> Result<(), Invalid> {
-        self.now = Transformed::Changed(Box::new(Changed::read(&self.given, text)?));
+        let Some(event) = self.event() else { return Ok(()) };
+        self.now = Transformed::Changed(Box::new(Changed::read(&self.given, event, text)?));
         Ok(())
     }
 
@@ -47,7 +48,7 @@ impl Passing {
             None => {
                 let (name, id) = (&event.event, &event.distinct_id);
                 let text = shape::rebuilt(name, id, event.timestamp, properties);
-                Changed::read(&self.given, &text)?
+                Changed::read(&self.given, event, &text)?
             }
         };
         self.now = Transformed::Changed(Box::new(changed));

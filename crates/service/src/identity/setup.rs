@@ -93,8 +93,10 @@ impl Identity {
     ) -> Result<SetupOutcome> {
         let (mut outcome, _) = self.create_instance(token, input, None).await?;
         if token.is_some() {
+            let user = user_rows::get(&self.core.store, outcome.user.uuid).await?;
+            let user = user.ok_or(NOT_FOUND)?;
             outcome.session =
-                Some(self.open_session(outcome.user.uuid, peer, None, Proved::default()).await?);
+                Some(self.open_session(user.id, peer, None, Proved::of(&user)).await?);
         }
         Ok(outcome)
     }

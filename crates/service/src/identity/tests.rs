@@ -2,7 +2,7 @@
 //! still.
 
 use weir_model::Timestamp;
-use weir_store::{sessions, users};
+use weir_store::{members, sessions, users};
 
 use super::*;
 use crate::ctx::{Actor, Ctx};
@@ -54,6 +54,9 @@ async fn set_up_once_with_a_token() {
     assert!(outcome.project_api_key.starts_with("phc_"));
     let session = outcome.session.unwrap();
     assert_eq!(signed_in(&services, &session.token).await.unwrap().user(), outcome.user.uuid);
+    let store = &identity.core.store;
+    let owner = members::rows(store, outcome.organization, &[outcome.user.uuid]).await.unwrap();
+    assert_eq!(owner[0].last_login, Some(services.clock.now()), "setting up signs in");
 
     assert_eq!(identity.setup_token_state(&third.token).await.unwrap(), SetupTokenState::Unknown);
     assert!(identity.issue_setup_token().await.unwrap().is_none());

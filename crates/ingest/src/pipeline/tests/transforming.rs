@@ -42,7 +42,7 @@ impl Transform for Steps {
             match event.event.as_str() {
                 "drop" => Some(dropped()),
                 "change" => Some(Transformed::Changed(Box::new(
-                    Changed::read(given, &text.to_string()).unwrap(),
+                    Changed::read(given, given.event().unwrap(), &text.to_string()).unwrap(),
                 ))),
                 "lose" => None,
                 _ => Some(Transformed::Unchanged),

@@ -1,0 +1,122 @@
+//! Packing pages for browsers that take it: their markup packs to a twentieth. Files
+//! are packed when they are built, answers of the API are short.
+//!
+//! A page shows what its address asks for beside what only its reader may see. That
+//! the length of its answer tells of both is no danger here: other sites cannot have
+//! it loaded with the cookie (`SameSite`), and no page that shows a secret echoes its
+//! address.
+
+use std::io::{self, Write as _};
+
+use axum::body::{Body, to_bytes};
+use axum::response::{IntoResponse as _, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::{HeaderMap, HeaderValue, header};
+use weir_service::Error as ServiceError;
+
+use super::error::ApiError;
+use super::headers::accepts_encoding;
+
+/// Shorter ones take as many packets either way.
+const SHORTEST: usize = 1_000;
+
+/// The answer, packed when it is a page and the client takes gzip.
+pub(crate) async fn pack_page(takes_gzip: bool, response: Response) -> Response {
+    if !is_plain_page(response.headers()) {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    parts.headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if !takes_gzip {
+        return Response::from_parts(parts, body);
+    }
+    // Pages are whole before they are sent.
+    let page = match to_bytes(body, usize::MAX).await {
+        Ok(page) => page,
+        Err(error) => return failed(&error),
+    };
+    if page.len() < SHORTEST {
+        return Response::from_parts(parts, Body::from(page));
+    }
+    match pack(&page) {
+        Ok(packed) => {
+            parts.headers.remove(header::CONTENT_LENGTH);
+            parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            Response::from_parts(parts, Body::from(packed))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a page was not packed");
+            Response::from_parts(parts, Body::from(page))
+        }
+    }
+}
+
+fn failed(error: &axum::Error) -> Response {
+    ApiError::Service(ServiceError::Internal(error.to_string())).into_response()
+}
+
+/// Whether the client takes what [`pack_page`] makes.
+pub(crate) fn takes_gzip(request: &HeaderMap) -> bool {
+    accepts_encoding(request, "gzip")
+}
+
+fn is_plain_page(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.starts_with("text/html"))
+        && !headers.contains_key(header::CONTENT_ENCODING)
+}
+
+fn pack(page: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(page.len() / 8), Compression::fast());
+    encoder.write_all(page)?;
+    encoder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use axum::response::{Html, IntoResponse as _};
+    use flate2::read::GzDecoder;
+
+    use super::*;
+
+    async fn answered(takes_gzip: bool, answer: Response) -> (HeaderMap, Vec<u8>) {
+        let (parts, body) = pack_page(takes_gzip, answer).await.into_parts();
+        (parts.headers, to_bytes(body, usize::MAX).await.unwrap().to_vec())
+    }
+
+    #[tokio::test]
+    async fn pages_are_packed_for_those_who_take_it() {
+        let page = "<p>again</p>".repeat(1_000);
+        let (headers, body) = answered(true, Html(page.clone()).into_response()).await;
+        assert_eq!(headers[header::CONTENT_ENCODING], "gzip");
+        assert_eq!(headers[header::VARY], "accept-encoding");
+        assert!(body.len() < page.len() / 10);
+        let mut read = String::new();
+        GzDecoder::new(&body[..]).read_to_string(&mut read).unwrap();
+        assert_eq!(read, page);
+
+        let (headers, body) = answered(false, Html(page.clone()).into_response()).await;
+        assert!(!headers.contains_key(header::CONTENT_ENCODING));
+        assert_eq!(headers[header::VARY], "accept-encoding");
+        assert_eq!(body, page.as_bytes());
+    }
+
+    #[tokio::test]
+    async fn what_is_short_packed_or_no_page_stays() {
+        let long = "again ".repeat(1_000);
+        let packed = ([(header::CONTENT_ENCODING, "br")], Html(long.clone()));
+        for (answer, expected) in [
+            (Html("short").into_response(), "short"),
+            (long.clone().into_response(), &long),
+            (packed.into_response(), &long),
+        ] {
+            let before = answer.headers().get(header::CONTENT_ENCODING).cloned();
+            let (headers, body) = answered(true, answer).await;
+            assert_eq!(headers.get(header::CONTENT_ENCODING), before.as_ref());
+            assert_eq!(body, expected.as_bytes());
+        }
+    }
+}
