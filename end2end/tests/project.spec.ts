@@ -28,6 +28,9 @@ test("a project is added and receives a test event", async ({ page, server, scri
 
   await expect(page.getByText("0 of 3 done")).toBeVisible();
   await page.getByRole("button", { name: "Send a test event" }).click();
+  // Not at the top of the page: where it appears.
+  await expect(page).toHaveURL(/#step-see$/);
+  await expect(page.getByRole("heading", { name: "See it here" })).toBeInViewport();
   await expect(async () => {
     if (!scripts) await page.reload();
     await expect(page.getByRole("link", { name: "test event" }).first()).toBeVisible({ timeout: 2_000 });

@@ -15,6 +15,8 @@ pub(super) fn start() {
     if clean != here
         && let Ok(history) = window().history()
     {
+        // The part of the page that it leads to stays.
+        let clean = clean + &location.hash().unwrap_or_default();
         let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&clean));
     }
 }

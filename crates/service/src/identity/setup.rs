@@ -94,7 +94,7 @@ impl Identity {
         let (mut outcome, _) = self.create_instance(token, input, None).await?;
         if token.is_some() {
             let user = user_rows::get(&self.core.store, outcome.user.uuid).await?;
-            let user = user.ok_or(NOT_FOUND)?;
+            let user = user.ok_or(Error::NotFound(NOT_FOUND))?;
             outcome.session =
                 Some(self.open_session(user.id, peer, None, Proved::of(&user)).await?);
         }
