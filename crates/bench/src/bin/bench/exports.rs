@@ -39,6 +39,12 @@ const TURNS: usize = 3;
 /// Events per second of the steady load beside an export.
 const STEADY: f64 = 3_000.0;
 
+/// Files that are exported to: name, aim, format and compression.
+const PARQUET: (&str, Option<f64>, &str, &str) =
+    ("Parquet with zstd, on the disk", Some(100_000.0), "Parquet", "zstd");
+const LINES: (&str, Option<f64>, &str, &str) =
+    ("JSON lines with gzip, on the disk", None, "JSONLines", "gzip");
+
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
@@ -123,47 +129,55 @@ pub(crate) async fn run(binary: &Path, directory: &Path, effort: Effort) -> Resu
     service.start().await?;
     let idle = process::memory(service.id())?;
 
-    let postgres = Postgres::start().await;
-    let (floor, receiver) = floor::start(&directory.join("received.data"))?;
-    let mut exports = Vec::new();
-    for destination in destinations(&format!("http://{receiver}/batch/"), &postgres) {
-        crate::say(&format!("exporting {events} events: {}", destination.name));
-        exports.push(export(&service, destination, events).await?);
-    }
+    let exports = vec![
+        to_files(&service, &files, events, PARQUET).await?,
+        to_files(&service, &files, events, LINES).await?,
+        to_postgres(&service, events).await?,
+        to_http(&service, &directory.join("received.data"), events).await?,
+    ];
     let beside = beside(&service, effort).await?;
-    drop(floor);
     service.stop().await?;
     Ok(Exports { events, idle, exports, beside })
 }
 
-fn destinations(receiver: &str, postgres: &Postgres) -> [Destination; 4] {
+// What each export delivers goes before the next one begins: together that of ten
+// million events is more than the disk of many a machine has.
+
+async fn to_files(
+    service: &Service,
+    files: &Path,
+    events: u64,
+    (name, aim, format, compression): (&'static str, Option<f64>, &str, &str),
+) -> Result<Export> {
+    let value = local_directory("delivered", format, compression);
+    let exported = export(service, Destination { name, aim, value }, events).await?;
+    std::fs::remove_dir_all(files.join("delivered"))?;
+    Ok(exported)
+}
+
+async fn to_postgres(service: &Service, events: u64) -> Result<Export> {
+    let postgres = Postgres::start().await;
     let address = postgres.address();
-    let database = json!({ "type": "Postgres", "config": {
+    let value = json!({ "type": "Postgres", "config": {
         "host": address.ip().to_string(), "port": address.port(), "database": "postgres",
         "user": "weir", "password": "correct horse",
     } });
-    [
-        Destination {
-            name: "Parquet with zstd, on the disk",
-            aim: Some(100_000.0),
-            value: files("parquet", "Parquet", "zstd"),
-        },
-        Destination {
-            name: "JSON lines with gzip, on the disk",
-            aim: None,
-            value: files("lines", "JSONLines", "gzip"),
-        },
-        Destination { name: "PostgreSQL", aim: Some(30_000.0), value: database },
-        Destination {
-            name: "HTTP, to the floor",
-            aim: None,
-            value: json!({ "type": "HTTP", "config": { "url": receiver, "token": "bench" } }),
-        },
-    ]
+    export(service, Destination { name: "PostgreSQL", aim: Some(30_000.0), value }, events).await
+}
+
+async fn to_http(service: &Service, received: &Path, events: u64) -> Result<Export> {
+    let (floor, receiver) = floor::start(received)?;
+    let url = format!("http://{receiver}/batch/");
+    let value = json!({ "type": "HTTP", "config": { "url": url, "token": "bench" } });
+    let destination = Destination { name: "HTTP, to the floor", aim: None, value };
+    let exported = export(service, destination, events).await?;
+    drop(floor);
+    std::fs::remove_file(received)?;
+    Ok(exported)
 }
 
 /// Files on the machine of the service.
-fn files(path: &str, format: &str, compression: &str) -> Value {
+fn local_directory(path: &str, format: &str, compression: &str) -> Value {
     json!({ "type": "LocalDirectory", "config": {
         "path": path, "file_format": format, "compression": compression,
     } })
@@ -259,6 +273,7 @@ impl Begun {
 }
 
 async fn export(service: &Service, destination: Destination, events: u64) -> Result<Export> {
+    crate::say(&format!("exporting {events} events: {}", destination.name));
     let process = service.id().to_string();
     let watch = MemoryWatch::start(service.id());
     let (began, before) = (Instant::now(), process::cpu(&process)?);
@@ -266,13 +281,16 @@ async fn export(service: &Service, destination: Destination, events: u64) -> Res
     let took = began.elapsed();
     let used = process::cpu(&process)?.saturating_sub(before);
     ensure!(sent == events, "{} exported {sent} of {events} events", destination.name);
-    Ok(Export {
+    let export = Export {
         name: destination.name,
         aim: destination.aim,
         rate: events as f64 / took.as_secs_f64(),
         cpu: used.as_secs_f64() * 1e6 / events as f64,
         memory: watch.highest(),
-    })
+    };
+    // Not lost when a later one fails.
+    crate::say(&format!("{:.0} events/s, at most {} MB", export.rate, export.memory / 1_000_000));
+    Ok(export)
 }
 
 /// Takes events in, with an export beside them and without one, in turns.
@@ -292,7 +310,7 @@ async fn beside(service: &Service, effort: Effort) -> Result<Beside> {
 
 /// Exports everything again and again; how that failed.
 async fn export_again(service: &Service) -> anyhow::Error {
-    let value = files("beside", "Parquet", "zstd");
+    let value = local_directory("beside", "Parquet", "zstd");
     let destination = Destination { name: "Beside", aim: None, value };
     loop {
         let exported = async { Begun::create(service, &destination).await?.completed().await };
