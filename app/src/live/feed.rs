@@ -26,12 +26,12 @@ const REFILL: u16 = 200;
 const PATIENCE: u32 = 5;
 /// Longest wait between two tries, in seconds.
 const LONGEST_WAIT: u32 = 30;
-/// The list is drawn at once, and then not before so many milliseconds have passed,
+/// Least pause between two times that the list is drawn, in milliseconds.
 const REST: u64 = 250;
-/// nor before so many times as long as drawing it took: a slow device is left free
-/// for whoever uses it.
+/// It is as many times as long as drawing took, so that a slow device is left free for
+/// whoever uses it,
 const REST_SHARE: u64 = 3;
-/// Longest pause between two times that it is drawn.
+/// but never longer.
 const REST_MAX: u64 = 2_000;
 /// Summaries are at least this far apart, in seconds.
 const SUMMARY: u32 = 5;
@@ -280,12 +280,13 @@ impl Feed {
     fn draw_again(self) {
         // None wait to be told of unless the list is paused by now.
         let told = self.waiting.try_get_untracked().unwrap_or(0);
-        let now = self.inner.try_update_value(|inner| {
+        let is_due = self.inner.try_update_value(|inner| {
             inner.draw_planned = inner.held.len() > told;
             inner.draw_planned
         });
-        if now == Some(true) {
-            self.draw();
+        // A tab that nobody looks at is drawn when somebody does.
+        if is_due == Some(true) {
+            request_animation_frame(move || self.draw());
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which rows of the list are shown. Covers what is on screen already, with
+//! Which rows of the list are shown. Covers what the page has already, with
 //! and without scripts.
 
 use serde::{Deserialize, Serialize};

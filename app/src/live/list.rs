@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use web_sys::MouseEvent;
+use leptos::wasm_bindgen::JsCast as _;
+use web_sys::{HtmlElement, MouseEvent};
 
 use super::address;
 use super::badge::badge;
@@ -45,12 +46,25 @@ pub(super) fn id(key: &str) -> String {
     format!("row-{key}")
 }
 
+/// Focuses what has this id. Whether there is anything.
+pub(super) fn focus(id: &str) -> bool {
+    let found = document().get_element_by_id(id);
+    let element = found.as_ref().and_then(|found| found.dyn_ref::<HtmlElement>());
+    element.is_some_and(|element| element.focus().is_ok())
+}
+
 /// Rows, newest first, as many as the window lets through.
-pub(super) fn row_list(rows: Memo<Vec<Arc<Row>>>, window: DrawWindow, opening: Opening) -> AnyView {
-    let drawn =
-        move || rows.with(|rows| rows.iter().take(window.size()).cloned().collect::<Vec<_>>());
+pub(super) fn row_list(
+    rows: Memo<Vec<Arc<Row>>>,
+    drawing: DrawWindow,
+    opening: Opening,
+) -> AnyView {
+    let drawn = move || {
+        let is_reading = opening.open.with_untracked(Option::is_some);
+        rows.with(|rows| drawing.drawn(rows, is_reading))
+    };
     view! {
-        <div class="rows" id=LIST tabindex="-1">
+        <div class="rows" id=LIST role="group" aria-label="Rows" tabindex="-1">
             <div class="rows-head" aria-hidden="true">
                 <span>"Time"</span>
                 <span>"Outcome"</span>
@@ -66,7 +80,7 @@ pub(super) fn row_list(rows: Memo<Vec<Arc<Row>>>, window: DrawWindow, opening: O
                 </For>
             </ol>
         </div>
-        {window.more(rows)}
+        {drawing.more(rows)}
     }
     .into_any()
 }

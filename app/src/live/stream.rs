@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use leptos::html;
 use leptos::prelude::*;
-use leptos::wasm_bindgen::JsCast as _;
-use web_sys::HtmlElement;
 
 use super::address;
 use super::detail::{Around, HEADING, detail};
@@ -47,7 +45,7 @@ pub(crate) fn Stream(
     open: Option<String>,
 ) -> impl IntoView {
     provide_zone();
-    let window = DrawWindow::new(rows.len());
+    let drawing = DrawWindow::new(rows.len());
     let feed = Feed::new(project, rows);
     let asked = filter;
     let reloads = open.is_none();
@@ -56,7 +54,7 @@ pub(crate) fn Stream(
         filter.with_untracked(|filter| address::of(project, filter, key.as_deref()))
     });
     let opening = Opening { open, address };
-    follow_history(filter, open);
+    follow_history(filter, open, drawing);
     move_focus(open);
     on_key("Escape", move || {
         let is_open = open.with_untracked(Option::is_some);
@@ -76,10 +74,9 @@ pub(crate) fn Stream(
         let key = open.get()?;
         feed.rows.with(|rows| rows.iter().find(|row| row.key == key).cloned())
     });
-    window.follow(shown);
     let is_empty = Memo::new(move |_| shown.with(Vec::is_empty));
     let refine = Callback::new(move |(text, outcome)| {
-        window.reset();
+        drawing.reset();
         filter.set(Filter { outcome, text });
         address::replace(&address.run(open.get_untracked()));
     });
@@ -91,7 +88,7 @@ pub(crate) fn Stream(
         if is_empty.get() {
             nothing(project, filter, feed)
         } else {
-            row_list(shown, window, opening)
+            row_list(shown, drawing, opening)
         }
     };
     view! {
@@ -116,33 +113,30 @@ fn move_focus(open: RwSignal<Option<String>>) {
     Effect::new(move |before: Option<Option<String>>| {
         let now = open.get();
         // At first the browser decides.
-        let target = match (before, &now) {
-            (Some(before), Some(_)) if before != now => Some(HEADING.to_owned()),
-            (Some(Some(key)), None) => Some(list::id(&key)),
-            _ => None,
+        let (target, otherwise) = match (before, &now) {
+            (Some(before), Some(_)) if before != now => (HEADING.to_owned(), None),
+            // It may have been pushed away.
+            (Some(Some(key)), None) => (list::id(&key), Some(list::LIST)),
+            _ => return now,
         };
-        if let Some(id) = target {
-            request_animation_frame(move || focus(&id));
-        }
+        request_animation_frame(move || {
+            if !list::focus(&target) {
+                otherwise.map(list::focus);
+            }
+        });
         now
     });
 }
 
-/// Focuses it, or the list when its row is not drawn any more.
-fn focus(id: &str) {
-    let found = document().get_element_by_id(id);
-    let found = found.or_else(|| document().get_element_by_id(list::LIST));
-    if let Some(element) = found.as_ref().and_then(|found| found.dyn_ref::<HtmlElement>()) {
-        let _ = element.focus();
-    }
-}
-
 /// Back and forward lead to the views that were there.
-fn follow_history(filter: RwSignal<Filter>, open: RwSignal<Option<String>>) {
+fn follow_history(filter: RwSignal<Filter>, open: RwSignal<Option<String>>, drawing: DrawWindow) {
     Effect::new(move |_| {
         let listening = window_event_listener_untyped("popstate", move |_| {
             let (asked, row) = address::read();
-            filter.set(asked);
+            if filter.with_untracked(|now| *now != asked) {
+                drawing.reset();
+                filter.set(asked);
+            }
             open.set(row);
         });
         on_cleanup(move || listening.remove());
@@ -300,7 +294,7 @@ fn counts(feed: Feed, shown: Memo<Vec<Arc<Row>>>, filter: RwSignal<Filter>) -> A
         match (filter.with(Filter::is_open), all) {
             (true, 1) => "1 row. ".to_owned(),
             (true, _) => format!("{all} rows, newest first. "),
-            (false, _) => format!("{some} of {all} rows on screen match. "),
+            (false, _) => format!("{some} of the latest {all} rows match. "),
         }
     };
     view! { <p class="counts">{text} "Times in " <ZoneName /> "."</p> }.into_any()
@@ -311,7 +305,7 @@ fn nothing(project: i64, filter: RwSignal<Filter>, feed: Feed) -> AnyView {
     if !filter.with(Filter::is_open) {
         return view! {
             <div class="empty">
-                <p>"No row on screen matches. New rows are filtered as they arrive."</p>
+                <p>"No row here matches. New rows are filtered as they arrive."</p>
                 <p><a class="button" href=format!("/projects/{project}/live")>"Clear filters"</a></p>
             </div>
         }

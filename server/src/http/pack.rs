@@ -1,10 +1,11 @@
 //! Packing pages for browsers that take it: their markup packs to a twentieth. Files
 //! are packed when they are built, answers of the API are short.
 //!
-//! A page shows what its address asks for beside what only its reader may see. That
-//! the length of its answer tells of both is no danger here: other sites cannot have
-//! it loaded with the cookie (`SameSite`), and no page that shows a secret echoes its
-//! address.
+//! The length of what is packed together tells of both: of what the address says, and
+//! of secrets beside it. Whoever leads a browser here from another site could choose the
+//! one and learn the other from the length, so such an answer is not packed. Browsers
+//! say where a request comes from, but for those over plain HTTP, where everything can
+//! be read anyway.
 
 use std::io::{self, Write as _};
 
@@ -13,6 +14,7 @@ use axum::response::{IntoResponse as _, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::{HeaderMap, HeaderValue, header};
+use tokio::task::spawn_blocking;
 use weir_service::Error as ServiceError;
 
 use super::error::ApiError;
@@ -20,6 +22,9 @@ use super::headers::accepts_encoding;
 
 /// Shorter ones take as many packets either way.
 const SHORTEST: usize = 1_000;
+
+/// Longer ones keep a thread busy for a while.
+const LONG: usize = 256 << 10;
 
 /// The answer, packed when it is a page and the client takes gzip.
 pub(crate) async fn pack_page(takes_gzip: bool, response: Response) -> Response {
@@ -36,10 +41,19 @@ pub(crate) async fn pack_page(takes_gzip: bool, response: Response) -> Response 
         Ok(page) => page,
         Err(error) => return failed(&error),
     };
+    if page.is_empty() {
+        // An answer to HEAD: the length would be that of what is not packed.
+        parts.headers.remove(header::CONTENT_LENGTH);
+    }
     if page.len() < SHORTEST {
         return Response::from_parts(parts, Body::from(page));
     }
-    match pack(&page) {
+    let unpacked = page.clone();
+    let packed = match page.len() {
+        ..LONG => pack(&page),
+        LONG.. => spawn_blocking(move || pack(&page)).await.unwrap_or_else(|e| Err(e.into())),
+    };
+    match packed {
         Ok(packed) => {
             parts.headers.remove(header::CONTENT_LENGTH);
             parts.headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -47,7 +61,7 @@ pub(crate) async fn pack_page(takes_gzip: bool, response: Response) -> Response 
         }
         Err(error) => {
             tracing::warn!(%error, "a page was not packed");
-            Response::from_parts(parts, Body::from(page))
+            Response::from_parts(parts, Body::from(unpacked))
         }
     }
 }
@@ -56,9 +70,11 @@ fn failed(error: &axum::Error) -> Response {
     ApiError::Service(ServiceError::Internal(error.to_string())).into_response()
 }
 
-/// Whether the client takes what [`pack_page`] makes.
+/// Whether the client takes what [`pack_page`] makes, and nobody else leads it here.
 pub(crate) fn takes_gzip(request: &HeaderMap) -> bool {
-    accepts_encoding(request, "gzip")
+    let site = request.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    let is_led = !matches!(site, None | Some(b"same-origin" | b"none"));
+    accepts_encoding(request, "gzip") && !is_led
 }
 
 fn is_plain_page(headers: &HeaderMap) -> bool {
@@ -102,6 +118,33 @@ mod tests {
         assert!(!headers.contains_key(header::CONTENT_ENCODING));
         assert_eq!(headers[header::VARY], "accept-encoding");
         assert_eq!(body, page.as_bytes());
+    }
+
+    #[test]
+    fn nothing_is_packed_for_whom_another_site_leads_here() {
+        for (site, expected) in [
+            (None, true),
+            (Some("none"), true),
+            (Some("same-origin"), true),
+            (Some("same-site"), false),
+            (Some("cross-site"), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, br"));
+            if let Some(site) = site {
+                headers.insert("sec-fetch-site", HeaderValue::from_static(site));
+            }
+            assert_eq!(takes_gzip(&headers), expected, "{site:?}");
+        }
+        assert!(!takes_gzip(&HeaderMap::new()));
+    }
+
+    #[tokio::test]
+    async fn what_is_long_is_packed_elsewhere() {
+        let page = "again ".repeat(LONG);
+        let (headers, body) = answered(true, Html(page).into_response()).await;
+        assert_eq!(headers[header::CONTENT_ENCODING], "gzip");
+        assert!(body.len() < LONG / 10);
     }
 
     #[tokio::test]

@@ -107,7 +107,9 @@ impl Form {
         let fields: Vec<_> = form_urlencoded::parse(body).collect();
         let back = fields.iter().find(|(name, _)| name == "back");
         let back = back.and_then(|(_, value)| local_path::safe(value)).unwrap_or("/");
-        let is_id = |id: &str| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let is_id = |id: &str| {
+            !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
         let part = fields.iter().find(|(name, id)| name == "back_part" && is_id(id));
         Self {
             back: local_path::without_outcome(back),

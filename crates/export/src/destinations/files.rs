@@ -40,8 +40,7 @@ use super::clock;
 
 /// The steps of the test of every storage.
 pub(crate) const STEPS: &[&str] = &["Reach the storage", "Write a file", "Remove it"];
-/// Bytes of a part. All parts of a file but the last are of this size, because
-/// some storages want that.
+/// Bytes of a part that is sent to a storage.
 pub(super) const PART: usize = 8 << 20;
 /// Batches of rows that wait for the encoder.
 const BATCHES: usize = 1;
@@ -53,6 +52,12 @@ const PROBE: &str = "weir-connection-test.txt";
 /// A place for files. Names are relative, with `/` between their parts.
 #[async_trait]
 pub(super) trait Place: Send + Sync {
+    /// Bytes of a part. All parts of a file but the last are of this size, because
+    /// some storages want that.
+    fn part_bytes(&self) -> usize {
+        PART
+    }
+
     /// Writes a file that is small; one of that name is replaced.
     async fn put(&self, name: &str, content: Vec<Bytes>) -> Result<(), Failure>;
 

@@ -32,6 +32,8 @@ use crate::destination::{Destination, Failure, Job, Writer};
 
 /// The steps of the test.
 pub(crate) const STEPS: &[&str] = &["Open the directory", "Write a file", "Remove it"];
+/// Bytes that are written at a time: nothing is gained by gathering more.
+const PART: usize = 1 << 20;
 /// What stays free on the disk: whichever is less, this or a twentieth of it.
 const STAYS_FREE: u64 = 1 << 30;
 
@@ -229,6 +231,10 @@ async fn on_disk<T: Send + 'static>(
 
 #[async_trait]
 impl Place for Directory {
+    fn part_bytes(&self) -> usize {
+        PART
+    }
+
     async fn put(&self, name: &str, content: Vec<Bytes>) -> Result<(), Failure> {
         let mut file = self.open(name).await?;
         let written = match file.add(content).await {

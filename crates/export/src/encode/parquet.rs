@@ -153,6 +153,9 @@ struct Values {
     /// Of each row 1, or 0 for null.
     levels: Vec<i16>,
     typed: Typed,
+    /// Bytes of the texts of the last group: the next one begins with room for as
+    /// many, for growing step by step takes twice as much.
+    usual: usize,
 }
 
 enum Typed {
@@ -171,12 +174,17 @@ impl Values {
             Kind::Float => Typed::Floats(Vec::new()),
             Kind::Boolean => Typed::Booleans(Vec::new()),
         };
-        Self { kind, levels: Vec::new(), typed }
+        Self { kind, levels: Vec::new(), typed, usual: 0 }
     }
 
     /// Takes a cell; one of another kind is null. Gives about how many bytes it
     /// takes.
     fn push(&mut self, cell: &Cell) -> usize {
+        if let Typed::Texts(texts, _) = &mut self.typed
+            && texts.is_empty()
+        {
+            texts.reserve(self.usual);
+        }
         let taken = match (&mut self.typed, cell) {
             (Typed::Texts(texts, ends), Cell::Text(text) | Cell::Json(text)) => {
                 texts.extend_from_slice(text.as_bytes());
@@ -216,6 +224,7 @@ impl Values {
         let levels = Some(&self.levels[..]);
         match (column, &mut self.typed) {
             (ColumnWriter::ByteArrayColumnWriter(column), Typed::Texts(texts, ends)) => {
+                self.usual = texts.len();
                 let mut rest = std::mem::take(texts).freeze();
                 let mut from = 0;
                 let slice = |end: usize| {

@@ -31,7 +31,7 @@ const FEW: usize = 64;
 /// and with so many shorter.
 const MANY: usize = 512;
 /// Blocks of a partition that are read before they are needed.
-const AHEAD: usize = 3;
+const AHEAD: usize = 1;
 /// Blocks that a count looks into at a time.
 const TOGETHER: usize = 4;
 /// A batch of events ends at so many,

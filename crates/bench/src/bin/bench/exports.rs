@@ -6,6 +6,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
@@ -135,7 +137,7 @@ pub(crate) async fn run(binary: &Path, directory: &Path, effort: Effort) -> Resu
         to_postgres(&service, events).await?,
         to_http(&service, &directory.join("received.data"), events).await?,
     ];
-    let beside = beside(&service, effort).await?;
+    let beside = beside(&service, &files, effort).await?;
     service.stop().await?;
     Ok(Exports { events, idle, exports, beside })
 }
@@ -294,30 +296,33 @@ async fn export(service: &Service, destination: Destination, events: u64) -> Res
 }
 
 /// Takes events in, with an export beside them and without one, in turns.
-async fn beside(service: &Service, effort: Effort) -> Result<Beside> {
+async fn beside(service: &Service, files: &Path, effort: Effort) -> Result<Beside> {
     let (mut alone, mut exporting) = (Turns::default(), Turns::default());
     for turn in 0..TURNS {
         crate::say(&format!("events beside an export, {} of {TURNS}", turn + 1));
         alone.turn(service, effort, turn as u64).await?;
-        tokio::select! {
-            turned = exporting.turn(service, effort, (TURNS + turn) as u64) => turned?,
-            failed = export_again(service) => return Err(failed),
-        }
+        let is_over = AtomicBool::new(false);
+        let sending = async {
+            let turned = exporting.turn(service, effort, (TURNS + turn) as u64).await;
+            is_over.store(true, Relaxed);
+            turned
+        };
+        tokio::try_join!(sending, export_until(service, &is_over))?;
+        std::fs::remove_dir_all(files.join("beside"))?;
         wait_readable(service).await?;
     }
     Ok(Beside { alone: alone.median(), exporting: exporting.median() })
 }
 
-/// Exports everything again and again; how that failed.
-async fn export_again(service: &Service) -> anyhow::Error {
+/// Exports everything again and again, and is done with an export that is through:
+/// none goes on beside what is measured next.
+async fn export_until(service: &Service, is_over: &AtomicBool) -> Result<()> {
     let value = local_directory("beside", "Parquet", "zstd");
     let destination = Destination { name: "Beside", aim: None, value };
-    loop {
-        let exported = async { Begun::create(service, &destination).await?.completed().await };
-        if let Err(error) = exported.await {
-            return error;
-        }
+    while !is_over.load(Relaxed) {
+        Begun::create(service, &destination).await?.completed().await?;
     }
+    Ok(())
 }
 
 /// Figures of each turn.

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::encoding::Piece;
-use super::{PART, Parts, Place, cut_short};
+use super::{Parts, Place, cut_short};
 use crate::destination::Failure;
 use crate::names::Names;
 
@@ -60,9 +60,10 @@ impl Upload {
             // The list of an earlier try names files that change from now on.
             clear(&*self.place, &self.names.manifest()).await;
         }
+        let part_bytes = self.place.part_bytes();
         let open = self.open.get_or_insert_default();
         while !bytes.is_empty() {
-            if open.size == PART {
+            if open.size == part_bytes {
                 let part = std::mem::take(&mut open.gathered);
                 open.size = 0;
                 let name = self.names.file(self.whole.len());
@@ -72,7 +73,7 @@ impl Upload {
                 };
                 parts.add(part).await?;
             }
-            let piece = bytes.split_to(bytes.len().min(PART - open.size));
+            let piece = bytes.split_to(bytes.len().min(part_bytes - open.size));
             open.size += piece.len();
             open.gathered.push(piece);
         }
