@@ -16,7 +16,6 @@ export interface Server {
   url: string;
   /** The one-time link with which this empty instance is set up. */
   setupLink: string;
-  dataDirectory: string;
   /** What it has written so far, for messages of failing tests. */
   output(): string;
   /** Ends it as an operator would, waits, and removes its data. */
@@ -47,16 +46,17 @@ export async function startServer(options: Options = {}): Promise<Server> {
   if (!binary) {
     throw new Error("WEIR_BIN must name the weir binary; scripts/test sets it");
   }
-  const dataDirectory = await mkdtemp(join(tmpdir(), "weir-test-"));
+  // The key of the data lies beside it.
+  const directory = await mkdtemp(join(tmpdir(), "weir-test-"));
   const child = spawn(binary, ["serve", ...(options.args ?? [])], {
     stdio: ["ignore", "pipe", "pipe"],
-    cwd: dataDirectory,
+    cwd: directory,
     env: {
       ...withoutOurNames(process.env),
       // Port 0: any that is free.
       WEIR_LISTEN: "127.0.0.1:0",
       WEIR_METRICS_LISTEN: "127.0.0.1:0",
-      WEIR_DATA: dataDirectory,
+      WEIR_DATA: join(directory, "data"),
       ...options.env,
     },
   });
@@ -74,7 +74,7 @@ export async function startServer(options: Options = {}): Promise<Server> {
   const stop = async () => {
     await end(child, exited);
     process.off("exit", kill);
-    await rm(dataDirectory, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
   };
   const alive = () => {
     if (failure) throw failure;
@@ -84,7 +84,7 @@ export async function startServer(options: Options = {}): Promise<Server> {
     const url = await until("its address", () => (alive(), find(written, /^Listening on (http:\S+)/m)));
     await until("readiness", async () => (alive(), await isReady(url)));
     const setupLink = await until("its set-up link", () => (alive(), find(written, /^Set up Weir at (\S+)/m)));
-    return { url, setupLink, dataDirectory, output: () => written, stop };
+    return { url, setupLink, output: () => written, stop };
   } catch (error) {
     await stop();
     throw new Error(`weir did not start: ${(error as Error).message}\n${written}`);

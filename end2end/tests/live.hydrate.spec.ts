@@ -191,7 +191,7 @@ test("of a long list as much is drawn as is near", async ({ page, server }) => {
 
   // On the way down more comes by itself.
   await expect(async () => {
-    await page.mouse.wheel(0, 1_500);
+    await page.mouse.wheel(0, 500);
     await expect(row(page, "many 150.")).toBeInViewport({ timeout: 100 });
   }).toPass();
   await expect(more).toBeVisible();
