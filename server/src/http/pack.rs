@@ -104,6 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "reads what was packed here")]
     async fn pages_are_packed_for_those_who_take_it() {
         let page = "<p>again</p>".repeat(1_000);
         let (headers, body) = answered(true, Html(page.clone()).into_response()).await;
