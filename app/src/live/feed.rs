@@ -86,7 +86,10 @@ struct Inner {
 impl Feed {
     /// A feed that begins with these rows and connects once the page is alive.
     pub(super) fn new(project: i64, first: Vec<Row>) -> Self {
-        let rows: Vec<Arc<Row>> = first.into_iter().map(Arc::new).collect();
+        let mut rows = Vec::new();
+        for row in first {
+            insert(&mut rows, Arc::new(row));
+        }
         let inner = Inner {
             seen: rows.iter().map(|row| row.key.clone()).collect(),
             wait: 1,
@@ -246,13 +249,10 @@ impl Feed {
                 if inner.seen.insert(row.key.clone()) {
                     inner.news.0 += 1;
                     inner.news.1 += usize::from(!row.is_stored());
-                    inner.held.push(Arc::new(row));
+                    insert(&mut inner.held, Arc::new(row));
                 }
             }
-            if inner.held.len() > usize::from(KEPT) {
-                newest_first(&mut inner.held);
-                inner.held.truncate(KEPT.into());
-            }
+            inner.held.truncate(KEPT.into());
             !inner.held.is_empty() && !std::mem::replace(&mut inner.draw_planned, true)
         });
         // Many rows within a frame are drawn together.
@@ -300,8 +300,9 @@ impl Feed {
             return;
         }
         self.rows.try_update(|rows| {
-            rows.extend(held);
-            newest_first(rows);
+            for row in held {
+                insert(rows, row);
+            }
             rows.truncate(KEPT.into());
             // Only what is kept needs to be recognised again; older rows that a
             // refill brings are cut off in the same way.
@@ -332,11 +333,12 @@ async fn leave_if_refused(project: i64) {
     }
 }
 
-/// Times of one form sort as texts, apart from the sign for the zone at the end;
-/// equal ones keep their order.
-fn newest_first(rows: &mut [Arc<Row>]) {
+/// Puts a row in its place among others, newest first; below those of the same time.
+/// Times of one form sort as texts, apart from the sign for the zone at the end.
+fn insert(rows: &mut Vec<Arc<Row>>, row: Arc<Row>) {
     fn time(row: &Row) -> &str {
         row.received_at.trim_end_matches('Z')
     }
-    rows.sort_by(|one, other| time(other).cmp(time(one)));
+    let at = rows.partition_point(|other| time(other) >= time(&row));
+    rows.insert(at, row);
 }

@@ -31,12 +31,9 @@ fn shown(codes: String) -> AnyView {
                     "Store them now, not on the phone that makes your codes. They are shown this once. Each signs you in one time when the phone is lost."
                 </p>
             </Alert>
-            <CodeFigure
-                caption="Recovery codes"
-                what="recovery codes"
-                text=codes
-                class="recovery-codes"
-            />
+            <div class="recovery-codes">
+                <CodeFigure caption="Recovery codes" what="recovery codes" text=codes />
+            </div>
             <p><a class="button button-primary" href="/account/security">"I have stored them"</a></p>
         </section>
     }

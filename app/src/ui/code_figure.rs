@@ -14,9 +14,6 @@ pub(crate) fn CodeFigure(
     /// The text.
     #[prop(into)]
     text: String,
-    /// A further class of the text.
-    #[prop(optional)]
-    class: &'static str,
 ) -> impl IntoView {
     view! {
         <figure class="code" data-copyable="">
@@ -24,7 +21,7 @@ pub(crate) fn CodeFigure(
                 <span>{caption}</span>
                 <CopyButton what=what />
             </figcaption>
-            <pre class=(!class.is_empty()).then_some(class) tabindex="0"><code>{text}</code></pre>
+            <pre tabindex="0"><code>{text}</code></pre>
         </figure>
     }
     .into_any()
