@@ -1,4 +1,4 @@
-//! Packing pages for browsers that take it: their markup packs to a twentieth. Files
+//! Packing pages for browsers that take it: their markup packs to about a tenth. Files
 //! are packed when they are built, answers of the API are short.
 //!
 //! The length of what is packed together tells of both: of what the address says, and
