@@ -27,6 +27,7 @@ use weir_plugins::{
     Plugins, PluginsHost, Settings as PluginSettings, Surroundings as PluginSurroundings,
 };
 use weir_service::identity::{HashParameters, SetupToken};
+use weir_service::plugins::code::PluginCode;
 use weir_service::sealing::{KeyError, Sealer};
 use weir_service::{Clock, Services};
 use weir_store::{Location, Settings as StoreSettings, Store};
@@ -142,6 +143,8 @@ pub struct Server {
     counting: JoinHandle<()>,
     exports: Arc<Engine>,
     plugins: Plugins,
+    /// What the services ask of plugins as long as this is here.
+    _plugin_code: Arc<dyn PluginCode>,
     /// Where ingestion applies events; ends when dropped.
     _background: Background,
     /// Where exports are worked on; ends when dropped.
@@ -194,7 +197,8 @@ impl Server {
             site_url: setup::origin(&config, Some(address)),
             settings: options.plugins,
         });
-        services.plugins.ask(Arc::new(plugins.clone()));
+        let plugin_code: Arc<dyn PluginCode> = Arc::new(plugins.clone());
+        services.plugins.ask(&plugin_code);
         // Before the first event is applied.
         plugins.start(&applying).await?;
         let surroundings = Surroundings {
@@ -260,6 +264,7 @@ impl Server {
             counting,
             exports,
             plugins,
+            _plugin_code: plugin_code,
             _background: background,
             _exporting: exporting,
             _running: running,

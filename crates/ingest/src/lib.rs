@@ -36,7 +36,7 @@ use crate::live::LiveFeed;
 use crate::location::Locations;
 use crate::log::{AppendError, Applied, IngestLog, LocalLog, LogError, LogSettings, Offset};
 pub use crate::pipeline::Outcome;
-use crate::pipeline::{Blocks, Care, Consumer, Progress, Spikes, Together};
+use crate::pipeline::{Blocks, Care, Consumer, Outcomes, Progress, Spikes, Together};
 use crate::transform::Transform;
 
 /// Why ingestion could not start.
@@ -59,7 +59,7 @@ pub struct Ingest {
     stop: watch::Sender<bool>,
     consumers: Arc<tokio::sync::Mutex<JoinSet<()>>>,
     stall: Arc<Mutex<Stall>>,
-    together: Arc<Together>,
+    outcomes: Arc<Outcomes>,
 }
 
 /// What ingestion works with.
@@ -102,7 +102,9 @@ impl Ingest {
         let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, applied, disk)?);
         log.retain(applied.lowest);
         let live = LiveFeed::default();
-        let together = Arc::new(Together::new(locations, transform));
+        let outcomes = Arc::<Outcomes>::default();
+        // Not kept: only consumers hold what transforms, which may hold ingestion.
+        let together = Arc::new(Together::new(locations, transform, Arc::clone(&outcomes)));
         let stop = watch::channel(false).0;
         let mut consumers = JoinSet::new();
         for (partition, position) in (0..events::PARTITIONS).zip(positions) {
@@ -124,7 +126,7 @@ impl Ingest {
             consumers.spawn_on(consumer.run(stop.subscribe()), &applying);
         }
         let consumers = Arc::new(tokio::sync::Mutex::new(consumers));
-        Ok(Self { log, progress, live, stop, consumers, stall: Arc::default(), together })
+        Ok(Self { log, progress, live, stop, consumers, stall: Arc::default(), outcomes })
     }
 
     /// Appends a batch; resolves when it is on stable storage. A batch with
@@ -161,7 +163,7 @@ impl Ingest {
     /// What processing skipped and altered since this was asked last, counted.
     #[must_use]
     pub fn take_outcomes(&self) -> HashMap<Outcome, u64> {
-        self.together.take_outcomes()
+        self.outcomes.take()
     }
 
     /// Returns when everything acknowledged so far is readable.

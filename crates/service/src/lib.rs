@@ -42,7 +42,7 @@ mod test_support;
 pub mod traffic;
 pub mod users;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use weir_store::Store;
 
@@ -170,6 +170,13 @@ pub(crate) struct Core {
     pub(crate) clock: Clock,
     pub(crate) mailing: mail::Mailing,
     pub(crate) sealer: sealing::Sealer,
-    /// Whoever looks at the code of plugins.
-    pub(crate) plugin_code: OnceLock<Arc<dyn plugins::code::PluginCode>>,
+    /// Whoever looks at the code of plugins; it holds the services itself.
+    pub(crate) plugin_code: OnceLock<Weak<dyn plugins::code::PluginCode>>,
+}
+
+impl Core {
+    /// Whoever looks at the code of plugins, if anybody does.
+    pub(crate) fn plugin_code(&self) -> Option<Arc<dyn plugins::code::PluginCode>> {
+        self.plugin_code.get().and_then(Weak::upgrade)
+    }
 }

@@ -76,10 +76,11 @@ impl Plugins {
         Self { core }
     }
 
-    /// Says who looks at the code of plugins; the first call counts. Before it no
-    /// code is fetched or looked at, and nothing is tried.
-    pub fn ask(&self, code: Arc<dyn PluginCode>) {
-        let _ = self.core.plugin_code.set(code);
+    /// Says who looks at the code of plugins; the first call counts. Before it, and
+    /// once the caller has let go of it, no code is fetched or looked at, and nothing
+    /// is tried.
+    pub fn ask(&self, code: &Arc<dyn PluginCode>) {
+        let _ = self.core.plugin_code.set(Arc::downgrade(code));
     }
 
     /// The plugins that the organization sees in a group, by id.

@@ -1,7 +1,7 @@
 //! Services on a store in memory, for the tests of this crate.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -43,7 +43,9 @@ pub(crate) async fn empty() -> Services {
     let clock = Clock::fixed(Timestamp::from_micros(1_760_000_000_123_456));
     let sealer = Sealer::start(store.clone(), Box::new(PassingKey)).await.unwrap();
     let services = Services::with_sealer(store, clock, HashParameters::cheapest(), sealer);
-    services.plugins.ask(Arc::new(StandIn));
+    // For the whole test: services do not keep it.
+    static CODE: LazyLock<Arc<dyn PluginCode>> = LazyLock::new(|| Arc::new(StandIn));
+    services.plugins.ask(&CODE);
     services
 }
 

@@ -16,6 +16,9 @@ use crate::caller::{Caller, Client};
 use crate::dns_server::DnsServer;
 use crate::people::{self, Person};
 
+/// Bytes of a segment of the ingest log.
+const SEGMENT: u64 = 1 << 20;
+
 /// A running server and what was made in it. Must be used on a runtime with
 /// several threads, as the program itself runs on.
 pub struct TestApp {
@@ -101,6 +104,9 @@ impl TestApp {
             limits: Some(chosen),
             ..Options::default()
         };
+        // Allocated at once, and for a moment longer than the server is there: hundreds
+        // of the usual size would fill the disk.
+        options.log.segment_size = SEGMENT;
         if let Some(program) = program() {
             options.plugins.program = program;
         }

@@ -22,6 +22,7 @@ mod import_defects;
 mod invites;
 mod isolation;
 mod keys;
+mod let_go;
 mod limits;
 mod members;
 mod memory;

@@ -105,29 +105,31 @@ pub(crate) struct Together {
     transform: Option<Arc<dyn Transform>>,
     /// Held by all while they apply, and by one alone that was too late often.
     turns: RwLock<()>,
-    outcomes: Mutex<HashMap<Outcome, u64>>,
+    outcomes: Arc<Outcomes>,
 }
 
 impl Together {
     pub(crate) fn new(
         locations: Option<Arc<Locations>>,
         transform: Option<Arc<dyn Transform>>,
+        outcomes: Arc<Outcomes>,
     ) -> Self {
-        Self {
-            known: Known::new(locations),
-            transform,
-            turns: RwLock::default(),
-            outcomes: Mutex::default(),
-        }
+        Self { known: Known::new(locations), transform, turns: RwLock::default(), outcomes }
     }
+}
 
-    /// What processing skipped and altered since this was asked last.
-    pub(crate) fn take_outcomes(&self) -> HashMap<Outcome, u64> {
-        std::mem::take(&mut *self.outcomes.lock())
+/// What processing skipped and altered, counted until somebody asks.
+#[derive(Debug, Default)]
+pub(crate) struct Outcomes(Mutex<HashMap<Outcome, u64>>);
+
+impl Outcomes {
+    /// What was counted since this was asked last.
+    pub(crate) fn take(&self) -> HashMap<Outcome, u64> {
+        std::mem::take(&mut *self.0.lock())
     }
 
     fn count(&self, warnings: &[WarningCount]) {
-        let mut outcomes = self.outcomes.lock();
+        let mut outcomes = self.0.lock();
         for warning in warnings {
             if let Some(outcome) = Outcome::of(&warning.code) {
                 let count = u64::try_from(warning.count).unwrap_or(0);
@@ -483,7 +485,7 @@ impl Consumer {
                 return Err(error.into());
             }
         }
-        self.together.count(&warnings);
+        self.together.outcomes.count(&warnings);
         for (project, applied) in &counted {
             self.store.traffic().applied(*project, applied);
         }

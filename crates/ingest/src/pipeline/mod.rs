@@ -30,5 +30,5 @@ mod updates;
 
 pub(crate) use blocks::Blocks;
 pub use consumer::Outcome;
-pub(crate) use consumer::{Care, Consumer, Progress, Together};
+pub(crate) use consumer::{Care, Consumer, Outcomes, Progress, Together};
 pub(crate) use spikes::Spikes;

@@ -129,7 +129,7 @@ impl PluginConfigs {
         event: JsonText,
     ) -> Result<DryRun> {
         let nobody = || Error::Unavailable("plugins do not run here");
-        let code = self.core.plugin_code.get().ok_or_else(nobody)?;
+        let code = self.core.plugin_code().ok_or_else(nobody)?;
         let trial = DryTrial { project: project.project, configs, event: event.clone() };
         Ok(DryRun::of(event, code.dry_run(trial).await))
     }

@@ -2,6 +2,7 @@
 //! (plugins 1, 3, 4).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -87,9 +88,8 @@ fn of_files(
 }
 
 /// Whoever looks at code; else a fault of this field.
-pub(super) fn code<'a>(core: &'a Core, attr: &str) -> Result<&'a dyn PluginCode, FieldError> {
-    let nobody = || FieldError::new(attr, "invalid_input", NOBODY);
-    core.plugin_code.get().map(|code| &**code).ok_or_else(nobody)
+pub(super) fn code(core: &Core, attr: &str) -> Result<Arc<dyn PluginCode>, FieldError> {
+    core.plugin_code().ok_or_else(|| FieldError::new(attr, "invalid_input", NOBODY))
 }
 
 /// Where the code of a plugin comes from; none: it is edited here.
@@ -120,7 +120,7 @@ pub(super) async fn analysed(
     let faults = model::faults(files);
     let has_server = SERVER.iter().any(|name| files.contains_key(*name));
     let has_page = files.contains_key(FRONTEND) || files.contains_key(SITE);
-    let Some(code) = core.plugin_code.get().filter(|_| has_server || has_page) else {
+    let Some(code) = core.plugin_code().filter(|_| has_server || has_page) else {
         return Build { faults, ..Build::default() };
     };
     let Looked { capabilities, metrics, faults: of_code, frontend, site } = code.look(files).await;

@@ -1,0 +1,43 @@
+//! A service that ends within a process lets go of all that it held: its parts know
+//! each other, and none of them may keep the others. The engine's own files are left
+//! out: they end with closing, for which a service that is only dropped cannot wait.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use weir_server::config::{Config, StoreKind};
+use weir_testkit::TestApp;
+
+/// How long threads may take to end by themselves.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The files below a directory that this process has open, also removed ones.
+fn open_files(directory: &Path) -> Vec<String> {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
+    let files = descriptors.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    files
+        .filter(|file| file.starts_with(directory))
+        .map(|file| file.display().to_string())
+        .collect()
+}
+
+#[test]
+fn what_a_service_held_is_free_after_it() {
+    let data = tempfile::tempdir().unwrap();
+    let settings = |config: &mut Config| {
+        config.store = StoreKind::RocksDb;
+        config.data = data.path().to_owned();
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let app = runtime.block_on(async { TestApp::start(settings, |_| {}).await.set_up().await });
+    let log = data.path().join("log");
+    assert!(!open_files(&log).is_empty());
+    drop(app);
+    // With it the connections, which nobody has told to stop.
+    drop(runtime);
+    let end = Instant::now() + PATIENCE;
+    while !open_files(&log).is_empty() {
+        assert!(Instant::now() < end, "still open: {:#?}", open_files(&log));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
