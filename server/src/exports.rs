@@ -10,12 +10,13 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use weir_app::context::{StepOutcome, TriedStep};
+use weir_egress::Egress;
 use weir_export::destination::{Destination, Failure};
 use weir_export::destinations::{self, Surroundings};
 use weir_export::engine::Host;
 use weir_model::Timestamp;
 use weir_model::exports::Run;
-use weir_service::exports::Trial;
+use weir_service::exports::{Hosts, Trial};
 use weir_store::exports::ExportRow;
 
 use crate::app::App;
@@ -24,6 +25,15 @@ use crate::app::App;
 pub(crate) const STEP_TIME: Duration = Duration::from_secs(20);
 /// For all steps of a test that are done with one request.
 const STEPS_TIME: Duration = Duration::from_secs(25);
+
+/// The way out, as exports ask it when an address is entered.
+pub struct WayOut(pub Egress);
+
+impl Hosts for WayOut {
+    fn refuses(&self, host: &str) -> bool {
+        self.0.never_dials(host)
+    }
+}
 
 /// The service, as the engine of exports sees it.
 pub struct ExportHost {

@@ -35,7 +35,7 @@ use weir_store::{Location, Settings as StoreSettings, Store};
 use crate::app::{App, AppBuilder};
 use crate::background::{Background, Work};
 use crate::config::{Config, StoreKind};
-use crate::exports::ExportHost;
+use crate::exports::{ExportHost, WayOut};
 use crate::front::Front;
 use crate::limits::Limits;
 use crate::listener;
@@ -185,6 +185,7 @@ impl Server {
             allow: config.egress_allow.all().to_vec(),
             own: iter::once(address).chain(metrics_address).collect(),
         })?;
+        services.exports.ask(Arc::new(WayOut(egress.clone())));
         let background = Background::start(Work::Applying)?;
         let applying = options.applying.unwrap_or_else(|| background.handle().clone());
         let locations = open_locations(&config)?.map(Arc::new);

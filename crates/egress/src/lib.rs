@@ -18,7 +18,7 @@ mod host;
 mod rules;
 mod tls;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -197,14 +197,26 @@ impl Egress {
         in_time(CONNECT, shaking).await
     }
 
-    /// Whether this host could be dialled now: for saving it. What a name stands
-    /// for may change afterwards, so every dial looks again.
+    /// Whether this host could be dialled now. What a name stands for may change
+    /// afterwards, so every dial looks again.
     ///
     /// # Errors
     /// [`Fault`].
     pub async fn check(&self, host: &str) -> Result<(), Fault> {
         let host = read(host)?;
         in_time(CONNECT, self.gate.pass(&host, None)).await.map(drop)
+    }
+
+    /// Whether this host is an address, in any spelling, or the name of this machine,
+    /// that is never dialled: known as text alone, for who enters it.
+    #[must_use]
+    pub fn never_dials(&self, host: &str) -> bool {
+        let address = match Host::read(host) {
+            Some(Host::Address(address)) => address,
+            Some(Host::Name(name)) if name == "localhost" => Ipv4Addr::LOCALHOST.into(),
+            Some(Host::Name(_)) | None => return false,
+        };
+        self.gate.judge(host, address, None).is_err()
     }
 
     /// The same for the host and port of an address of the web.

@@ -17,8 +17,10 @@ mod unattended;
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use weir_model::activity::Deed;
 use weir_model::errors::FieldError;
+use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{
     BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, ExportModel,
     Interval, LATEST_RUNS, NAME_MAX, Run, Status,
@@ -39,6 +41,9 @@ pub use overview::{Condition, ExportOverview, Overview, OverviewQuery};
 pub use preview::BackfillPreview;
 pub use runs::RunBeside;
 pub use trial::{SentDestination, Trial};
+
+/// Destinations whose setting `host` is dialled as it is.
+const DATABASES: [&str; 2] = ["Postgres", "Redshift"];
 
 /// What a call about exports is within: an organization, or one project of it.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +80,13 @@ impl<'a> Within<'a> {
     }
 }
 
+/// Whoever knows where connections are never made to.
+pub trait Hosts: Send + Sync {
+    /// Whether this host, as it is written, is never connected to. What a name stands
+    /// for is looked at with every connection.
+    fn refuses(&self, host: &str) -> bool;
+}
+
 /// Batch exports.
 #[derive(Clone)]
 pub struct Exports {
@@ -84,6 +96,28 @@ pub struct Exports {
 impl Exports {
     pub(crate) fn new(core: Arc<Core>) -> Self {
         Self { core }
+    }
+
+    /// Says who knows forbidden hosts; the first call counts. Before it all are saved.
+    pub fn ask(&self, hosts: Arc<dyn Hosts>) {
+        let _ = self.core.hosts.set(hosts);
+    }
+
+    /// A database on an inner network is refused when it is entered (batch-exports 8).
+    fn judge(&self, kind: &DestinationType, config: &Map<String, Value>) -> Result<()> {
+        let Some(hosts) = self.core.hosts.get().filter(|_| DATABASES.contains(&kind.name)) else {
+            return Ok(());
+        };
+        match config.get("host").and_then(Value::as_str).filter(|host| hosts.refuses(host)) {
+            None => Ok(()),
+            Some(host) => {
+                let detail = format!(
+                    "`{host}` is on a network that this server does not connect to. Whoever runs \
+                     it can allow it with egress_allow."
+                );
+                Err(FieldError::new("destination", "invalid_input", detail).into())
+            }
+        }
     }
 
     /// The exports of the organization or the project, newest first.
@@ -166,6 +200,7 @@ impl Exports {
             latest: Vec::new(),
         };
         let whole = config::complete(input.destination, &input.config)?;
+        self.judge(input.destination, &whole)?;
         let secrets = config::store(&self.core.sealer, &mut row, input.destination, &whole).await?;
         set_query(&mut row, input.hogql_query.as_deref())?;
         check(&row)?;

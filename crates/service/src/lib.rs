@@ -132,8 +132,9 @@ impl Services {
         sealer: sealing::Sealer,
     ) -> Self {
         let mailing = mail::Mailing::default();
-        let plugin_code = OnceLock::new();
-        let core = Arc::new(Core { store, clock: clock.clone(), mailing, sealer, plugin_code });
+        let (plugin_code, hosts) = (OnceLock::new(), OnceLock::new());
+        let core =
+            Arc::new(Core { store, clock: clock.clone(), mailing, sealer, plugin_code, hosts });
         Self {
             identity: identity::Identity::new(Arc::clone(&core), parameters),
             keys: keys::PersonalKeys::new(Arc::clone(&core)),
@@ -172,6 +173,8 @@ pub(crate) struct Core {
     pub(crate) sealer: sealing::Sealer,
     /// Whoever looks at the code of plugins; it holds the services itself.
     pub(crate) plugin_code: OnceLock<Weak<dyn plugins::code::PluginCode>>,
+    /// Whoever knows where exports never connect to.
+    pub(crate) hosts: OnceLock<Arc<dyn exports::Hosts>>,
 }
 
 impl Core {

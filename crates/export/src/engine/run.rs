@@ -58,7 +58,7 @@ pub(super) async fn work(shared: Arc<Shared>, export: BatchExportId, run: RunId)
         target: row.target.clone(),
     };
     let log = RunLog::new(shared.store.clone(), export, run, row.attempt + 1);
-    let worker = Worker { shared, row, progress, log, begun: None, seen: None };
+    let worker = Worker { shared, row, progress, log, failing: None, seen: None };
     // Neither a panic nor the end of the process tells of a failed try.
     if worker.progress.attempt >= ATTEMPTS {
         worker.give_up().await;
@@ -72,8 +72,9 @@ struct Worker {
     row: RunRow,
     progress: Progress,
     log: RunLog,
-    /// When it first had a place, since the last start of the service.
-    begun: Option<Duration>,
+    /// When its first try failed, since the last start of the service. What was worked
+    /// before does not count: a try may take longer than there is patience.
+    failing: Option<Duration>,
     /// The export at the try before.
     seen: Option<ExportRow>,
 }
@@ -113,7 +114,6 @@ impl Worker {
         // The engine is closed.
         let Ok(_place) = place else { return Outcome::Stopped };
         let now = shared.host.uptime();
-        self.begun.get_or_insert(now);
         let export = match exports::find(&self.shared.store, self.row.run.batch_export).await {
             Ok(Some(export)) => export,
             Ok(None) => return Outcome::Gone,
@@ -175,7 +175,7 @@ impl Worker {
             return Outcome::Ended(Status::Failed);
         }
         let wait = wait(attempt, failure.wait);
-        let waited = now.saturating_sub(self.begun.unwrap_or(now));
+        let waited = now.saturating_sub(*self.failing.get_or_insert(now));
         if attempt >= ATTEMPTS || waited.saturating_add(wait) > PATIENCE {
             self.tell(LogLevel::Error, format!("Try {attempt} failed, the last one. {text}")).await;
             return Outcome::Ended(match is_late {

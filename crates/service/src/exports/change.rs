@@ -142,12 +142,16 @@ impl Exports {
         if kind != present {
             // Nothing of the old destination gets to the new one.
             let whole = config::complete(kind, &sent)?;
+            self.judge(kind, &whole)?;
             row.kind = kind.name.to_owned();
             secrets = config::store(&self.core.sealer, &mut row, kind, &whole).await?;
         } else if !sent.0.is_empty() {
             let stored = config::open(&self.core.sealer, before)?;
             let whole = config::changed(kind, &stored, &sent)?;
             secrets = config::changed_secrets(kind, &stored, &whole);
+            if whole.get("host") != stored.get("host") {
+                self.judge(kind, &whole)?;
+            }
             if whole != stored {
                 config::store(&self.core.sealer, &mut row, kind, &whole).await?;
             }

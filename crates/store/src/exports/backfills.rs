@@ -305,8 +305,15 @@ const END: Statement = Statement::write(
          IF $present = NONE { THROW 'gone' };
          IF $present.step != $step {
              IF ['Starting', 'Running'] CONTAINSNOT $present.status { THROW 'ended' };
+             LET $missing = (SELECT VALUE id FROM batch_export_run:[$export]..=[$export, ..]
+                             WHERE backfill = $backfill AND status = 'Cancelled' LIMIT 1);
+             LET $ended = IF $status = 'Completed' AND array::len($missing) > 0 {
+                 'Cancelled'
+             } ELSE {
+                 $status
+             };
              UPDATE type::record('batch_export_backfill', [$export, $backfill]) SET
-                 step = $step, status = $status, updated_at = $now, finished_at = $now RETURN NONE;
+                 step = $step, status = $ended, updated_at = $now, finished_at = $now RETURN NONE;
              DELETE type::record('active_backfill', [$project, $backfill]) RETURN NONE;
              IF $status = 'Cancelled' {
                  FOR $run IN (SELECT VALUE record::id(id)[1]
@@ -327,7 +334,9 @@ const END: Statement = Statement::write(
     ),
 );
 
-/// Ends a backfill with this status. `false`: it had ended, or is gone.
+/// Ends a backfill with this status; one that is completed, but had a run cancelled,
+/// is cancelled: not all records were delivered (batch-exports 6.2). `false`: it had
+/// ended, or is gone.
 ///
 /// # Errors
 /// Any failure of the store.

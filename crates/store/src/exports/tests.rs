@@ -291,6 +291,30 @@ async fn a_cancelled_run_counts_for_its_backfill_and_a_failed_one_ends_it() {
 }
 
 #[tokio::test]
+async fn a_backfill_without_one_of_its_runs_is_not_completed() {
+    let store = store().await;
+    let export = export(&store).await;
+    let plan = Plan { start: at(0), total_runs: 1, up_to: 50 };
+    for (is_cancelled, status) in [(true, Status::Cancelled), (false, Status::Completed)] {
+        let id = started(&store, &export).await;
+        assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
+        let row = RunRow { backfill: Some(id), by_time: true, ..run(&export, 3600) };
+        assert!(backfills::add_run_of(&store, &row, at(0), at(3600)).await.unwrap());
+        if is_cancelled {
+            let cancelled = runs::request_cancel(&store, export.id, row.run.id, at(3), &[]).await;
+            assert!(cancelled.unwrap());
+        } else {
+            let done = progress(Status::Completed, 4);
+            assert!(runs::step(&store, export.id, row.run.id, &done, at(3)).await.unwrap());
+        }
+        let ended = Status::Completed;
+        assert!(backfills::end(&store, PROJECT, export.id, id, ended, at(4), &[]).await.unwrap());
+        let found = backfills::find(&store, PROJECT, export.id, id).await.unwrap().unwrap();
+        assert_eq!(found.status, status);
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_be_read_holds_up_nothing_else() {
     let store = store().await;
     let export = export(&store).await;

@@ -55,6 +55,30 @@ async fn the_answer_shows_everything_but_secrets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn databases_on_inner_networks_are_not_saved() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let at = |host: &str| {
+        let mut body = with(postgres(), "paused", json!(true));
+        body["destination"]["config"]["host"] = json!(host);
+        body
+    };
+    let (_, export) = made(&app, &owner, &at("db.example")).await;
+    for host in ["127.0.0.1", "10.1.2.3", "0x7f000001", "::1", "169.254.169.254", "localhost"] {
+        let detail = format!(
+            "`{host}` is on a network that this server does not connect to. Whoever runs it can \
+             allow it with egress_allow."
+        );
+        let answer = owner.post(&path(&app), &at(host)).await;
+        assert_invalid(&answer, Some("destination"), "invalid_input", &detail);
+        let moved = json!({"host": host, "user": "u", "password": "p"});
+        let patch = json!({"destination": {"config": moved}});
+        let answer = owner.patch(&export, &patch).await;
+        assert_invalid(&answer, Some("destination"), "invalid_input", &detail);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn faults_name_the_first_field() {
     let (app, _) = app().await;
     let owner = owner(&app).await;

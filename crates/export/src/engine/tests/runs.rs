@@ -223,7 +223,7 @@ async fn a_try_that_takes_too_long_is_given_up() {
     fixture.until_world(|world| world.aborted == 1).await;
     let runs = fixture.until_runs(|runs| runs[0].latest_error.is_some()).await;
     assert_eq!(runs[0].status, Status::Running);
-    // The next one has its own time, and there are no more after six hours.
+    // The next one has its own time, and there are no more six hours after the first.
     while !next_try(&fixture).await {
         assert!(fixture.runs().await[0].status.is_active());
     }
