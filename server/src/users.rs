@@ -5,6 +5,7 @@ use clap::Subcommand;
 use weir_service::{Clock, Error as ServiceError, Services};
 
 use crate::config::{Config, StoreKind};
+use crate::mail::Post;
 use crate::serve::open_store;
 
 /// Commands on accounts.
@@ -48,12 +49,25 @@ pub async fn run(config: &Config, command: UserCommand) -> Result<String, UserEr
         return Err(UserError::InMemory);
     }
     let UserCommand::DisableSecondFactor { email } = command;
+    // Mail that cannot be sent must not keep anybody locked out.
+    let post = Post::of(config).inspect_err(|error| tracing::warn!(%error, "no mail is sent"));
+    let is_told = matches!(post, Ok(Some(_)));
     let store = open_store(config).await?;
     let services = Services::new(store.clone(), Clock::default());
+    if is_told {
+        // By the server, when it runs again.
+        services.mails.open();
+    }
     let removed = services.identity.remove_second_factor(&email).await;
     store.close_at_end().await?;
     match removed.map_err(UserError::Service)? {
-        Some(true) => Ok(format!("{email} signs in with the password alone; all sessions ended")),
+        Some(true) => {
+            let told = match is_told {
+                true => "A mail tells of it once the server runs again.",
+                false => "No mail tells of it: these settings send none.",
+            };
+            Ok(format!("{email} signs in with the password alone; all sessions ended. {told}"))
+        }
         Some(false) => Err(UserError::NoSecondFactor(email)),
         None => Err(UserError::Unknown(email)),
     }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdout, Command};
 use weir_service::Clock;
-use weir_testkit::{Answer, Caller};
+use weir_testkit::{Answer, Caller, MailSink};
 
 use crate::accounts::second_factor::code;
 
@@ -293,8 +293,14 @@ async fn the_operator_takes_a_second_factor_away() {
     let directory = tempfile::tempdir().unwrap();
     let password = "plum-otter-violin-93";
     assert!(set_up(directory.path(), password).await.ok);
-    let disable = async |email: &str| {
+    let sink = MailSink::start().await;
+    let mailing = || {
         let mut command = weir(directory.path());
+        command.args(["--smtp-url", &sink.url(), "--public-url", "https://weir.example"]);
+        command
+    };
+    let disable = async |email: &str| {
+        let mut command = mailing();
         command.args(["user", "disable-2fa", "--email", email]);
         run(command, "").await
     };
@@ -330,7 +336,10 @@ async fn the_operator_takes_a_second_factor_away() {
 
     let disabled = disable("ada@mail.example").await;
     assert!(disabled.ok && disabled.out.contains("the password alone"), "{}", disabled.err);
-    let serving = Serving::start(directory.path()).await;
+    let serving = Serving::start_with(mailing()).await;
+    let mails = sink.wait_for(1).await;
+    assert_eq!(mails[0].to, ["ada@mail.example"]);
+    assert!(mails[0].text.contains("turned off"), "{}", mails[0].text);
     assert_eq!(serving.caller.post("/api/login/", &login).await.status, 200);
 }
 

@@ -232,8 +232,8 @@ impl Identity {
     }
 
     /// Takes the factor of an account away: for the operator, when its owner is
-    /// locked out. All its sessions end. `None`: there is no such account; `false`:
-    /// it has none.
+    /// locked out. All its sessions end, and the owner is told by mail. `None`: there is
+    /// no such account; `false`: it has none.
     ///
     /// # Errors
     /// Any failure of the store.
@@ -256,7 +256,9 @@ impl Identity {
         };
         let belongings = organizations::of_user(store, user.id).await?;
         let told: Vec<_> = belongings.iter().map(entry).collect();
-        rows::remove(store, user.id, now, &told).await?;
+        let notice = mail::of_change(&user, AccountChange::SecondFactorOff, now);
+        let mails = self.core.mailing.rows(now, [notice]);
+        rows::remove(store, user.id, now, &told, &mails).await?;
         Ok(Some(true))
     }
 

@@ -174,13 +174,15 @@ const REMOVE: Statement = Statement::write(
              UPDATE type::record('user', $user)
                  SET second_factor = NONE, updated_at = $now RETURN NONE;",
         end_sessions!(),
+        write_mails!(),
         write_activities!(),
         "};
          COMMIT;"
     ),
 );
 
-/// Takes a factor away without a proof, for the operator, and ends all sessions.
+/// Takes a factor away without a proof, for the operator, and ends all sessions,
+/// with the mails about it.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -189,7 +191,8 @@ pub async fn remove(
     user: UserId,
     now: Timestamp,
     activities: &[Entry],
+    mails: &[MailRow],
 ) -> Result<()> {
-    let vars = bind! { user: user.0, now: now.micros() };
+    let vars = bind! { user: user.0, now: now.micros(), mails: mail::stored(mails)? };
     activity::change(store, REMOVE, vars, activities).await.map(drop)
 }

@@ -162,8 +162,8 @@ async fn what_changes_a_factor_ends_what_waits() {
 
     let store = with_factor().await;
     assert!(wait(&store, "a").await);
-    remove(&store, ADA, NOW, &[]).await.unwrap();
-    remove(&store, ADA, NOW, &[]).await.unwrap();
+    remove(&store, ADA, NOW, &[], &[]).await.unwrap();
+    remove(&store, ADA, NOW, &[], &[]).await.unwrap();
     assert!(pending(&store, ADA, "a").await.unwrap().is_none());
     assert_eq!(open_sessions(&store).await, 0);
     assert!(!wait(&store, "b").await, "there is nothing to wait for");
