@@ -1,6 +1,7 @@
 // Taking up an invite: with a new account, with one that is there, and not at all.
 
-import { alive, call, enter, expect, newKey, type Server, signIn, signOut, test } from "./helpers";
+import type { Page } from "@playwright/test";
+import { alive, call, checkPage, enter, expect, newKey, person, type Server, signIn, signOut, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -9,7 +10,19 @@ const invited = { name: "Grace", email: "grace@weir.example", password: "nine sl
 let key = "";
 
 const invite = (server: Server, organization: string, email: string) =>
-  call(server, key, "POST", `/api/organizations/${organization}/invites/`, { target_email: email, first_name: invited.name });
+  call(server, key, "POST", `/api/organizations/${organization}/invites/`, {
+    target_email: email,
+    first_name: invited.name,
+    message: "Have a look.\n<b>See you</b>",
+  });
+
+/** What an invite says is there, whoever opens its link. */
+async function expectWords(page: Page, inviter: string, organization: string): Promise<void> {
+  await expect(page.getByText(`${inviter} invited you to join ${organization}.`)).toBeVisible();
+  await expect(page.getByText("Member", { exact: true })).toBeVisible();
+  // As it was written: lines end where they ended, and nothing is markup.
+  expect(await page.getByText("Have a look.").innerText()).toBe("Have a look.\n<b>See you</b>");
+}
 
 test("a new person signs up", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
@@ -22,7 +35,8 @@ test("a new person signs up", async ({ page, server, scripts }) => {
 
   await page.goto(`/signup/${made.id}`);
   await alive(page, scripts);
-  await expect(page.getByText(`${inviter.first_name} invited you to join ${home.name}.`)).toBeVisible();
+  await expectWords(page, inviter.first_name, home.name);
+  await checkPage(page, "invite");
   await expect(page.getByLabel("E-mail address")).toHaveValue(invited.email);
   await expect(page.getByLabel("First name")).toHaveValue(invited.name);
   await page.getByLabel("Password", { exact: true }).fill("short");
@@ -34,7 +48,7 @@ test("a new person signs up", async ({ page, server, scripts }) => {
 
   // The link worked once.
   await page.goto(`/signup/${made.id}`);
-  await expect(page.getByText("The provided invite ID is not valid.")).toBeVisible();
+  await expect(page.getByText(/Weir does not know this link, or not any more/)).toBeVisible();
 });
 
 test("who has an account signs in and joins", async ({ page, server, scripts }) => {
@@ -42,6 +56,8 @@ test("who has an account signs in and joins", async ({ page, server, scripts }) 
   const made = await invite(server, home.id, invited.email);
   await page.goto(`/signup/${made.id}`);
   await alive(page, scripts);
+  const inviter = await call(server, key, "GET", "/api/users/@me/");
+  await expectWords(page, inviter.first_name, home.name);
   await page.getByRole("link", { name: "Sign in" }).click();
   await page.getByLabel("E-mail address").fill(invited.email);
   await page.getByLabel("Password", { exact: true }).fill(invited.password);
@@ -58,5 +74,13 @@ test("an invite is for its address alone", async ({ page, server, scripts }) => 
   await signIn(page, scripts);
   const made = await invite(server, "@current", "barbara@weir.example");
   await page.goto(`/signup/${made.id}`);
-  await expect(page.getByText("This invite is intended for another email address.")).toBeVisible();
+  await alive(page, scripts);
+  const whose = `This invite is for barbara@weir.example. You are signed in as ${person.email}.`;
+  await expect(page.getByText(whose)).toBeVisible();
+  await checkPage(page, "invite for somebody else");
+  await page.getByRole("button", { name: "Sign out and go on" }).click();
+  await expect(page.getByRole("button", { name: "Create account and join" })).toBeVisible();
+  await expect(page.getByLabel("E-mail address")).toHaveValue("barbara@weir.example");
+  await page.goto("/account");
+  await expect(page).toHaveURL(/\/login\?next=\/account$/);
 });

@@ -1,12 +1,14 @@
 //! Taking up an invite: who invites to what, and either a new account or the
-//! one that is signed in.
+//! one that is signed in; and where to go on when the link is of no use.
 
 use leptos::prelude::*;
 
 use super::entrance::{Entrance, InsecureNote, KnownAddress};
 use super::id_in_path;
 use crate::local_path;
-use crate::server_fns::signup::{Invitation, JoinOrganization, SignUp, get_invitation};
+use crate::server_fns::signup::{
+    Invitation, JoinOrganization, Says, SignOutToJoin, SignUp, get_invitation,
+};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
@@ -24,25 +26,41 @@ pub(crate) fn SignUpPage() -> impl IntoView {
     let id = id_in_path();
     let content = page(TITLE, async move {
         let content = match get_invitation(id.clone()).await? {
-            Invitation::Open { email, first_name, organization, inviter, signed_in, insecure } => {
+            Invitation::Open { says, email, first_name, signed_in, insecure } => {
+                let organization = says.organization.clone();
                 let form = match signed_in {
-                    true => {
-                        view! { <JoinForm id=id email=email organization=organization.clone() /> }
-                            .into_any()
-                    }
+                    true => view! { <JoinForm id=id email=email organization=organization /> }
+                        .into_any(),
                     false => view! {
                         <NewAccountForm id=id email=email first_name=first_name insecure=insecure />
                     }
                     .into_any(),
                 };
                 view! {
-                    <p class="lead">{invited(&inviter)} <strong>{organization}</strong> "."</p>
+                    {told(says)}
                     {form}
                 }
                 .into_any()
             }
-            Invitation::SignIn => sign_in(&id),
-            Invitation::Void(why) => void(why),
+            Invitation::SignIn(says) => view! {
+                {told(says)}
+                {sign_in(&id)}
+            }
+            .into_any(),
+            Invitation::OtherAddress { invited, present } => {
+                view! { <OtherAddress id=id invited=invited present=present /> }.into_any()
+            }
+            Invitation::AlreadyMember => {
+                void("You belong to this organization already.", "There is nothing left to do.")
+            }
+            Invitation::Expired => void(
+                "This invite has expired: its link worked for three days.",
+                "Ask whoever invited you for a new one.",
+            ),
+            Invitation::Unknown => void(
+                "Weir does not know this link, or not any more. An invite ends when it is taken up, taken back, or sent again with another link.",
+                "See whether you have the whole link and the latest one. Else ask whoever invited you.",
+            ),
         };
         Ok(view! {
             <PageHead title=TITLE />
@@ -61,10 +79,45 @@ fn invited(inviter: &str) -> String {
     }
 }
 
-fn void(why: String) -> AnyView {
+/// What an invite says.
+fn told(says: Says) -> AnyView {
+    let Says { inviter, organization, level, message } = says;
+    let message = (!message.is_empty()).then(|| {
+        view! {
+            <dt>"Message"</dt>
+            <dd>{lines(&message)}</dd>
+        }
+    });
+    view! {
+        <p class="lead">{invited(&inviter)} <strong>{organization}</strong> "."</p>
+        <dl class="facts">
+            <dt>"Your level"</dt>
+            <dd>{level}</dd>
+            {message}
+        </dl>
+    }
+    .into_any()
+}
+
+/// A text as somebody wrote it: nothing in it is markup or a link, and lines end
+/// where they ended.
+fn lines(text: &str) -> AnyView {
+    let line = |(at, line): (usize, &str)| {
+        view! {
+            {(at > 0).then(|| view! { <br /> })}
+            {line.to_owned()}
+        }
+        .into_any()
+    };
+    text.lines().enumerate().map(line).collect_view().into_any()
+}
+
+/// The link is of no use: why, and what helps.
+fn void(why: &'static str, what_helps: &'static str) -> AnyView {
     view! {
         <Alert kind="warning">
             <p>{why}</p>
+            <p>{what_helps}</p>
         </Alert>
         <p><a href="/">"Go to Weir"</a></p>
     }
@@ -80,6 +133,31 @@ fn sign_in(id: &str) -> AnyView {
         <p><a class="button button-primary" href=format!("/login?next={next}")>"Sign in"</a></p>
     }
     .into_any()
+}
+
+/// Somebody else is signed in.
+#[component]
+fn OtherAddress(id: String, invited: String, present: String) -> impl IntoView {
+    let action = ServerAction::<SignOutToJoin>::new();
+    let sent = sent(action);
+    view! {
+        <Alert kind="warning">
+            <p>
+                "This invite is for " <strong class="wrap">{invited}</strong> ". You are signed in as "
+                <strong class="wrap">{present}</strong> "."
+            </p>
+            <p>
+                "To take it up, sign out and go on with the address that it is for. Or ask whoever invited you to invite the address that you are signed in with."
+            </p>
+        </Alert>
+        <ActionForm action=action>
+            <FormFailure sent=sent />
+            <input type="hidden" name="id" value=id />
+            <Back />
+            <Submit sent=sent label="Sign out and go on" busy="Signing out..." />
+        </ActionForm>
+        <p><a href="/">"Stay signed in"</a></p>
+    }
 }
 
 #[component]

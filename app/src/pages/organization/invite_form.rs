@@ -30,6 +30,8 @@ pub(super) fn InviteForm(
     listed: Vec<ListedView>,
     /// The levels that the person may give.
     levels: Vec<Choosable>,
+    /// Whether mails are sent here.
+    sends_mail: bool,
 ) -> impl IntoView {
     let send = ServerAction::<SendInvites>::new();
     let sent = sent(send);
@@ -38,7 +40,9 @@ pub(super) fn InviteForm(
     let call = call(&id, &listed);
     let preview = is_entered.then(|| preview(listed));
     let sending = (invited > 0).then(
-        || view! { <SendForm send=send sent=sent id=id people=people.clone() levels=levels call=call /> },
+        || view! {
+            <SendForm send=send sent=sent id=id people=people.clone() levels=levels sends_mail=sends_mail call=call />
+        },
     );
     let nobody = (is_entered && invited == 0).then(
         || view! { <p>"Nobody in this list can be invited. Change it and check it again."</p> },
@@ -109,8 +113,13 @@ fn SendForm(
     id: String,
     people: String,
     levels: Vec<Choosable>,
+    sends_mail: bool,
     call: ApiCall,
 ) -> impl IntoView {
+    let where_it_stands = match sends_mail {
+        true => "Optional. It stands in the mail, and on the page that the link opens.",
+        false => "Optional. It is shown on the page that the link opens.",
+    };
     let choices: Vec<Choice> =
         levels.into_iter().map(|level| Choice::new(level.number.to_string(), level.word)).collect();
     view! {
@@ -121,7 +130,7 @@ fn SendForm(
             <Select sent=sent name="level" label="Level" choices=choices value="1"
                 hint="Members work on projects. Administrators also change members and settings. Owners may do everything." />
             <TextArea sent=sent name="message" label="Message" rows=3 max=MESSAGE_MAX
-                hint="Optional. It stands in the mail." />
+                hint=where_it_stands />
             <Submit sent=sent label="Send invites" busy="Sending invites..." />
             <ApiRequest call=call />
         </ActionForm>

@@ -71,7 +71,7 @@ pub(crate) fn Invites() -> impl IntoView {
                 </Alert>
             })}
             <Section id="inviting" title="Invite people">
-                <InviteForm id=id people=people listed=listed levels=found.levels />
+                <InviteForm id=id people=people listed=listed levels=found.levels sends_mail=sends_mail />
             </Section>
             <FormFailure sent=resent />
             <FormFailure sent=revoked />

@@ -40,7 +40,7 @@ pub use passwords::HashParameters;
 pub use pending::{PendingSignIn, Waiting};
 pub use second_factor::{Confirmed, Enrolment, SecondFactor};
 pub use sessions::OwnSession;
-pub use sign_up::Shown;
+pub use sign_up::{InviteLink, Shown};
 
 /// Set-up, sign-in, sessions.
 #[derive(Clone)]

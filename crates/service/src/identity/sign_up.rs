@@ -32,6 +32,32 @@ pub struct Shown {
     pub invitation: Invitation,
     /// First name of who invites, unless that account is gone.
     pub inviter: Option<String>,
+    /// Level that the person gets.
+    pub level: Level,
+    /// Words for the invited person.
+    pub message: Option<String>,
+}
+
+/// What the link of an invite is worth to whoever opens its page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InviteLink {
+    /// It can be taken up.
+    Open(Shown),
+    /// The address has an account: its owner signs in first.
+    SignIn(Shown),
+    /// Whoever is signed in has another address.
+    OtherAddress {
+        /// Address that the invite is for.
+        invited: String,
+        /// Address of whoever is signed in.
+        present: String,
+    },
+    /// Whoever is signed in is a member already.
+    AlreadyMember,
+    /// Its time is over.
+    Expired,
+    /// There is no such invite, or not any more.
+    Unknown,
 }
 
 /// An invite as somebody who has its link may take it up.
@@ -53,14 +79,42 @@ impl Identity {
             let sign_in = format!("/login?next={}", path(open.row.id));
             return Err(FieldError::body("account_exists", sign_in).into());
         }
-        let inviter = user_rows::get(&self.core.store, open.row.created_by).await?;
-        let invitation = Invitation {
-            id: open.row.id,
-            target_email: open.row.target_email,
-            first_name: open.row.first_name,
-            organization_name: open.home.name,
+        self.shown(open).await
+    }
+
+    /// The same for the page of the link, which helps everybody on. It tells what
+    /// [`Identity::invitation`] and [`Identity::sign_up`] tell whoever has the link
+    /// and no session; of an expired invite nothing, whoever asks.
+    ///
+    /// # Errors
+    /// [`Error::Throttled`].
+    pub async fn invite_link(
+        &self,
+        ctx: Option<&Ctx>,
+        id: &str,
+        peer: &Peer,
+    ) -> Result<InviteLink> {
+        let user = self.person(ctx).await?;
+        let Some(open) = self.linked(id, peer).await? else { return Ok(InviteLink::Unknown) };
+        if invites::is_expired(&open.row, self.core.clock.now()) {
+            return Ok(InviteLink::Expired);
+        }
+        let Some(user) = user else {
+            let has_account = self.has_account(&open.row).await?;
+            let shown = self.shown(open).await?;
+            return Ok(match has_account {
+                true => InviteLink::SignIn(shown),
+                false => InviteLink::Open(shown),
+            });
         };
-        Ok(Shown { invitation, inviter: inviter.map(|inviter| inviter.first_name) })
+        if !is_for(&open.row, &user) {
+            let (invited, present) = (open.row.target_email, user.email);
+            return Ok(InviteLink::OtherAddress { invited, present });
+        }
+        if self.belongs(&open.row, &user).await? {
+            return Ok(InviteLink::AlreadyMember);
+        }
+        Ok(InviteLink::Open(self.shown(open).await?))
     }
 
     /// Makes the person of a session a member.
@@ -143,33 +197,68 @@ impl Identity {
     /// The invite behind a link, if this person (nobody: without a session) may
     /// take it up.
     async fn open_invite(&self, id: &str, user: Option<&UserRow>, peer: &Peer) -> Result<Open> {
-        let counted = self.count_link(peer).await?;
-        let store = &self.core.store;
-        let row = match invites::parse_id(id) {
-            Some(id) => invite_rows::by_link(store, id).await?,
-            None => None,
-        };
-        let row = row.ok_or_else(unknown)?;
-        let home = organizations::get(store, row.organization).await?.ok_or_else(unknown)?;
-        self.try_succeeded(counted).await?;
-        if user.is_some_and(|user| emails::normalise(&user.email) != row.email_key) {
+        let open = self.linked(id, peer).await?.ok_or_else(unknown)?;
+        if user.is_some_and(|user| !is_for(&open.row, user)) {
             return Err(refused(
                 "invalid_recipient",
                 "This invite is intended for another email address.",
             ));
         }
-        if invites::is_expired(&row, self.core.clock.now()) {
+        if invites::is_expired(&open.row, self.core.clock.now()) {
             return Err(refused(
                 "expired",
                 "This invite has expired. Please ask your admin for a new one.",
             ));
         }
         if let Some(user) = user
-            && organizations::level(store, row.organization, user.id).await?.is_some()
+            && self.belongs(&open.row, user).await?
         {
             return Err(already_member());
         }
-        Ok(Open { row, home })
+        Ok(open)
+    }
+
+    /// The invite behind a link, whoever opens it.
+    async fn linked(&self, id: &str, peer: &Peer) -> Result<Option<Open>> {
+        let counted = self.count_link(peer).await?;
+        let store = &self.core.store;
+        let row = match invites::parse_id(id) {
+            Some(id) => invite_rows::by_link(store, id).await?,
+            None => None,
+        };
+        let Some(row) = row else { return Ok(None) };
+        let home = organizations::get(store, row.organization).await?;
+        let Some(home) = home else { return Ok(None) };
+        self.try_succeeded(counted).await?;
+        Ok(Some(Open { row, home }))
+    }
+
+    async fn shown(&self, open: Open) -> Result<Shown> {
+        let Open { row, home } = open;
+        let inviter = user_rows::get(&self.core.store, row.created_by).await?;
+        let level = self.level(&row).await?;
+        let invitation = Invitation {
+            id: row.id,
+            target_email: row.target_email,
+            first_name: row.first_name,
+            organization_name: home.name,
+        };
+        let inviter = inviter.map(|inviter| inviter.first_name);
+        Ok(Shown { invitation, inviter, level, message: row.message })
+    }
+
+    /// The level that an invite gives now: what the inviter may give, not what it
+    /// was at that time. Else somebody who was demoted or removed could still hand
+    /// out their level.
+    async fn level(&self, row: &InviteRow) -> Result<Level> {
+        let store = &self.core.store;
+        let inviter = organizations::level(store, row.organization, row.created_by).await?;
+        Ok(row.level.min(inviter.unwrap_or(Level::Member)))
+    }
+
+    async fn belongs(&self, row: &InviteRow, user: &UserRow) -> Result<bool> {
+        let store = &self.core.store;
+        Ok(organizations::level(store, row.organization, user.id).await?.is_some())
     }
 
     async fn has_account(&self, row: &InviteRow) -> Result<bool> {
@@ -179,10 +268,7 @@ impl Identity {
     async fn accept(&self, ctx: &Ctx, open: &Open, user: &UserRow, is_new: bool) -> Result<()> {
         let store = &self.core.store;
         let Open { row, home } = open;
-        // What the inviter may give now, not what it was at that time: else
-        // somebody who was demoted or removed could still hand out their level.
-        let inviter = organizations::level(store, row.organization, row.created_by).await?;
-        let level = row.level.min(inviter.unwrap_or(Level::Member));
+        let level = self.level(row).await?;
         let membership = MembershipId(ids::time_ordered(ctx.now));
         let mut mails = self.announcements(open, user).await?;
         if is_new && user.must_confirm {
@@ -235,6 +321,10 @@ impl Identity {
         };
         Ok(others.iter().map(|other| mail::to(&other.user.email, news())).collect())
     }
+}
+
+fn is_for(row: &InviteRow, user: &UserRow) -> bool {
+    emails::normalise(&user.email) == row.email_key
 }
 
 fn joined(

@@ -44,6 +44,16 @@ fn assert_refused(answer: &Answer, code: &str, detail: &str) {
 }
 
 const UNKNOWN: &str = "The provided invite ID is not valid.";
+/// The cookie of no session.
+const NOBODY: &str = "session=x";
+
+/// The page of an invite, as this session sees it.
+async fn shown(app: &TestApp, invite: &Value, cookie: &str) -> String {
+    let path = format!("/signup/{}", id(invite));
+    let answer = with_session(app, Method::GET, &path, cookie).send().await;
+    assert_eq!((answer.status, answer.header("referrer-policy")), (200, Some("no-referrer")));
+    String::from_utf8(answer.body.to_vec()).unwrap()
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_person_signs_up_and_is_in() {
@@ -220,6 +230,8 @@ async fn who_is_a_member_does_not_join_again() {
     };
     let rows = std::slice::from_ref(&late);
     assert!(weir_store::invites::create(store, app.organization(), rows, &[], &[]).await.unwrap());
+    let text = shown(&app, &json!({"id": late.id.to_string()}), &cookie).await;
+    assert!(text.contains("You belong to this organization already."), "{text}");
     let path = format!("/api/signup/{}/", late.id);
     let answer = with_session(&app, Method::POST, &path, &cookie).send().await;
     let detail = "You already are a member of this organization.";
@@ -283,7 +295,10 @@ async fn nobody_gets_more_than_the_inviter_has_by_then() {
     let body = json!({"target_email": "grace@mail.example", "level": 8});
     let made = key.post(&path(&app), &body).await.json();
     let member = format!("/api/organizations/{}/members/{}/", app.organization(), linus.id());
+    assert!(shown(&app, &made, NOBODY).await.contains("Administrator"));
     assert_eq!(owner(&app).await.delete(&member).await.status, 204);
+    let text = shown(&app, &made, NOBODY).await;
+    assert!(text.contains("Member") && !text.contains("Administrator"), "{text}");
     assert_eq!(sign_up(&app, &made).await.status, 201);
     let members = format!("/api/organizations/{}/members/", app.organization());
     assert_eq!(owner(&app).await.get(&members).await.json()["results"][0]["level"], 1);
@@ -330,8 +345,7 @@ async fn the_page_works_without_scripts() {
     assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{:?}", answer.body);
     let cookie = cookie(&answer);
 
-    let dead = app.anonymous().get(&format!("/signup/{}", id(&made))).await;
-    assert!(String::from_utf8_lossy(&dead.body).contains("The provided invite ID is not valid."));
+    assert!(shown(&app, &made, NOBODY).await.contains("Weir does not know this link"));
     let made = invite_elsewhere(&app, "grace@mail.example").await;
     let page = format!("/signup/{}", id(&made));
     let text = app.anonymous().get(&page).await;
@@ -345,4 +359,75 @@ async fn the_page_works_without_scripts() {
         .body(format!("id={}", id(&made)));
     assert_eq!(join.send().await.status, 200);
     assert_eq!(member(&app, "barbara", Level::Member).await.get(&path(&app)).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_says_who_invites_to_what() {
+    let app = TestApp::with_owner().await;
+    app.stranger("mallory").await;
+    let message = "Have a look.\n<b>See you</b> at https://evil.example";
+    // The same for whoever has an account and is to sign in.
+    for (email, then) in [
+        ("grace@mail.example", "Create account and join"),
+        ("mallory@mail.example", "Sign in with it to join."),
+    ] {
+        let body = json!({"target_email": email, "level": 8, "message": message});
+        let made = owner(&app).await.post(&path(&app), &body).await.json();
+        let text = shown(&app, &made, NOBODY).await;
+        for words in [
+            "Ada invited you to join",
+            "Acme Tea",
+            "Administrator",
+            "Have a look.",
+            "<br",
+            "&lt;b&gt;See you&lt;/b&gt;",
+            then,
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(!text.contains("href=\"https://evil.example"), "{text}");
+    }
+    let plain = shown(&app, &invite(&app, "linus@mail.example").await, NOBODY).await;
+    assert!(plain.contains("Member") && !plain.contains("<dt>Message"), "{plain}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_link_that_is_of_no_use_says_what_helps() {
+    let clock = Clock::fixed(Timestamp::from_micros(1_780_000_000_000_000));
+    let app = TestApp::at(clock.clone()).await.set_up().await;
+    let revoked = invite(&app, "linus@mail.example").await;
+    let one = format!("{}{}/", path(&app), id(&revoked));
+    assert_eq!(owner(&app).await.delete(&one).await.status, 204);
+    for invite in [revoked, json!({"id": Uuid::nil().to_string()}), json!({"id": "junk"})] {
+        let text = shown(&app, &invite, NOBODY).await;
+        assert!(text.contains("Weir does not know this link"), "{text}");
+        assert!(!text.contains("linus@mail.example") && !text.contains("Acme Tea"), "{text}");
+    }
+
+    let expired = invite(&app, "linus@mail.example").await;
+    clock.advance(3 * 24 * 60 * 60 + 1);
+    let grace = grace(&app).await;
+    // Whose it was is told to nobody, who is signed in or not.
+    for cookie in [NOBODY, grace.as_str()] {
+        let text = shown(&app, &expired, cookie).await;
+        assert!(text.contains("This invite has expired"), "{text}");
+        assert!(!text.contains("linus@mail.example") && !text.contains("Acme Tea"), "{text}");
+    }
+
+    let others = invite(&app, "barbara@mail.example").await;
+    let text = shown(&app, &others, &grace).await;
+    for words in ["barbara@mail.example", "grace@mail.example", "Sign out and go on"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let out = with_session(&app, Method::POST, "/_fn/sign_out_to_join", &grace)
+        .header("accept", "text/html")
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(format!("id={}", id(&others)));
+    let answer = out.send().await;
+    let page = format!("/signup/{}", id(&others));
+    assert_eq!((answer.status, answer.header("location")), (303, Some(page.as_str())));
+    assert!(answer.header("set-cookie").unwrap().starts_with("session=;"));
+    // The session itself is over, not only its cookie.
+    let text = shown(&app, &others, &grace).await;
+    assert!(text.contains("Create account and join"), "{text}");
 }

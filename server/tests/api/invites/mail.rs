@@ -9,6 +9,7 @@ use weir_service::Clock;
 use weir_testkit::{Caller, MailSink, Received, TestApp};
 
 use super::{id, invite, owner, path};
+use crate::web::{page, session};
 
 const ORIGIN: &str = "https://weir.example";
 
@@ -76,6 +77,21 @@ async fn an_invite_arrives() {
     assert!(mail.text.contains("> Welcome!") && mail.text.contains(" UTC"), "{}", mail.text);
     until_attempt_made(&app).await;
     assert_eq!(app.app().services.mails.waiting().await.unwrap(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_says_where_the_message_is_read() {
+    let sink = MailSink::start().await;
+    for (app, expected) in [
+        (with_mail(&sink.url()).await, "It stands in the mail, and on the page"),
+        (TestApp::with_owner().await, "It is shown on the page that the link opens."),
+    ] {
+        let cookie = session(&app).await;
+        let form = format!("/organizations/{}/invites?people=a%40mail.example", app.organization());
+        let answer = page(&app, &form, &cookie).await;
+        let text = String::from_utf8(answer.body.to_vec()).unwrap();
+        assert_eq!((answer.status, text.contains(expected)), (200, true), "{expected}: {text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
