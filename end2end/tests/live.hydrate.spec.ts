@@ -59,6 +59,9 @@ test("the start page ticks itself", async ({ page, server }) => {
   await send(server, key, { event: "ticked", distinct_id: "ada" });
   await expect(page.getByRole("link", { name: "ticked" })).toBeVisible();
   await expect(page.getByRole("heading", { name: "Send an event (done)" })).toBeVisible();
+  await page.locator(".arrival").getByRole("link", { name: "ada", exact: true }).first().click();
+  await expect(page).toHaveURL(/\/persons\//);
+  await expect(page.getByRole("heading", { level: 1, name: "ada" })).toBeVisible();
 });
 
 test("space pauses, and nothing is lost meanwhile", async ({ page, server }) => {
@@ -171,7 +174,7 @@ test.describe("in another zone", () => {
   });
 });
 
-// The last one: it pushes what the others sent out of what is drawn.
+// These are the last: they push what the others sent out of what is drawn.
 test("of a long list as much is drawn as is near", async ({ page, server }) => {
   const key = await openLive(page, server);
   for (let at = 0; at < 300; at++) {
@@ -208,4 +211,39 @@ test("of a long list as much is drawn as is near", async ({ page, server }) => {
   await page.getByLabel("Filter rows").fill("many 15.");
   await expect(rows).toHaveCount(1);
   await expect(more).toBeHidden();
+});
+
+/** How many rows of this name the store has among the latest that the list can hold. */
+const stored = (page: Page, name: string): Promise<number> =>
+  page.evaluate(async (name) => {
+    const body = new URLSearchParams({ project: "1", limit: "1000" });
+    const rows = await (await fetch("/_fn/list_live_rows", { method: "POST", body })).json();
+    return rows.filter((row: { event: string }) => row.event?.startsWith(name)).length;
+  }, name);
+
+test("a long gap is filled as far as the list reaches, which it says", async ({ page, server }) => {
+  const key = await openLive(page, server);
+  const more = page.getByText("More came in between than this list holds");
+  for (const [name, count] of [
+    ["gap", 300],
+    ["flood", 1_001],
+  ] as const) {
+    await page.route("**/_live/**", (route) => route.abort());
+    await page.reload();
+    await expect(page.getByText("The connection is lost.")).toBeVisible({ timeout: 15_000 });
+    const batch = Array.from({ length: count }, (_, at) => ({ event: `${name} ${at}.`, distinct_id: "ada" }));
+    const answer = await fetch(`${server.url}/batch/`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ api_key: key, batch }),
+    });
+    expect(answer.status).toBe(200);
+    await expect.poll(() => stored(page, name)).toBe(Math.min(count, 1_000));
+    await page.unroute("**/_live/**");
+    await page.getByRole("button", { name: "Try now" }).click();
+    await expect(page.locator(".status-live")).toBeVisible();
+    await page.getByLabel("Filter rows").fill(`${name} 150.`);
+    await expect(row(page, `${name} 150.`)).toHaveCount(1);
+    await expect(more).toHaveCount(count > 1_000 ? 1 : 0);
+  }
 });

@@ -20,6 +20,11 @@ pub(crate) fn of(project: i64, filter: &Filter, row: Option<&str>) -> String {
     if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
 }
 
+/// The page of a person.
+pub(super) fn person(project: i64, id: &str) -> String {
+    format!("/projects/{project}/persons/{id}")
+}
+
 /// What the browser's address says. Runs in the browser only, as all below.
 pub(super) fn read() -> (Filter, Option<String>) {
     let search = window().location().search().unwrap_or_default();

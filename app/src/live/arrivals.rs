@@ -113,11 +113,19 @@ fn arrival(project: i64, row: &Row) -> AnyView {
             }
         })
         .collect_view();
+    let whom = row.distinct_id.clone().unwrap_or_default();
+    let whom = match &row.person {
+        Some(id) => {
+            let href = address::person(project, id);
+            view! { <a class="arrival-id" href=href>{whom}</a> }.into_any()
+        }
+        None => view! { <span class="arrival-id">{whom}</span> }.into_any(),
+    };
     view! {
         <li class="arrival">
             {badge(row.fate())}
             <a class="arrival-name" href=href>{row.name()}</a>
-            <span class="arrival-id">{row.distinct_id.clone().unwrap_or_default()}</span>
+            {whom}
             <Clock iso=row.received_at.clone() />
             {reasons}
             {row.detail.clone().map(|detail| view! { <p class="arrival-why">{detail}</p> })}

@@ -1,13 +1,13 @@
 //! One event in full: what became of it and why, and its payload.
 
 use leptos::prelude::*;
+use weir_model::live::{SAMPLE_LIMIT, may_be_cut};
 
 use super::address;
 use super::badge::badge;
 use super::filter::Filter;
 use super::list::Opening;
 use super::row::Row;
-use crate::ui::bytes;
 use crate::ui::code_figure::CodeFigure;
 use crate::ui::icon::Icon;
 use crate::ui::json;
@@ -16,6 +16,8 @@ use crate::ui::time::Time;
 
 /// Id of the heading, which takes the focus when a row is opened.
 pub(super) const HEADING: &str = "detail-heading";
+
+const _: () = assert!(SAMPLE_LIMIT == 4 << 10, "a caption says 4 KiB");
 
 /// What the detail says that is not the row's own.
 pub(super) struct Around {
@@ -41,7 +43,7 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
             }
         })
         .collect_view();
-    let caption = if row.is_dropped() { "Payload as received" } else { "Event as stored" };
+    let caption = if row.is_dropped() { sample_caption(&row.payload) } else { "Event as stored" };
     let place = if row.is_rejected() { "Path" } else { "URL or screen" };
     // Nothing of a refused request is kept but what stands above.
     let payload = (!row.is_rejected()).then(|| {
@@ -76,7 +78,7 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
                 {fact("Library", row.library.clone())}
                 {fact("Project key", row.project_key.clone())}
                 <dt>"Size"</dt>
-                <dd>{bytes::plain(row.size)}</dd>
+                <dd>{row.size_text("at least ")}</dd>
             </dl>
             {effects(row)}
             {similar(row, around.project)}
@@ -85,6 +87,15 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
         </section>
     }
     .into_any()
+}
+
+/// Caption of what is kept of an event that was not stored.
+pub(crate) fn sample_caption(sample: &str) -> &'static str {
+    if may_be_cut(sample) {
+        "The first 4 KiB of the payload as received"
+    } else {
+        "Payload as received"
+    }
 }
 
 fn fact(name: &'static str, value: Option<String>) -> Option<impl IntoView> {
@@ -98,7 +109,7 @@ fn fact(name: &'static str, value: Option<String>) -> Option<impl IntoView> {
 
 fn person(row: &Row, project: i64) -> Option<impl IntoView> {
     row.person.clone().map(|id| {
-        let href = format!("/projects/{project}/persons/{id}");
+        let href = address::person(project, &id);
         view! {
             <dt>"Person"</dt>
             <dd class="mono wrap"><a href=href>{id}</a></dd>
@@ -135,7 +146,7 @@ fn similar(row: &Row, project: i64) -> Option<AnyView> {
 /// A command that sends the same once more. Only of a payload that is whole.
 fn as_curl(row: &Row, around: &Around) -> Option<AnyView> {
     let is_whole = row.payload.len() as u64 >= row.size && row.payload.trim_end().ends_with('}');
-    if !is_whole {
+    if !is_whole || row.may_be_cut() {
         return None;
     }
     let text = command(row, around);

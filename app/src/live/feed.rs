@@ -1,6 +1,6 @@
 //! The stream of rows in the browser: connects, notices when the connection is
-//! gone, counts down to the next try, and fills every gap from the store, so
-//! that nothing is missing. Does nothing on the server, where effects never run.
+//! gone, counts down to the next try, and fills every gap from the store as far
+//! as the list reaches. Does nothing on the server, where effects never run.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use crate::server_fns::events::list_live_rows;
 
 /// Rows that the page keeps.
 pub(crate) const KEPT: u16 = 1000;
-/// Rows that a gap is filled with.
+/// Rows that a gap is filled with. Where these do not reach back to what is known, as
+/// many as the page keeps.
 const REFILL: u16 = 200;
 /// A connection that takes longer is given up, in seconds.
 const PATIENCE: u32 = 5;
@@ -59,6 +60,8 @@ pub(super) struct Feed {
     pub(super) paused: RwSignal<bool>,
     /// How many rows wait.
     pub(super) waiting: RwSignal<usize>,
+    /// Whether the last gap was larger than what the page keeps.
+    pub(super) has_gap: RwSignal<bool>,
     /// What came lately, in words, for people who do not see the list.
     pub(super) summary: RwSignal<String>,
     inner: StoredValue<Inner>,
@@ -101,6 +104,7 @@ impl Feed {
             link: RwSignal::new(Link::Connecting),
             paused: RwSignal::new(false),
             waiting: RwSignal::new(0),
+            has_gap: RwSignal::new(false),
             summary: RwSignal::new(String::new()),
             inner: StoredValue::new(inner),
         };
@@ -238,8 +242,14 @@ impl Feed {
     }
 
     async fn refill(self) {
-        if let Ok(rows) = list_live_rows(self.project, REFILL).await {
-            self.add(rows);
+        for limit in [REFILL, KEPT] {
+            let Ok(rows) = list_live_rows(self.project, limit).await else { return };
+            let meets = self.inner.try_with_value(|inner| meets(&inner.seen, &rows, limit));
+            let Some(is_filled) = meets else { return };
+            if is_filled || limit == KEPT {
+                let _ = self.has_gap.try_set(!is_filled);
+                return self.add(rows);
+            }
         }
     }
 
@@ -315,6 +325,13 @@ impl Feed {
     }
 }
 
+/// Whether the latest rows, asked for with this limit, reach back to one that was seen
+/// before, or are all that there are. Where none was seen there is no gap.
+fn meets(seen: &HashSet<String>, rows: &[Row], limit: u16) -> bool {
+    let is_all = rows.len() < usize::from(limit);
+    is_all || seen.is_empty() || rows.iter().any(|row| seen.contains(&row.key))
+}
+
 /// Milliseconds since the page began.
 fn now() -> u64 {
     window().performance().map_or(0, |clock| clock.now() as u64)
@@ -341,4 +358,29 @@ fn insert(rows: &mut Vec<Arc<Row>>, row: Arc<Row>) {
     }
     let at = rows.partition_point(|other| time(other) >= time(&row));
     rows.insert(at, row);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::{Row, meets};
+
+    #[test]
+    fn a_gap_is_filled_where_a_known_row_is_met() {
+        let row = |key: &str| {
+            let row = json!({"key": key, "received_at": "", "outcome": "accepted",
+                             "reasons": [], "size": 0, "payload": ""});
+            serde_json::from_value::<Row>(row).unwrap()
+        };
+        let rows = [row("c"), row("b")];
+        let seen = |key: &str| HashSet::from([key.to_owned()]);
+        assert!(meets(&seen("b"), &rows, 2));
+        assert!(!meets(&seen("a"), &rows, 2));
+        // All that there is, and nothing to meet.
+        assert!(meets(&seen("a"), &rows, 3));
+        assert!(meets(&HashSet::new(), &rows, 2));
+    }
 }

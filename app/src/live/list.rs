@@ -10,7 +10,6 @@ use super::address;
 use super::badge::badge;
 use super::row::Row;
 use super::window::DrawWindow;
-use crate::ui::bytes;
 use crate::ui::time::Clock;
 
 /// Id of the list.
@@ -109,7 +108,7 @@ fn entry(row: &Row, opening: Opening) -> AnyView {
                 {cell("row-id", &row.distinct_id)}
                 {cell("row-place", &row.place)}
                 {cell("row-library", &row.library)}
-                <span class="row-size number">{bytes::plain(row.size)}</span>
+                <span class="row-size number">{row.size_text("≥")}</span>
                 {why}
             </a>
         </li>

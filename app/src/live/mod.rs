@@ -16,4 +16,4 @@ mod window;
 pub(crate) use self::{arrivals::Arrivals, filter::Filter, stream::Stream};
 pub(crate) use row::Row;
 #[cfg(feature = "ssr")]
-pub(crate) use {badge::badge, feed::KEPT, row::Fate};
+pub(crate) use {badge::badge, detail::sample_caption, feed::KEPT, row::Fate};

@@ -1,8 +1,10 @@
 //! One row of the live list as pages use it.
 
 use serde::{Deserialize, Serialize};
-use weir_model::live::Outcome;
+use weir_model::live::{Outcome, may_be_cut};
 use weir_model::outcomes::Meaning;
+
+use crate::ui::bytes;
 
 /// A row of the live list. The same on the wire as `weir_model::live::LiveRow`,
 /// but with times as texts: reading calendars would cost the browser dearly.
@@ -29,7 +31,7 @@ pub(crate) struct Row {
     pub(crate) place: Option<String>,
     /// Library that sent it.
     pub(crate) library: Option<String>,
-    /// Bytes of its payload.
+    /// Bytes of its payload, or of what is kept of it.
     pub(crate) size: u64,
     /// JSON text; of a request, empty.
     pub(crate) payload: String,
@@ -107,6 +109,17 @@ impl Row {
         self.outcome == Outcome::Rejected
     }
 
+    /// Whether only the beginning of its payload may be there, and its size not known.
+    pub(crate) fn may_be_cut(&self) -> bool {
+        self.is_dropped() && may_be_cut(&self.payload)
+    }
+
+    /// Its size, after the words `at_least` where it may be larger.
+    pub(crate) fn size_text(&self, at_least: &str) -> String {
+        let mark = if self.may_be_cut() { at_least } else { "" };
+        format!("{mark}{}", bytes::plain(self.size))
+    }
+
     /// What became of it.
     pub(crate) fn fate(&self) -> Fate {
         match (self.outcome, self.reasons.is_empty()) {
@@ -132,13 +145,12 @@ impl Row {
 #[cfg(all(test, feature = "ssr"))]
 mod tests {
     use weir_model::Timestamp;
-    use weir_model::live::{LiveRow, Outcome};
+    use weir_model::live::{LiveRow, Outcome, SAMPLE_LIMIT};
 
     use super::Row;
 
-    #[test]
-    fn the_stream_and_the_first_fill_say_the_same() {
-        let sent = LiveRow {
+    fn sent() -> LiveRow {
+        LiveRow {
             key: "drop-1-2".to_owned(),
             received_at: Timestamp::from_micros(1_722_513_600_123_456),
             outcome: Outcome::Dropped,
@@ -154,10 +166,25 @@ mod tests {
             project_key: Some("phc_abcd...".to_owned()),
             person: None,
             effects: Vec::new(),
-        };
-        let text = serde_json::to_string(&sent).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_stream_and_the_first_fill_say_the_same() {
+        let text = serde_json::to_string(&sent()).unwrap();
         let streamed: Row = serde_json::from_str(&text).unwrap();
-        assert_eq!(streamed, Row::from(sent));
+        assert_eq!(streamed, Row::from(sent()));
         assert_eq!(streamed.explained().len(), 1);
+    }
+
+    #[test]
+    fn a_sample_that_may_be_cut_has_no_exact_size() {
+        let row = Row::from(sent());
+        assert_eq!(row.size_text("at least "), "7 B");
+        let payload = "a".repeat(SAMPLE_LIMIT);
+        let dropped = Row { size: payload.len() as u64, payload, ..row };
+        assert_eq!(dropped.size_text("at least "), "at least 4.0 KiB");
+        let stored = Row { outcome: Outcome::Accepted, ..dropped };
+        assert_eq!(stored.size_text("at least "), "4.0 KiB");
     }
 }

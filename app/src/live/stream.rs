@@ -17,6 +17,9 @@ use crate::ui::icon::Icon;
 use crate::ui::keyboard::on_key;
 use crate::ui::time::{ZoneName, provide_zone};
 
+/// What is told of a gap that was larger than the list.
+const GAP: &str =
+    " More came in between than this list holds; the rest is in Health and in the events API.";
 /// Rows are filtered when so long no key was pressed.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Choices of the outcome: word and label.
@@ -260,8 +263,8 @@ fn status(feed: Feed, reloads: bool) -> AnyView {
     .into_any()
 }
 
-/// A banner while the stream is gone. Nothing is missing afterwards: the gap is
-/// filled from the store.
+/// A banner while the stream is gone. Afterwards the gap is filled from the store, as
+/// far as the list reaches.
 fn lost(feed: Feed) -> AnyView {
     let gone = Memo::new(move |_| matches!(feed.link.get(), Link::Lost(_)));
     let wait = move || match feed.link.get() {
@@ -287,7 +290,8 @@ fn lost(feed: Feed) -> AnyView {
     banner.into_any()
 }
 
-/// How many rows are shown of how many, and in which zone their times are.
+/// How many rows are shown of how many, in which zone their times are, and whether
+/// more came than the list could take.
 fn counts(feed: Feed, shown: Memo<Vec<Arc<Row>>>, filter: RwSignal<Filter>) -> AnyView {
     let text = move || {
         let (all, some) = (feed.rows.with(Vec::len), shown.with(Vec::len));
@@ -297,7 +301,8 @@ fn counts(feed: Feed, shown: Memo<Vec<Arc<Row>>>, filter: RwSignal<Filter>) -> A
             (false, _) => format!("{some} of the latest {all} rows match. "),
         }
     };
-    view! { <p class="counts">{text} "Times in " <ZoneName /> "."</p> }.into_any()
+    let gap = move || feed.has_gap.get().then_some(GAP);
+    view! { <p class="counts">{text} "Times in " <ZoneName /> "." {gap}</p> }.into_any()
 }
 
 /// Three different texts: nothing matches, paused, nothing yet.

@@ -106,7 +106,7 @@ fn ranges(range: &'static str, compare: bool, zoomed: bool) -> AnyView {
             {whole}
             <a class="button button-quiet" href=other>{word}</a>
         </nav>
-        <p class="hint">"Times in UTC. Counts appear at once and are kept by the minute for a day, by the hour for 30 days."</p>
+        <p class="hint">"From and To are in UTC. Other times are in the zone chosen under Preferences; without scripts, in UTC. Counts appear at once and are kept by the minute for a day, by the hour for 30 days."</p>
     }
     .into_any()
 }

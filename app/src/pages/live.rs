@@ -32,7 +32,7 @@ pub(crate) fn Live() -> impl IntoView {
             }
         }
         Ok(view! {
-            <PageHead title="Live">
+            <PageHead title="Live" within=of.name>
                 <a class="button" href=format!("/projects/{project}/health")>"All reasons, counted"</a>
             </PageHead>
             {gone}

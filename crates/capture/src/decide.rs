@@ -12,6 +12,7 @@ use chrono::{DateTime, Utc};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use weir_model::live::SAMPLE_LIMIT;
 use weir_model::outcomes::{DropReason, Warning};
 
 use super::elements;
@@ -26,9 +27,6 @@ pub const EVENT_LIMIT: usize = 1_048_576;
 
 /// Characters of an event name and of a distinct id (ingestion 2.4).
 const NAME_LIMIT: usize = 200;
-
-/// Bytes of a dropped event that are kept to look at.
-const SAMPLE_LIMIT: usize = 4096;
 
 /// Names of what libraries send on event paths although it is no event.
 const NOT_EVENTS: [&str; 3] = ["$performance_event", "$snapshot", "$snapshot_items"];

@@ -5,6 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
+/// Bytes of a dropped event that are kept to look at: the beginning of its text, or of
+/// its properties where they are all that is left.
+pub const SAMPLE_LIMIT: usize = 4096;
+
+/// Whether the sample of a dropped event may lack its end. It is cut between two
+/// characters, of which none has more than four bytes.
+#[must_use]
+pub const fn may_be_cut(sample: &str) -> bool {
+    sample.len() + 4 > SAMPLE_LIMIT
+}
+
 /// What became of an event, or of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -44,7 +55,8 @@ pub struct LiveRow {
     pub place: Option<String>,
     /// Library that sent it.
     pub library: Option<String>,
-    /// Bytes of its payload; of a request, those of its body.
+    /// Bytes of its payload; when dropped, of what is kept of it ([`SAMPLE_LIMIT`]); of
+    /// a request, those of its body.
     pub size: u64,
     /// JSON text: the event as stored, or as received when dropped; cut when long.
     /// Of a request nothing is kept.
@@ -57,4 +69,19 @@ pub struct LiveRow {
     /// What it does to its person and groups, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SAMPLE_LIMIT, may_be_cut};
+
+    #[test]
+    fn a_sample_as_long_as_the_limit_may_be_cut() {
+        assert!(may_be_cut(&"a".repeat(SAMPLE_LIMIT)));
+        assert!(!may_be_cut(&"a".repeat(SAMPLE_LIMIT - 4)));
+        // The limit is within a character.
+        let long = format!("a{}", "\u{1F9A6}".repeat(SAMPLE_LIMIT / 4));
+        let end = long.floor_char_boundary(SAMPLE_LIMIT);
+        assert!(end < SAMPLE_LIMIT && may_be_cut(&long[..end]));
+    }
 }

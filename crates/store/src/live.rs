@@ -56,6 +56,7 @@ pub fn dropped(skipped: Skipped) -> LiveRow {
         timestamp: None,
         place: None,
         library: None,
+        // Of what is kept: `weir_model::live::may_be_cut` tells when that may be less.
         size: skipped.payload.len() as u64,
         payload: cut(&skipped.payload),
         project_key: None,

@@ -3,6 +3,7 @@
 
 use http::Method;
 use serde_json::{Value, json};
+use weir_model::live::SAMPLE_LIMIT;
 use weir_model::traffic::Counts;
 use weir_service::traffic::{Range, Report};
 use weir_testkit::{Answer, TestApp};
@@ -112,6 +113,27 @@ async fn refused_requests_are_rows_of_the_live_list() {
     let shown = page(&app, &path, &cookie).await;
     let text = String::from_utf8(shown.body.to_vec()).unwrap();
     assert!(text.contains("Rejected") && text.contains("The body could not be read."), "{path}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sample_that_was_cut_says_so() {
+    let app = TestApp::with_owner().await;
+    let cookie = session(&app).await;
+    let long = "a".repeat(2 * SAMPLE_LIMIT);
+    send(&app, json!([{"event": "of no one", "properties": {"long": long}}])).await;
+    let read = format!("project={}&limit=5", app.project());
+    let rows = function(&app, &cookie, "list_live_rows", &read).await.json();
+    // Capture cuts where pages look for it.
+    assert_eq!(rows[0]["payload"].as_str().unwrap().len(), SAMPLE_LIMIT);
+    let shown = async |path: String| {
+        let shown = page(&app, &format!("/projects/{}/{path}", app.project()), &cookie).await;
+        String::from_utf8(shown.body.to_vec()).unwrap()
+    };
+    let caption = "The first 4 KiB of the payload as received";
+    let live = shown(format!("live?row={}", rows[0]["key"].as_str().unwrap())).await;
+    assert!(live.contains(caption) && live.contains("at least 4.0 KiB"), "{live}");
+    assert!(!live.contains("Send it again with curl"), "{live}");
+    assert!(shown("health".to_owned()).await.contains(caption));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -268,7 +290,8 @@ async fn persons_and_groups_show_what_is_known() {
              "properties": {"$group_type": "company", "$group_key": "acme/tea",
                             "$group_set": {"name": "Acme Tea"}}},
             {"event": "paid", "distinct_id": "ada", "timestamp": "2026-06-01T10:02:00Z",
-             "properties": {"$groups": {"company": "acme/tea"}}},
+             "properties": {"$groups": {"company": "acme/tea", "line": 1, "office": 1,
+                                        "team": "blue", "unit": 1, "venue": 1}}},
         ]),
     )
     .await;
@@ -287,7 +310,16 @@ async fn persons_and_groups_show_what_is_known() {
     assert_eq!(email["set_by"], json!(["$identify", "2026-06-01T10:00:00Z"]));
     assert_eq!(person["events"].as_array().unwrap().len(), 4);
     assert_eq!(person["events"][0]["event"], "paid");
-    assert_eq!(person["groups"], json!([["company", "acme/tea"]]));
+    // A project has no sixth type.
+    let groups = json!([
+        ["company", "acme/tea", true],
+        ["line", "1", true],
+        ["office", "1", true],
+        ["team", "blue", true],
+        ["unit", "1", true],
+        ["venue", "1", false]
+    ]);
+    assert_eq!(person["groups"], groups);
     let joined = person["ids"].as_array().unwrap().iter().filter(|id| id["joined"].is_array());
     assert_eq!(joined.count(), 1);
     let body = format!("project={project}&person={id}&event=paid");
@@ -298,18 +330,25 @@ async fn persons_and_groups_show_what_is_known() {
     let group = function(&app, &cookie, "get_group", &body).await.json();
     assert_eq!(group["name"], "Acme Tea");
     assert_eq!(group["members"][0][0], id);
+    // Events name this one, and nothing has made it.
+    let body = format!("project={project}&kind=team&key=blue");
+    let named = function(&app, &cookie, "get_group", &body).await.json();
+    assert_eq!((&named["name"], &named["first_seen"]), (&json!("blue"), &Value::Null));
+    assert_eq!(named["members"][0][0], id);
     for path in [
         "persons".to_owned(),
         format!("persons/{id}"),
         "groups".to_owned(),
         "groups/company".to_owned(),
         "groups/company/acme%2Ftea".to_owned(),
+        "groups/team".to_owned(),
+        "groups/team/blue".to_owned(),
         "health?range=7d&compare=1".to_owned(),
     ] {
         let shown = page(&app, &format!("/projects/{project}/{path}"), &cookie).await;
         assert_eq!(shown.status, 200, "{path}");
     }
-    for path in ["persons/x", "groups/nothing", "groups/company/nobody"] {
+    for path in ["persons/x", "groups/nothing", "groups/nothing/nobody", "groups/venue/1"] {
         let shown = page(&app, &format!("/projects/{project}/{path}"), &cookie).await;
         assert_eq!(shown.status, 404, "{path}");
     }

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use weir_model::live::Outcome;
 use weir_model::outcomes::Meaning;
 
-use crate::live::{Fate, badge};
+use crate::live::{Fate, badge, sample_caption};
 use crate::server_fns::projects::ProjectView;
 use crate::server_fns::warnings::{ReasonView, SampleView};
 use crate::ui::chart::Spark;
@@ -107,7 +107,7 @@ fn entry(reason: ReasonView, trend: Vec<u64>) -> AnyView {
 fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> AnyView {
     let SampleView { received_at, detail, event, distinct_id, payload } = sample;
     let caption = match fate {
-        Some(Fate::Dropped | Fate::Rejected) => "Payload as received",
+        Some(Fate::Dropped | Fate::Rejected) => sample_caption(&payload),
         Some(Fate::Accepted | Fate::Altered) | None => "Properties as stored",
     };
     // A flood is counted without keeping one of its events.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use uuid::Uuid;
+use weir_model::live::SAMPLE_LIMIT;
 use weir_model::outcomes::{DropReason, Warning};
 use weir_model::{ProjectId, panics};
 use weir_store::events::{self, LIVE_PARTITIONS, Position, StoredEvent};
@@ -21,8 +22,6 @@ use weir_capture::{AcceptedEvent, DroppedEvent};
 pub(super) const EVENTS: usize = 4_000;
 /// Bytes of their properties beyond which none is added.
 const BYTES: usize = 6 << 20;
-/// Bytes of a skipped event that are kept to look at.
-const SAMPLE: usize = 4_096;
 
 /// One event of the stretch.
 #[derive(Debug, Clone)]
@@ -79,7 +78,7 @@ impl Skip {
             event: Some(event.event.clone()),
             distinct_id: Some(event.distinct_id.clone()),
             uuid: Some(event.uuid),
-            sample: cut(&event.properties, SAMPLE).to_owned(),
+            sample: cut(&event.properties, SAMPLE_LIMIT).to_owned(),
         };
         Self { received_at, dropped, detail: None }
     }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use chrono::{DateTime, Datelike, Utc};
 use serde::de::IgnoredAny;
+use weir_model::live::SAMPLE_LIMIT;
 use weir_model::outcomes::DropReason;
 
 use crate::json::{Cursor, Limits};
@@ -15,8 +16,6 @@ use crate::{
 const NOW: i64 = 1_780_308_000_000_000;
 /// Characters of names and ids (ingestion 2.4).
 const NAME_LIMIT: usize = 200;
-/// Bytes of what is shown of a dropped event.
-const SAMPLE_LIMIT: usize = 4096;
 
 /// A file: the target of the request, its headers, an empty line, the body.
 pub(super) fn check_request(file: &[u8]) {
