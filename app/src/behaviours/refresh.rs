@@ -3,17 +3,20 @@
 
 use std::time::Duration;
 
+use js_sys::{Function, Object, Reflect};
 use leptos::prelude::{document, set_timeout, window};
 use leptos::task::spawn_local;
-use leptos::wasm_bindgen::JsCast as _;
+use leptos::wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Document, Element};
 
-use super::{each, guard, page_at, times};
+use super::{each, guard, page_at, times, within};
 
 /// What is replaced; the line that says so is among it.
 const PARTS: &str = "[data-fresh], [data-refresh]";
-/// What is in use: it stays until nobody uses it.
-const IN_USE: &str = ":focus, details.confirm[open], details.menu[open], form[data-dirty]";
+/// What is in use: it stays until nobody uses it. Details with an id are not: they are
+/// opened again, and their summary gets the focus back.
+const IN_USE: &str = ":focus:not(details[id] > summary), details.confirm[open], \
+                      details.menu[open], form[data-dirty]";
 /// Longest wait between two tries, in seconds.
 const LONGEST_WAIT: u32 = 120;
 
@@ -75,8 +78,12 @@ fn replace(fresh: &Document) {
         match fresh.get_element_by_id(&old.id()) {
             Some(new) => {
                 keep_open(old, &new);
+                let focused = focused(old);
                 if let Some(around) = old.parent_node() {
                     let _ = around.replace_child(&new, old);
+                }
+                if let Some(details) = focused {
+                    focus_summary(&details);
                 }
             }
             None => old.remove(),
@@ -100,6 +107,26 @@ fn keep_open(old: &Element, new: &Element) {
                 let _ = same.set_attribute("open", "");
             }
         }
+    }
+}
+
+/// The id of the details whose summary has the focus.
+fn focused(part: &Element) -> Option<String> {
+    let summary: Element = within(part, "details[id] > summary:focus")?;
+    summary.parent_element().map(|details| details.id())
+}
+
+/// The summary may be out of sight: the page does not move there.
+fn focus_summary(details: &str) {
+    let details = document().get_element_by_id(details);
+    let Some(summary) = details.and_then(|details| within::<Element>(&details, "summary")) else {
+        return;
+    };
+    let options = Object::new();
+    let _ = Reflect::set(&options, &JsValue::from_str("preventScroll"), &JsValue::TRUE);
+    let Ok(focus) = Reflect::get(&summary, &JsValue::from_str("focus")) else { return };
+    if let Some(focus) = focus.dyn_ref::<Function>() {
+        let _ = focus.call1(&summary, &options);
     }
 }
 

@@ -15,7 +15,9 @@ mod words;
 
 use leptos::prelude::*;
 use server_fn::ServerFn;
+use weir_model::Timestamp;
 use weir_model::exports::destinations::{ALL, DestinationType};
+use weir_model::exports::lists::RUN_DAYS;
 use weir_model::exports::{BatchExport, ExportModel, Run};
 
 use super::{id_in_path, in_path};
@@ -41,6 +43,7 @@ const TITLE: &str = "Exports";
 const LINES: u32 = 20;
 /// Seconds after which the list is asked for again.
 const SECONDS: u32 = 30;
+const DAY_SECONDS: i64 = 24 * 60 * 60;
 /// Filters of the list: word, label.
 const STATES: [(&str, &str); 4] =
     [("", "Any state"), ("failing", "Failing"), ("active", "Active"), ("paused", "Paused")];
@@ -241,7 +244,7 @@ fn last_run(run: &Run, model: ExportModel, path: &str) -> AnyView {
     });
     let when = run.finished_at.unwrap_or(run.created_at).to_string();
     view! {
-        <a class="export-run" href=format!("{path}#run-{}", run.id)>
+        <a class="export-run" href=run_path(path, run)>
             <Status tone=tone label=label />
         </a>
         {rows}
@@ -262,7 +265,7 @@ fn strip(recent: &[Run], path: &str) -> AnyView {
         Mark {
             tone,
             title: format!("{label}: {}{rows}", stretch::text(run)),
-            href: Some(format!("{path}#run-{}", run.id)),
+            href: Some(run_path(path, run)),
         }
     };
     let failed = recent.iter().filter(|run| run.status.is_failure()).count();
@@ -284,6 +287,18 @@ fn list_path(organization: &str) -> String {
 
 fn export_path(organization: &str, export: &str) -> String {
     format!("{}/{export}", list_path(organization))
+}
+
+/// Where one of the newest runs is listed. The runs of the days before it are too, as
+/// many days as the page shows by itself; the few newer ones fit on the page with it.
+fn run_path(path: &str, run: &Run) -> String {
+    let since = run.created_at.plus_seconds(-RUN_DAYS * DAY_SECONDS);
+    format!("{path}?after={}#run-{}", day(since), run.id)
+}
+
+/// The beginning of the day, as fields for points in time have it.
+fn day(time: Timestamp) -> String {
+    time.to_chrono().format("%Y-%m-%dT00:00").to_string()
 }
 
 /// Ways to older things, and from there back to the newest. `by` is the value of

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use super::calls::call;
-use super::{causes, export_in_path, export_path, head, stretch, ways, words};
+use super::{causes, day, export_in_path, export_path, head, stretch, ways, words};
 use crate::pages::id_in_path;
 use crate::server_fns::exports::runs::{
     CancelExportRun, RetryExportRun, RunLine, RunList, list_export_runs,
@@ -49,8 +49,9 @@ struct Asked {
 }
 
 impl Asked {
-    fn is_filter(&self) -> bool {
-        !(self.state.is_empty() && self.after.is_empty() && self.before.is_empty())
+    /// Whether only the last days are looked at, because no time is asked for.
+    fn is_of_last_days(&self) -> bool {
+        self.after.is_empty() && self.before.is_empty()
     }
 
     fn words(&self) -> String {
@@ -77,7 +78,11 @@ pub(crate) fn ExportRuns() -> impl IntoView {
     let cancelled = sent(ServerAction::<CancelExportRun>::new());
     page(TITLE, async move {
         let found = get_export(organization.clone(), export.clone()).await?;
-        let Asked { state, after, before, cursor } = asked.clone();
+        let Asked { state, mut after, before, cursor } = asked.clone();
+        // The last days may say nothing of what was before a time.
+        if after.is_empty() && !before.is_empty() {
+            after = first_day(&found);
+        }
         let list = list_export_runs(organization, export, state, after, before, cursor).await?;
         let is_active = list.lines.iter().any(|line| line.run.status.is_active());
         let seconds = if is_active { SECONDS } else { IDLE_SECONDS };
@@ -152,18 +157,37 @@ fn nothing(found: &ExportHead) -> AnyView {
 /// There are runs, but none of those that are asked for.
 fn none_of_these(asked: &Asked, found: &ExportHead) -> AnyView {
     let path = export_path(&found.house.id, &found.export.id.to_string());
-    if asked.is_filter() {
-        return view! { <NoMatch filter=asked.words() clear=path /> }.into_any();
+    let (filter, all) = (asked.words(), of_all_days(found));
+    match (asked.is_of_last_days(), filter.is_empty()) {
+        (false, _) => view! { <NoMatch filter=filter clear=path /> }.into_any(),
+        (true, true) => view! {
+            <Empty title="No run in the last 7 days">
+                <p>"Older runs are kept for 90 days."</p>
+                <p><a class="button" href=all>"Show all runs"</a></p>
+            </Empty>
+        }
+        .into_any(),
+        (true, false) => view! {
+            <Empty title="No such run in the last 7 days">
+                <p>"Nothing of the last 7 days fits the filter: " <strong>{filter}</strong></p>
+                <p>"Older runs were not looked at. They are kept for 90 days."</p>
+                <p><a class="button" href=all>"Show runs of all days"</a></p>
+                <p><a class="button" href=path>"Clear filters"</a></p>
+            </Empty>
+        }
+        .into_any(),
     }
-    let since = found.export.created_at.to_string();
-    let all = with_query(&[("after", Some(since.as_str())), ("cursor", None)]);
-    view! {
-        <Empty title="No run in the last 7 days">
-            <p>"Older runs are kept for 90 days."</p>
-            <p><a class="button" href=all>"Show all runs"</a></p>
-        </Empty>
-    }
-    .into_any()
+}
+
+/// The same page with what is older than the last days too.
+fn of_all_days(found: &ExportHead) -> String {
+    let since = first_day(found);
+    with_query(&[("after", Some(since.as_str())), ("cursor", None)])
+}
+
+/// No run is older than its export.
+fn first_day(found: &ExportHead) -> String {
+    day(found.export.created_at)
 }
 
 fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
@@ -176,8 +200,9 @@ fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
         Column::text("More"),
     ];
     let older = list.lines.last().filter(|_| list.more).map(|line| line.run.id.to_string());
-    let range = (asked.after.is_empty() && asked.before.is_empty()).then(|| {
-        view! { <p class="hint">"Runs of the last 7 days."</p> }
+    let range = asked.is_of_last_days().then(|| {
+        let all = of_all_days(found);
+        view! { <p class="hint">"Runs of the last 7 days. " <a href=all>"Show runs of all days"</a></p> }
     });
     let lines = list.lines.into_iter().map(|line| entry(line, found)).collect();
     view! {
@@ -232,6 +257,8 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
         view! { <div><dt>"Goes on at"</dt><dd><code class="wrap">{cursor}</code></dd></div> }
     });
     let id = run.id.to_string();
+    // By it they are opened again when the list is kept fresh.
+    let details = format!("details-{id}");
     let logs = format!("{path}/logs?run={id}");
     let of = stretch::of_run(run);
     let is_active = run.status.is_active();
@@ -241,7 +268,7 @@ fn more(line: &RunLine, found: &ExportHead) -> AnyView {
         view! { <ApiRequest call=call("POST", found, &format!("runs/{id}/retry/")) of="run again" /> }
     });
     view! {
-        <details class="export-more">
+        <details class="export-more" id=details>
             <summary>"Details"<span class="hidden">" of " {of}</span></summary>
             {error}
             <dl class="facts facts-row">

@@ -6,6 +6,8 @@ use weir_testkit::Call;
 use super::*;
 use crate::web::{page, session};
 
+const DAY: i64 = 24 * 3600;
+
 /// A call of a server function by a script of our own page.
 fn function(app: &TestApp, cookie: &str, name: &str, fields: &[(&str, &str)]) -> Call {
     let mut body = form_urlencoded::Serializer::new(String::new());
@@ -24,6 +26,16 @@ fn text(answer: &Answer) -> String {
 
 fn pages(app: &TestApp) -> String {
     format!("/organizations/{}/exports", app.organization())
+}
+
+/// The links of a page to addresses with this in them.
+fn links(html: &str, part: &str) -> Vec<String> {
+    let all = html.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    all.filter(|href| href.contains(part)).map(|href| href.replace("&amp;", "&")).collect()
+}
+
+fn lists(html: &str, run: &Run) -> bool {
+    html.contains(&format!("id=\"run-{}\"", run.id))
 }
 
 /// The fields of a form for an export to a database.
@@ -178,6 +190,58 @@ async fn the_list_tells_what_fails_and_runs_tell_why() {
     wrong.push(("typed_name", "Broken"));
     assert_eq!(function(&app, &cookie, "delete_export", &wrong).send().await.status, 200);
     assert_eq!(page(&app, &one, &cookie).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shape_leads_to_its_run_however_old_it_is() {
+    let (app, clock) = app().await;
+    let owner = owner(&app).await;
+    let (export, _) = made(&app, &owner, &paused()).await;
+    for week in 1..=3 {
+        ran(&app, &export, 7 * DAY * week, Status::Completed).await;
+    }
+    clock.advance(22 * DAY);
+    let cookie = session(&app).await;
+    let list = text(&page(&app, &pages(&app), &cookie).await);
+    let ways = links(&list, "#run-");
+    // That of the last run, and three shapes.
+    assert_eq!(ways.len(), 4, "{ways:?}");
+    for way in ways {
+        let (address, run) = way.split_once('#').unwrap();
+        let html = text(&page(&app, address, &cookie).await);
+        assert!(html.contains(&format!("id=\"{run}\"")), "{way}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_that_are_older_than_a_week_are_found() {
+    let (app, clock) = app().await;
+    let owner = owner(&app).await;
+    let (export, _) = made(&app, &owner, &paused()).await;
+    let old = ran(&app, &export, DAY, Status::Failed).await;
+    let new = ran(&app, &export, 20 * DAY, Status::Completed).await;
+    clock.advance(21 * DAY);
+    let cookie = session(&app).await;
+    let one = format!("{}/{}", pages(&app), export["id"].as_str().unwrap());
+    let shown = async |address: &str| text(&page(&app, address, &cookie).await);
+
+    let html = shown(&one).await;
+    assert!(lists(&html, &new) && !lists(&html, &old));
+    let html = shown(&links(&html, "after=")[0]).await;
+    assert!(lists(&html, &new) && lists(&html, &old));
+
+    // A filter says how far it looked, and looks further when it is told to.
+    let html = shown(&format!("{one}?state=failed")).await;
+    assert!(html.contains("No such run in the last 7 days") && !lists(&html, &old));
+    let html = shown(&links(&html, "after=")[0]).await;
+    assert!(lists(&html, &old) && !lists(&html, &new));
+
+    // Ten days after the export was made.
+    let before = "before=2026-06-07T00:00";
+    let html = shown(&format!("{one}?{before}")).await;
+    assert!(lists(&html, &old) && !lists(&html, &new));
+    let html = shown(&format!("{one}?{before}&state=cancelled")).await;
+    assert!(html.contains("Clear filters") && !html.contains("last 7 days"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
