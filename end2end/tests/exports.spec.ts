@@ -5,7 +5,20 @@ import { createServer, type Server as HttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "@playwright/test";
 import { startServer } from "../server";
-import { alive, checkPage, enter, expect, person, projectKey, send, type Server, test as base } from "./helpers";
+import {
+  alive,
+  call,
+  checkPage,
+  enter,
+  expect,
+  newKey,
+  person,
+  projectKey,
+  send,
+  type Server,
+  shell,
+  test as base,
+} from "./helpers";
 
 // The receiver is on this machine, which Weir reaches only where it is allowed to.
 const test = base.extend<object, { reaching: Server }>({
@@ -135,6 +148,51 @@ test("a fault is told at its field", async ({ page, server, scripts }) => {
   await expect(page.getByLabel("Query")).toHaveAccessibleDescription(/line 1, column \d+/);
 });
 
+test("the requests that a form prints do what the form does", async ({ page, server, scripts }) => {
+  test.skip(!scripts, "without scripts the fields stay blanks");
+  await enter(page, server, scripts);
+  const key = await newKey(page, scripts, "Exports");
+  const form = page.locator("form", { has: page.getByLabel("Query") });
+  const request = form.locator("details.api-request").first();
+  const asPrinted = async () => {
+    const command = (await request.locator("pre code").textContent()) ?? "";
+    return JSON.parse(await shell(`export WEIR_API_KEY='${key}'; ${command} -sSf`));
+  };
+  await page.goto(`${list}/new?destination=S3`);
+  await alive(page, scripts);
+  await page.getByLabel("Name", { exact: true }).fill("Ada's files");
+  await page.getByLabel("Bucket", { exact: true }).fill("events");
+  await page.getByLabel("Region", { exact: true }).fill("eu-central-1");
+  await page.getByLabel("Prefix", { exact: true }).fill("weir/it's");
+  await page.getByLabel("Only these events").fill("paid\n\n signed up ");
+  await page.getByLabel("Not before (UTC)").fill("2026-01-02T03:04");
+  await page.getByLabel("Query").fill("SELECT event FROM events WHERE event = 'paid'");
+  const made = await asPrinted();
+  expect(made).toMatchObject({
+    name: "Ada's files",
+    start_at: "2026-01-02T03:04:00Z",
+    end_at: null,
+    hogql_query: "SELECT event FROM events WHERE event = 'paid'",
+  });
+  expect(made.destination.config).toMatchObject({
+    bucket_name: "events",
+    prefix: "weir/it's",
+    include_events: ["paid", "signed up"],
+    exclude_events: null,
+    compression: null,
+  });
+
+  await page.goto(`${list}/${made.id}/settings`);
+  await alive(page, scripts);
+  await page.getByLabel("Query").fill("");
+  await page.getByLabel("Only these events").fill("");
+  const changed = await asPrinted();
+  expect(changed).toMatchObject({ start_at: "2026-01-02T03:04:00Z", hogql_query: null });
+  expect(changed.destination.config.include_events).toBeNull();
+  const organization = list.split("/")[2];
+  await call(server, key, "DELETE", `/api/organizations/${organization}/batch_exports/${made.id}/`);
+});
+
 test("pause, and take it back", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   // Pages that are looked at closely do not load themselves again meanwhile.
@@ -203,6 +261,45 @@ test("a backfill fails, says why, and is done again", async ({ page, server, scr
   await page.goto(`${one}?state=failed`);
   await expect(failed.first()).toBeVisible();
   await expect(done).toHaveCount(0);
+});
+
+test("details stay open while the list is kept fresh", async ({ page, server, scripts }) => {
+  test.skip(!scripts, "without scripts the whole page is loaded again");
+  await enter(page, server, scripts);
+  await page.clock.install();
+  await page.goto(one);
+  await alive(page, scripts);
+  const runs = page.locator("#runs");
+  const details = runs.locator("details.export-more").first();
+  await details.getByText("Details").click();
+  await runs.evaluate((element) => (element.dataset.old = ""));
+  await page.clock.runFor(31_000);
+  await expect(page.locator("#runs[data-old]")).toHaveCount(0);
+  await expect(details).toHaveAttribute("open");
+  await expect(details.locator("> summary")).toBeFocused();
+  // What is asked about is not taken away.
+  await details.getByRole("button", { name: /^Run again/ }).focus();
+  await runs.evaluate((element) => (element.dataset.old = ""));
+  await page.clock.runFor(31_000);
+  await expect(page.locator("#runs[data-old]")).toHaveCount(1);
+});
+
+test("a shape leads to its run", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(list);
+  await alive(page, scripts);
+  const mark = page.getByRole("row").filter({ hasText: "Copy" }).locator('a[href*="#run-"]').first();
+  const run = (await mark.getAttribute("href"))!.split("#")[1];
+  await mark.click();
+  await page.waitForURL(`**?after=*#${run}`);
+  await expect(page.locator(`#${run}`)).toBeVisible();
+
+  await page.goto(`${one}?state=cancelled`);
+  await alive(page, scripts);
+  await expect(page.getByRole("heading", { name: "No such run in the last 7 days" })).toBeVisible();
+  await checkPage(page, "no run of a filter");
+  await page.getByRole("link", { name: "Show runs of all days" }).click();
+  await expect(page.getByText("Nothing fits the filter")).toBeVisible();
 });
 
 test("the log of a run", async ({ page, server, scripts }) => {

@@ -1,11 +1,11 @@
 //! The API request of a form follows what is typed into it.
 
-use js_sys::JSON;
+use js_sys::{Array, JSON};
 use leptos::wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Element, HtmlInputElement, HtmlSelectElement, HtmlTextAreaElement};
 
 use super::{closest, each, on, within};
-use crate::ui::blanks;
+use crate::ui::blanks::{self, As};
 
 /// Where the request is kept as it came.
 const BLANK: &str = "data-blank";
@@ -34,44 +34,72 @@ fn write(request: &Element) {
         let _ = code.set_attribute(BLANK, &text);
         text
     });
-    code.set_text_content(Some(&blanks::fill(&blank, |name| value(&form, name))));
+    code.set_text_content(Some(&blanks::fill(&blank, |name, kind| value(&form, name, kind))));
 }
 
-/// What a field would send, as JSON within quotation marks of a shell. Secrets
-/// and unknown fields stay blank.
-fn value(form: &Element, name: &str) -> Option<String> {
+/// What a field would send, as JSON within quotation marks of a shell. Unknown fields
+/// stay blank, and secrets that are not asked for as such.
+fn value(form: &Element, name: &str, kind: As) -> Option<String> {
     let selector = |rest: &str| format!("[name=\"{name}\"]{rest}");
     let field: Element = within(form, &selector(""))?;
-    if let Some(input) = field.dyn_ref::<HtmlInputElement>() {
-        return match input.type_().as_str() {
-            "password" => None,
-            "checkbox" => Some(input.checked().to_string()),
-            "number" => {
-                let number = input.value();
-                Some(if number.is_empty() { "null".to_owned() } else { number })
-            }
-            "radio" => {
-                let chosen: Option<HtmlInputElement> = within(form, &selector(":checked"));
-                text(&chosen?.value())
-            }
-            // A secret that is being shown.
-            _ if marked_secret(form, name) => None,
-            _ => text(&input.value()),
+    let Some(input) = field.dyn_ref::<HtmlInputElement>() else {
+        let written = field.dyn_ref::<HtmlTextAreaElement>().map(HtmlTextAreaElement::value);
+        let text = match written {
+            Some(written) => written,
+            None => field.dyn_ref::<HtmlSelectElement>()?.value(),
         };
-    }
-    let written = field.dyn_ref::<HtmlTextAreaElement>().map(HtmlTextAreaElement::value);
-    let value = match written {
-        Some(written) => written,
-        None => field.dyn_ref::<HtmlSelectElement>()?.value(),
+        return sent(&text, kind);
     };
-    text(&value)
+    let text = input.value();
+    match input.type_().as_str() {
+        "password" if kind != As::Secret => None,
+        "checkbox" => Some(input.checked().to_string()),
+        "number" | "datetime-local" if text.is_empty() => Some("null".to_owned()),
+        "number" if JSON::parse(&text).is_ok() => Some(text),
+        // Such fields are in UTC, and leave out seconds that are zero.
+        "datetime-local" if text.len() == "2026-08-21T14:05".len() => json(&format!("{text}:00Z")),
+        "datetime-local" => json(&format!("{text}Z")),
+        "radio" => {
+            let chosen: Option<HtmlInputElement> = within(form, &selector(":checked"));
+            sent(&chosen?.value(), kind)
+        }
+        // A secret that is being shown.
+        _ if kind != As::Secret && marked_secret(form, name) => None,
+        _ => sent(&text, kind),
+    }
 }
 
 fn marked_secret(form: &Element, name: &str) -> bool {
     within::<Element>(form, &format!("[name=\"secret:{name}\"]")).is_some()
 }
 
-fn text(value: &str) -> Option<String> {
-    let json = JSON::stringify(&JsValue::from_str(value)).ok()?;
-    Some(String::from(json).replace('\'', r"'\''"))
+fn sent(text: &str, kind: As) -> Option<String> {
+    let trimmed = text.trim();
+    match kind {
+        As::Text => json(text),
+        As::Optional | As::List | As::Secret if trimmed.is_empty() => Some("null".to_owned()),
+        As::Secret => json("..."),
+        As::Optional => json(text),
+        As::List => {
+            let lines = trimmed.lines().map(str::trim).filter(|line| !line.is_empty());
+            quoted(&lines.map(JsValue::from_str).collect::<Array>())
+        }
+        As::Object if trimmed.is_empty() => Some("{}".to_owned()),
+        // As it was typed: numbers that a browser cannot hold stay what they are.
+        As::Object if JSON::parse(trimmed).is_ok() => Some(in_quotes(trimmed)),
+        As::Object => json(text),
+    }
+}
+
+fn json(text: &str) -> Option<String> {
+    quoted(&JsValue::from_str(text))
+}
+
+fn quoted(value: &JsValue) -> Option<String> {
+    JSON::stringify(value).ok().map(|json| in_quotes(&String::from(json)))
+}
+
+/// The text within quotation marks of a shell.
+fn in_quotes(text: &str) -> String {
+    text.replace('\'', r"'\''")
 }

@@ -3,9 +3,13 @@
 use leptos::prelude::*;
 use serde_json::Value;
 
-use super::blanks;
+use super::blanks::{self, As};
 use super::copy::CopyButton;
 use crate::context::visit;
+
+/// How to write fields that are more than a text.
+const RULES: &str = " Write null for an empty field that is optional, a secret or a list, and \
+    [\"one\", \"two\"] for a list.";
 
 /// A request to the API.
 pub(crate) struct ApiCall {
@@ -16,7 +20,7 @@ pub(crate) struct ApiCall {
     /// The scope that the key needs; empty when any key will do.
     pub(crate) scope: &'static str,
     /// What is sent. A string such as `"{name}"` stands for a field of the form
-    /// around it.
+    /// around it (`blanks`).
     pub(crate) body: Option<Value>,
 }
 
@@ -68,12 +72,14 @@ fn origin() -> String {
 }
 
 fn shown(command: String, scope: &'static str, of: String) -> AnyView {
-    let mut has_blanks = false;
-    blanks::fill(&command, |_| {
+    let (mut has_blanks, mut has_rules) = (false, false);
+    blanks::fill(&command, |_, kind| {
         has_blanks = true;
+        has_rules |= kind != As::Text;
         None
     });
     let follows_form = has_blanks.then_some("");
+    let rules = has_rules.then_some(RULES);
     let needed = match scope {
         "" => "any personal API key".into_any(),
         scope => view! { "a personal API key with the scope " <code>{scope}</code> }.into_any(),
@@ -89,7 +95,7 @@ fn shown(command: String, scope: &'static str, of: String) -> AnyView {
                 <a href="/account/keys">"Your keys"</a>
             </p>
             {follows_form.map(|_| view! {
-                <p class="hint needs-no-scripts">"Names in braces stand for the fields of the form."</p>
+                <p class="hint needs-no-scripts">"Names in braces stand for the fields of the form." {rules}</p>
             })}
             <div class="snippet" data-copyable="">
                 <pre tabindex="0"><code>{command}</code></pre>

@@ -5,7 +5,7 @@ use weir_model::exports::destinations::{Kind, Need};
 
 use super::form::Shape;
 use crate::server_fns::exports::ExportHead;
-use crate::server_fns::exports::config::asked;
+use crate::server_fns::exports::config::{asked, may_be_empty};
 use crate::ui::api_request::ApiCall;
 
 /// A request about the export; `rest` is what it does, if not by its method.
@@ -18,32 +18,32 @@ fn below(method: &'static str, organization: &str, rest: &str) -> ApiCall {
     ApiCall::new(method, path, "batch_export:write")
 }
 
-/// The request that saves a form. Fields that may be empty are left out of it,
-/// because the API tells empty from left out; secrets are never printed.
+/// The request that saves a form. Secrets are never printed.
 pub(super) fn saving(shape: &Shape) -> ApiCall {
-    let config = Value::Object(config(shape));
     let organization = &shape.house.id;
-    match &shape.export {
-        None => {
-            let mut body = json!({
-                "name": "{name}", "interval": "{interval}", "model": "{model}",
-                "destination": {"type": shape.kind.name, "config": config},
-                "paused": "{paused}",
-            });
-            if shape.house.projects.len() > 1 {
-                body["team_id"] = Value::from("{team_id}");
-            }
-            below("POST", organization, "").with(body)
-        }
-        Some(export) => below("PATCH", organization, &format!("{}/", export.id)).with(json!({
-            "name": "{name}", "interval": "{interval}", "destination": {"config": config},
-        })),
+    let mut body = json!({
+        "name": "{name}", "interval": "{interval}",
+        "start_at": "{start_at}", "end_at": "{end_at}",
+        "destination": {"config": config(shape)},
+    });
+    if shape.takes_query() {
+        body["hogql_query"] = Value::from("{hogql_query:optional}");
     }
+    let Some(export) = &shape.export else {
+        body["model"] = Value::from("{model}");
+        body["destination"]["type"] = Value::from(shape.kind.name);
+        body["paused"] = Value::from("{paused}");
+        if shape.house.projects.len() > 1 {
+            body["team_id"] = Value::from("{team_id}");
+        }
+        return below("POST", organization, "").with(body);
+    };
+    below("PATCH", organization, &format!("{}/", export.id)).with(body)
 }
 
 /// The request that does the first step of the test of a form's destination.
 pub(super) fn testing(shape: &Shape) -> ApiCall {
-    let config = Value::Object(config(shape));
+    let config = config(shape);
     let organization = &shape.house.id;
     match &shape.export {
         None => below("POST", organization, "run_test_step_new/").with(json!({
@@ -58,25 +58,23 @@ pub(super) fn testing(shape: &Shape) -> ApiCall {
     }
 }
 
-fn config(shape: &Shape) -> Map<String, Value> {
+/// The settings, with dots in the place of secrets that a new export is given; those
+/// that are kept are left out. Settings within others are left out too, because they
+/// may be empty only together.
+fn config(shape: &Shape) -> Value {
     let is_new = shape.export.is_none();
     let mut config = Map::new();
     for asked in asked(shape.kind).into_iter().filter(|asked| !asked.path.contains("__")) {
-        let field = asked.field;
-        let is_always_given = match &field.kind {
-            Kind::Boolean | Kind::Integer { .. } => true,
-            Kind::Choice(_) => field.need != Need::Nullable,
-            Kind::Texts => false,
-            _ => field.need == Need::Required,
+        let (field, name) = (asked.field, asked.name());
+        let blank = match &field.kind {
+            _ if field.is_secret && !is_new => continue,
+            _ if field.is_secret && field.need == Need::Required => "...".to_owned(),
+            _ if field.is_secret => format!("{{{name}:secret}}"),
+            Kind::Texts => format!("{{{name}:list}}"),
+            kind if field.need == Need::Required || may_be_empty(kind) => format!("{{{name}}}"),
+            _ => format!("{{{name}:optional}}"),
         };
-        if field.is_secret {
-            if is_new && field.need == Need::Required {
-                config.insert(asked.path, Value::from("..."));
-            }
-        } else if is_always_given {
-            let blank = format!("{{{}}}", asked.name());
-            config.insert(asked.path, Value::from(blank));
-        }
+        config.insert(asked.path, Value::from(blank));
     }
-    config
+    Value::Object(config)
 }

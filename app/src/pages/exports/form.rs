@@ -33,6 +33,13 @@ pub(super) struct Shape {
     pub(super) tries: &'static str,
 }
 
+impl Shape {
+    /// Whether the destination takes columns that a query chooses; else whole events.
+    pub(super) fn takes_query(&self) -> bool {
+        self.kind.name != "HTTP"
+    }
+}
+
 /// The form. `saved` and `tested`: what became of it, by either button.
 pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
     let sent = if tested.failed() { tested } else { saved };
@@ -162,7 +169,7 @@ fn schedule(shape: &Shape, sent: Sent) -> AnyView {
 
 /// What is exported: the model and the query.
 fn what(shape: &Shape, sent: Sent) -> AnyView {
-    let is_http = shape.kind.name == "HTTP";
+    let takes_query = shape.takes_query();
     let query = shape.export.as_ref().and_then(|export| export.hogql_query.clone());
     let model = match &shape.export {
         Some(export) => view! {
@@ -172,9 +179,9 @@ fn what(shape: &Shape, sent: Sent) -> AnyView {
         .into_any(),
         None => {
             let persons = Choice::new(ExportModel::Persons.text(), "Persons");
-            let persons = match is_http {
-                true => persons.disabled("this destination takes events only"),
-                false => persons,
+            let persons = match takes_query {
+                true => persons,
+                false => persons.disabled("this destination takes events only"),
             };
             let models = vec![Choice::new(ExportModel::Events.text(), "Events"), persons];
             view! {
@@ -184,7 +191,7 @@ fn what(shape: &Shape, sent: Sent) -> AnyView {
             .into_any()
         }
     };
-    let query = if is_http {
+    let query = if !takes_query {
         view! { <p class="hint">"This destination takes whole events, so there is no query."</p> }
             .into_any()
     } else {

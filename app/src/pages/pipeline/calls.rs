@@ -25,7 +25,10 @@ pub(super) fn creation(project: i64, plugin: &str, form: &[Part]) -> ApiCall {
     };
     let config: Map<String, Value> = with_fields(form).map(value).collect();
     let plugin = plugin.parse::<i64>().unwrap_or_default();
-    let fields = json!({"plugin": plugin, "order": 1, "enabled": "{enabled}", "config": config});
+    let fields = json!({
+        "plugin": plugin, "order": 1, "name": "{name:optional}", "enabled": "{enabled}",
+        "config": config,
+    });
     call("POST", project, "").with(fields)
 }
 
@@ -73,7 +76,10 @@ mod tests {
         });
         assert_eq!(
             creation(7, "3", &form).body,
-            Some(json!({"plugin": 3, "order": 1, "enabled": "{enabled}", "config": config}))
+            Some(json!({
+                "plugin": 3, "order": 1, "name": "{name:optional}", "enabled": "{enabled}",
+                "config": config,
+            }))
         );
 
         let values = json!({

@@ -254,7 +254,7 @@ fn jobs(project: i64, found: &ConfigDetail) -> AnyView {
     let sent = sent(run);
     let id = found.line.id.clone();
     let call = calls::call("POST", project, &format!("{id}/job/"));
-    let call = call.with(json!({"job": {"type": "{job}", "payload": {}}}));
+    let call = call.with(json!({"job": {"type": "{job}", "payload": "{payload:object}"}}));
     let choices: Vec<Choice> =
         found.jobs.iter().map(|job| Choice::new(job.clone(), job.clone())).collect();
     view! {

@@ -146,7 +146,8 @@ impl Form<'_> {
     }
 }
 
-fn may_be_empty(kind: &Kind) -> bool {
+/// Whether an empty text is a value of the setting.
+pub(crate) fn may_be_empty(kind: &Kind) -> bool {
     matches!(kind, Kind::Text { may_be_empty: true, .. })
 }
 
