@@ -23,6 +23,12 @@ pub(crate) fn Group() -> impl IntoView {
         let group = get_group(project, kind.clone(), key.clone()).await?;
         let back = format!("/projects/{project}/groups/{}", segment(&kind));
         let looked = looked(&group);
+        let first_seen = group.first_seen.clone().map(|iso| {
+            view! {
+                <dt>"First seen"</dt>
+                <dd><Time iso=iso /></dd>
+            }
+        });
         Ok(view! {
             <PageHead title=group.name.clone() within=within>
                 <a class="button" href=back>"All of this type"</a>
@@ -32,8 +38,7 @@ pub(crate) fn Group() -> impl IntoView {
                 <dd>{kind}</dd>
                 <dt>"Key"</dt>
                 <dd><CopyValue text=key what="group key" /></dd>
-                <dt>"First seen"</dt>
-                <dd><Time iso=group.first_seen.clone() /></dd>
+                {first_seen}
             </dl>
             {properties(&group)}
             {members(project, &group, looked.clone())}
@@ -57,7 +62,7 @@ fn properties(group: &GroupView) -> AnyView {
     if group.properties.is_empty() {
         return view! {
             <Section id="properties" title="Properties">
-                <p>"None. An event " <code>"$groupidentify"</code> " sets them with " <code>"$group_set"</code> "."</p>
+                <p>"No properties yet. An event " <code>"$groupidentify"</code> " sets them with " <code>"$group_set"</code> "."</p>
             </Section>
         }
         .into_any();

@@ -29,7 +29,8 @@ pub(crate) fn Groups() -> impl IntoView {
     let slice = slice_in_query(PAGE);
     page(TITLE, async move {
         let of = get_project(project).await?;
-        let found = list_groups(project, kind, search.clone(), slice.limit, slice.offset).await?;
+        let found =
+            list_groups(project, kind.clone(), search.clone(), slice.limit, slice.offset).await?;
         let name = of.name.clone();
         if found.types.is_empty() {
             return Ok(view! {
@@ -39,10 +40,12 @@ pub(crate) fn Groups() -> impl IntoView {
             .into_any());
         }
         let shown = found.groups.len();
-        let content = if shown == 0 {
+        let content = if shown == 0 && search.is_empty() && slice.offset == 0 {
+            named_only(&of, kind, &found.types)
+        } else if shown == 0 {
             let clear = with_query(&[("q", None), ("offset", None)]);
             let filter = if search.is_empty() {
-                "in this list".to_owned()
+                "at this place of the list".to_owned()
             } else {
                 format!("with \"{search}\" in its key or properties")
             };
@@ -98,20 +101,46 @@ fn line(project: i64, group: GroupLine) -> Line {
     ])
 }
 
-fn nothing(project: &ProjectView) -> AnyView {
+/// An event that makes a group of this type.
+fn snippet(project: &ProjectView, kind: &str) -> String {
     let ProjectView { key, host, .. } = project;
-    let snippet = format!(
+    // Part of one word of the shell, whatever is in it.
+    let kind = serde_json::to_string(kind).unwrap_or_default().replace('\'', r"'\''");
+    format!(
         "curl -sS {host}/i/v0/e/ \\\n  -H 'Content-Type: application/json' \\\n  -d '{{\n    \
            \"api_key\": \"{key}\",\n    \
            \"event\": \"$groupidentify\",\n    \
            \"distinct_id\": \"me\",\n    \
            \"properties\": {{\n      \
-             \"$group_type\": \"company\",\n      \
+             \"$group_type\": {kind},\n      \
              \"$group_key\": \"acme\",\n      \
              \"$group_set\": {{ \"name\": \"Acme Tea\" }}\n    \
            }}\n  \
          }}'"
-    );
+    )
+}
+
+/// Events name groups of the type, or of these types, but none was made.
+fn named_only(project: &ProjectView, kind: String, types: &[String]) -> AnyView {
+    let (title, kind) = match (kind.is_empty(), types.first()) {
+        (true, Some(first)) => ("No group yet", first.clone()),
+        _ => ("No group of this type yet", kind),
+    };
+    let snippet = snippet(project, &kind);
+    view! {
+        <Empty title=title>
+            <p>
+                "Events name such groups in " <code>"$groups"</code> ", but no event "
+                <code>"$groupidentify"</code> " has made one and set its properties. This sends one:"
+            </p>
+            <Code text=snippet what="snippet" />
+        </Empty>
+    }
+    .into_any()
+}
+
+fn nothing(project: &ProjectView) -> AnyView {
+    let snippet = snippet(project, "company");
     view! {
         <Empty title="No group yet">
             <p>

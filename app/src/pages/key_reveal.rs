@@ -26,8 +26,10 @@ pub(crate) fn KeyReveal() -> impl IntoView {
 }
 
 fn shown(value: String, host: &str) -> AnyView {
-    let try_it =
-        format!("curl -sS {host}/api/organizations/ \\\n  -H 'Authorization: Bearer {value}'");
+    // A key sees itself, whatever its scopes and limits.
+    let try_it = format!(
+        "curl -sS {host}/api/personal_api_keys/@current/ \\\n  -H 'Authorization: Bearer {value}'"
+    );
     view! {
         <section class="card reveal">
             <Alert kind="warning">

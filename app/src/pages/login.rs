@@ -69,6 +69,7 @@ fn LoginForm(next: String, door: Door, is_reset: bool, is_late: bool) -> impl In
             <PasswordField sent=sent autocomplete="current-password" />
             <Submit sent=sent label="Sign in" busy="Signing in..." />
         </ActionForm>
-        {door.sends_mail.then(|| view! { <p><a href="/reset">"Forgot your password?"</a></p> })}
+        // Where no mail is sent, that page says who helps.
+        <p><a href="/reset">"Forgot your password?"</a></p>
     }
 }

@@ -19,7 +19,7 @@ use super::organizations::members as counted_members;
 use crate::server_fns::members::list_members_without_2fa;
 use crate::server_fns::organizations::{
     EnforceSecondFactor, OrganizationView, RenameOrganization, SetJoinMail, get_organization,
-    get_organization_stake,
+    get_organization_stake, has_one_organization,
 };
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::Confirm;
@@ -47,6 +47,7 @@ pub(crate) fn Organization() -> impl IntoView {
         let found = get_organization(id.clone()).await?;
         let without = list_members_without_2fa(id.clone()).await?;
         let stake = get_organization_stake(id.clone()).await?;
+        let is_only = found.may_delete && has_one_organization().await?;
         Ok(view! {
             <PageHead title=TITLE within=found.name.clone() />
             <Tabs id=id />
@@ -56,7 +57,7 @@ pub(crate) fn Organization() -> impl IntoView {
             <Projects organization=found.clone() />
             <Features features=found.features.clone() />
             {if found.may_delete {
-                view! { <ending::Ending organization=found stake=stake /> }.into_any()
+                view! { <ending::Ending organization=found stake=stake is_only=is_only /> }.into_any()
             } else {
                 view! { <ReadOnly why="Owners can delete the organization." /> }.into_any()
             }}

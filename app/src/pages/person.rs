@@ -165,9 +165,13 @@ fn groups(project: i64, person: &PersonView) -> AnyView {
     let entries = person
         .groups
         .iter()
-        .map(|(kind, key)| {
+        .map(|(kind, key, has_page)| {
+            let text = format!("{kind}: {key}");
+            if !has_page {
+                return view! { <li>{text}</li> }.into_any();
+            }
             let href = format!("/projects/{project}/groups/{}/{}", segment(kind), segment(key));
-            view! { <li><a href=href>{format!("{kind}: {key}")}</a></li> }
+            view! { <li><a href=href>{text}</a></li> }.into_any()
         })
         .collect_view();
     let content = if person.groups.is_empty() {

@@ -25,7 +25,9 @@ pub(crate) fn PreferencesPage() -> impl IntoView {
         Ok(view! {
             <PageHead title="Preferences" within="Account" />
             <AccountNav />
-            <p class="lead">"Kept with your account. They apply at once, wherever you are signed in."</p>
+            <p class="lead">
+                "Kept with your account. They apply at once here, and from the next page on wherever else you are signed in. Only the theme of another browser waits until you sign in there again."
+            </p>
             <Section id="appearance" title="Appearance">
                 <ThemeForm theme=viewer.theme />
             </Section>

@@ -162,7 +162,7 @@ fn Help(project: i64, host: String, help: StartHelpView, waiting: bool) -> impl 
                 {seen}
                 <li>
                     "The command must print an answer with status 200. If it cannot connect, the host is not reachable from there: try "
-                    <code>{format!("curl -i {host}/_livez")}</code> ". Your browser reached it just now."
+                    <code>{format!("curl -i {host}/_livez")}</code> ". To compare, open that address in your browser."
                 </li>
                 <li>"401 means that the key is not the one above, or was cut while pasting."</li>
                 <li>"From a browser, an extension that blocks tracking can hold the request back."</li>

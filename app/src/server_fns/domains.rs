@@ -78,6 +78,12 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
     })
 }
 
+/// What the form says of a domain that is taken. The words of the API are given,
+/// and do not help on.
+const TAKEN: &str = "This domain is claimed already. If it is not in the list above, another \
+                     organization on this instance has claimed it. Whoever runs the instance can \
+                     release a claim that was never proved.";
+
 /// Claims a domain and leads to its page.
 #[server(prefix = "/_fn", endpoint = "add_domain")]
 pub(crate) async fn add_domain(id: String, domain: String) -> Result<(), UiError> {
@@ -86,7 +92,12 @@ pub(crate) async fn add_domain(id: String, domain: String) -> Result<(), UiError
     let (services, org) = enter_organization(&id).await?;
     let domain = domain.trim().to_lowercase();
     let input = DomainInput { domain, saml: SamlPatch::default() };
-    let made = services.domains.create(&org, input).await.map_err(ui_error)?;
+    let made = services.domains.create(&org, input).await.map_err(|error| match error {
+        weir_service::Error::Invalid(fault) if fault.code == "unique" => {
+            UiError::field("domain", &fault.code, TAKEN)
+        }
+        other => ui_error(other),
+    })?;
     go(&format!("/organizations/{id}/domains/{}", made.id));
     Ok(())
 }

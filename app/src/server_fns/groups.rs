@@ -40,8 +40,8 @@ pub(crate) struct GroupView {
     pub(crate) name: String,
     /// Its properties: name and JSON text.
     pub(crate) properties: Vec<(String, String)>,
-    /// When it was first seen.
-    pub(crate) first_seen: String,
+    /// When it was made; `None`: events name it, but none has made it.
+    pub(crate) first_seen: Option<String>,
     /// Persons with events of it: id, name, events.
     pub(crate) members: Vec<(String, String, u64)>,
     /// Its latest events.
@@ -91,22 +91,40 @@ pub(crate) async fn list_groups(
     Ok(GroupList { types, groups: groups.collect(), more: page.next.is_some() })
 }
 
-/// A group with what the latest events tell of it.
+/// A group with what the latest events tell of it: also one that events only name.
 #[server(prefix = "/_fn", endpoint = "get_group")]
 pub(crate) async fn get_group(
     project: i64,
     kind: String,
     key: String,
 ) -> Result<GroupView, UiError> {
+    use weir_model::Timestamp;
+    use weir_model::groups::Group;
+    use weir_service::Error;
+
     let (services, project) = enter_project(project).await?;
-    let group = services.groups.get(&project, &kind, &key).await.map_err(ui_error)?;
+    let types = services.groups.types(&project).await.map_err(ui_error)?;
+    let index = (0_u8..).zip(types).find(|(_, name)| *name == kind).map(|(index, _)| index);
+    let index = index.ok_or_else(|| ui_error(Error::NotFound("Not found.")))?;
+    let found = match services.groups.get(&project, &kind, &key).await {
+        Ok(group) => Some(group),
+        Err(Error::NotFound(_)) => None,
+        Err(error) => return Err(ui_error(error)),
+    };
+    let first_seen = found.as_ref().map(|group| group.created_at.to_string());
+    let group = found.unwrap_or_else(|| Group {
+        index,
+        key: key.clone(),
+        properties: "{}".to_owned(),
+        created_at: Timestamp::EPOCH,
+    });
     let seen = services.groups.seen(&project, &group).await.map_err(ui_error)?;
     let properties = read(&group.properties);
     let members = seen.members.into_iter();
     Ok(GroupView {
         name: name(&properties).unwrap_or(key),
         properties,
-        first_seen: group.created_at.to_string(),
+        first_seen,
         members: members.map(|one| (one.id.to_string(), one.name, one.events)).collect(),
         events: seen.events.into_iter().map(EventLine::from).collect(),
         looked_at: seen.looked_at,

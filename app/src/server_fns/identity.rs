@@ -19,8 +19,6 @@ pub(crate) struct Door {
     pub(crate) is_set_up: bool,
     /// Whether a session cannot work at this address.
     pub(crate) insecure: bool,
-    /// Whether a new password can be had by mail.
-    pub(crate) sends_mail: bool,
 }
 
 /// What the sign-in page needs to know. Whoever is signed in goes on to `next`.
@@ -31,8 +29,7 @@ pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
         go(&next);
     }
     let is_set_up = services.identity.is_set_up().await.map_err(ui_error)?;
-    let sends_mail = services.identity.sends_mail();
-    Ok(Door { is_set_up, insecure: visit.insecure, sends_mail })
+    Ok(Door { is_set_up, insecure: visit.insecure })
 }
 
 /// Signs in and goes on to `next`; to the page that says so where the address

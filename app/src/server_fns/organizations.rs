@@ -105,6 +105,17 @@ pub(crate) async fn get_organization_stake(id: String) -> Result<Vec<(usize, Str
     ])
 }
 
+/// Whether the person belongs to one organization alone.
+#[server(prefix = "/_fn", endpoint = "has_one_organization")]
+pub(crate) async fn has_one_organization() -> Result<bool, UiError> {
+    use weir_model::pagination::Page;
+
+    let (services, ctx) = enter()?;
+    let first = Page { limit: 1, offset: 0 };
+    let found = services.organizations.list(&ctx, first).await.map_err(ui_error)?;
+    Ok(found.count == 1)
+}
+
 /// One organization.
 #[server(prefix = "/_fn", endpoint = "get_organization")]
 pub(crate) async fn get_organization(id: String) -> Result<OrganizationView, UiError> {

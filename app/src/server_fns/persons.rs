@@ -64,8 +64,9 @@ pub(crate) struct PersonView {
     pub(crate) more_ids: usize,
     /// Its properties.
     pub(crate) properties: Vec<PropertyView>,
-    /// Groups that its newest events name: type and key.
-    pub(crate) groups: Vec<(String, String)>,
+    /// Groups that its newest events name: type, key, and whether the project has the
+    /// type, so that there is a page.
+    pub(crate) groups: Vec<(String, String, bool)>,
     /// Merges that were refused: when, why, and the distinct id of the event.
     pub(crate) refused: Vec<(String, String, String)>,
     /// How many of its newest events were looked at for properties and groups.
@@ -190,6 +191,7 @@ pub(crate) async fn get_person(
     let id: weir_model::PersonId =
         person.parse().map_err(|_| ui_error(Error::NotFound("Not found.")))?;
     let found = services.persons.profile(&project, id).await.map_err(ui_error)?;
+    let types = services.groups.types(&project).await.map_err(ui_error)?;
     let name = Some(event).filter(|name| !name.is_empty());
     let before = Timestamp::parse(&before).zip(before_uuid.parse().ok());
     let timeline = services.persons.timeline(&project, &found.person, EVENTS, name, before);
@@ -213,6 +215,10 @@ pub(crate) async fn get_person(
         id: id.id,
         joined: id.joined.map(|(at, by)| (at.to_string(), by.to_string())),
     });
+    let groups = found.groups.into_iter().map(|(kind, key)| {
+        let has_page = types.contains(&kind);
+        (kind, key, has_page)
+    });
     let refused = found.refused.into_iter();
     Ok(PersonView {
         id: found.person.id.to_string(),
@@ -223,7 +229,7 @@ pub(crate) async fn get_person(
         ids: ids.collect(),
         more_ids: found.more_ids,
         properties,
-        groups: found.groups.into_iter().collect(),
+        groups: groups.collect(),
         refused: refused
             .map(|merge| (merge.at.to_string(), merge.why.to_owned(), merge.distinct_id))
             .collect(),

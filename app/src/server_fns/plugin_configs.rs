@@ -258,7 +258,7 @@ pub(crate) async fn delete_plugin_config(
 }
 
 /// Puts the transformations into the order `wanted`, if they are still in the order
-/// `seen`. Both are ids with commas between them.
+/// `seen`. Both are ids with commas between them. Undone by the order before.
 #[server(prefix = "/_fn", endpoint = "reorder_transformations")]
 pub(crate) async fn reorder_transformations(
     project: i64,
@@ -266,8 +266,14 @@ pub(crate) async fn reorder_transformations(
     wanted: String,
 ) -> Result<(), UiError> {
     let (services, ctx) = enter_project(project).await?;
-    let (seen, wanted) = (ids(&seen)?, ids(&wanted)?);
-    services.plugin_configs.reorder(&ctx, &seen, &wanted).await.map_err(ui_error)
+    let reordered = services.plugin_configs.reorder(&ctx, &ids(&seen)?, &ids(&wanted)?).await;
+    reordered.map_err(ui_error)?;
+    let project = project.to_string();
+    let fields =
+        [("project", project.as_str()), ("seen", wanted.as_str()), ("wanted", seen.as_str())];
+    let text = "Put the transformations in another order.";
+    tell_with_undo(text, ReorderTransformations::PATH, &fields);
+    Ok(())
 }
 
 /// Starts a job of the plugin.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{enter, ui_error};
 use crate::error::UiError;
+use crate::local_path::encode;
 
 /// A group of what was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +48,7 @@ pub(crate) async fn search(q: String) -> Result<Vec<FoundGroup>, UiError> {
         let (kind, href): (usize, String) = match hit.kind {
             Kind::Project(id) => (0, format!("/projects/{id}/live")),
             Kind::Organization => (1, home),
-            Kind::Member => (2, format!("{home}/members")),
+            Kind::Member => (2, format!("{home}/members?search={}", encode(address(&hit.name)))),
             Kind::Export(id) => (3, format!("{home}/exports/{id}")),
             Kind::Plugin(group, id) => (4, format!("{home}/plugins/{}/{id}", segment(group))),
         };
@@ -83,6 +84,12 @@ fn pages(
     FoundGroup { title: "Pages".to_owned(), found: found.collect() }
 }
 
+/// The address of a member who was found: it stands after their name, in brackets.
+fn address(name: &str) -> &str {
+    let bracketed = name.rsplit_once(" (").and_then(|(_, rest)| rest.strip_suffix(')'));
+    bracketed.unwrap_or(name)
+}
+
 /// The word of a group of plugins in addresses of pages.
 fn segment(group: weir_model::plugins::Group) -> &'static str {
     use weir_model::plugins::Group;
@@ -91,5 +98,22 @@ fn segment(group: weir_model::plugins::Group) -> &'static str {
         Group::Destinations => "destinations",
         Group::FrontendApps => "frontend-apps",
         Group::ImportApps => "import-apps",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address;
+
+    #[test]
+    fn members_are_found_by_their_address() {
+        for (name, expected) in [
+            ("Ada (ada@mail.example)", "ada@mail.example"),
+            ("Ada (the first) Lovelace (a+l@mail.example)", "a+l@mail.example"),
+            (" (ada@mail.example)", "ada@mail.example"),
+            ("Ada", "Ada"),
+        ] {
+            assert_eq!(address(name), expected);
+        }
     }
 }

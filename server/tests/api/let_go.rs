@@ -24,20 +24,24 @@ fn open_files(directory: &Path) -> Vec<String> {
 #[test]
 fn what_a_service_held_is_free_after_it() {
     let data = tempfile::tempdir().unwrap();
+    // As descriptors name it.
+    let directory = data.path().canonicalize().unwrap();
     let settings = |config: &mut Config| {
         config.store = StoreKind::RocksDb;
-        config.data = data.path().to_owned();
+        config.data.clone_from(&directory);
     };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let app = runtime.block_on(async { TestApp::start(settings, |_| {}).await.set_up().await });
-    let log = data.path().join("log");
+    let log = directory.join("log");
     assert!(!open_files(&log).is_empty());
     drop(app);
     // With it the connections, which nobody has told to stop.
     drop(runtime);
-    let end = Instant::now() + PATIENCE;
-    while !open_files(&log).is_empty() {
-        assert!(Instant::now() < end, "still open: {:#?}", open_files(&log));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let end = Instant::now() + PATIENCE;
+        while !open_files(&log).is_empty() {
+            assert!(Instant::now() < end, "still open: {:#?}", open_files(&log));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
 }

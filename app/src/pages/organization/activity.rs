@@ -22,7 +22,7 @@ use crate::ui::time::Time;
 const TITLE: &str = "Activity";
 /// Entries of a page.
 const LIMIT: u32 = 50;
-/// Longest value that is shown in full, in characters.
+/// Longest value that is shown without being opened, in characters.
 const VALUE_MAX: usize = 120;
 
 /// The list.
@@ -257,37 +257,43 @@ fn difference(changes: Vec<(String, String, String)>) -> AnyView {
     let lines = changes.into_iter().map(|(field, before, after)| {
         // What was not there is not struck out.
         let before = match before.is_empty() {
-            true => view! { <span>{short(&before)}</span> }.into_any(),
-            false => view! { <del>{short(&before)}</del> }.into_any(),
+            true => view! { <span>{value(before)}</span> }.into_any(),
+            false => view! { <del>{value(before)}</del> }.into_any(),
         };
         view! {
             <li>
                 <code>{field}</code> ": "
                 {before}
                 <span aria-hidden="true">" → "</span>
-                <ins>{short(&after)}</ins>
+                <ins>{value(after)}</ins>
             </li>
         }
     });
     view! { <ul class="activity-changes">{lines.collect_view()}</ul> }.into_any()
 }
 
-/// A value, cut where it is long.
-fn short(value: &str) -> String {
-    if value.is_empty() {
-        return "nothing".to_owned();
+/// A value; one that is long opens from its beginning.
+fn value(text: String) -> AnyView {
+    match beginning(&text) {
+        Some(beginning) => {
+            view! { <details><summary>{beginning}</summary>{text}</details> }.into_any()
+        }
+        None if text.is_empty() => "nothing".into_any(),
+        None => text.into_any(),
     }
-    match value.char_indices().nth(VALUE_MAX) {
-        Some((end, _)) => format!("{}...", &value[..end]),
-        None => value.to_owned(),
-    }
+}
+
+/// The beginning of a text that is long.
+fn beginning(text: &str) -> Option<String> {
+    let (end, _) = text.char_indices().nth(VALUE_MAX)?;
+    Some(format!("{}...", &text[..end]))
 }
 
 #[cfg(test)]
 mod tests {
     use weir_model::activity::{ActivityFilter, BY_SERVICE};
 
-    use super::{file, short, words};
+    use super::{beginning, file, words};
 
     fn filter() -> ActivityFilter {
         ActivityFilter {
@@ -315,9 +321,10 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut() {
-        assert_eq!(short(""), "nothing");
-        assert_eq!(short("a"), "a");
-        assert_eq!(short(&"ä".repeat(200)), format!("{}...", "ä".repeat(120)));
+    fn long_values_open_from_their_beginning() {
+        for short in ["", "a", "ä".repeat(120).as_str()] {
+            assert_eq!(beginning(short), None);
+        }
+        assert_eq!(beginning(&"ä".repeat(121)), Some(format!("{}...", "ä".repeat(120))));
     }
 }

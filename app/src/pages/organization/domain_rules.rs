@@ -14,6 +14,16 @@ use crate::ui::number::counted;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
 
+/// What joining is worth as long as there is no provider to sign in through.
+const NO_JOINING: &str = "This version of Weir has no sign-in through a provider yet. It keeps this \
+                          setting and gives it to API clients, but nobody joins by it.";
+/// The same of the way of signing in.
+const NO_BINDING: &str = "This version of Weir has no sign-in through a provider yet, so there is \
+                          none to choose: people sign in with their password.";
+/// The same of a SAML provider.
+const NO_SAML: &str = "This version of Weir has no sign-in through a provider yet. It keeps what is \
+                       entered here and gives it to API clients, but nobody signs in by it. All \
+                       three belong together; what is left empty is taken away.";
 /// Why an unverified domain has no rules.
 const UNVERIFIED: &str = "Only for a verified domain.";
 
@@ -62,7 +72,7 @@ pub(super) fn Provisioning(
     } else {
         view! { <p>{if enabled { "On" } else { "Off" }}</p> }.into_any()
     };
-    view! { <Section id="provisioning" title="Joining by sign-in">{content}</Section> }
+    view! { <Section id="provisioning" title="Joining by sign-in" hint=NO_JOINING>{content}</Section> }
 }
 
 /// Through what people sign in, with whom it touches.
@@ -111,7 +121,7 @@ pub(super) fn SignInWay(
                 {whom}
                 <p>{you}</p>
                 <p>
-                    "Passwords of the people it touches stop working, API keys go on. If nobody gets in any more, the operator releases the domain on the host with "
+                    "Passwords of people who are bound to a provider stop working, API keys go on. If nobody gets in any more, the operator releases the domain on the host with "
                     <code>"weir domain release --verified-too"</code> "."
                 </p>
             </Alert>
@@ -133,7 +143,7 @@ pub(super) fn SignInWay(
     } else {
         view! { <p>{name}</p> }.into_any()
     };
-    view! { <Section id="sign-in" title="Way of signing in">{content}</Section> }
+    view! { <Section id="sign-in" title="Way of signing in" hint=NO_BINDING>{content}</Section> }
 }
 
 /// Who the SAML provider is.
@@ -207,7 +217,7 @@ pub(super) fn Saml(
         .into_any()
     };
     view! {
-        <Section id="saml" title="SAML provider" hint="All three together make SAML available. What is left empty is taken away.">
+        <Section id="saml" title="SAML provider" hint=NO_SAML>
             {facts}
             {form}
         </Section>

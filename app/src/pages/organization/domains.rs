@@ -36,7 +36,7 @@ pub(crate) fn Domains() -> impl IntoView {
             <PageHead title=TITLE within=organization.name />
             <Tabs id=id.clone() />
             <p class="lead">
-                "Prove that a domain is yours, and say how people with an address of it sign in."
+                "Prove that a domain is yours, and say how people with an address of it are to sign in. This version of Weir has no sign-in through a provider yet: it keeps these settings and gives them to API clients, but joining by sign-in and single sign-on have no effect."
             </p>
             {list}
             <Section id="adding" title="Add a domain">
@@ -116,7 +116,7 @@ fn AddForm(id: String) -> impl IntoView {
 fn Explanation() -> impl IntoView {
     view! {
         <Empty title="No domain yet">
-            <p>"With a domain of your own, people can join by signing in, and you decide through what. Three steps:"</p>
+            <p>"Nobody else on this instance can claim a domain that you have added. Three steps prove that it is yours:"</p>
             <ol class="domain-steps">
                 <li>"Add the domain, such as " <code>"otter-tea.example"</code> "."</li>
                 <li>

@@ -18,6 +18,8 @@ pub(super) fn Ending(
     organization: OrganizationView,
     /// What goes with it beside projects: how many of what.
     stake: Vec<(usize, String)>,
+    /// Whether the person belongs to no other.
+    is_only: bool,
 ) -> impl IntoView {
     let delete = ServerAction::<DeleteOrganization>::new();
     let sent = sent(delete);
@@ -51,6 +53,9 @@ pub(super) fn Ending(
                     <li>"The membership of " {members(&organization.members)}</li>
                 </ul>
                 <p>"Project keys stop working at once."</p>
+                {is_only.then(|| view! {
+                    <p>"This is your only organization: afterwards you belong to none, and can create another."</p>
+                })}
             </Alert>
             <ActionForm action=delete>
                 <FormFailure sent=sent fields=&["typed_name"] />
