@@ -1,7 +1,7 @@
 // Pages in states that the map does not have, in both themes, wide and narrow; and
 // what scripts add for those who do not use a mouse.
 
-import { alive, checkPage as check, enter, expect, projectKey, send, test } from "./helpers";
+import { alive, checkPage as check, enter, expect, person, projectKey, send, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -76,7 +76,7 @@ test("a link leads to a page with its own title, and the keyboard begins at its 
   await enter(page, server, true);
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Live" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Live" })).toBeVisible();
-  await expect(page).toHaveTitle("Live - Weir");
+  await expect(page).toHaveTitle(`Live - ${person.project} - Weir`);
   await alive(page, true);
   const skip = page.getByRole("link", { name: "Skip to content" });
   await page.keyboard.press("Tab");

@@ -36,10 +36,22 @@ test("a domain is claimed, and name servers are asked", async ({ page, server, s
   await shot(page, "domain");
 });
 
+test("a domain that is claimed says who can release it", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(address.slice(0, address.lastIndexOf("/")));
+  await alive(page, scripts);
+  await page.getByLabel("Domain", { exact: true }).fill(domain);
+  await page.getByRole("button", { name: "Add domain" }).click();
+  const field = page.getByLabel("Domain", { exact: true });
+  await expect(field).toHaveAccessibleDescription(/claimed already.*Whoever runs the instance can release a claim/);
+});
+
 test("rules wait for the proof, SAML can be filled in before", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(address);
   await alive(page, scripts);
+  // Each says that nothing comes of it yet.
+  await expect(page.getByText(/no sign-in through a provider yet/)).toHaveCount(3);
   await expect(page.getByText("No member has an address of this domain now.")).toBeVisible();
   await expect(page.getByRole("button", { name: "Save way of signing in" })).toHaveCount(0);
   await page.getByLabel("Entity id").fill("https://idp.otter-tea.example");

@@ -74,6 +74,8 @@ test("from the link to the first event, and to one that is not stored", async ({
   const arrived = page.getByRole("link", { name: "first event" });
   await expect(arrived).toBeVisible({ timeout: scripts ? 2_000 : 12_000 });
   await expect(page.getByText("Accepted").first()).toBeVisible();
+  const whom = page.locator(".arrival").getByRole("link", { name: "me", exact: true });
+  await expect(whom.first()).toHaveAttribute("href", /^\/projects\/\d+\/persons\/[0-9a-f-]+$/);
   await expect(page.getByRole("heading", { name: "Send an event (done)" })).toBeVisible();
   const seen = page.getByRole("heading", { name: /^See it here/ });
   await shot(page, "first-event-3-arrived", seen);

@@ -221,6 +221,9 @@ export async function save(page: Page, button: string): Promise<void> {
   await expect(page.getByText("Saved", { exact: true })).toBeVisible();
 }
 
+/** Bytes of a page's HTML after gzip (UX 7). */
+const HTML_MAX = 60_000;
+
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
 /** A theme changes colours and nothing else: each width has one run of all rules. */
@@ -245,7 +248,25 @@ export async function checkPage(page: Page, what: string): Promise<void> {
     expect(overflow, `${what} does not scroll sideways at 320 px`).toBeLessThanOrEqual(0);
   }).toPass({ timeout: 10_000 });
   if (before) await page.setViewportSize(before);
+  expect(gzipSync(await page.content()).length, `${what}: HTML after gzip`).toBeLessThanOrEqual(HTML_MAX);
   await record(page, what, 0);
+}
+
+/** What is closed on a page, such as confirmations: all of it opened, on a phone. */
+export async function checkOpened(page: Page, what: string): Promise<void> {
+  const opened = await page.evaluate(() => {
+    const closed = document.querySelectorAll<HTMLDetailsElement>("main details:not([open])");
+    for (const part of closed) part.open = true;
+    return closed.length;
+  });
+  if (opened === 0) return;
+  const before = page.viewportSize();
+  await page.setViewportSize({ width: 320, height: 800 });
+  await page.evaluate(axe.source);
+  expect.soft(await page.evaluate(violations, [...TAGS]), `${what}, opened`).toEqual([]);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  expect.soft(overflow, `${what}, opened, does not scroll sideways`).toBeLessThanOrEqual(0);
+  if (before) await page.setViewportSize(before);
 }
 
 async function checkRules(page: Page, what: string): Promise<void> {

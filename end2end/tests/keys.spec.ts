@@ -1,6 +1,6 @@
 // Personal API keys: create, shown once, used, refused, changed, rotated, revoked.
 
-import { alive, checkPage, enter, expect, person, save, shot, test } from "./helpers";
+import { alive, checkPage, enter, expect, person, save, shell, shot, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -75,6 +75,9 @@ test("presets say what they stand for, and a last day can be chosen", async ({ p
   await page.getByRole("checkbox", { name: new RegExp(person.project) }).check();
   await page.getByRole("button", { name: "Create key" }).click();
   await page.waitForURL("**/account/keys/reveal");
+  // The command works as printed, whatever the key is limited to.
+  const command = page.getByRole("figure", { name: "Try it" }).locator("pre");
+  expect(JSON.parse(await shell((await command.textContent()) ?? "")).label).toBe("Exporter");
   await page.getByRole("link", { name: "I have stored it" }).click();
   const key = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Exporter" }) });
   await expect(key.getByText(`project ${person.project}`)).toBeVisible();

@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Page } from "@playwright/test";
-import { alive, call, checkPage, enter, expect, newKey, projectKey, send, type Server, test } from "./helpers";
+import { alive, call, checkOpened, checkPage, enter, expect, newKey, projectKey, send, type Server, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -164,6 +164,7 @@ async function visit(page: Page, scripts: boolean, stops: Stop[]): Promise<void>
     expect.soft(found, `${route} at ${path}`).toEqual(wanted);
     expect.soft(await tree(page), `${route} as it is read`).toMatchSnapshot(treeOf(route, scripts));
     await checkPage(page, "map");
+    if (scripts) await checkOpened(page, `${route} at ${path}`);
   }
 }
 

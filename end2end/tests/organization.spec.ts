@@ -36,6 +36,7 @@ test("settings are saved section by section", async ({ page, server, scripts }) 
       - link "Domains"
       - link "Activity"
   `);
+  await expect(page.getByText(/This is your only organization/)).toBeVisible();
   await page.getByLabel("Tell members by mail when somebody joins").uncheck();
   await save(page, "Save mail setting");
   await page.reload();
@@ -66,6 +67,9 @@ test("a pasted list is looked at, then sent, and an invite taken up", async ({ p
   await expect(row(page, "LINUS@weir.example").last()).toContainText("Listed twice");
   await checkPage(page, "preview of invites");
   await shot(page, "invites-preview");
+  const message = page.getByLabel("Message", { exact: true });
+  await expect(message).toHaveAccessibleDescription("Optional. It is shown on the page that the link opens.");
+  await message.fill("Have a look.");
   await page.getByRole("button", { name: "Send invites" }).click();
   await page.waitForURL(`**/organizations/${home}/invites`);
   await alive(page, scripts);
@@ -79,6 +83,7 @@ test("a pasted list is looked at, then sent, and an invite taken up", async ({ p
   const other = await theirs.newPage();
   await other.goto(link);
   await alive(other, scripts);
+  await expect(other.getByText("Have a look.")).toBeVisible();
   await expect(other.getByLabel("First name")).toHaveValue(grace.name);
   await other.getByLabel("Password", { exact: true }).fill(grace.password);
   await other.getByRole("button", { name: "Create account and join" }).click();
@@ -111,6 +116,12 @@ test("members: search, level, removal", async ({ page, server, scripts }) => {
   await expect(page.getByText(/Owners cannot leave/)).toBeVisible();
   await checkPage(page, "members");
   await shot(page, "members");
+  // A search leads to the member, not to all of them.
+  await page.goto(`/search?q=${grace.email}`);
+  await page.getByRole("list", { name: "Members" }).getByRole("link").click();
+  await page.waitForURL("**/members?search=*");
+  await expect(row(page, grace.email)).toBeVisible();
+  await expect(row(page, person.email)).toHaveCount(0);
   await open(page, scripts, "/members?search=nobody");
   await expect(page.getByText("Nothing fits the filter: nobody")).toBeVisible();
   await page.getByRole("link", { name: "Clear filters" }).click();
@@ -154,4 +165,17 @@ test("activity: filter, link, file", async ({ page, server, scripts }) => {
   await expect(page.getByRole("row")).toHaveCount(2);
   await open(page, scripts, "/activity?to=2000-01-01");
   await expect(page.getByText(/Nothing fits the filter/)).toBeVisible();
+});
+
+test("a long value opens in the activity log", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const long = `${"l".repeat(60)}@${"o".repeat(60)}.example`;
+  await open(page, scripts, `/invites?people=${encodeURIComponent(long)}`);
+  await page.getByRole("button", { name: "Send invites" }).click();
+  await page.waitForURL(`**/organizations/${home}/invites`);
+  await open(page, scripts, "/activity?kind=OrganizationInvite");
+  const value = row(page, long).locator("details");
+  await value.locator("summary").click();
+  expect(await value.innerText()).toContain(long);
+  await checkPage(page, "activity with a long value");
 });

@@ -84,9 +84,30 @@ test("a group shows its properties, its members and its events", async ({ page, 
   await expect(page.getByRole("link", { name: "company: acme/tea" })).toBeVisible();
 });
 
+test("groups that events only name are told as such", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const key = await projectKey(page);
+  await send(server, key, { event: "plan paid", distinct_id: "ada-7", properties: { $groups: { team: "blue" } } });
+  await expect(async () => {
+    await page.goto("/projects/1/groups/team");
+    await expect(page.getByRole("heading", { name: "No group of this type yet" })).toBeVisible({ timeout: 1_000 });
+  }).toPass();
+  await expect(page.locator("pre")).toContainText('"$group_type": "team"');
+  await expect(page.getByRole("link", { name: "Clear filters" })).toHaveCount(0);
+  await alive(page, scripts);
+  await checkPage(page, "groups that are only named");
+
+  await page.goto("/projects/1/persons?q=ada7%40example");
+  await page.getByRole("link", { name: "ada7@example.com" }).click();
+  await page.getByRole("link", { name: "team: blue" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "blue" })).toBeVisible();
+  await expect(page.getByText("No properties yet.")).toBeVisible();
+  await expect(page.locator(".timeline")).toContainText("plan paid");
+});
+
 test("who is not there has no page", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const answer = await page.goto("/projects/1/persons/00000000-0000-0000-0000-000000000000");
   expect(answer?.status()).toBe(404);
-  expect((await page.goto("/projects/1/groups/company/nobody"))?.status()).toBe(404);
+  expect((await page.goto("/projects/1/groups/nothing/nobody"))?.status()).toBe(404);
 });

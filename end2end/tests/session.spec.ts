@@ -31,6 +31,14 @@ test("a wrong password and an unknown address sound the same", async ({ page, sc
   }
 });
 
+test("who forgot the password reads whom to ask where no mail is sent", async ({ page, scripts }) => {
+  await page.goto("/login");
+  await alive(page, scripts);
+  await page.getByRole("link", { name: "Forgot your password?" }).click();
+  await page.waitForURL("**/reset");
+  await expect(page.getByText(/This instance sends no mail.+Ask whoever runs it/)).toBeVisible();
+});
+
 test("signing in leads back to the page that was asked for", async ({ page, scripts }) => {
   await page.goto("/account/keys?x=1");
   await alive(page, scripts);

@@ -110,6 +110,12 @@ test("order by buttons", async ({ page, server, scripts }) => {
   await page.getByRole("button", { name: "Move up Bot filter" }).click();
   await expect(names).toHaveText(["Bot filter", "No cards"]);
   await expect(page.getByRole("button", { name: "Move up Bot filter" })).toHaveCount(0);
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Undo" }).click();
+  await expect(names).toHaveText(["No cards", "Bot filter"]);
+  await alive(page, scripts);
+  await page.getByRole("button", { name: "Move up Bot filter" }).click();
+  await expect(names).toHaveText(["Bot filter", "No cards"]);
   // The request for it runs as printed.
   const request = page.locator("details.api-request", { hasText: "put in order" });
   const command = (await request.locator("pre code").textContent()) ?? "";
