@@ -223,7 +223,7 @@ const stored = (page: Page, name: string): Promise<number> =>
 
 test("a long gap is filled as far as the list reaches, which it says", async ({ page, server }) => {
   const key = await openLive(page, server);
-  const more = page.getByText("More came in between than this list holds");
+  const more = page.getByText("Rows in between are missing here.");
   for (const [name, count] of [
     ["gap", 300],
     ["flood", 1_001],
@@ -242,8 +242,8 @@ test("a long gap is filled as far as the list reaches, which it says", async ({ 
     await page.unroute("**/_live/**");
     await page.getByRole("button", { name: "Try now" }).click();
     await expect(page.locator(".status-live")).toBeVisible();
-    await page.getByLabel("Filter rows").fill(`${name} 150.`);
-    await expect(row(page, `${name} 150.`)).toHaveCount(1);
+    await page.getByLabel("Filter rows").fill(`${name} 50.`);
+    await expect(row(page, `${name} 50.`)).toHaveCount(1);
     await expect(more).toHaveCount(count > 1_000 ? 1 : 0);
   }
 });

@@ -86,6 +86,8 @@ const VARYING: [RegExp, string][] = [
   [/\bph([cx])_(\.\.\.)?\w+/g, "ph$1_TOKEN"],
   // Keys and proofs: 32 bytes at random.
   [/(?<![\w-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])[\w-]{43}(?![\w-])/g, "TOKEN"],
+  // In quotation marks, where it could be taken for a number or the like.
+  [/: "TOKEN"$/gm, ": TOKEN"],
   [/(?<!\d)\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?( UTC|Z)?)?/g, "TIME"],
   [/\b\d\d:\d\d(:\d\d(\.\d+)?)?( UTC)?\b/g, "TIME"],
   [/\b\d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}\b/g, "DATE"],

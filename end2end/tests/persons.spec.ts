@@ -109,5 +109,7 @@ test("who is not there has no page", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   const answer = await page.goto("/projects/1/persons/00000000-0000-0000-0000-000000000000");
   expect(answer?.status()).toBe(404);
-  expect((await page.goto("/projects/1/groups/nothing/nobody"))?.status()).toBe(404);
+  for (const group of ["company/nobody", "nothing/nobody"]) {
+    expect((await page.goto(`/projects/1/groups/${group}`))?.status(), group).toBe(404);
+  }
 });

@@ -50,8 +50,11 @@ pub async fn run(config: &Config, command: UserCommand) -> Result<String, UserEr
     }
     let UserCommand::DisableSecondFactor { email } = command;
     // Mail that cannot be sent must not keep anybody locked out.
-    let post = Post::of(config).inspect_err(|error| tracing::warn!(%error, "no mail is sent"));
-    let is_told = matches!(post, Ok(Some(_)));
+    let (is_told, told) = match Post::of(config) {
+        Ok(Some(_)) => (true, "A mail tells of it once the server runs again.".to_owned()),
+        Ok(None) => (false, "No mail tells of it: these settings send none.".to_owned()),
+        Err(error) => (false, format!("No mail tells of it: {error}.")),
+    };
     let store = open_store(config).await?;
     let services = Services::new(store.clone(), Clock::default());
     if is_told {
@@ -62,10 +65,6 @@ pub async fn run(config: &Config, command: UserCommand) -> Result<String, UserEr
     store.close_at_end().await?;
     match removed.map_err(UserError::Service)? {
         Some(true) => {
-            let told = match is_told {
-                true => "A mail tells of it once the server runs again.",
-                false => "No mail tells of it: these settings send none.",
-            };
             Ok(format!("{email} signs in with the password alone; all sessions ended. {told}"))
         }
         Some(false) => Err(UserError::NoSecondFactor(email)),

@@ -1,6 +1,6 @@
 //! The API request of a form follows what is typed into it.
 
-use js_sys::{Array, JSON};
+use js_sys::JSON;
 use leptos::wasm_bindgen::{JsCast as _, JsValue};
 use web_sys::{Element, HtmlInputElement, HtmlSelectElement, HtmlTextAreaElement};
 
@@ -55,7 +55,7 @@ fn value(form: &Element, name: &str, kind: As) -> Option<String> {
         "password" if kind != As::Secret => None,
         "checkbox" => Some(input.checked().to_string()),
         "number" | "datetime-local" if text.is_empty() => Some("null".to_owned()),
-        "number" if JSON::parse(&text).is_ok() => Some(text),
+        "number" => Some(text),
         // Such fields are in UTC, and leave out seconds that are zero.
         "datetime-local" if text.len() == "2026-08-21T14:05".len() => json(&format!("{text}:00Z")),
         "datetime-local" => json(&format!("{text}Z")),
@@ -77,26 +77,25 @@ fn sent(text: &str, kind: As) -> Option<String> {
     let trimmed = text.trim();
     match kind {
         As::Text => json(text),
-        As::Optional | As::List | As::Secret if trimmed.is_empty() => Some("null".to_owned()),
+        As::Optional | As::Time | As::List | As::Secret if trimmed.is_empty() => {
+            Some("null".to_owned())
+        }
         As::Secret => json("..."),
-        As::Optional => json(text),
+        As::Optional | As::Time => json(text),
         As::List => {
             let lines = trimmed.lines().map(str::trim).filter(|line| !line.is_empty());
-            quoted(&lines.map(JsValue::from_str).collect::<Array>())
+            let lines: Vec<String> = lines.filter_map(json).collect();
+            Some(format!("[{}]", lines.join(", ")))
         }
         As::Object if trimmed.is_empty() => Some("{}".to_owned()),
-        // As it was typed: numbers that a browser cannot hold stay what they are.
-        As::Object if JSON::parse(trimmed).is_ok() => Some(in_quotes(trimmed)),
-        As::Object => json(text),
+        // As it was typed: a browser cannot hold every number.
+        As::Object => Some(in_quotes(trimmed)),
     }
 }
 
 fn json(text: &str) -> Option<String> {
-    quoted(&JsValue::from_str(text))
-}
-
-fn quoted(value: &JsValue) -> Option<String> {
-    JSON::stringify(value).ok().map(|json| in_quotes(&String::from(json)))
+    let json = JSON::stringify(&JsValue::from_str(text)).ok()?;
+    Some(in_quotes(&String::from(json)))
 }
 
 /// The text within quotation marks of a shell.

@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use js_sys::{Function, Object, Reflect};
 use leptos::prelude::{document, set_timeout, window};
 use leptos::task::spawn_local;
-use leptos::wasm_bindgen::{JsCast as _, JsValue};
-use web_sys::{Document, Element};
+use leptos::wasm_bindgen::JsCast as _;
+use web_sys::{Document, Element, HtmlElement};
 
 use super::{each, guard, page_at, times, within};
 
@@ -16,7 +15,7 @@ const PARTS: &str = "[data-fresh], [data-refresh]";
 /// What is in use: it stays until nobody uses it. Details with an id are not: they are
 /// opened again, and their summary gets the focus back.
 const IN_USE: &str = ":focus:not(details[id] > summary), details.confirm[open], \
-                      details.menu[open], form[data-dirty]";
+                      details.menu[open], details.api-request[open], form[data-dirty]";
 /// Longest wait between two tries, in seconds.
 const LONGEST_WAIT: u32 = 120;
 
@@ -116,17 +115,13 @@ fn focused(part: &Element) -> Option<String> {
     summary.parent_element().map(|details| details.id())
 }
 
-/// The summary may be out of sight: the page does not move there.
+/// The summary may be out of sight: the page stays where it is.
 fn focus_summary(details: &str) {
     let details = document().get_element_by_id(details);
-    let Some(summary) = details.and_then(|details| within::<Element>(&details, "summary")) else {
-        return;
-    };
-    let options = Object::new();
-    let _ = Reflect::set(&options, &JsValue::from_str("preventScroll"), &JsValue::TRUE);
-    let Ok(focus) = Reflect::get(&summary, &JsValue::from_str("focus")) else { return };
-    if let Some(focus) = focus.dyn_ref::<Function>() {
-        let _ = focus.call1(&summary, &options);
+    if let Some(summary) = details.and_then(|details| within::<HtmlElement>(&details, "summary")) {
+        let at = window().scroll_y().unwrap_or_default();
+        let _ = summary.focus();
+        window().scroll_to_with_x_and_y(0.0, at);
     }
 }
 

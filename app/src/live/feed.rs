@@ -60,7 +60,7 @@ pub(super) struct Feed {
     pub(super) paused: RwSignal<bool>,
     /// How many rows wait.
     pub(super) waiting: RwSignal<usize>,
-    /// Whether the last gap was larger than what the page keeps.
+    /// Whether the last gap was larger than what the page keeps, or was not filled.
     pub(super) has_gap: RwSignal<bool>,
     /// What came lately, in words, for people who do not see the list.
     pub(super) summary: RwSignal<String>,
@@ -242,15 +242,25 @@ impl Feed {
     }
 
     async fn refill(self) {
+        // What comes meanwhile says nothing of what came before.
+        let Some(newest) = self.newest() else { return };
+        let mut is_filled = false;
         for limit in [REFILL, KEPT] {
-            let Ok(rows) = list_live_rows(self.project, limit).await else { return };
-            let meets = self.inner.try_with_value(|inner| meets(&inner.seen, &rows, limit));
-            let Some(is_filled) = meets else { return };
-            if is_filled || limit == KEPT {
-                let _ = self.has_gap.try_set(!is_filled);
-                return self.add(rows);
+            let Ok(rows) = list_live_rows(self.project, limit).await else { break };
+            is_filled = meets(newest.as_deref(), &rows, limit);
+            self.add(rows);
+            if is_filled {
+                break;
             }
         }
+        let _ = self.has_gap.try_set(!is_filled);
+    }
+
+    /// The key of the newest row that is known, if there is one; `None`: the page is gone.
+    fn newest(self) -> Option<Option<String>> {
+        let key = |rows: &Vec<Arc<Row>>| rows.first().map(|row| row.key.clone());
+        let held = self.inner.try_with_value(|inner| key(&inner.held))?;
+        self.rows.try_with_untracked(|rows| held.or_else(|| key(rows)))
     }
 
     fn add(self, rows: Vec<Row>) {
@@ -325,11 +335,11 @@ impl Feed {
     }
 }
 
-/// Whether the latest rows, asked for with this limit, reach back to one that was seen
-/// before, or are all that there are. Where none was seen there is no gap.
-fn meets(seen: &HashSet<String>, rows: &[Row], limit: u16) -> bool {
+/// Whether the latest rows, asked for with this limit, reach back to the newest one that
+/// was known before, or are all that there are. Where none was known there is no gap.
+fn meets(newest: Option<&str>, rows: &[Row], limit: u16) -> bool {
     let is_all = rows.len() < usize::from(limit);
-    is_all || seen.is_empty() || rows.iter().any(|row| seen.contains(&row.key))
+    is_all || newest.is_none_or(|newest| rows.iter().any(|row| row.key == newest))
 }
 
 /// Milliseconds since the page began.
@@ -362,8 +372,6 @@ fn insert(rows: &mut Vec<Arc<Row>>, row: Arc<Row>) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use serde_json::json;
 
     use super::{Row, meets};
@@ -376,11 +384,10 @@ mod tests {
             serde_json::from_value::<Row>(row).unwrap()
         };
         let rows = [row("c"), row("b")];
-        let seen = |key: &str| HashSet::from([key.to_owned()]);
-        assert!(meets(&seen("b"), &rows, 2));
-        assert!(!meets(&seen("a"), &rows, 2));
+        assert!(meets(Some("b"), &rows, 2));
+        assert!(!meets(Some("a"), &rows, 2));
         // All that there is, and nothing to meet.
-        assert!(meets(&seen("a"), &rows, 3));
-        assert!(meets(&HashSet::new(), &rows, 2));
+        assert!(meets(Some("a"), &rows, 3));
+        assert!(meets(None, &rows, 2));
     }
 }

@@ -17,9 +17,9 @@ use crate::ui::icon::Icon;
 use crate::ui::keyboard::on_key;
 use crate::ui::time::{ZoneName, provide_zone};
 
-/// What is told of a gap that was larger than the list.
+/// What is told of a gap that was larger than the list, or was not filled.
 const GAP: &str =
-    " More came in between than this list holds; the rest is in Health and in the events API.";
+    " Rows in between are missing here. Health counts them; the events API has what was stored.";
 /// Rows are filtered when so long no key was pressed.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Choices of the outcome: word and label.
@@ -302,7 +302,7 @@ fn counts(feed: Feed, shown: Memo<Vec<Arc<Row>>>, filter: RwSignal<Filter>) -> A
         }
     };
     let gap = move || feed.has_gap.get().then_some(GAP);
-    view! { <p class="counts">{text} "Times in " <ZoneName /> "." {gap}</p> }.into_any()
+    view! { <p class="counts">{text} "Times in " <ZoneName /> "." <span role="status">{gap}</span></p> }.into_any()
 }
 
 /// Three different texts: nothing matches, paused, nothing yet.

@@ -126,11 +126,11 @@ fn named_only(project: &ProjectView, kind: String, types: &[String]) -> AnyView 
         (true, Some(first)) => ("No group yet", first.clone()),
         _ => ("No group of this type yet", kind),
     };
-    let snippet = snippet(project, &kind);
+    let (snippet, named) = (snippet(project, &kind), kind);
     view! {
         <Empty title=title>
             <p>
-                "Events name such groups in " <code>"$groups"</code> ", but no event "
+                "Events name groups of the type " <code>{named}</code> " in " <code>"$groups"</code> ", but no event "
                 <code>"$groupidentify"</code> " has made one and set its properties. This sends one:"
             </p>
             <Code text=snippet what="snippet" />

@@ -82,7 +82,7 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
 /// and do not help on.
 const TAKEN: &str = "This domain is claimed already. If it is not in the list above, another \
                      organization on this instance has claimed it. Whoever runs the instance can \
-                     release a claim that was never proved.";
+                     release it.";
 
 /// Claims a domain and leads to its page.
 #[server(prefix = "/_fn", endpoint = "add_domain")]

@@ -119,6 +119,10 @@ pub(crate) async fn get_group(
         created_at: Timestamp::EPOCH,
     });
     let seen = services.groups.seen(&project, &group).await.map_err(ui_error)?;
+    // Nothing that was looked at speaks of it.
+    if first_seen.is_none() && seen.events.is_empty() && !seen.more {
+        return Err(ui_error(Error::NotFound("Not found.")));
+    }
     let properties = read(&group.properties);
     let members = seen.members.into_iter();
     Ok(GroupView {

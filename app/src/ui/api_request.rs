@@ -8,8 +8,13 @@ use super::copy::CopyButton;
 use crate::context::visit;
 
 /// How to write fields that are more than a text.
-const RULES: &str = " Write null for an empty field that is optional, a secret or a list, and \
-    [\"one\", \"two\"] for a list.";
+const RULES: [(As, &str); 5] = [
+    (As::Optional, " One that is optional is null when it is empty."),
+    (As::Time, " A time is such as \"2026-01-02T03:04:00Z\", or null."),
+    (As::List, " A list is such as [\"one\", \"two\"], or null."),
+    (As::Object, " An object is such as {}, without quotation marks."),
+    (As::Secret, " A secret that there is none of is null."),
+];
 
 /// A request to the API.
 pub(crate) struct ApiCall {
@@ -72,14 +77,14 @@ fn origin() -> String {
 }
 
 fn shown(command: String, scope: &'static str, of: String) -> AnyView {
-    let (mut has_blanks, mut has_rules) = (false, false);
+    let mut kinds = Vec::new();
     blanks::fill(&command, |_, kind| {
-        has_blanks = true;
-        has_rules |= kind != As::Text;
+        kinds.push(kind);
         None
     });
-    let follows_form = has_blanks.then_some("");
-    let rules = has_rules.then_some(RULES);
+    let follows_form = (!kinds.is_empty()).then_some("");
+    let rules: String =
+        RULES.iter().filter(|(kind, _)| kinds.contains(kind)).map(|(_, rule)| *rule).collect();
     let needed = match scope {
         "" => "any personal API key".into_any(),
         scope => view! { "a personal API key with the scope " <code>{scope}</code> }.into_any(),

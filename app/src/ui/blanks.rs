@@ -2,7 +2,8 @@
 //! form's field. The server writes them, scripts fill them in.
 //!
 //! A word after the name says what the text of the field becomes: `"{name:optional}"`
-//! is `null` when it is empty, `"{name:list}"` a list of its lines or `null`,
+//! is `null` when it is empty, `"{name:time}"` too, `"{name:list}"` a list of its lines or
+//! `null`,
 //! `"{name:object}"` the JSON object that it holds, and `"{name:secret}"` never more
 //! than three dots in its place.
 
@@ -13,6 +14,8 @@ pub(crate) enum As {
     Text,
     /// A text; empty: `null`.
     Optional,
+    /// A point in time; empty: `null`.
+    Time,
     /// A list of the lines that are not empty; none: `null`.
     List,
     /// The JSON object; empty: one with nothing in it.
@@ -58,6 +61,7 @@ fn parts(blank: &str) -> Option<(&str, As)> {
     let (name, kind) = match blank.split_once(':') {
         None => (blank, As::Text),
         Some((name, "optional")) => (name, As::Optional),
+        Some((name, "time")) => (name, As::Time),
         Some((name, "list")) => (name, As::List),
         Some((name, "object")) => (name, As::Object),
         Some((name, "secret")) => (name, As::Secret),

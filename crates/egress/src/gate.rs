@@ -66,6 +66,11 @@ impl Gate {
         Ok(addresses)
     }
 
+    /// Whether some port of this address may be dialled.
+    pub(crate) fn permits(&self, address: IpAddr) -> bool {
+        self.rules.permit(address, None)
+    }
+
     pub(crate) fn judge(
         &self,
         host: &str,

@@ -18,7 +18,7 @@ mod host;
 mod rules;
 mod tls;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -197,29 +197,22 @@ impl Egress {
         in_time(CONNECT, shaking).await
     }
 
-    /// Whether this host could be dialled now. What a name stands for may change
-    /// afterwards, so every dial looks again.
-    ///
-    /// # Errors
-    /// [`Fault`].
-    pub async fn check(&self, host: &str) -> Result<(), Fault> {
-        let host = read(host)?;
-        in_time(CONNECT, self.gate.pass(&host, None)).await.map(drop)
-    }
-
     /// Whether this host is an address, in any spelling, or the name of this machine,
     /// that is never dialled: known as text alone, for who enters it.
     #[must_use]
     pub fn never_dials(&self, host: &str) -> bool {
-        let address = match Host::read(host) {
-            Some(Host::Address(address)) => address,
-            Some(Host::Name(name)) if name == "localhost" => Ipv4Addr::LOCALHOST.into(),
-            Some(Host::Name(_)) | None => return false,
-        };
-        self.gate.judge(host, address, None).is_err()
+        let never = |address| !self.gate.permits(address);
+        match Host::read(host) {
+            Some(Host::Address(address)) => never(address),
+            Some(Host::Name(name)) if name == "localhost" => {
+                never(Ipv4Addr::LOCALHOST.into()) && never(Ipv6Addr::LOCALHOST.into())
+            }
+            Some(Host::Name(_)) | None => false,
+        }
     }
 
-    /// The same for the host and port of an address of the web.
+    /// Whether host and port of an address of the web could be dialled now. What a name
+    /// stands for may change afterwards, so every dial looks again.
     ///
     /// # Errors
     /// [`Fault`].

@@ -156,6 +156,7 @@ fn mails_look_like_their_files() {
         ("changed_address", changed(AccountChange::Address)),
         ("changed_password", changed(AccountChange::Password)),
         ("changed_second_factor", changed(AccountChange::SecondFactorOff)),
+        ("changed_second_factor_by_operator", changed(AccountChange::SecondFactorTakenAway)),
         ("export_failed", export_failed()),
         ("export_failed_early", export_failed_early()),
         ("export_paused", export_paused()),

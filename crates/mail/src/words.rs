@@ -277,12 +277,28 @@ fn account_changed(
                 "{renew} at once, turn two-step sign-in on, and tell whoever runs this instance."
             ),
         ),
+        AccountChange::SecondFactorTakenAway => (
+            "Two-step sign-in on Weir was turned off",
+            format!(
+                "Two-step sign-in of your account on the Weir instance at {origin} was turned off \
+                 on {at} by whoever runs it. The password alone signs you in now, and every \
+                 session of the account has ended."
+            ),
+            "tell whoever runs this instance.".to_owned(),
+        ),
+    };
+    let (if_not, if_so) = match change {
+        AccountChange::SecondFactorTakenAway => (
+            "If you did not ask for it,",
+            "If you asked for it, turn two-step sign-in on again once you are signed in.",
+        ),
+        _ => ("If it was not you,", "If it was you, there is nothing to do."),
     };
     let parts = vec![
         Part::Text(greeting(first_name)),
         Part::Text(what),
-        Part::Text(format!("If it was not you, {caution}")),
-        Part::Remark("If it was you, there is nothing to do.".to_owned()),
+        Part::Text(format!("{if_not} {caution}")),
+        Part::Remark(if_so.to_owned()),
     ];
     (subject, parts)
 }

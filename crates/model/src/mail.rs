@@ -123,6 +123,8 @@ pub enum AccountChange {
     Password,
     /// No second factor is asked for any more.
     SecondFactorOff,
+    /// The same, by whoever runs the instance.
+    SecondFactorTakenAway,
 }
 
 /// A batch export in the words that people have for it.

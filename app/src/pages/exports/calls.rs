@@ -23,7 +23,7 @@ pub(super) fn saving(shape: &Shape) -> ApiCall {
     let organization = &shape.house.id;
     let mut body = json!({
         "name": "{name}", "interval": "{interval}",
-        "start_at": "{start_at}", "end_at": "{end_at}",
+        "start_at": "{start_at:time}", "end_at": "{end_at:time}",
         "destination": {"config": config(shape)},
     });
     if shape.takes_query() {

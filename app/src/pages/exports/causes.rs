@@ -97,7 +97,7 @@ const CAUSES: &[Cause] = &[
     Cause {
         classes: &["Throttled", "Unavailable", "StorageUnavailable", "DatabaseUnavailable"],
         checks: &[
-            "The destination is busy or down. Weir tries again for six hours.",
+            "The destination is busy or down. Weir tries again for six hours after the first failed try.",
             "If it stays so, look at its quotas, or choose a longer interval.",
         ],
     },

@@ -9,6 +9,7 @@ use super::fields::{Begin, fields, labels};
 use super::{causes, words};
 use crate::context::{StepOutcome, TriedStep};
 use crate::server_fns::exports::House;
+use crate::server_fns::exports::config::asked;
 use crate::server_fns::exports::form::{CONNECTION, tried};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
@@ -51,6 +52,7 @@ pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
     let destination = fields(shape.kind, &shape.begin, sent);
     let hidden = hidden(&shape);
     let label = shape.kind.label;
+    let keeps = shape.export.is_some() && asked(shape.kind).iter().any(|one| one.field.is_secret);
     let (verb, busy) = match shape.export {
         None => ("Create export", "Creating export..."),
         Some(_) => ("Save settings", "Saving settings..."),
@@ -89,6 +91,9 @@ pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
                     "Test connection"
                 </button>
             </div>
+            {keeps.then(|| view! {
+                <p class="hint">"Secrets that you change here are not in the request: they are never printed."</p>
+            })}
             <ApiRequest call=save />
             <ApiRequest call=test of="test connection" />
         </form>

@@ -319,7 +319,7 @@ fn cancel(line: &RunLine, found: &ExportHead) -> AnyView {
     let call = call("POST", found, &format!("runs/{}/cancel/", line.run.id));
     view! {
         <Confirm button="Cancel" of=format!("run {}", stretch::text(&line.run))>
-            <p>"The run ends now and is not tried again. What it delivered stays at the destination."</p>
+            <p>"The run ends now and is not tried again. What it delivered stays at the destination. If it belongs to a backfill, the backfill goes on with its other runs and ends as cancelled."</p>
             <ActionForm action=cancel>
                 {ids}
                 <button type="submit" class="button button-primary" data-busy="Cancelling run...">

@@ -72,8 +72,9 @@ struct Worker {
     row: RunRow,
     progress: Progress,
     log: RunLog,
-    /// When its first try failed, since the last start of the service. What was worked
-    /// before does not count: a try may take longer than there is patience.
+    /// When the first of the tries failed that came to nothing, since the last start of
+    /// the service. Patience begins anew after a try that delivered something, or worked
+    /// longer than there is patience.
     failing: Option<Duration>,
     /// The export at the try before.
     seen: Option<ExportRow>,
@@ -142,6 +143,7 @@ impl Worker {
             log: &mut self.log,
             cut: cut.subscribe(),
         };
+        let before = attempt.progress.delivered;
         let timing = time_out(&self.shared, deadline, cut);
         let outcome = tokio::select! {
             outcome = attempt.run() => outcome,
@@ -149,6 +151,11 @@ impl Worker {
         };
         // A further try has its own time.
         cut.send_if_modified(|cut| cut.take_if(|cut| *cut == Cut::TimedOut).is_some());
+        let is_late = matches!(outcome, Err(Setback::Cut(Cut::TimedOut)));
+        let worked = self.shared.host.uptime().saturating_sub(now);
+        if self.progress.delivered != before || (worked > PATIENCE && !is_late) {
+            self.failing = None;
+        }
         let outcome = self.judged(outcome).await;
         self.seen = Some(export);
         outcome

@@ -41,7 +41,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// For how long after its first failed try a run is tried again while its destination
-/// has a passing fault.
+/// has a passing fault, and nothing is delivered.
 pub(super) const PATIENCE: Duration = HOUR.saturating_mul(6);
 /// Tries that a run has at most, however fast they fail.
 pub(super) const ATTEMPTS: u32 = 250;

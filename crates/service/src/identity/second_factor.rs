@@ -256,7 +256,7 @@ impl Identity {
         };
         let belongings = organizations::of_user(store, user.id).await?;
         let told: Vec<_> = belongings.iter().map(entry).collect();
-        let notice = mail::of_change(&user, AccountChange::SecondFactorOff, now);
+        let notice = mail::of_change(&user, AccountChange::SecondFactorTakenAway, now);
         let mails = self.core.mailing.rows(now, [notice]);
         rows::remove(store, user.id, now, &told, &mails).await?;
         Ok(Some(true))

@@ -82,9 +82,8 @@ impl Identity {
         self.shown(open).await
     }
 
-    /// The same for the page of the link, which helps everybody on. It tells what
-    /// [`Identity::invitation`] and [`Identity::sign_up`] tell whoever has the link
-    /// and no session; of an expired invite nothing, whoever asks.
+    /// The same for the page of the link, which helps everybody on. Who has the link,
+    /// which is the secret, learns what the mail says; of an expired invite nothing.
     ///
     /// # Errors
     /// [`Error::Throttled`].

@@ -305,13 +305,13 @@ const END: Statement = Statement::write(
          IF $present = NONE { THROW 'gone' };
          IF $present.step != $step {
              IF ['Starting', 'Running'] CONTAINSNOT $present.status { THROW 'ended' };
-             LET $missing = (SELECT VALUE id FROM batch_export_run:[$export]..=[$export, ..]
-                             WHERE backfill = $backfill AND status = 'Cancelled' LIMIT 1);
-             LET $ended = IF $status = 'Completed' AND array::len($missing) > 0 {
-                 'Cancelled'
+             LET $missing = IF $status = 'Completed' {
+                 (SELECT VALUE id FROM batch_export_run:[$export]..=[$export, ..]
+                  WHERE backfill = $backfill AND status = 'Cancelled' LIMIT 1)
              } ELSE {
-                 $status
+                 []
              };
+             LET $ended = IF array::len($missing) > 0 { 'Cancelled' } ELSE { $status };
              UPDATE type::record('batch_export_backfill', [$export, $backfill]) SET
                  step = $step, status = $ended, updated_at = $now, finished_at = $now RETURN NONE;
              DELETE type::record('active_backfill', [$project, $backfill]) RETURN NONE;

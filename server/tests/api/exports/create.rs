@@ -79,6 +79,19 @@ async fn databases_on_inner_networks_are_not_saved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn databases_on_inner_networks_that_are_allowed_are_saved() {
+    let app =
+        TestApp::start(|config| config.egress_allow = "::1,10.1.0.0/16".parse().unwrap(), |_| {});
+    let app = app.await.set_up().await;
+    let owner = owner(&app).await;
+    for host in ["10.1.2.3", "::1", "localhost"] {
+        let mut body = with(postgres(), "paused", json!(true));
+        body["destination"]["config"]["host"] = json!(host);
+        made(&app, &owner, &body).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn faults_name_the_first_field() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
