@@ -43,7 +43,7 @@ test("a domain that is claimed says who can release it", async ({ page, server, 
   await page.getByLabel("Domain", { exact: true }).fill(domain);
   await page.getByRole("button", { name: "Add domain" }).click();
   const field = page.getByLabel("Domain", { exact: true });
-  await expect(field).toHaveAccessibleDescription(/claimed already.*Whoever runs the instance can release a claim/);
+  await expect(field).toHaveAccessibleDescription(/claimed already.*Whoever runs the instance can release it/);
 });
 
 test("rules wait for the proof, SAML can be filled in before", async ({ page, server, scripts }) => {
