@@ -2,6 +2,8 @@
 //! without a look at who asks. The emulators of Google's storage know neither
 //! uploads in parts nor deletion over this interface.
 
+use std::net::SocketAddr;
+
 use super::{Server, free_address, python_program};
 
 /// Google's tokens are none of S3's signatures.
@@ -22,12 +24,22 @@ run_simple(sys.argv[1], int(sys.argv[2]), anyone, threaded=True)
 pub struct GoogleStorage(Server);
 
 impl GoogleStorage {
+    /// What `service_account_key` is set to: nobody signs.
+    pub const KEY: &'static str =
+        r#"{"private_key": "", "private_key_id": "", "client_email": "", "disable_oauth": true}"#;
+
     /// Starts it.
     pub async fn start() -> Self {
         let address = free_address();
         let (host, port) = (address.ip().to_string(), address.port().to_string());
         let arguments = ["-c", SCRIPT, &host, &port];
         Self(Server::start(&python_program("python"), &arguments, address).await)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.0.address
     }
 
     /// `http://127.0.0.1:5000`

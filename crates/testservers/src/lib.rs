@@ -16,6 +16,7 @@ mod npm;
 mod postgres;
 mod python;
 mod receiver;
+mod redshift_copy;
 mod stub;
 
 pub use azurite::Azurite;
@@ -27,6 +28,7 @@ pub use npm::Npm;
 pub use postgres::Postgres;
 pub use python::python;
 pub use receiver::{Receiver, Reception, Receptions};
+pub use redshift_copy::RedshiftCopy;
 pub use stub::{Asked, Said, StandIn, Stub};
 
 use std::fs::File;

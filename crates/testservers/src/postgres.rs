@@ -14,6 +14,11 @@ const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 /// Becomes another user without a process in between.
 const AS_USER: &str = "/usr/bin/setpriv";
 const USER: &str = "postgres";
+/// What Redshift has and PostgreSQL does not, and the meaning of a backslash.
+const LIKE_REDSHIFT: &str = "CREATE DOMAIN super AS jsonb; \
+    CREATE FUNCTION json_parse(text) RETURNS super LANGUAGE sql AS 'SELECT $1::jsonb::super'; \
+    ALTER DATABASE postgres SET standard_conforming_strings = off; \
+    ALTER DATABASE postgres SET escape_string_warning = off";
 
 /// A database server. Its superuser is `weir` with the password `correct horse`.
 pub struct Postgres {
@@ -32,6 +37,14 @@ impl Postgres {
     /// Starts it with a certificate that it signed itself.
     pub async fn with_tls() -> Self {
         Self::started(true).await
+    }
+
+    /// Starts it without TLS, and has it take Redshift's SQL as far as exports use it.
+    pub async fn like_redshift() -> Self {
+        let server = Self::started(false).await;
+        // It answers that it was done.
+        let _ = server.ask(LIKE_REDSHIFT);
+        server
     }
 
     async fn started(with_tls: bool) -> Self {

@@ -13,13 +13,9 @@ use super::support::{
 };
 use crate::warehouse::KEY;
 
-/// The key of an emulator: nobody signs.
-const EMULATED: &str =
-    r#"{"private_key": "", "private_key_id": "", "client_email": "", "disable_oauth": true}"#;
-
 fn config(url: &str, others: Value) -> Value {
     let config = json!({
-        "bucket_name": "events", "service_account_key": EMULATED, "prefix": "out",
+        "bucket_name": "events", "service_account_key": GoogleStorage::KEY, "prefix": "out",
         "endpoint_url": url, "file_format": "JSONLines", "compression": null,
         "max_file_size_mb": null,
     });

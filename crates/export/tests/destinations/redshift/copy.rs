@@ -1,7 +1,5 @@
 //! The mode COPY: files in a bucket, and a statement that brings them in, against
-//! moto and [`Reader`].
-
-use std::sync::Arc;
+//! moto and [`RedshiftCopy`].
 
 use serde_json::{Value, json};
 use tokio_postgres::Client;
@@ -9,10 +7,8 @@ use weir_export::destination::{Altered, Destination, Failure};
 use weir_export::destinations::Hosts;
 use weir_export::rows::Record;
 use weir_model::exports::ExportModel;
-use weir_testkit::servers::{Gate, Hold, Postgres};
+use weir_testkit::servers::{Gate, Hold, Postgres, RedshiftCopy};
 
-use super::AS_REDSHIFT;
-use super::reader::{KEYS, ROLE, Reader};
 use crate::files::Bucket;
 use crate::postgres::{
     client, job, opened, record, records, rows, told, two_runs_of_persons, types, write,
@@ -26,18 +22,17 @@ const COUNTS: &str = "SELECT count(*), count(DISTINCT uuid) FROM events";
 
 /// A database that reads from a bucket.
 struct Setting {
-    bucket: Arc<Bucket>,
+    bucket: Bucket,
     client: Client,
-    reader: Reader,
+    reader: RedshiftCopy,
     _server: Postgres,
 }
 
 impl Setting {
     async fn start() -> Self {
-        let (server, bucket) = (Postgres::start().await, Arc::new(Bucket::start().await));
+        let (server, bucket) = (Postgres::like_redshift().await, Bucket::start().await);
         let client = client(&server).await;
-        client.batch_execute(AS_REDSHIFT).await.unwrap();
-        let reader = Reader::start(server.address(), &bucket).await;
+        let reader = RedshiftCopy::start(server.address(), bucket.url()).await;
         Self { bucket, client, reader, _server: server }
     }
 
@@ -55,7 +50,7 @@ impl Setting {
 fn config(more_inputs: Value) -> Value {
     let mut inputs = json!({
         "s3_bucket": "events", "region_name": "eu-west-1", "s3_key_prefix": "/in/it's/",
-        "authorization": ROLE,
+        "authorization": RedshiftCopy::ROLE,
         "bucket_credentials": {"aws_access_key_id": "AKIDWRITER", "aws_secret_access_key": "w"},
     });
     inputs.as_object_mut().unwrap().extend(more_inputs.as_object().unwrap().clone());
@@ -122,11 +117,12 @@ async fn rows_arrive_once_by_way_of_a_bucket_that_is_empty_afterwards() {
     );
     let asked = setting.reader.asked();
     assert_eq!(asked.len(), 4);
+    let role = RedshiftCopy::ROLE;
     let place = format!("s3://events/{}/manifest", DIRECTORY.replace('\'', "''"));
     let expected = format!(
         "COPY weir_rows (\"uuid\", \"event\", \"properties\", \"elements\", \"set\", \
          \"set_once\", \"distinct_id\", \"team_id\", \"ip\", \"site_url\", \"timestamp\") \
-         FROM '{place}' IAM_ROLE '{ROLE}' REGION 'eu-west-1' MANIFEST FORMAT AS JSON 'auto' GZIP \
+         FROM '{place}' IAM_ROLE '{role}' REGION 'eu-west-1' MANIFEST FORMAT AS JSON 'auto' GZIP \
          TIMEFORMAT 'auto' COMPUPDATE OFF"
     );
     assert_eq!(asked[0], expected);
@@ -191,7 +187,8 @@ async fn who_may_not_read_the_bucket_is_told_once_and_for_all() {
         assert_eq!(setting.bucket.keys().await, Vec::<String>::new());
     }
     // Keys that may, one of which is more than letters.
-    let destination = setting.at(json!({}), keys(KEYS[0], KEYS[1]));
+    let [id, secret] = RedshiftCopy::KEYS;
+    let destination = setting.at(json!({}), keys(id, secret));
     assert_eq!(attempt(destination.as_ref(), &records(10)).await, Ok(Vec::new()));
     assert_eq!(rows(&setting.client, COUNTS).await, ["10|10"]);
 }

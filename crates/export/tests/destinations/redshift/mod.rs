@@ -2,7 +2,6 @@
 //! home.
 
 mod copy;
-mod reader;
 
 use serde_json::json;
 use weir_export::rows::Record;
@@ -13,17 +12,10 @@ use crate::postgres::{
     at, client, job, record, records, rows, run, told, two_runs_of_persons, types, write,
 };
 
-/// What Redshift has and PostgreSQL does not, and the meaning of a backslash.
-const AS_REDSHIFT: &str = "CREATE DOMAIN super AS jsonb; \
-    CREATE FUNCTION json_parse(text) RETURNS super LANGUAGE sql AS 'SELECT $1::jsonb::super'; \
-    ALTER DATABASE postgres SET standard_conforming_strings = off; \
-    ALTER DATABASE postgres SET escape_string_warning = off";
-
 #[tokio::test]
 async fn redshift_gets_its_rows_as_statements() {
-    let server = Postgres::start().await;
+    let server = Postgres::like_redshift().await;
     let client = client(&server).await;
-    client.batch_execute(AS_REDSHIFT).await.unwrap();
     let config = json!({"properties_data_type": "super", "table_name": "Events"});
     let destination = at("Redshift", &server, config);
     let properties = r#"{"n": 9007199254740993, "t": "it's \\ \u0000", "$set": {"a": [null]}}"#;
@@ -89,9 +81,8 @@ async fn redshift_gets_its_rows_as_statements() {
 
 #[tokio::test]
 async fn redshift_replaces_persons_that_are_older() {
-    let server = Postgres::start().await;
+    let server = Postgres::like_redshift().await;
     let client = client(&server).await;
-    client.batch_execute(AS_REDSHIFT).await.unwrap();
     let config = json!({"properties_data_type": "super", "table_name": "persons"});
     let destination = at("Redshift", &server, config);
     two_runs_of_persons(destination.as_ref(), &client, "persons").await;

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weir_testkit::servers::{Azurite, Gate, Hold, Moto, python};
+use weir_testkit::servers::{Azurite, Gate, GoogleStorage, Hold, Moto, python};
 
 use super::super::WITHIN;
-use super::{Instance, texts};
+use super::{BUCKET, Instance, boto, texts};
 
 /// What the names of the run's files begin with.
 const STEM: &str = "2025-03-04T00:00:00+00:00-2025-03-05T00:00:00+00:00_backfill";
@@ -89,21 +89,15 @@ print(json.dumps({'names': list(files), 'manifest': manifest[0] if manifest else
                   'uuids': [json.loads(line)['uuid'] for line in lines]}))
 ";
 
-const S3: &str = "
-import json, sys, boto3
-given = json.load(sys.stdin)
-s3 = boto3.client('s3', endpoint_url=given, region_name='eu-west-1',
-                  aws_access_key_id='a', aws_secret_access_key='b')
-";
+/// All files of a bucket.
+const IN_BUCKET: &str = "
+keys = [o['Key'] for o in s3.list_objects_v2(Bucket='events').get('Contents', [])]
+files = {key: s3.get_object(Bucket='events', Key=key)['Body'].read() for key in keys}";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_in_s3_hold_each_event_once() {
     let moto = Moto::start().await;
-    let boto = async |script: &str| python(&format!("{S3}{script}"), &json!(moto.url())).await;
-    let make = "
-s3.create_bucket(Bucket='events', CreateBucketConfiguration={'LocationConstraint': 'eu-west-1'})
-print('{}')";
-    boto(make).await;
+    boto(&moto.url(), "eu-west-1", BUCKET).await;
     let gate = Gate::start(moto.address()).await;
     let config = json!({
         "bucket_name": "events", "region": "eu-west-1", "prefix": "out",
@@ -112,10 +106,24 @@ print('{}')";
     });
     let mut instance = Instance::start().await;
     instance.export_and_kill(&gate, &HOLDS, "S3", &config).await;
-    let read = "
-keys = [o['Key'] for o in s3.list_objects_v2(Bucket='events').get('Contents', [])]
-files = {key: s3.get_object(Bucket='events', Key=key)['Body'].read() for key in keys}";
-    let told = boto(&format!("{read}{TOLD}")).await;
+    let told = boto(&moto.url(), "eu-west-1", &format!("{IN_BUCKET}{TOLD}")).await;
+    assert_listed(&told["manifest"], texts(&told["names"]));
+    instance.assert_each_once(texts(&told["uuids"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_at_google_hold_each_event_once() {
+    let storage = GoogleStorage::start().await;
+    let make = "s3.create_bucket(Bucket='events')\nprint('{}')";
+    boto(&storage.url(), "us-east-1", make).await;
+    let gate = Gate::start(storage.address()).await;
+    let config = json!({
+        "bucket_name": "events", "prefix": "out", "service_account_key": GoogleStorage::KEY,
+        "endpoint_url": gate.url(), "max_file_size_mb": 1,
+    });
+    let mut instance = Instance::start().await;
+    instance.export_and_kill(&gate, &HOLDS, "GoogleCloudStorage", &config).await;
+    let told = boto(&storage.url(), "us-east-1", &format!("{IN_BUCKET}{TOLD}")).await;
     assert_listed(&told["manifest"], texts(&told["names"]));
     instance.assert_each_once(texts(&told["uuids"]));
 }

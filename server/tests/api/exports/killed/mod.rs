@@ -6,6 +6,7 @@
 
 mod databases;
 mod files;
+mod redshift;
 mod service;
 mod warehouses;
 
@@ -17,7 +18,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use uuid::Uuid;
 use weir_testkit::Caller;
-use weir_testkit::servers::{Gate, Hold};
+use weir_testkit::servers::{Gate, Hold, python};
 
 use super::until;
 use crate::process::{Serving, set_up_with, weir_through};
@@ -32,11 +33,15 @@ const USERS: usize = 20;
 const DAYS: [&str; 2] = ["2025-03-04", "2025-03-05"];
 /// A process that is started by this one ends with it, however it ends.
 const WITH_THE_TEST: [&str; 4] = ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"];
+/// Makes a bucket in the region eu-west-1, by [`boto`].
+const BUCKET: &str = "
+s3.create_bucket(Bucket='events', CreateBucketConfiguration={'LocationConstraint': 'eu-west-1'})
+print('{}')";
 
 /// The program on a data directory of its own.
 struct Instance {
     folder: TempDir,
-    /// Where Snowflake, Google and Databricks are, if that is elsewhere.
+    /// Where Snowflake, Google, Databricks and the S3 of Redshift are, if that is elsewhere.
     host: Option<String>,
     made: Value,
     serving: Option<Serving>,
@@ -73,7 +78,7 @@ impl Instance {
         Self::with(None).await
     }
 
-    /// The same with Snowflake, Google and Databricks at this address.
+    /// The same with Snowflake, Google, Databricks and the S3 of Redshift at this address.
     async fn with_host(host: String) -> Self {
         Self::with(Some(host)).await
     }
@@ -221,6 +226,17 @@ impl Instance {
         // Not as lists, which nobody reads.
         assert!(found == self.sent, "other events arrived than were sent");
     }
+}
+
+/// What a script prints; `s3` is Amazon's client for what is at this address.
+async fn boto(url: &str, region: &str, script: &str) -> Value {
+    let prelude = "
+import json, sys, boto3
+url, region = json.load(sys.stdin)
+s3 = boto3.client('s3', endpoint_url=url, region_name=region,
+                  aws_access_key_id='a', aws_secret_access_key='b')
+";
+    python(&format!("{prelude}{script}"), &json!([url, region])).await
 }
 
 /// The texts of a list.

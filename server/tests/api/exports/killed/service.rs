@@ -1,6 +1,6 @@
 //! The service as a process of this test program. The real program has no setting
-//! for where Snowflake, Google and Databricks are, and must not have one; all
-//! else is the same.
+//! for where Snowflake, Google, Databricks and the S3 of Redshift are, and must not
+//! have one; all else is the same.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -50,8 +50,8 @@ async fn the_process_of_another_test() {
     let export_hosts = Hosts {
         bigquery: host.clone(),
         databricks: host.clone(),
+        s3: host.clone(),
         snowflake: host,
-        ..Hosts::default()
     };
     let options = Options { export_hosts, ..Options::default() };
     let server = Server::start(config, options).await.unwrap();

@@ -16,17 +16,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 
-use crate::files::Bucket;
-
-/// The role that may read the bucket.
-pub(crate) const ROLE: &str = "arn:aws:iam::123456789012:role/reader";
-/// The keys that may, as the settings have them: one needs care in SQL.
-pub(crate) const KEYS: [&str; 2] = ["AKIAREADER", "its'key"];
+use super::python::python;
 
 /// Reads the manifest and its files, and checks them; prints the rows as `COPY …
 /// FROM STDIN` takes them.
 const READ: &str = r#"
-import gzip
+import gzip, json, sys, boto3
+given = json.load(sys.stdin)
+s3 = boto3.client("s3", endpoint_url=given["s3"], region_name="eu-west-1",
+                  aws_access_key_id="a", aws_secret_access_key="b")
 def get(url):
     place = url.removeprefix("s3://events/")
     assert place != url, url
@@ -52,7 +50,7 @@ print(json.dumps("".join(rows)))
 "#;
 
 /// The way. Ends when dropped.
-pub(crate) struct Reader {
+pub struct RedshiftCopy {
     address: SocketAddr,
     shared: Arc<Shared>,
     serving: JoinHandle<()>,
@@ -60,16 +58,22 @@ pub(crate) struct Reader {
 
 struct Shared {
     to: SocketAddr,
-    bucket: Arc<Bucket>,
+    /// Where the bucket `events` is.
+    s3: String,
     asked: Mutex<Vec<String>>,
 }
 
-impl Reader {
-    /// A way to this server, with the files of this bucket.
-    pub(crate) async fn start(to: SocketAddr, bucket: &Arc<Bucket>) -> Self {
+impl RedshiftCopy {
+    /// The role that may read the bucket.
+    pub const ROLE: &'static str = "arn:aws:iam::123456789012:role/reader";
+    /// The keys that may, as the settings have them: one needs care in SQL.
+    pub const KEYS: [&'static str; 2] = ["AKIAREADER", "its'key"];
+
+    /// A way to this server, with the files of the bucket `events` at this address.
+    pub async fn start(to: SocketAddr, s3: String) -> Self {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
-        let shared = Arc::new(Shared { to, bucket: Arc::clone(bucket), asked: Mutex::default() });
+        let shared = Arc::new(Shared { to, s3, asked: Mutex::default() });
         let accepting = Arc::clone(&shared);
         let serving = tokio::spawn(async move {
             while let Ok((client, _)) = tcp.accept().await {
@@ -84,17 +88,19 @@ impl Reader {
     }
 
     /// Where it begins.
-    pub(crate) fn address(&self) -> SocketAddr {
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The statements that it did itself.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    #[must_use]
+    pub fn asked(&self) -> Vec<String> {
         self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Drop for Reader {
+impl Drop for RedshiftCopy {
     fn drop(&mut self) {
         self.serving.abort();
     }
@@ -142,6 +148,7 @@ impl Shared {
 
     /// Brings the rows in, or has the server say what Redshift would. The last of
     /// its answers are passed on by the caller.
+    #[expect(clippy::panic, reason = "test support fails by panicking")]
     async fn load(
         &self,
         sql: &str,
@@ -157,8 +164,8 @@ impl Shared {
             );
             return send(to_server, &query(&raise)).await;
         }
-        let given = json!({"manifest": asked.manifest, "columns": asked.columns});
-        let Value::String(rows) = self.bucket.boto(READ, given).await else { panic!("no rows") };
+        let given = json!({"s3": self.s3, "manifest": asked.manifest, "columns": asked.columns});
+        let Value::String(rows) = python(READ, &given).await else { panic!("no rows") };
         send(to_server, &query(&format!("COPY {} FROM STDIN", asked.target))).await?;
         let Some(answer) = answers.recv().await else { return Ok(()) };
         if answer.0 != b'G' {
@@ -219,8 +226,8 @@ fn literal(sql: &str) -> Option<(String, &str)> {
 
 /// What Redshift says to those who may not read.
 fn refusal(authorization: &str) -> Option<&'static str> {
-    let [id, secret] = KEYS.map(|key| key.replace('\'', "''"));
-    if authorization == format!("IAM_ROLE '{ROLE}'")
+    let [id, secret] = RedshiftCopy::KEYS.map(|key| key.replace('\'', "''"));
+    if authorization == format!("IAM_ROLE '{}'", RedshiftCopy::ROLE)
         || authorization == format!("ACCESS_KEY_ID '{id}' SECRET_ACCESS_KEY '{secret}'")
     {
         return None;
