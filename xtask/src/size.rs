@@ -20,7 +20,7 @@ struct Budget {
 
 // They only ever go down.
 const BUDGETS: [Budget; 4] = [
-    Budget { logical: "weir.wasm", warn: 280, fail: 300 },
+    Budget { logical: "weir.wasm", warn: 280, fail: 290 },
     Budget { logical: "weir.js", warn: 15, fail: 20 },
     Budget { logical: "weir.css", warn: 18, fail: 25 },
     Budget { logical: "icons.svg", warn: 8, fail: 12 },
