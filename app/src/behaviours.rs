@@ -25,7 +25,9 @@ mod validate;
 use leptos::prelude::{document, window, window_event_listener_untyped};
 use leptos::wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Document, DomParser, Element, Event, Response, SupportedType};
+use web_sys::{
+    Document, DomParser, Element, Event, HtmlElement, KeyboardEvent, Response, SupportedType,
+};
 
 /// Begins to listen. Called once.
 pub fn start() {
@@ -68,6 +70,35 @@ fn each<E: JsCast>(selector: &str, act: impl Fn(&E)) {
         if let Some(element) = found.get(at).and_then(|node| node.dyn_into::<E>().ok()) {
             act(&element);
         }
+    }
+}
+
+/// Elements within that fit.
+fn all_within(element: &Element, selector: &str) -> Vec<HtmlElement> {
+    let Ok(found) = element.query_selector_all(selector) else { return Vec::new() };
+    (0..found.length()).filter_map(|at| found.get(at)?.dyn_into().ok()).collect()
+}
+
+/// Arrows up and down move the focus through a list, which goes on below with its
+/// first element, and above leads to its opener.
+fn step(
+    event: &KeyboardEvent,
+    target: &Element,
+    list: &[HtmlElement],
+    opener: impl FnOnce() -> Option<HtmlElement>,
+) {
+    let at = list.iter().position(|element| element.is_same_node(Some(target)));
+    let to = match (event.key().as_str(), at) {
+        ("ArrowDown", Some(at)) => list.get(at + 1).or(list.first()).cloned(),
+        ("ArrowDown", None) => list.first().cloned(),
+        ("ArrowUp", Some(0)) => opener(),
+        ("ArrowUp", Some(at)) => list.get(at - 1).cloned(),
+        ("ArrowUp", None) => list.last().cloned(),
+        _ => return,
+    };
+    event.prevent_default();
+    if let Some(to) = to {
+        let _ = to.focus();
     }
 }
 

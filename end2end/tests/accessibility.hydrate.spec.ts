@@ -86,6 +86,26 @@ test("a link leads to a page with its own title, and the keyboard begins at its 
   await expect(page.getByRole("main")).toBeFocused();
 });
 
+test("arrows go through a menu, and up from its first link to its button", async ({ page, server }) => {
+  await enter(page, server, true);
+  await alive(page, true);
+  const menu = page.locator("details.account");
+  const opener = menu.locator("summary");
+  const links = menu.locator(".menu-body :is(a, button)");
+  await opener.click();
+  await page.keyboard.press("ArrowDown");
+  await expect(links.nth(0)).toBeFocused();
+  await page.keyboard.press("ArrowDown");
+  await expect(links.nth(1)).toBeFocused();
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("ArrowUp");
+  await expect(opener).toBeFocused();
+  await page.keyboard.press("ArrowUp");
+  await expect(links.last()).toBeFocused();
+  await page.keyboard.press("ArrowDown");
+  await expect(links.nth(0)).toBeFocused();
+});
+
 test("menus close on Escape and when something else is used", async ({ page, server }) => {
   await enter(page, server, true);
   await alive(page, true);

@@ -1,9 +1,9 @@
-//! Menus close on Escape, and when something else is used.
+//! Menus close on Escape, and when something else is used; arrows go through them.
 
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlDetailsElement, HtmlElement, KeyboardEvent};
 
-use super::{closest, each, on, within};
+use super::{all_within, closest, each, on, step, within};
 
 const OPEN: &str = "details.menu[open]";
 
@@ -12,14 +12,21 @@ pub(super) fn start() {
     on("click", |_, target| close_others(target));
     on("focusin", |_, target| close_others(target));
     on("keydown", |event, target| {
-        let escape = event.dyn_ref::<KeyboardEvent>().is_some_and(|event| event.key() == "Escape");
-        if let Some(menu) = closest(target, OPEN).filter(|_| escape) {
+        let (Some(event), Some(menu)) = (event.dyn_ref::<KeyboardEvent>(), closest(target, OPEN))
+        else {
+            return;
+        };
+        let opener = || within::<HtmlElement>(&menu, "summary");
+        if event.key() == "Escape" {
             // It closes the menu and nothing else.
             event.prevent_default();
             let _ = menu.remove_attribute("open");
-            if let Some(summary) = within::<HtmlElement>(&menu, "summary") {
-                let _ = summary.focus();
+            if let Some(opener) = opener() {
+                let _ = opener.focus();
             }
+        // A field has its own use for them.
+        } else if closest(target, "input, select, textarea").is_none() {
+            step(event, target, &all_within(&menu, ".menu-body :is(a, button)"), opener);
         }
     });
 }

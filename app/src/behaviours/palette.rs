@@ -7,11 +7,9 @@ use std::time::Duration;
 use leptos::prelude::{document, set_timeout};
 use leptos::task::spawn_local;
 use leptos::wasm_bindgen::JsCast as _;
-use web_sys::{
-    Document, Element, HtmlDialogElement, HtmlElement, HtmlInputElement, KeyboardEvent, MouseEvent,
-};
+use web_sys::{Document, Element, HtmlDialogElement, HtmlInputElement, KeyboardEvent, MouseEvent};
 
-use super::{closest, on, page_at, within};
+use super::{all_within, closest, on, page_at, step, within};
 use crate::local_path;
 
 const DIALOG: &str = "palette";
@@ -93,34 +91,16 @@ fn close(target: &Element) {
 
 /// Arrows go through what was found, Enter in the field opens the first.
 fn walk(event: &KeyboardEvent, target: &Element, dialog: &Element) {
-    let links = links(dialog);
-    let at = links.iter().position(|link| link.is_same_node(Some(target)));
+    let links = all_within(dialog, "[data-palette-found] a");
     let in_field = target.id() == "palette-q";
-    let to = match (event.key().as_str(), at) {
-        ("ArrowDown", Some(at)) => links.get(at + 1).or(links.first()),
-        ("ArrowDown", None) => links.first(),
-        ("ArrowUp", Some(0)) => None,
-        ("ArrowUp", Some(at)) => links.get(at - 1),
-        ("ArrowUp", None) => links.last(),
-        ("Enter", None) if in_field && is_shown(target) => {
-            if let Some(first) = links.first() {
-                event.prevent_default();
-                first.click();
-            }
-            return;
+    if event.key() == "Enter" && in_field && is_shown(target) {
+        if let Some(first) = links.first() {
+            event.prevent_default();
+            first.click();
         }
-        _ => return,
-    };
-    event.prevent_default();
-    match to {
-        Some(link) => drop(link.focus()),
-        None => drop(field().map(|field| field.focus())),
+        return;
     }
-}
-
-fn links(dialog: &Element) -> Vec<HtmlElement> {
-    let Ok(found) = dialog.query_selector_all("[data-palette-found] a") else { return Vec::new() };
-    (0..found.length()).filter_map(|at| found.get(at)?.dyn_into().ok()).collect()
+    step(event, target, &links, || field().map(Into::into));
 }
 
 /// Whether what is shown was found for what is typed.
