@@ -422,10 +422,12 @@ pub fn ui_error(error: Error) -> UiError {
         Error::Throttled { wait_seconds } => {
             (StatusCode::TOO_MANY_REQUESTS, UiError::Throttled { seconds: wait_seconds })
         }
-        Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, UiError::Unavailable),
+        Error::Unavailable(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, UiError::Unavailable { request_id })
+        }
         Error::Store(cause) if cause.is_temporary() => {
             tracing::warn!(error = chain(&cause), request.id = request_id, "page not served");
-            (StatusCode::SERVICE_UNAVAILABLE, UiError::Unavailable)
+            (StatusCode::SERVICE_UNAVAILABLE, UiError::Unavailable { request_id })
         }
         error @ (Error::Store(_) | Error::Internal(_)) => {
             tracing::error!(error = chain(&error), request.id = request_id, "page failed");

@@ -25,7 +25,10 @@ pub enum UiError {
         seconds: u64,
     },
     /// Not now.
-    Unavailable,
+    Unavailable {
+        /// What the log line carries too.
+        request_id: String,
+    },
     /// Our fault.
     Internal {
         /// What the log line of the failure carries too.
@@ -61,7 +64,7 @@ impl UiError {
                 let unit = if *seconds == 1 { "second" } else { "seconds" };
                 format!("Too many tries. Wait {seconds} {unit}, then try again.")
             }
-            Self::Unavailable => {
+            Self::Unavailable { .. } => {
                 "Weir cannot take this on right now. Try again in a moment.".to_owned()
             }
             Self::Internal { .. } => {
@@ -73,18 +76,34 @@ impl UiError {
         }
     }
 
-    /// What to look for in the log.
+    /// The word by which the API tells a fault that is not the person's own
+    /// (management-api 1.2).
     #[must_use]
-    pub fn request_id(&self) -> Option<&str> {
+    pub fn code(&self) -> Option<&'static str> {
         match self {
-            Self::Internal { request_id } => Some(request_id),
+            Self::Unavailable { .. } => Some("unavailable"),
+            Self::Internal { .. } => Some("error"),
             Self::Field(_)
             | Self::NotFound
             | Self::Forbidden(_)
             | Self::SignIn
             | Self::SignInAgain
             | Self::Throttled { .. }
-            | Self::Unavailable
+            | Self::NoAnswer => None,
+        }
+    }
+
+    /// What to look for in the log.
+    #[must_use]
+    pub fn request_id(&self) -> Option<&str> {
+        match self {
+            Self::Internal { request_id } | Self::Unavailable { request_id } => Some(request_id),
+            Self::Field(_)
+            | Self::NotFound
+            | Self::Forbidden(_)
+            | Self::SignIn
+            | Self::SignInAgain
+            | Self::Throttled { .. }
             | Self::NoAnswer => None,
         }
     }
@@ -100,7 +119,7 @@ impl UiError {
             | Self::SignIn
             | Self::SignInAgain
             | Self::Throttled { .. }
-            | Self::Unavailable
+            | Self::Unavailable { .. }
             | Self::Internal { .. }
             | Self::NoAnswer => None,
         }

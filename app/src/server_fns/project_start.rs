@@ -99,7 +99,7 @@ pub(crate) async fn send_test_event(id: i64) -> Result<(), UiError> {
     });
     match send_event(body.to_string()).await? {
         200..300 => Ok(()),
-        503 => Err(UiError::Unavailable),
+        503 => Err(ui_error(weir_service::Error::Unavailable("capture takes nothing now"))),
         status => {
             let detail = format!("Capture answered {status}: the event was not taken.");
             Err(UiError::form("not_taken", &detail))

@@ -34,7 +34,7 @@ pub(crate) fn Alert(
     }
 }
 
-/// An error in words, with the id that the log knows it by.
+/// An error in words, with its code and the id that the log knows it by.
 #[component]
 pub(crate) fn ErrorAlert(
     /// The error.
@@ -44,12 +44,15 @@ pub(crate) fn ErrorAlert(
     autofocus: bool,
 ) -> impl IntoView {
     let request_id = error.request_id().filter(|id| !id.is_empty()).map(|id| {
-        view! { <p class="faint">"Request " <code>{id.to_owned()}</code></p> }
+        view! { ", request " <code>{id.to_owned()}</code> }
+    });
+    let code = error.code().map(|code| {
+        view! { <p class="faint">"Code " <code>{code}</code> {request_id}</p> }
     });
     view! {
         <Alert kind="error" autofocus=autofocus>
             <p>{error.sentence()}</p>
-            {request_id}
+            {code}
         </Alert>
     }
     .into_any()

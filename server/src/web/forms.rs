@@ -160,6 +160,9 @@ fn failed(back: &str, function: &str, error: Error, request_id: &str) -> Respons
             let shown = match ui_error(error) {
                 // It does not know which request this is.
                 UiError::Internal { .. } => UiError::Internal { request_id: request_id.to_owned() },
+                UiError::Unavailable { .. } => {
+                    UiError::Unavailable { request_id: request_id.to_owned() }
+                }
                 shown => shown,
             };
             lead_back(back, function, shown)
