@@ -38,9 +38,13 @@ test("a person is found, and shows how its ids came together", async ({ page, se
   }).toPass();
   await alive(page, scripts);
   await checkPage(page, "persons");
-  await page.getByLabel("Distinct id, name or e-mail address").fill("no such person");
-  await page.getByLabel("Distinct id, name or e-mail address").press("Enter");
+  await page.getByLabel("Distinct id, name, e-mail address, or property = value").fill("no such person");
+  await page.getByLabel("Distinct id, name, e-mail address, or property = value").press("Enter");
   await expect(page).toHaveURL(/q=no/);
+  await page.getByLabel("Distinct id, name, e-mail address, or property = value").fill("plan = pro");
+  await page.getByLabel("Distinct id, name, e-mail address, or property = value").press("Enter");
+  await expect(link).toBeVisible();
+  await page.goto("/projects/1/persons?q=plan+%3D+none");
   await expect(link).toHaveCount(0);
   await page.getByRole("link", { name: "Clear filters" }).click();
   await expect(link).toBeVisible();

@@ -42,7 +42,7 @@ pub(crate) fn Persons() -> impl IntoView {
                 "Whom events are about. A person is made by the first event of a distinct id; identifying events join several ids into one person."
             </p>
             <FilterForm label="Search persons">
-                <SearchField label="Distinct id, name or e-mail address" value=search />
+                <SearchField label="Distinct id, name, e-mail address, or property = value" value=search />
             </FilterForm>
             {content}
         }
@@ -81,7 +81,7 @@ fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bo
         let filter = if search.is_empty() {
             "at this place of the list".to_owned()
         } else {
-            format!("with \"{search}\" in a distinct id, name or e-mail address")
+            format!("with \"{search}\" as a property, or in a distinct id, name or e-mail address")
         };
         return view! {
             <NoMatch filter=filter clear=clear />
@@ -95,6 +95,7 @@ fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bo
         Column::text("Known as"),
         Column::text("First seen"),
         Column::text("Last seen"),
+        Column::number("Events"),
     ];
     let lines =
         persons.into_iter().map(|person| line(project, person, others_before.as_deref())).collect();
@@ -107,8 +108,12 @@ fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bo
 }
 
 fn line(project: i64, person: PersonLine, others_before: Option<&str>) -> Line {
-    let PersonLine { id, name, distinct_ids, more_ids, is_identified, first_seen, last_seen } =
-        person;
+    let PersonLine { id, name, distinct_ids, more_ids, first_seen, last_seen, .. } = person;
+    let events = match (person.events, others_before) {
+        (0, Some(_)) => "-".to_owned(),
+        (events, Some(_)) => format!("{}+", grouped(events)),
+        (events, None) => grouped(events),
+    };
     let more = (more_ids > 0).then(|| format!(" and {} more", grouped(more_ids as u64)));
     let ids = view! { <span class="mono wrap">{distinct_ids.join(", ")}</span> {more} };
     let last = match (last_seen, others_before) {
@@ -117,7 +122,7 @@ fn line(project: i64, person: PersonLine, others_before: Option<&str>) -> Line {
         (None, None) => "-".into_any(),
     };
     let (tone, known) =
-        if is_identified { (Tone::Good, "Identified") } else { (Tone::Quiet, "Anonymous") };
+        if person.is_identified { (Tone::Good, "Identified") } else { (Tone::Quiet, "Anonymous") };
     let shown = if name.is_empty() { id.clone() } else { name };
     Line::new(vec![
         cell(
@@ -127,5 +132,6 @@ fn line(project: i64, person: PersonLine, others_before: Option<&str>) -> Line {
         cell(view! { <Status tone=tone label=known /> }),
         cell(view! { <Time iso=first_seen /> }),
         cell(last),
+        cell(events),
     ])
 }

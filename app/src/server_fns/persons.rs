@@ -30,6 +30,8 @@ pub(crate) struct PersonLine {
     pub(crate) first_seen: String,
     /// When it was last seen, if that was lately.
     pub(crate) last_seen: Option<String>,
+    /// How many of the latest events are its own.
+    pub(crate) events: u64,
 }
 
 /// A part of the list.
@@ -41,7 +43,8 @@ pub(crate) struct PersonList {
     pub(crate) more: bool,
     /// Where to look further, when many were looked at and few found.
     pub(crate) further: Option<String>,
-    /// Persons without a time were last seen before this.
+    /// There are earlier events than the latest ones: persons without a time were last
+    /// seen before this.
     pub(crate) others_before: Option<String>,
 }
 
@@ -127,7 +130,8 @@ impl From<weir_service::events::Stored> for EventLine {
     }
 }
 
-/// Persons whose name, address or distinct id contains a text.
+/// Persons whose name, address or distinct id contains a text, or that have a property
+/// with its value.
 #[server(prefix = "/_fn", endpoint = "list_persons")]
 pub(crate) async fn list_persons(
     project: i64,
@@ -157,6 +161,7 @@ pub(crate) async fn list_persons(
         name: weir_service::persons::name(&person),
         more_ids: person.distinct_ids.len().saturating_sub(IDS),
         last_seen: seen.times.get(&person.id).map(ToString::to_string),
+        events: seen.counts.get(&person.id).copied().unwrap_or(0),
         id: person.id.to_string(),
         distinct_ids: person.distinct_ids.into_iter().take(IDS).collect(),
         is_identified: person.is_identified,

@@ -37,7 +37,8 @@ pub struct PersonQuery {
     pub after: Option<PersonId>,
     /// The person that this distinct id leads to.
     pub distinct_id: Option<String>,
-    /// Text within a distinct id, a name or an e-mail address.
+    /// Text within a distinct id, a name or an e-mail address; or a property with its
+    /// value, as `plan = pro`.
     pub search: Option<String>,
 }
 

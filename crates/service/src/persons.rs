@@ -124,4 +124,17 @@ fn finds(query: &PersonQuery, person: &PersonRef) -> bool {
     person.id.to_string() == search
         || person.distinct_ids.iter().any(|id| within(id))
         || NAMES.iter().any(named)
+        || search.split_once('=').is_some_and(|(name, value)| has(&properties, name, value))
+}
+
+/// Whether a property has this value, as it is written; case does not matter.
+fn has(properties: &Value, name: &str, value: &str) -> bool {
+    let (name, value) = (name.trim(), value.trim());
+    let is_it = |present: &Value| match present {
+        Value::String(text) => text.trim().to_lowercase() == value,
+        other => other.to_string().to_lowercase() == value,
+    };
+    let properties = properties.as_object();
+    let mut named = properties.into_iter().flatten().filter(|(key, _)| key.to_lowercase() == name);
+    named.any(|(_, present)| is_it(present))
 }

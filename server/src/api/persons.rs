@@ -25,7 +25,7 @@ filters! {
     PersonFilters {
         "after": Uuid, "Where the page before ended; from `next`.";
         "distinct_id": Text, "Only the person that this id leads to.";
-        "search": Text, "Only persons with this in a distinct id, the name or the address.";
+        "search": Text, "Only persons with this in a distinct id, the name or the address, or with a property of this value, as `plan=pro`.";
     }
 }
 

@@ -75,7 +75,8 @@ async fn persons_come_in_pages_and_are_searched() {
     let events: Vec<Value> = (0..25)
         .map(|n| {
             json!({"event": "$set", "distinct_id": format!("user-{n:02}"),
-                   "properties": {"$set": {"name": format!("Person {n:02}")}}})
+                   "properties": {"$set": {"name": format!("Person {n:02}"), "Seats": n,
+                                           "plan": if n == 3 { "Pro" } else { "free" }}}})
         })
         .collect();
     send(&app, json!(events)).await;
@@ -95,6 +96,11 @@ async fn persons_come_in_pages_and_are_searched() {
         ("user-07", vec!["Person 07"]),
         ("PERSON%2011", vec!["Person 11"]),
         ("nobody", vec![]),
+        ("plan%20%3D%20pro", vec!["Person 03"]),
+        ("seats=12", vec!["Person 12"]),
+        ("seats=1", vec!["Person 01"]),
+        ("seats=99", vec![]),
+        ("none=", vec![]),
         ("user-1", (10..20).map(|_| "").collect()),
     ] {
         let found = get(&app, &caller, &format!("persons/?search={search}")).await;

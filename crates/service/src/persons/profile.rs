@@ -95,6 +95,8 @@ pub struct Timeline {
 pub struct LastSeen {
     /// By person.
     pub times: HashMap<PersonId, Timestamp>,
+    /// How many of these arrivals are the person's.
+    pub counts: HashMap<PersonId, u64>,
     /// Others were last seen before this; `None`: all arrivals were looked at.
     pub others_before: Option<Timestamp>,
 }
@@ -176,16 +178,17 @@ impl Persons {
             .iter()
             .flat_map(|person| person.distinct_ids.iter().map(|id| (id.as_str(), person.id)))
             .collect();
-        let mut times: HashMap<PersonId, Timestamp> = HashMap::new();
+        let (mut times, mut counts) = (HashMap::<PersonId, Timestamp>::new(), HashMap::new());
         for event in &page.events {
             if let Some(person) = owners.get(event.distinct_id.as_str()) {
                 let at = Timestamp::from_micros(event.received_at);
                 let latest = times.entry(*person).or_insert(at);
                 *latest = (*latest).max(at);
+                *counts.entry(*person).or_insert(0) += 1;
             }
         }
         let oldest = page.events.last().map(|event| Timestamp::from_micros(event.received_at));
-        Ok(LastSeen { times, others_before: oldest.filter(|_| page.more) })
+        Ok(LastSeen { times, counts, others_before: oldest.filter(|_| page.more) })
     }
 
     /// Refused merges of this person among the samples that are kept.
