@@ -92,7 +92,10 @@ impl Directory {
                 }
             }
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            at = openat(&at, part, flags, Mode::empty()).map_err(fault)?;
+            at = openat(&at, part, flags, Mode::empty()).map_err(|error| match missing {
+                Missing::Make if error == Errno::NOENT => gone(),
+                Missing::Make | Missing::Fail => fault(error),
+            })?;
         }
         Ok((at, name))
     }
@@ -108,7 +111,11 @@ impl Directory {
         }
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&directory, &temporary, flags, Mode::RUSR | Mode::WUSR).map_err(fault)?;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = openat(&directory, &temporary, flags, mode).map_err(|error| match error {
+            Errno::NOENT => gone(),
+            error => fault(error),
+        })?;
         Ok(Growing { directory, file: file.into(), temporary, name: name.to_owned() })
     }
 
@@ -134,6 +141,38 @@ impl Directory {
             Err(error) => Err(fault(error)),
         }
     }
+
+    /// Whether the way to a file is free, as far as its directories are there.
+    fn reach(&self, name: &str) -> Result<(), Failure> {
+        match self.walk(name, Missing::Fail) {
+            Err(failure) if failure.class == MISSING => Ok(()),
+            walked => walked.map(drop),
+        }
+    }
+
+    /// Takes away the directories of a file that have nothing in them.
+    fn prune(&self, name: &str) -> Result<(), Failure> {
+        let mut path = name;
+        while let Some((above, _)) = path.rsplit_once('/') {
+            path = above;
+            let (parent, last) = match self.walk(path, Missing::Fail) {
+                Err(failure) if failure.class == MISSING => continue,
+                walked => walked?,
+            };
+            match unlinkat(&parent, last, AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(Errno::NOTEMPTY | Errno::EXIST) => break,
+                Err(error) => return Err(fault(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A directory that was made is not there any more: a test of a destination takes
+/// away what it made, if nothing is in it yet.
+fn gone() -> Failure {
+    Failure::retryable("WriteFailed", "The directory was taken away just now.")
 }
 
 fn open_root(root: &Path) -> Result<OwnedFd, Failure> {
@@ -304,13 +343,16 @@ impl Destination for Files<Directory> {
     }
 
     async fn test(&self, step: usize, _: ExportModel) -> Result<(), Failure> {
+        let (directory, name) = (Directory::clone(&self.place), self.probe()?);
         match step {
-            0 => {
-                let (directory, name) = (Directory::clone(&self.place), self.probe()?);
-                on_disk(move || directory.walk(&name, Missing::Make).map(drop)).await
+            0 => on_disk(move || directory.reach(&name)).await,
+            step => {
+                let done = match step {
+                    1 => self.test_writing().await,
+                    _ => self.test_removing().await,
+                };
+                done.and(on_disk(move || directory.prune(&name)).await)
             }
-            1 => self.test_writing().await,
-            _ => self.test_removing().await,
         }
     }
 }

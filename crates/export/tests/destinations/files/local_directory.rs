@@ -234,10 +234,18 @@ async fn without_a_root_there_are_no_local_exports() {
 }
 
 #[tokio::test]
-async fn the_test_tells_the_step_and_leaves_no_file() {
+async fn the_test_tells_the_step_and_leaves_nothing() {
     let root = TempDir::new().unwrap();
-    assert_eq!(test(local(root.path(), json!({})).as_ref()).await, [Ok(()), Ok(()), Ok(())]);
-    assert_eq!(listed(root.path()), Vec::<String>::new());
+    for config in [json!({}), json!({"path": "a/b/{year}"})] {
+        assert_eq!(test(local(root.path(), config).as_ref()).await, [Ok(()), Ok(()), Ok(())]);
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+    // What holds something stays.
+    fs::create_dir_all(root.path().join("a/c")).unwrap();
+    let config = json!({"path": "a/b/{year}"});
+    assert_eq!(test(local(root.path(), config).as_ref()).await, [Ok(()), Ok(()), Ok(())]);
+    let left = fs::read_dir(root.path().join("a")).unwrap().map(|found| found.unwrap().file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["c"]);
     let name = root.path().join(format!("out/{STEM}.jsonl"));
     fs::create_dir_all(&name).unwrap();
     let failure = export(local(root.path(), json!({})).as_ref(), &odd()).await.unwrap_err();
