@@ -234,6 +234,18 @@ const LOOKS = [
   ["light", 320, TAGS],
 ] as const;
 
+/** The narrowest screen on which nothing may be lost. */
+const PHONE = { width: 320, height: 800 };
+
+/** What `look` finds while the page is as narrow as on a phone. */
+export async function narrowly<T>(page: Page, look: () => Promise<T>): Promise<T> {
+  const before = page.viewportSize();
+  await page.setViewportSize(PHONE);
+  const found = await look();
+  if (before) await page.setViewportSize(before);
+  return found;
+}
+
 /**
  * A page in both themes, wide and narrow: no violation, no sideways scroll. Axe is a
  * script: without scripts, where the page looks the same, only its width is measured.
@@ -241,7 +253,7 @@ const LOOKS = [
 export async function checkPage(page: Page, what: string): Promise<void> {
   const before = page.viewportSize();
   if (hasScripts()) await checkRules(page, what);
-  await page.setViewportSize({ width: 320, height: 800 });
+  await page.setViewportSize(PHONE);
   // Without scripts a page that shows news may load itself anew meanwhile.
   await expect(async () => {
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
@@ -260,13 +272,12 @@ export async function checkOpened(page: Page, what: string): Promise<void> {
     return closed.length;
   });
   if (opened === 0) return;
-  const before = page.viewportSize();
-  await page.setViewportSize({ width: 320, height: 800 });
-  await page.evaluate(axe.source);
-  expect.soft(await page.evaluate(violations, [...TAGS]), `${what}, opened`).toEqual([]);
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  expect.soft(overflow, `${what}, opened, does not scroll sideways`).toBeLessThanOrEqual(0);
-  if (before) await page.setViewportSize(before);
+  await narrowly(page, async () => {
+    await page.evaluate(axe.source);
+    expect.soft(await page.evaluate(violations, [...TAGS]), `${what}, opened`).toEqual([]);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    expect.soft(overflow, `${what}, opened, does not scroll sideways`).toBeLessThanOrEqual(0);
+  });
 }
 
 async function checkRules(page: Page, what: string): Promise<void> {

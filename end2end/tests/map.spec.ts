@@ -1,13 +1,14 @@
 // Every page of the map, with an owner and a little of everything: what it says to
-// assistive technology, as kept in `aria/`; and the pages that are worked in, walked
-// through by keyboard. Once a page has changed, its trees are made anew with
+// assistive technology, wide and narrow, as kept in `aria/`; what the frame around them
+// says; and the pages that are worked in, walked through by keyboard. Once a page or the
+// frame has changed, the trees are made anew with
 //
 //   npx playwright test map -g "every page" -u
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { Page } from "@playwright/test";
-import { alive, call, checkOpened, checkPage, enter, expect, newKey, projectKey, send, type Server, test } from "./helpers";
+import type { Locator, Page } from "@playwright/test";
+import { alive, call, checkOpened, checkPage, enter, expect, narrowly, newKey, projectKey, send, type Server, test } from "./helpers";
 
 test.describe.configure({ mode: "serial" });
 
@@ -126,10 +127,21 @@ const WITH_SCRIPTS = new Set([
   "/gallery",
 ]);
 
-/** What assistive technology finds in the page, without what differs from run to run. */
-async function tree(page: Page): Promise<string> {
-  const found = await page.getByRole("main").ariaSnapshot();
+/** What assistive technology finds in a part, without what differs from run to run. */
+async function tree(part: Locator): Promise<string> {
+  const found = await part.ariaSnapshot();
   return `${VARYING.reduce((text, [what, word]) => text.replace(what, word), found)}\n`;
+}
+
+/**
+ * What is read on a wide screen, and after it what is read on a phone, where tables name
+ * the column in each cell and some parts are left out. What is the same on both is kept
+ * once: if it begins to differ, it does not match any more.
+ */
+async function atBothWidths(page: Page, read: () => Promise<string>): Promise<string> {
+  const wide = await read();
+  const narrow = await narrowly(page, read);
+  return narrow === wide ? wide : `${wide}--- # at 320 px\n${narrow}`;
 }
 
 /** The file that keeps the tree of a route. */
@@ -164,7 +176,10 @@ async function visit(page: Page, scripts: boolean, stops: Stop[]): Promise<void>
       outOfOrder: 0,
     };
     expect.soft(found, `${route} at ${path}`).toEqual(wanted);
-    expect.soft(await tree(page), `${route} as it is read`).toMatchSnapshot(treeOf(route, scripts));
+    // Right after each other, before the page is looked at for long: without scripts it
+    // may load itself anew.
+    const trees = await atBothWidths(page, () => tree(page.getByRole("main")));
+    expect.soft(trees, `${route} as it is read`).toMatchSnapshot(treeOf(route, scripts));
     await checkPage(page, "map");
     if (scripts) await checkOpened(page, `${route} at ${path}`);
   }
@@ -253,6 +268,34 @@ test("every page opens, says what it is and where one is", async ({ page, server
 
   const visited = [...before, ...within, ...outside].map(([route]) => route);
   expect(visited.sort(), "every route of app.rs is visited").toEqual(routes().sort());
+});
+
+/** What is around a page. What is in `main` is kept with the page. */
+async function frame(page: Page): Promise<string> {
+  return (await tree(page.locator("body"))).replace(/^( *)- main:\n(?:\1 +.*\n)*/m, "$1- main\n");
+}
+
+/** Opens what the frame keeps closed; on a phone the pages are behind a button. */
+async function openMenus(page: Page): Promise<void> {
+  const opener = page.getByRole("button", { name: "Menu", exact: true });
+  if (await opener.isVisible()) await opener.click();
+  // Not by clicks, of which each would close the menu before.
+  await page.getByRole("banner").locator("details").evaluateAll((menus) => {
+    for (const menu of menus) (menu as HTMLDetailsElement).open = true;
+  });
+}
+
+test("the frame of every page says where one is and can go", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto("/account");
+  await alive(page, scripts);
+  const closed = await atBothWidths(page, () => frame(page));
+  expect.soft(closed, "the frame as it is read").toMatchSnapshot("frame.yml");
+  const opened = await atBothWidths(page, async () => {
+    await openMenus(page);
+    return frame(page);
+  });
+  expect.soft(opened, "the frame with its menus open").toMatchSnapshot("frame-opened.yml");
 });
 
 /** What is wrong with what has the focus: nothing, if it is marked and can be seen. */

@@ -195,6 +195,7 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
         None => view! { <span class="faint">"None, its end has passed"</span> }.into_any(),
     };
     let label = label_of(&export.destination.kind);
+    let rhythm = words::rhythm(&export);
     let form = switch(&export, organization);
     let head = view! {
         <a class="export-name" href=path.clone()>{export.name}</a>
@@ -208,7 +209,7 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
     cells.push(strip(&recent, &path));
     cells.push(cell(view! {
         <div class="export-schedule">
-            <span>{words::interval(export.interval)}</span>
+            <span>{rhythm}</span>
             {form}
         </div>
     }));
@@ -360,7 +361,7 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
             <span>{label_of(&export.destination.kind)}</span>
             <span>{words::model(export.model)}</span>
             {project}
-            <span>{words::interval(export.interval)}</span>
+            <span>{words::rhythm(export)}</span>
             {next}
         </p>
         <SubNav label="Pages of the export" tabs=tabs />

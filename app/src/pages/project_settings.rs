@@ -143,7 +143,7 @@ fn General(project: ProjectView) -> impl IntoView {
             <Back />
             <Field sent=sent name="name" label="Name" max=200 value=project.name />
             <Field sent=sent name="timezone" label="Time zone" max=64 value=project.timezone list="zones"
-                hint="IANA name, such as UTC or Europe/Berlin. Days of charts and exports begin by it." />
+                hint="IANA name, such as UTC or Europe/Berlin. Days of charts begin by it." />
             <Zones />
             <label class="choice">
                 <input type="checkbox" name="anonymize_ips" value="true" checked=anonymize />

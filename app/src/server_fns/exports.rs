@@ -136,7 +136,7 @@ pub(crate) async fn get_export(
     Ok(ExportHead {
         house,
         condition: Condition::judge(found.paused, &found.latest_runs).text().to_owned(),
-        next_run: found.next_run(org.ctx.now).map(|next| next.to_string()),
+        next_run: weir_service::exports::next_run(&found, org.ctx.now).map(|next| next.to_string()),
         recent_sign_in: policy::recent_if_person(&org.ctx).is_ok(),
         export: found,
     })

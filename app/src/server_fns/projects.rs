@@ -158,7 +158,7 @@ pub(crate) async fn update_project(
 }
 
 /// Says what a time zone has to be.
-fn in_words(error: UiError) -> UiError {
+pub(super) fn in_words(error: UiError) -> UiError {
     match error {
         UiError::Field(fault) if fault.attr.as_deref() == Some("timezone") => UiError::field(
             "timezone",

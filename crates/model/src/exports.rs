@@ -11,7 +11,6 @@ pub mod destinations;
 pub mod interval;
 pub mod lists;
 mod log;
-mod next;
 pub mod prefix;
 mod table;
 
@@ -36,6 +35,10 @@ pub const QUERY_MAX: usize = 10_000;
 pub const LATEST_RUNS: usize = 10;
 /// Runs that are kept whatever their age, and that pages show as a strip.
 pub const RECENT_RUNS: usize = 24;
+/// Last day of a week, counted from 0, Sunday.
+pub const LAST_DAY: i64 = 6;
+/// Last hour of a day.
+pub const LAST_HOUR: i64 = 23;
 /// Backfills of one project that may go on at a time.
 pub const BACKFILLS_MAX: usize = 5;
 
@@ -55,6 +58,12 @@ pub struct BatchExport {
     pub model: ExportModel,
     /// How often: `hour`, `day`, `week`, `every 5 minutes` or `every 15 minutes`.
     pub interval: Interval,
+    /// The time zone in which days and weeks begin, by its IANA name.
+    pub timezone: String,
+    /// The day on which weeks begin: 0 Sunday to 6 Saturday; null: Sunday.
+    pub offset_day: Option<i64>,
+    /// The hour at which days and weeks begin: 0 to 23; null: midnight.
+    pub offset_hour: Option<i64>,
     /// Whether no runs are started by the schedule.
     pub paused: bool,
     /// When it was created.
@@ -257,6 +266,12 @@ pub struct BatchExportInput {
     pub model: ExportModel,
     /// How often.
     pub interval: Interval,
+    /// The time zone in which days and weeks begin, not yet checked; none: UTC.
+    pub timezone: Option<String>,
+    /// The day on which weeks begin.
+    pub offset_day: Option<i64>,
+    /// The hour at which days and weeks begin.
+    pub offset_hour: Option<i64>,
     /// Whether it is paused.
     pub paused: bool,
     /// When it was last paused.
@@ -282,6 +297,12 @@ pub struct BatchExportPatch {
     pub model: Patch<ExportModel>,
     /// New interval.
     pub interval: Patch<Interval>,
+    /// New time zone, not yet checked; cleared: UTC.
+    pub timezone: Patch<String>,
+    /// New day on which weeks begin.
+    pub offset_day: Patch<i64>,
+    /// New hour at which days and weeks begin.
+    pub offset_hour: Patch<i64>,
     /// Whether it is paused.
     pub paused: Patch<bool>,
     /// When it was last paused.

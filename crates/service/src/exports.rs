@@ -26,7 +26,8 @@ use weir_model::exports::{
     Interval, LATEST_RUNS, NAME_MAX, Run, Status,
 };
 use weir_model::pagination::{Page, Paged};
-use weir_model::{BatchExportId, Patch, ProjectId, validate};
+use weir_model::{BatchExportId, Patch, ProjectId, Timestamp, validate};
+use weir_schedule::{Cadence, UTC};
 use weir_store::exports::{self as rows, ExportRow, Of};
 use weir_store::{ids, projects};
 
@@ -35,6 +36,7 @@ use crate::activity::Changes;
 use crate::ctx::{OrgCtx, ProjectCtx};
 use crate::error::{Error, NOT_FOUND};
 use crate::policy::{self, Action};
+use crate::projects::timezone;
 use crate::{Core, Result, current};
 
 pub use overview::{Condition, ExportOverview, Overview, OverviewQuery};
@@ -187,6 +189,9 @@ impl Exports {
             secrets: None,
             model: input.model.text().to_owned(),
             interval: input.interval.text().to_owned(),
+            timezone: input.timezone.map(timezone).transpose()?.filter(|zone| zone != UTC),
+            offset_day: input.offset_day,
+            offset_hour: input.offset_hour,
             paused: input.paused,
             created_at: ctx.now,
             updated_at: ctx.now,
@@ -336,9 +341,20 @@ impl Exports {
     }
 }
 
-fn interval(row: &ExportRow) -> Result<Interval> {
-    let unknown = || Error::Internal(format!("unknown interval `{}`", row.interval));
-    Interval::of(&row.interval).ok_or_else(unknown)
+/// When an export runs.
+fn cadence(row: &ExportRow) -> Result<Cadence> {
+    let zone = row.timezone.as_deref().unwrap_or(UTC);
+    let known = Interval::of(&row.interval)
+        .and_then(|interval| Cadence::of(interval, zone, row.offset_day, row.offset_hour));
+    let unknown = || Error::Internal(format!("unknown interval `{}` of `{zone}`", row.interval));
+    known.ok_or_else(unknown)
+}
+
+/// When the schedule starts the next run of an export, if nothing is changed until
+/// then; none: it starts no more.
+#[must_use]
+pub fn next_run(export: &BatchExport, now: Timestamp) -> Option<Timestamp> {
+    Cadence::next_run(export, now)
 }
 
 fn model(row: &ExportRow) -> Result<ExportModel> {
@@ -357,7 +373,10 @@ fn shown(row: ExportRow, latest_runs: Vec<Run>) -> Result<BatchExport> {
     let schema = row.schema.as_deref().map(config::read_json).transpose()?;
     Ok(BatchExport {
         model: model(&row)?,
-        interval: interval(&row)?,
+        interval: cadence(&row)?.interval(),
+        timezone: row.timezone.unwrap_or_else(|| UTC.to_owned()),
+        offset_day: row.offset_day,
+        offset_hour: row.offset_hour,
         id: row.id,
         team_id: row.project,
         name: row.name,

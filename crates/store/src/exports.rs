@@ -25,7 +25,7 @@ use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::exports::Run;
-use weir_model::{BatchExportId, OrganizationId, ProjectId, RunId, Timestamp};
+use weir_model::{BackfillId, BatchExportId, OrganizationId, ProjectId, RunId, Timestamp};
 
 pub use self::backfills::BackfillRow;
 use self::backfills::StoredBackfill;
@@ -35,13 +35,18 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
+use crate::events::{Except, TimeStretch};
 use crate::{Error, Result, Store, lists};
 
 /// A pause that a backfill makes up for: an interval that ended in it has no run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackfilledPause {
+    /// The backfill; none: it is of a version that did not note it.
+    pub backfill: Option<BackfillId>,
     /// When it began. What ended until then has its run.
     pub since: Timestamp,
+    /// Where the backfill begins.
+    pub from: Timestamp,
     /// When it was over, which is where the backfill ends.
     pub until: Timestamp,
 }
@@ -67,6 +72,12 @@ pub struct ExportRow {
     pub model: String,
     /// The word of the interval.
     pub interval: String,
+    /// The time zone in which days and weeks begin, by its IANA name; none: UTC.
+    pub timezone: Option<String>,
+    /// The day on which weeks begin, 0 Sunday; none: Sunday.
+    pub offset_day: Option<i64>,
+    /// The hour at which days and weeks begin; none: midnight.
+    pub offset_hour: Option<i64>,
     /// Whether it is paused.
     pub paused: bool,
     /// When it was created.
@@ -103,11 +114,16 @@ struct Stored {
     secrets: Option<String>,
     model: String,
     interval: String,
+    timezone: Option<String>,
+    offset_day: Option<i64>,
+    offset_hour: Option<i64>,
     paused: bool,
     created_at: i64,
     updated_at: i64,
     last_paused_at: Option<i64>,
+    backfilled_by: Option<Uuid>,
     backfilled_since: Option<i64>,
+    backfilled_from: Option<i64>,
     backfilled_until: Option<i64>,
     start_at: Option<i64>,
     end_at: Option<i64>,
@@ -129,11 +145,16 @@ impl From<&ExportRow> for Stored {
             secrets: row.secrets.clone(),
             model: row.model.clone(),
             interval: row.interval.clone(),
+            timezone: row.timezone.clone(),
+            offset_day: row.offset_day,
+            offset_hour: row.offset_hour,
             paused: row.paused,
             created_at: row.created_at.micros(),
             updated_at: row.updated_at.micros(),
             last_paused_at: row.last_paused_at.map(Timestamp::micros),
+            backfilled_by: row.backfilled.and_then(|pause| pause.backfill).map(|id| id.0),
             backfilled_since: row.backfilled.map(|pause| pause.since.micros()),
+            backfilled_from: row.backfilled.map(|pause| pause.from.micros()),
             backfilled_until: row.backfilled.map(|pause| pause.until.micros()),
             start_at: row.start_at.map(Timestamp::micros),
             end_at: row.end_at.map(Timestamp::micros),
@@ -157,13 +178,18 @@ impl From<Stored> for ExportRow {
             secrets: stored.secrets,
             model: stored.model,
             interval: stored.interval,
+            timezone: stored.timezone,
+            offset_day: stored.offset_day,
+            offset_hour: stored.offset_hour,
             paused: stored.paused,
             created_at: Timestamp::from_micros(stored.created_at),
             updated_at: Timestamp::from_micros(stored.updated_at),
             last_paused_at: stored.last_paused_at.map(Timestamp::from_micros),
             backfilled: stored.backfilled_since.zip(stored.backfilled_until).map(
                 |(since, until)| BackfilledPause {
+                    backfill: stored.backfilled_by.map(BackfillId),
                     since: Timestamp::from_micros(since),
+                    from: Timestamp::from_micros(stored.backfilled_from.unwrap_or(since)),
                     until: Timestamp::from_micros(until),
                 },
             ),
@@ -174,6 +200,28 @@ impl From<Stored> for ExportRow {
             revision: stored.revision,
             latest: stored.latest.into_iter().map(RunId).collect(),
         }
+    }
+}
+
+/// What is left to a backfill, as it is stored.
+#[derive(Debug, Clone, SurrealValue)]
+struct StoredExcept {
+    up_to: i64,
+    start: i64,
+    end: i64,
+}
+
+impl From<&Except> for StoredExcept {
+    fn from(except: &Except) -> Self {
+        let TimeStretch { start, end } = except.time;
+        Self { up_to: int(except.up_to), start, end }
+    }
+}
+
+impl From<StoredExcept> for Except {
+    fn from(stored: StoredExcept) -> Self {
+        let StoredExcept { up_to, start, end } = stored;
+        Self { up_to: number(up_to), time: TimeStretch { start, end } }
     }
 }
 
@@ -322,8 +370,12 @@ const UPDATE: Statement = Statement::write(
          UPDATE type::record('batch_export', $export.uuid) SET
              name = $export.name, kind = $export.kind, config = $export.config,
              secrets = $export.secrets, interval = $export.interval,
+             timezone = $export.timezone, offset_day = $export.offset_day,
+             offset_hour = $export.offset_hour,
              paused = $export.paused, last_paused_at = $export.last_paused_at,
+             backfilled_by = $export.backfilled_by,
              backfilled_since = $export.backfilled_since,
+             backfilled_from = $export.backfilled_from,
              backfilled_until = $export.backfilled_until,
              start_at = $export.start_at, end_at = $export.end_at,
              query = $export.query, schema = $export.schema,

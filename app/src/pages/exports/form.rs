@@ -2,21 +2,26 @@
 
 use leptos::prelude::*;
 use weir_model::exports::destinations::DestinationType;
-use weir_model::exports::{ExportModel, Interval, NAME_MAX, QUERY_MAX};
+use weir_model::exports::{BatchExport, ExportModel, Interval, LAST_HOUR, NAME_MAX, QUERY_MAX};
 
 use super::calls::{saving, testing};
 use super::fields::{Begin, fields, labels};
 use super::{causes, words};
 use crate::context::{StepOutcome, TriedStep};
+use crate::pages::project_settings::Zones;
 use crate::server_fns::exports::House;
 use crate::server_fns::exports::config::asked;
 use crate::server_fns::exports::form::{CONNECTION, tried};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
-use crate::ui::field::{Check, Choice, MomentField, Select, TextArea, TextLine};
+use crate::ui::field::{Check, Choice, Field, MomentField, Select, TextArea, TextLine};
 use crate::ui::form::{Back, Sent, Summary};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
+
+const WEEKS: &str = "Weeks begin on";
+const DAYS: &str = "Days begin at";
+const ZONE: &str = "Time zone";
 
 /// What the form is about and begins with.
 pub(super) struct Shape {
@@ -25,7 +30,7 @@ pub(super) struct Shape {
     /// The kind of its destination.
     pub(super) kind: &'static DestinationType,
     /// The export that is there; none: a new one.
-    pub(super) export: Option<weir_model::exports::BatchExport>,
+    pub(super) export: Option<BatchExport>,
     /// What the fields of the destination begin with.
     pub(super) begin: Begin,
     /// Path of the function that saves.
@@ -123,6 +128,9 @@ fn all_labels(kind: &'static DestinationType) -> Vec<(String, String)> {
         ("name", "Name"),
         ("team_id", "Project"),
         ("interval", "Interval"),
+        ("offset_day", WEEKS),
+        ("offset_hour", DAYS),
+        ("timezone", ZONE),
         ("start_at", "Not before"),
         ("end_at", "Not after"),
         ("model", "What is exported"),
@@ -156,6 +164,7 @@ fn schedule(shape: &Shape, sent: Sent) -> AnyView {
                 hint="Whose events or persons are exported. This cannot be changed later." />
         }
     });
+    let offsets = offsets(export, sent);
     view! {
         <Section id="schedule" title="Schedule">
             <TextLine sent=sent name="name" label="Name" value=name max=NAME_MAX required=true />
@@ -163,11 +172,39 @@ fn schedule(shape: &Shape, sent: Sent) -> AnyView {
             <Select sent=sent name="interval" label="Interval" choices=intervals
                 value=interval.text()
                 hint="At the end of each interval a run exports what arrived in it." />
+            {offsets}
             <MomentField sent=sent name="start_at" label="Not before" value=start
                 hint="No run is started before this time. Empty: from now on." />
             <MomentField sent=sent name="end_at" label="Not after" value=end
                 hint="No run is started after this time. Empty: without an end." />
         </Section>
+    }
+    .into_any()
+}
+
+/// Where days and weeks begin.
+fn offsets(export: Option<&BatchExport>, sent: Sent) -> AnyView {
+    let text = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let day = text(export.and_then(|export| export.offset_day));
+    let hour = text(export.and_then(|export| export.offset_hour));
+    // An export may say nothing of it: that is the first choice, and stays so.
+    let choice = |chosen: &str, number: i64, label: String| {
+        let is_unsaid = number == 0 && chosen != "0";
+        Choice::new(text((!is_unsaid).then_some(number)), label)
+    };
+    let days = (0..).zip(words::DAYS);
+    let days: Vec<Choice> = days.map(|(at, name)| choice(&day, at, name.to_owned())).collect();
+    let hours = 0..=LAST_HOUR;
+    let hours: Vec<Choice> = hours.map(|at| choice(&hour, at, format!("{at:02}:00"))).collect();
+    let zone = export.map_or_else(|| "UTC".to_owned(), |export| export.timezone.clone());
+    view! {
+        <Select sent=sent name="offset_day" label=WEEKS choices=days value=day
+            hint="For exports that run every week." />
+        <Select sent=sent name="offset_hour" label=DAYS choices=hours value=hour
+            hint="For exports that run every day or every week." />
+        <Field sent=sent name="timezone" label=ZONE max=64 value=zone list="zones" required=false
+            hint="That of the hour: an IANA name, such as UTC or Europe/Berlin." />
+        <Zones />
     }
     .into_any()
 }

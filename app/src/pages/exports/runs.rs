@@ -136,7 +136,7 @@ fn filters(asked: &Asked, sent: Sent) -> AnyView {
 
 fn nothing(found: &ExportHead) -> AnyView {
     let path = export_path(&found.house.id, &found.export.id.to_string());
-    let often = words::interval(found.export.interval);
+    let often = words::rhythm(&found.export);
     let next = match &found.next_run {
         Some(next) => view! {
             <p>{often} ", what arrived since the run before is exported. The next run starts at " <Time iso=next.clone() /> "."</p>

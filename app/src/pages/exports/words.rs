@@ -3,7 +3,7 @@
 //! What belongs here: labels and hints. What does not: which settings there are
 //! (`weir_model::exports::destinations`), what helps against a fault (`causes`).
 
-use weir_model::exports::{ExportModel, Interval, LogLevel, Status};
+use weir_model::exports::{BatchExport, ExportModel, Interval, LogLevel, Status};
 
 use crate::ui::status::Tone;
 
@@ -43,15 +43,34 @@ pub(super) const fn level(level: LogLevel) -> (Tone, &'static str) {
     }
 }
 
-/// How often, as the start of a sentence.
+/// How often, of a choice.
 pub(super) const fn interval(interval: Interval) -> &'static str {
     match interval {
         Interval::Hour => "Every hour",
-        Interval::Day => "Every day at midnight UTC",
-        Interval::Week => "Every Sunday at midnight UTC",
+        Interval::Day => "Every day",
+        Interval::Week => "Every week",
         Interval::FiveMinutes => "Every 5 minutes",
         Interval::QuarterHour => "Every 15 minutes",
     }
+}
+
+/// The days of a week, from 0 on.
+pub(super) const DAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/// How often an export runs and when, as the start of a sentence.
+pub(super) fn rhythm(export: &BatchExport) -> String {
+    let day = usize::try_from(export.offset_day.unwrap_or(0)).ok().and_then(|day| DAYS.get(day));
+    let unit = match export.interval {
+        Interval::Day => "day",
+        Interval::Week => day.copied().unwrap_or("week"),
+        other => return interval(other).to_owned(),
+    };
+    let hour = match export.offset_hour.unwrap_or(0) {
+        0 => "midnight".to_owned(),
+        hour => format!("{hour:02}:00"),
+    };
+    format!("Every {unit} at {hour} {}", export.timezone)
 }
 
 /// What is exported.

@@ -19,6 +19,7 @@ use crate::context::{
     TriedStep, done, enter_organization, enter_with_token, tell, try_destination, ui_error,
 };
 use crate::error::UiError;
+use crate::server_fns::projects::in_words;
 use crate::ui::field::moment;
 
 /// The field under which a form finds what came of trying its destination.
@@ -96,6 +97,9 @@ pub(crate) async fn create_export(
     destination: String,
     name: String,
     interval: String,
+    #[server(default)] timezone: String,
+    #[server(default)] offset_day: String,
+    #[server(default)] offset_hour: String,
     model: String,
     #[server(default)] start_at: String,
     #[server(default)] end_at: String,
@@ -109,13 +113,18 @@ pub(crate) async fn create_export(
     let kind = kind(&destination)?;
     let session = Session::enter()?;
     let secrets = session.with_kept("", &destination, secrets).await?;
+    let interval = interval_of(&interval)?;
+    let (offset_day, offset_hour) = offsets(interval, &offset_day, &offset_hour)?;
     let input = BatchExportInput {
         team_id: team_id.parse().ok().map(ProjectId),
         name,
         destination: kind,
         config: sent(kind, &config, &secrets),
         model: model_of(&model)?,
-        interval: interval_of(&interval)?,
+        interval,
+        timezone: given(&timezone),
+        offset_day,
+        offset_hour,
         paused: paused.is_some(),
         last_paused_at: None,
         start_at: time("start_at", &start_at)?,
@@ -123,10 +132,10 @@ pub(crate) async fn create_export(
         hogql_query: Some(hogql_query),
     };
     let created = services.exports.create((&org).into(), input).await;
-    let created = created.map_err(|error| at_field(kind, ui_error(error)))?;
+    let created = created.map_err(|error| in_words(at_field(kind, ui_error(error))))?;
     session.take("", &destination).await?;
     let path = format!("/organizations/{organization}/exports/{}", created.id);
-    let text = match created.next_run(org.ctx.now) {
+    let text = match weir_service::exports::next_run(&created, org.ctx.now) {
         Some(next) => {
             format!("Created {}. Its first run starts {}.", created.name, next.minute_text())
         }
@@ -147,6 +156,9 @@ pub(crate) async fn update_export(
     export: String,
     name: String,
     interval: String,
+    #[server(default)] timezone: String,
+    #[server(default)] offset_day: String,
+    #[server(default)] offset_hour: String,
     #[server(default)] start_at: String,
     #[server(default)] end_at: String,
     #[server(default)] hogql_query: String,
@@ -160,20 +172,23 @@ pub(crate) async fn update_export(
     let session = Session::enter()?;
     let secrets = session.with_kept(&export, kind.name, secrets).await?;
     let config = sent(kind, &config, &secrets);
-    let cleared = |time: Option<Timestamp>| time.map_or(Patch::Clear, Patch::Set);
-    let query = hogql_query.trim();
+    let interval = interval_of(&interval)?;
+    let (offset_day, offset_hour) = offsets(interval, &offset_day, &offset_hour)?;
     let patch = BatchExportPatch {
         name: Patch::Set(name),
         // Who changes nothing of the destination is not asked for the password.
         config: (!is_unchanged(kind, &config, &present.destination.config)).then_some(config),
-        interval: Patch::Set(interval_of(&interval)?),
-        start_at: cleared(time("start_at", &start_at)?),
-        end_at: cleared(time("end_at", &end_at)?),
-        hogql_query: if query.is_empty() { Patch::Clear } else { Patch::Set(query.to_owned()) },
+        interval: Patch::Set(interval),
+        timezone: set(given(&timezone)),
+        offset_day: set(offset_day),
+        offset_hour: set(offset_hour),
+        start_at: set(time("start_at", &start_at)?),
+        end_at: set(time("end_at", &end_at)?),
+        hogql_query: set(given(&hogql_query)),
         ..BatchExportPatch::default()
     };
     let changed = exports.update((&org).into(), &export, patch).await;
-    changed.map_err(|error| at_field(kind, ui_error(error)))?;
+    changed.map_err(|error| in_words(at_field(kind, ui_error(error))))?;
     session.take(&export, kind.name).await?;
     tell("Saved the settings of the export.");
     Ok(())
@@ -242,6 +257,36 @@ fn kind(name: &str) -> Result<&'static DestinationType, UiError> {
 fn interval_of(word: &str) -> Result<Interval, UiError> {
     Interval::of(word)
         .ok_or_else(|| UiError::field("interval", "invalid_choice", "Choose one of the intervals."))
+}
+
+/// The day and the hour at which an interval begins. What it has no use for was left
+/// from another one.
+fn offsets(
+    interval: Interval,
+    day: &str,
+    hour: &str,
+) -> Result<(Option<i64>, Option<i64>), UiError> {
+    let has_day = interval == Interval::Week;
+    let day = if has_day { offset("offset_day", day)? } else { None };
+    let has_hour = has_day || interval == Interval::Day;
+    let hour = if has_hour { offset("offset_hour", hour)? } else { None };
+    Ok((day, hour))
+}
+
+/// A day or an hour, as its number; empty: none.
+fn offset(name: &str, text: &str) -> Result<Option<i64>, UiError> {
+    let wrong = |_| UiError::field(name, "invalid_choice", "Choose one of the list.");
+    given(text).map(|text| text.parse().map_err(wrong)).transpose()
+}
+
+/// A text that is not empty.
+fn given(text: &str) -> Option<String> {
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// A field as the whole of it is sent.
+fn set<T>(value: Option<T>) -> Patch<T> {
+    value.map_or(Patch::Clear, Patch::Set)
 }
 
 fn model_of(word: &str) -> Result<ExportModel, UiError> {

@@ -1,13 +1,16 @@
 //! Backfills, cut into intervals that run one after another (batch-exports 5).
 
 use weir_model::Timestamp;
-use weir_model::exports::{Interval, Status};
+use weir_model::exports::Status;
+use weir_schedule::Cadence;
 use weir_store::exports::ExportRow;
 use weir_store::exports::backfills::{self, BackfillState, Plan};
 use weir_store::exports::runs::{self, RunRow};
+use weir_store::exports::schedule;
 use weir_store::{Result, events};
 
 use super::Shared;
+use super::due::cadence;
 use super::schedule::{new_run, newest};
 
 /// Seconds within which what was acknowledged can be read, as a rule.
@@ -29,7 +32,7 @@ pub(super) async fn look(
             None => return end(Status::Failed).await,
         },
     };
-    let Some(interval) = Interval::of(&export.interval) else {
+    let Some(cadence) = cadence(export) else {
         return end(Status::Failed).await;
     };
     let (plan, next) = match (backfill.plan, backfill.next) {
@@ -39,7 +42,7 @@ pub(super) async fn look(
             return Ok(None);
         }
         _ => {
-            let Some(plan) = plan(shared, export, interval, backfill, repeated.as_ref()).await?
+            let Some(plan) = plan(shared, export, &cadence, backfill, repeated.as_ref()).await?
             else {
                 return end(Status::Completed).await;
             };
@@ -55,9 +58,10 @@ pub(super) async fn look(
     }
     let until = match repeated {
         Some(_) => last,
-        None => next.plus_seconds(interval.backfill_step(plan.start, last)).min(last),
+        None => cadence.backfill_cut(plan.start, next, last),
     };
     let run = RunRow {
+        after: plan.after,
         up_to: plan.up_to,
         by_time: true,
         backfill: Some(id),
@@ -71,6 +75,7 @@ pub(super) async fn look(
                 after: repeated.after,
                 up_to: repeated.up_to,
                 by_time: repeated.by_time,
+                except: repeated.except.clone(),
                 ..run
             };
             run.run.data_interval_start = repeated.run.data_interval_start;
@@ -106,25 +111,45 @@ async fn end(
 async fn plan(
     shared: &Shared,
     export: &ExportRow,
-    interval: Interval,
+    cadence: &Cadence,
     backfill: &BackfillState,
     repeated: Option<&RunRow>,
 ) -> Result<Option<Plan>> {
     let (start, end) = (backfill.shown.start_at, backfill.shown.end_at);
     if let Some(repeated) = repeated {
         // A run from the beginning has no start of its own.
-        let start = start.unwrap_or_else(|| end.plus_seconds(-interval.seconds()));
-        return Ok(Some(Plan { start, total_runs: 1, up_to: repeated.up_to }));
+        let start = start.unwrap_or_else(|| cadence.start_of(end));
+        return Ok(Some(Plan {
+            start,
+            total_runs: 1,
+            after: repeated.after,
+            up_to: repeated.up_to,
+        }));
     }
     let heads = events::heads(&shared.store, export.project).await?;
     let spans = heads.values().filter_map(|head| head.span());
     let Some(first) = spans.map(|span| span.from).min().map(Timestamp::from_micros) else {
         return Ok(None);
     };
-    let start = interval.backfill_start(start, first);
+    let start = cadence.backfill_start(start, first);
     if start >= end {
         return Ok(None);
     }
     let up_to = newest(shared, export.project).await?;
-    Ok(Some(Plan { start, total_runs: interval.runs_between(start, end), up_to }))
+    let after = delivered(shared, export, backfill).await?;
+    Ok(Some(Plan { start, total_runs: cadence.runs_between(start, end), after, up_to }))
+}
+
+/// The last arrival number that a backfill which makes up for a pause need not look
+/// at: up to there runs before the pause had everything. Other backfills repeat what
+/// there is.
+async fn delivered(shared: &Shared, export: &ExportRow, backfill: &BackfillState) -> Result<u64> {
+    let id = Some(backfill.shown.id);
+    let Some(pause) = export.backfilled.filter(|pause| pause.backfill == id) else {
+        return Ok(0);
+    };
+    let schedule = schedule::all(&shared.store).await?.remove(&export.id);
+    // Somebody set the begin of the pause back: then it repeats, too.
+    let begun = schedule.map(|schedule| schedule.begun());
+    Ok(begun.filter(|begun| begun.end <= pause.from).map_or(0, |begun| begun.mark))
 }

@@ -3,13 +3,14 @@
 
 use weir_model::Timestamp;
 use weir_model::exports::Interval;
+use weir_schedule::{Cadence, UTC};
 use weir_store::exports::schedule::Schedule;
 use weir_store::exports::{BackfilledPause, ExportRow};
 
 /// What an export wants of its schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
-    pub(super) interval: Interval,
+    pub(super) cadence: Cadence,
     pub(super) paused: bool,
     /// What ended until then has its run, also if there was no room for it yet.
     pub(super) last_paused_at: Option<Timestamp>,
@@ -34,6 +35,8 @@ pub(super) enum Due {
     Change(Timestamp),
     /// Intervals up to here have no run.
     Skip(Timestamp),
+    /// Nor have these, because of a pause: a backfill may make up for it.
+    Pause(Timestamp),
     /// This interval has a run.
     Run { start: Timestamp, end: Timestamp },
 }
@@ -45,7 +48,7 @@ impl Plan {
         // From the random part of the id: each export has its own.
         let number = i64::try_from(export.id.0.as_u128() & 0xFFFF).unwrap_or(0);
         Some(Self {
-            interval: Interval::of(&export.interval)?,
+            cadence: cadence(export)?,
             paused: export.paused,
             last_paused_at: export.last_paused_at,
             // The clock was set back since: what comes now is in no backfill.
@@ -64,30 +67,40 @@ impl Plan {
     /// finds the intervals between due one after another, so that none is left out.
     pub(super) fn due(&self, schedule: Option<&Schedule>, now: Timestamp) -> Due {
         let Some(schedule) = schedule else {
-            return Due::Begin(self.interval.boundary_before(self.created_at.min(now)));
+            return Due::Begin(self.cadence.boundary_before(self.created_at.min(now)));
         };
-        if schedule.interval != self.interval.text() {
-            return Due::Change(schedule.last_end.max(self.interval.boundary_before(now)));
+        if schedule.interval != self.cadence.name() {
+            return Due::Change(schedule.last_end.max(self.cadence.boundary_before(now)));
         }
-        let end = self.interval.boundary_after(schedule.last_end);
+        let end = self.cadence.boundary_after(schedule.last_end);
         if now < end.plus_seconds(self.jitter) {
             return Due::Nothing;
         }
-        let last = self.interval.boundary_before(now);
+        let last = self.cadence.boundary_before(now);
         let in_pause = |pause: &BackfilledPause| end > pause.since && end <= pause.until;
         if let Some(pause) = self.backfilled.filter(in_pause) {
-            return Due::Skip(last.min(self.interval.boundary_before(pause.until)).max(end));
+            return Due::Pause(last.min(self.cadence.boundary_before(pause.until)).max(end));
         }
         let is_paused = self.paused && self.last_paused_at.is_none_or(|since| end > since);
-        if is_paused || self.end_at.is_some_and(|until| end > until) {
+        if is_paused {
+            return Due::Pause(last.max(end));
+        }
+        if self.end_at.is_some_and(|until| end > until) {
             return Due::Skip(last.max(end));
         }
         if let Some(from) = self.start_at.filter(|from| end < *from) {
-            let before = self.interval.boundary_before(Timestamp::from_micros(from.micros() - 1));
+            let before = self.cadence.boundary_before(Timestamp::from_micros(from.micros() - 1));
             return Due::Skip(last.min(before).max(end));
         }
-        Due::Run { start: end.plus_seconds(-self.interval.seconds()), end }
+        Due::Run { start: self.cadence.start_of(end), end }
     }
+}
+
+/// When an export runs; none: what is stored of it means nothing here.
+pub(super) fn cadence(export: &ExportRow) -> Option<Cadence> {
+    let zone = export.timezone.as_deref().unwrap_or(UTC);
+    let interval = Interval::of(&export.interval)?;
+    Cadence::of(interval, zone, export.offset_day, export.offset_hour)
 }
 
 #[cfg(test)]
@@ -100,7 +113,7 @@ mod tests {
 
     fn plan(interval: Interval) -> Plan {
         Plan {
-            interval,
+            cadence: Cadence::of(interval, UTC, None, None).unwrap(),
             paused: false,
             last_paused_at: None,
             backfilled: None,
@@ -111,6 +124,12 @@ mod tests {
         }
     }
 
+    /// A pause that began in the interval from 15:00 on.
+    fn backfilled(since: &str, until: &str) -> BackfilledPause {
+        let (since, until) = (time(since), time(until));
+        BackfilledPause { backfill: None, since, from: time("21T15:00"), until }
+    }
+
     /// All that is due until `now`, as `start..end` of runs and `-end` of skips.
     fn all(plan: &Plan, schedule: &mut Schedule, now: &str) -> Vec<String> {
         let short = |time: Timestamp| time.to_string()[8..16].to_owned();
@@ -119,7 +138,7 @@ mod tests {
             match plan.due(Some(schedule), time(now)) {
                 Due::Nothing => return found,
                 Due::Begin(end) | Due::Change(end) => schedule.last_end = end,
-                Due::Skip(end) => {
+                Due::Skip(end) | Due::Pause(end) => {
                     found.push(format!("-{}", short(end)));
                     schedule.last_end = end;
                 }
@@ -128,13 +147,13 @@ mod tests {
                     schedule.last_end = end;
                 }
             }
-            schedule.interval = plan.interval.text().to_owned();
+            schedule.interval = plan.cadence.name();
         }
     }
 
     fn begun(plan: &Plan) -> Schedule {
         let Due::Begin(last_end) = plan.due(None, time("21T14:20:01")) else { panic!() };
-        Schedule { last_end, mark: 0, interval: plan.interval.text().to_owned() }
+        Schedule::new(last_end, 0, plan.cadence.name())
     }
 
     #[test]
@@ -210,7 +229,7 @@ mod tests {
     #[test]
     fn what_a_backfill_makes_up_for_has_no_run() {
         // Unpaused between a boundary and the moment at which its run begins.
-        let pause = BackfilledPause { since: time("21T15:30"), until: time("21T18:00:02") };
+        let pause = backfilled("21T15:30", "21T18:00:02");
         let unpaused = Plan { backfilled: Some(pause), jitter: 4, ..plan(Interval::Hour) };
         let mut schedule = begun(&unpaused);
         let expected = ["21T14:00..21T15:00", "-21T18:00", "21T18:00..21T19:00"];
@@ -224,7 +243,7 @@ mod tests {
         assert_eq!(all(&again, &mut schedule, "21T21:00:04"), expected);
 
         // A pause that ends where an interval does has that interval.
-        let pause = BackfilledPause { since: time("21T15:00"), until: time("21T16:00") };
+        let pause = backfilled("21T15:00", "21T16:00");
         let unpaused = Plan { backfilled: Some(pause), ..plan(Interval::Hour) };
         let mut schedule = begun(&unpaused);
         let expected = ["21T14:00..21T15:00", "-21T16:00", "21T16:00..21T17:00"];
@@ -236,7 +255,7 @@ mod tests {
         let hour = plan(Interval::Hour);
         let mut schedule = begun(&hour);
         assert_eq!(all(&hour, &mut schedule, "21T16:10").len(), 2);
-        let day = Plan { interval: Interval::Day, ..hour };
+        let day = Plan { cadence: plan(Interval::Day).cadence, ..hour.clone() };
         assert_eq!(all(&day, &mut schedule, "21T23:59"), Vec::<String>::new());
         assert_eq!(all(&day, &mut schedule, "22T00:00"), ["21T00:00..22T00:00"]);
         assert_eq!(all(&hour, &mut schedule, "22T09:10"), Vec::<String>::new());

@@ -156,13 +156,12 @@ impl Worker {
         if self.progress.delivered != before || (worked > PATIENCE && !is_late) {
             self.failing = None;
         }
-        let outcome = self.judged(outcome).await;
+        let outcome = self.judged(outcome, is_late).await;
         self.seen = Some(export);
         outcome
     }
 
-    async fn judged(&mut self, outcome: Result<(), Setback>) -> Outcome {
-        let is_late = matches!(outcome, Err(Setback::Cut(Cut::TimedOut)));
+    async fn judged(&mut self, outcome: Result<(), Setback>, is_late: bool) -> Outcome {
         let failure = match outcome {
             Ok(()) => return Outcome::Done,
             Err(Setback::Cut(Cut::TimedOut)) => {

@@ -2,10 +2,11 @@
 
 use weir_model::exports::{Run, Status};
 use weir_model::{ProjectId, RunId, Timestamp};
-use weir_store::exports::ExportRow;
+use weir_store::events::{self, Except, TimeStretch};
 use weir_store::exports::runs::{self, RunRow};
-use weir_store::exports::schedule::{self, Schedule};
-use weir_store::{Result, events, ids};
+use weir_store::exports::schedule::{self, Paused, Schedule};
+use weir_store::exports::{ExportRow, backfills};
+use weir_store::{Result, ids};
 
 use super::Shared;
 use super::due::{Due, Plan};
@@ -34,49 +35,67 @@ pub(super) async fn look(
 ) -> Result<()> {
     let Look { shared, export, now, room } = look;
     let Some(plan) = Plan::of(export, shared.settings.jitter, shared.host.now()) else {
-        tracing::error!(export = %export.id, interval = export.interval, "unknown interval");
+        tracing::error!(
+            export = %export.id, interval = export.interval, zone = ?export.timezone,
+            "unknown interval, time zone or offset"
+        );
         return Ok(());
     };
     let (store, project) = (&shared.store, export.project);
-    let word = || plan.interval.text().to_owned();
+    let word = || plan.cadence.name();
     for _ in 0..STEPS {
         let before = present.clone();
         let mark = before.as_ref().map_or(0, |before| before.mark);
-        let due = plan.due(before.as_ref(), now);
-        // The mark of an end is known once everything before it can be read.
-        if let Due::Begin(end) | Due::Skip(end) | Due::Run { end, .. } = due
-            && !shared.is_applied(end)
-        {
-            break;
-        }
-        let next = match due {
-            Due::Nothing => break,
-            Due::Begin(end) => {
-                let mark = received_before(shared, project, end).await?;
-                Schedule { last_end: end, mark, interval: word() }
-            }
-            Due::Change(end) => Schedule { last_end: end, mark, interval: word() },
-            Due::Skip(end) => {
-                let mark = mark.max(received_before(shared, project, end).await?);
-                Schedule { last_end: end, mark, interval: word() }
-            }
-            Due::Run { start, end } => {
-                let Some(before) = before.as_ref().filter(|_| made.len() < room) else {
-                    break;
-                };
-                let up_to = mark.max(at(shared, project, end).await?);
-                let next = Schedule { last_end: end, mark: up_to, interval: word() };
-                let run = RunRow {
-                    after: mark,
-                    up_to,
-                    ..new_run(export, Some(start), end, shared.host.now())
-                };
-                if !runs::create(store, &run, before, &next).await? {
+        let note = match &before {
+            Some(before) => note(shared, export, &plan, before).await?,
+            None => Note::Known,
+        };
+        let next = match note {
+            Note::Unknown => break,
+            Note::New(next) => next,
+            Note::Known => {
+                let due = plan.due(before.as_ref(), now);
+                // The mark of an end is known once everything before it can be read.
+                if let Due::Begin(end) | Due::Skip(end) | Due::Pause(end) | Due::Run { end, .. } =
+                    due
+                    && !shared.is_applied(end)
+                {
                     break;
                 }
-                made.push(run);
-                present = Some(next);
-                continue;
+                match due {
+                    Due::Nothing => break,
+                    Due::Begin(end) => {
+                        let mark = received_before(shared, project, end).await?;
+                        Schedule::new(end, mark, word())
+                    }
+                    Due::Change(end) => match before.clone() {
+                        Some(before) => Schedule { last_end: end, interval: word(), ..before },
+                        None => break,
+                    },
+                    Due::Skip(end) => {
+                        let mark = mark.max(received_before(shared, project, end).await?);
+                        let noted = before.as_ref().and_then(|before| before.noted);
+                        Schedule { noted, ..Schedule::new(end, mark, word()) }
+                    }
+                    Due::Pause(end) => {
+                        let Some(before) = before.clone() else { break };
+                        let mark = mark.max(received_before(shared, project, end).await?);
+                        let paused = Some(before.begun());
+                        Schedule { last_end: end, mark, paused, ..before }
+                    }
+                    Due::Run { start, end } => {
+                        let Some(before) = before.as_ref().filter(|_| made.len() < room) else {
+                            break;
+                        };
+                        let (run, next) = run(shared, export, before, start, end).await?;
+                        if !runs::create(store, &run, before, &next).await? {
+                            break;
+                        }
+                        made.push(run);
+                        present = Some(next);
+                        continue;
+                    }
+                }
             }
         };
         if !schedule::advance(store, export.id, before.as_ref(), &next).await? {
@@ -85,6 +104,73 @@ pub(super) async fn look(
         present = Some(next);
     }
     Ok(())
+}
+
+/// The run of an interval, and the schedule behind it.
+async fn run(
+    shared: &Shared,
+    export: &ExportRow,
+    before: &Schedule,
+    start: Timestamp,
+    end: Timestamp,
+) -> Result<(RunRow, Schedule)> {
+    // What a backfill makes up for is passed over one by one, not as a whole.
+    let after = if before.left.is_empty() { before.mark } else { before.begun().mark };
+    let up_to = before.mark.max(at(shared, export.project, end).await?);
+    let run = RunRow {
+        after,
+        up_to,
+        except: before.left.clone(),
+        ..new_run(export, Some(start), end, shared.host.now())
+    };
+    let mut left = before.left.clone();
+    // An interval before the pause may have waited for its run.
+    left.retain(|except| except.time.end > end.micros());
+    let next = Schedule { last_end: end, mark: up_to, paused: None, left, ..before.clone() };
+    Ok((run, next))
+}
+
+/// Whether a schedule knows what the backfill takes that makes up for a pause.
+enum Note {
+    /// There is none, or it does.
+    Known,
+    /// The backfill is not planned yet.
+    Unknown,
+    /// The schedule with it.
+    New(Schedule),
+}
+
+/// Notes what the next run leaves to the backfill that makes up for a pause. It goes
+/// by the time of events: what arrived in the pause and is of another time comes with
+/// that run, and both go by the same numbers, so that nothing comes twice.
+async fn note(shared: &Shared, export: &ExportRow, plan: &Plan, before: &Schedule) -> Result<Note> {
+    let new = plan.backfilled.and_then(|pause| Some((pause, pause.backfill?)));
+    let Some((pause, id)) = new.filter(|(_, id)| before.noted != Some(*id)) else {
+        return Ok(Note::Known);
+    };
+    let (store, project) = (&shared.store, export.project);
+    let mut next = Schedule { noted: Some(id), ..before.clone() };
+    let found = backfills::find_state(store, project, export.id, id).await?;
+    let planned = found.map(|state| (state.shown.status, state.plan));
+    let up_to = match planned {
+        Some((_, Some(plan))) => plan.up_to,
+        Some((status, None)) if status.is_active() => return Ok(Note::Unknown),
+        // There was nothing of that time.
+        Some((Status::Completed, None)) => 0,
+        // Nobody wants it any more: what was missed is left out.
+        Some((_, None)) | None => return Ok(Note::New(next)),
+    };
+    if let Some(earlier) = before.paused
+        && earlier.end < pause.from
+        && before.left.is_empty()
+    {
+        // What came in a pause before that, which nothing makes up for, is left out.
+        let mark = earlier.mark.max(received_before(shared, project, pause.from).await?);
+        next.paused = Some(Paused { end: pause.from, mark });
+    }
+    let time = TimeStretch { start: pause.from.micros(), end: pause.until.micros() };
+    next.left.push(Except { up_to, time });
+    Ok(Note::New(next))
 }
 
 /// A run that has not begun and exports nothing yet.

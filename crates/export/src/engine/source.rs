@@ -270,6 +270,7 @@ pub(super) fn selection(row: &RunRow, config: &Map<String, Value>) -> Selection 
         after: row.after,
         up_to: row.up_to,
         time,
+        except: row.except.clone(),
         include: names("include_events"),
         exclude: names("exclude_events"),
     }

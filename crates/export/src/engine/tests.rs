@@ -1,6 +1,7 @@
 //! The engine over a real store, with a clock and a destination that tests hold.
 
 mod backfills;
+mod pauses;
 mod people;
 mod persons;
 mod runs;

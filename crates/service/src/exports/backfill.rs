@@ -4,8 +4,9 @@
 use weir_model::activity::{Deed, Entry};
 use weir_model::errors::FieldError;
 use weir_model::exports::lists::{BACKFILL_PAGE, BackfillPage};
-use weir_model::exports::{BACKFILLS_MAX, Backfill, BackfillInput, Interval, Run, Status};
+use weir_model::exports::{BACKFILLS_MAX, Backfill, BackfillInput, Run, Status};
 use weir_model::{BackfillId, Timestamp};
+use weir_schedule::Cadence;
 use weir_store::exports::backfills as rows;
 use weir_store::exports::{BackfillRow, ExportRow};
 use weir_store::ids;
@@ -127,7 +128,7 @@ pub(super) fn row(
     end_at: Timestamp,
     now: Timestamp,
 ) -> Result<BackfillRow> {
-    let interval = super::interval(export)?;
+    let cadence = super::cadence(export)?;
     Ok(BackfillRow {
         id: BackfillId(ids::time_ordered(now)),
         export: export.id,
@@ -135,7 +136,7 @@ pub(super) fn row(
         start_at,
         end_at,
         // Where the first event is, is found out when work begins.
-        total_runs: start_at.map(|start| interval.runs_between(start, end_at)),
+        total_runs: start_at.map(|start| cadence.runs_between(start, end_at)),
         retry_of: None,
         created_at: now,
     })
@@ -144,12 +145,12 @@ pub(super) fn row(
 /// The bounds that were asked for, checked.
 pub(super) fn bounds(
     input: &BackfillInput,
-    interval: Interval,
+    cadence: &Cadence,
     now: Timestamp,
 ) -> Result<(Option<Timestamp>, Timestamp)> {
     let read = |text: &Option<String>| text.as_deref().map(bound).transpose();
     let start = read(&input.start_at)?;
-    let end = read(&input.end_at)?.unwrap_or_else(|| interval.boundary_before(now));
+    let end = read(&input.end_at)?.unwrap_or_else(|| cadence.boundary_before(now));
     if end > now {
         return Err(fault("The end of a backfill must not be in the future."));
     }
@@ -188,12 +189,15 @@ pub(super) fn too_many() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_model::exports::Interval;
+    use weir_schedule::UTC;
 
     fn asked(start: Option<&str>, end: Option<&str>) -> Result<(Option<String>, String), String> {
         let input =
             BackfillInput { start_at: start.map(str::to_owned), end_at: end.map(str::to_owned) };
         let now = Timestamp::parse("2026-08-21T14:30:00Z").unwrap();
-        match bounds(&input, Interval::Hour, now) {
+        let cadence = Cadence::of(Interval::Hour, UTC, None, None).unwrap();
+        match bounds(&input, &cadence, now) {
             Ok((start, end)) => Ok((start.map(|start| start.to_string()), end.to_string())),
             Err(Error::Invalid(fault)) => {
                 assert_eq!((fault.attr, fault.code.as_str()), (None, "invalid_input"));

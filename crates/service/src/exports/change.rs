@@ -9,18 +9,20 @@ use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::exports::{
     BACKFILLS_MAX, BackfillInput, BatchExport, BatchExportPatch, Destination, ExportModel,
-    NAME_MAX, Run,
+    Interval, LAST_DAY, LAST_HOUR, NAME_MAX, Run,
 };
 use weir_model::{Patch, Timestamp, validate};
 use weir_query as query;
+use weir_schedule::UTC;
 use weir_store::exports::{self as rows, BackfillRow, BackfilledPause, Changed, ExportRow};
 use weir_store::ids;
 
-use super::{Exports, Within, backfill, config, interval, model};
+use super::{Exports, Within, backfill, cadence, config, model};
 use crate::Result;
 use crate::activity::{self, About, Changes};
 use crate::error::Error;
 use crate::organizations::required;
+use crate::projects::timezone;
 
 /// How often a change is worked out anew when somebody else was faster.
 const TRIES: usize = 5;
@@ -92,13 +94,22 @@ impl Exports {
                 }
                 let paused_at = before.last_paused_at.unwrap_or(before.created_at);
                 // The interval in which the pause began had no run.
-                let missed = interval(before)?.boundary_before(paused_at);
+                let missed = cadence(before)?.boundary_before(paused_at);
+                // Nor does it repeat what the backfill of the pause before has.
+                let earlier = before.backfilled.map(|pause| pause.until);
+                let earlier = earlier.filter(|until| *until <= paused_at);
+                let missed = earlier.map_or(missed, |until| missed.max(until));
                 let backfill = (*backfill && missed < now)
                     .then(|| backfill::row(&row, Some(missed), now, now))
                     .transpose()?;
-                if backfill.is_some() {
+                if let Some(backfill) = &backfill {
                     // The schedule may not have come to the last boundary yet.
-                    row.backfilled = Some(BackfilledPause { since: paused_at, until: now });
+                    row.backfilled = Some(BackfilledPause {
+                        backfill: Some(backfill.id),
+                        since: paused_at,
+                        from: missed,
+                        until: now,
+                    });
                 }
                 let changes = changes(Some(before), &row, Vec::new())?;
                 let mut entries = vec![told(within, &row, Deed::Updated, changes)];
@@ -113,7 +124,7 @@ impl Exports {
                 Ok(Change { row: before.clone(), backfill: Some(backfill), entries })
             }
             Wish::Backfill(input) => {
-                let (start, end) = backfill::bounds(input, interval(before)?, now)?;
+                let (start, end) = backfill::bounds(input, &cadence(before)?, now)?;
                 let backfill = backfill::row(before, start, end, now)?;
                 let entries = vec![started(within, before, &backfill, Changes::none())];
                 Ok(Change { row: before.clone(), backfill: Some(backfill), entries })
@@ -128,6 +139,7 @@ impl Exports {
         patch: BatchExportPatch,
     ) -> Result<(ExportRow, Vec<String>)> {
         let mut row = before.clone();
+        reschedule(&mut row, &patch)?;
         if let Some(name) = required("name", patch.name)? {
             row.name = validate::text("name", &name, NAME_MAX)?;
         }
@@ -155,9 +167,6 @@ impl Exports {
             if whole != stored {
                 config::store(&self.core.sealer, &mut row, kind, &whole).await?;
             }
-        }
-        if let Some(interval) = required("interval", patch.interval)? {
-            row.interval = interval.text().to_owned();
         }
         let paused = required("paused", patch.paused)?.unwrap_or(before.paused);
         if paused && !before.paused {
@@ -213,6 +222,46 @@ pub(super) fn set_query(row: &mut ExportRow, text: Option<&str>) -> Result<()> {
     Ok(())
 }
 
+/// Changes how often an export runs and where its days and weeks begin.
+fn reschedule(row: &mut ExportRow, patch: &BatchExportPatch) -> Result<()> {
+    if let Some(interval) = required("interval", patch.interval.clone())? {
+        row.interval = interval.text().to_owned();
+        // What the new interval has no use for goes, unless it is sent.
+        row.offset_day = row.offset_day.filter(|_| interval == Interval::Week);
+        row.offset_hour = row.offset_hour.filter(|_| has_hour(interval));
+    }
+    row.timezone = patch.timezone.clone().try_map(timezone)?.over(row.timezone.take());
+    row.timezone.take_if(|zone| zone == UTC);
+    row.offset_day = patch.offset_day.clone().over(row.offset_day);
+    row.offset_hour = patch.offset_hour.clone().over(row.offset_hour);
+    Ok(())
+}
+
+/// Whether an interval begins at an hour.
+fn has_hour(interval: Interval) -> bool {
+    matches!(interval, Interval::Day | Interval::Week)
+}
+
+/// An hour is one of days and weeks, a day one of weeks (batch-exports 3).
+fn check_offsets(row: &ExportRow) -> Result<()> {
+    for (attr, offset, most) in
+        [("offset_day", row.offset_day, LAST_DAY), ("offset_hour", row.offset_hour, LAST_HOUR)]
+    {
+        if offset.is_some_and(|offset| !(0..=most).contains(&offset)) {
+            return Err(validate::invalid_choice(attr, &offset.unwrap_or_default()).into());
+        }
+    }
+    let interval = cadence(row)?.interval();
+    let fault = |attr, detail| Err(FieldError::new(attr, "invalid_input", detail).into());
+    if row.offset_day.is_some() && interval != Interval::Week {
+        return fault("offset_day", "Only the interval `week` begins on a day.");
+    }
+    if row.offset_hour.is_some() && !has_hour(interval) {
+        return fault("offset_hour", "Only the intervals `day` and `week` begin at an hour.");
+    }
+    Ok(())
+}
+
 /// What holds between the fields of an export.
 pub(super) fn check(row: &ExportRow) -> Result<()> {
     if let (Some(start), Some(end)) = (row.start_at, row.end_at)
@@ -221,6 +270,7 @@ pub(super) fn check(row: &ExportRow) -> Result<()> {
         let detail = "The end must be after the start.";
         return Err(FieldError::new("end_at", "invalid_input", detail).into());
     }
+    check_offsets(row)?;
     if row.kind == "HTTP" && row.query.is_some() {
         let detail = "The destination HTTP takes whole events, so it has no query.";
         return Err(FieldError::new("hogql_query", "invalid_input", detail).into());
@@ -279,6 +329,9 @@ pub(super) fn changes(
         .field("destination", &destinations.0, &destinations.1)
         .field("model", &before.map(|row| &row.model), &Some(&after.model))
         .field("interval", &before.map(|row| &row.interval), &Some(&after.interval))
+        .field("timezone", &before.and_then(|row| row.timezone.as_ref()), &after.timezone.as_ref())
+        .field("offset_day", &before.and_then(|row| row.offset_day), &after.offset_day)
+        .field("offset_hour", &before.and_then(|row| row.offset_hour), &after.offset_hour)
         .field("paused", &before.map(|row| row.paused), &Some(after.paused))
         .field(
             "last_paused_at",

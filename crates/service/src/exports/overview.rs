@@ -126,7 +126,7 @@ impl Exports {
         let mut results = Vec::with_capacity(some.len());
         for ((row, condition), recent) in some.into_iter().zip(conditions).zip(runs) {
             let export = shown(row, Vec::new())?;
-            let next_run = export.next_run(within.org.ctx.now);
+            let next_run = super::next_run(&export, within.org.ctx.now);
             results.push(ExportOverview { export, condition, recent, next_run });
         }
         Ok(Overview { all: count_of_all, found: Paged { count, results } })

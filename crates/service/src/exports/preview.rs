@@ -13,7 +13,7 @@ use weir_store::events::{self, Selection, TimeStretch};
 use weir_store::exports::ExportRow;
 use weir_store::exports::backfills as rows;
 
-use super::{Exports, Within, backfill, config, interval, model};
+use super::{Exports, Within, backfill, cadence, config, model};
 use crate::Result;
 use crate::policy::{self, Action};
 
@@ -64,19 +64,18 @@ impl Exports {
         policy::check(within.org, Action::ReadExports)?;
         let row = self.find(within, export).await?;
         let (store, now) = (&self.core.store, within.org.ctx.now);
-        let interval = interval(&row)?;
-        let (wanted, end_at) = backfill::bounds(input, interval, now)?;
+        let cadence = cadence(&row)?;
+        let (wanted, end_at) = backfill::bounds(input, &cadence, now)?;
         let heads = events::heads(store, row.project).await?;
         let spans = heads.values().filter_map(events::Head::span);
         let first_event = spans.map(|span| span.from).min().map(Timestamp::from_micros);
         let start_at = first_event
-            .map(|first| interval.backfill_start(wanted, first))
+            .map(|first| cadence.backfill_start(wanted, first))
             .filter(|start| *start < end_at);
         let (mut runs, mut intervals_per_run, mut records) = (0, 1, Some(0));
         if let Some(start) = start_at {
-            runs = interval.runs_between(start, end_at);
-            let step = interval.backfill_step(start, end_at);
-            intervals_per_run = u64::try_from(step / interval.seconds()).unwrap_or(1).max(1);
+            runs = cadence.runs_between(start, end_at);
+            intervals_per_run = cadence.intervals_per_run(start, end_at);
             records = self.about(&row, start, end_at).await?;
         }
         let mut preview = BackfillPreview {
@@ -88,8 +87,8 @@ impl Exports {
             first_event,
             begins_before_first_event: wanted
                 .zip(first_event)
-                .is_some_and(|(wanted, first)| wanted < interval.boundary_before(first)),
-            may_repeat: end_at > interval.boundary_before(row.created_at),
+                .is_some_and(|(wanted, first)| wanted < cadence.boundary_before(first)),
+            may_repeat: end_at > cadence.boundary_before(row.created_at),
             overlaps_active: false,
             has_condition: has_condition(&row)?,
         };
@@ -121,6 +120,7 @@ impl Exports {
             after: 0,
             up_to: u64::MAX,
             time: Some(TimeStretch { start: start.micros(), end: end.micros() }),
+            except: Vec::new(),
             include: names("include_events"),
             exclude: names("exclude_events"),
         };

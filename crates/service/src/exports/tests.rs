@@ -29,6 +29,9 @@ fn input(config_json: Value) -> BatchExportInput {
         config: config(config_json),
         model: ExportModel::Events,
         interval: Interval::Hour,
+        timezone: None,
+        offset_day: None,
+        offset_hour: None,
         paused: false,
         last_paused_at: None,
         start_at: None,
@@ -186,7 +189,7 @@ fn run(export: &BatchExport, number: i64) -> Run {
 async fn create_run(services: &Services, run: &Run) -> bool {
     let (store, export, end) = (store(services), run.batch_export, run.data_interval_end);
     let row = RunRow::new(run.clone());
-    let at = |last_end| Schedule { last_end, mark: 0, interval: "hour".to_owned() };
+    let at = |last_end| Schedule::new(last_end, 0, "hour".to_owned());
     let (before, after) = (at(run.data_interval_start.unwrap_or(end)), at(end));
     let present = schedule::all(store).await.unwrap().remove(&export);
     schedule::advance(store, export, present.as_ref(), &before).await.unwrap()

@@ -37,7 +37,7 @@ pub use by_time::page;
 pub use purge::purge;
 pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, stored_uuids};
 pub use received::last_before;
-pub use scan::{Scan, Selection, TimeStretch, count, estimate, size};
+pub use scan::{Except, Scan, Selection, TimeStretch, count, estimate, size};
 
 pub(crate) use self::keys::part;
 pub(crate) use self::read::range;

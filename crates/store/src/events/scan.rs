@@ -50,10 +50,21 @@ pub struct Selection {
     pub up_to: u64,
     /// Only those that happened in this stretch of time.
     pub time: Option<TimeStretch>,
+    /// None of these.
+    pub except: Vec<Except>,
     /// Only those of these names; empty: of all.
     pub include: HashSet<String>,
     /// None of these names.
     pub exclude: HashSet<String>,
+}
+
+/// Events that come another way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Except {
+    /// Those that arrived up to this number
+    pub up_to: u64,
+    /// and happened in this stretch of time.
+    pub time: TimeStretch,
 }
 
 /// A stretch of event time.
@@ -65,7 +76,18 @@ pub struct TimeStretch {
     pub end: i64,
 }
 
+impl Except {
+    fn takes(&self, event: &StoredEvent) -> bool {
+        event.arrival <= self.up_to && self.time.holds(event.timestamp, event.timestamp)
+    }
+}
+
 impl TimeStretch {
+    /// Whether all that lies between two times, both included, is in here.
+    fn holds(self, from: i64, to: i64) -> bool {
+        from >= self.start && to < self.end
+    }
+
     /// How much of what lies between two times, both included, is in here: a part
     /// and the whole, in microseconds.
     fn within(self, from: i64, to: i64) -> (u64, u64) {
@@ -100,9 +122,8 @@ impl Selection {
     fn takes(&self, event: &StoredEvent) -> bool {
         event.arrival > self.after
             && event.arrival <= self.up_to
-            && self
-                .time
-                .is_none_or(|time| event.timestamp >= time.start && event.timestamp < time.end)
+            && self.time.is_none_or(|time| time.holds(event.timestamp, event.timestamp))
+            && !self.except.iter().any(|except| except.takes(event))
             && self.takes_name(&event.event)
     }
 
@@ -118,8 +139,14 @@ impl Selection {
             if brief.summary().latest_before(time.end).is_none_or(|latest| latest < time.start) {
                 return Verdict::Nothing;
             }
-            is_all &= brief.from_time >= time.start && brief.to_time < time.end;
+            is_all &= time.holds(brief.from_time, brief.to_time);
             about = part(about, time.within(brief.from_time, brief.to_time));
+        }
+        for Except { up_to, time } in self.except.iter().filter(|except| first <= except.up_to) {
+            if last <= *up_to && time.holds(brief.from_time, brief.to_time) {
+                return Verdict::Nothing;
+            }
+            is_all &= brief.to_time < time.start || brief.from_time >= time.end;
         }
         if !self.include.is_empty() || !self.exclude.is_empty() {
             let taken = brief.names.iter().filter(|name| self.takes_name(name)).count();

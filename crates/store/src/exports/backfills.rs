@@ -60,7 +60,9 @@ pub struct Plan {
     pub start: Timestamp,
     /// How many runs it takes.
     pub total_runs: u64,
-    /// It exports what arrived up to this number.
+    /// It exports what arrived after this number,
+    pub after: u64,
+    /// and up to this one.
     pub up_to: u64,
 }
 
@@ -78,6 +80,7 @@ pub(super) struct StoredBackfill {
     finished_runs: Option<i64>,
     records: Option<i64>,
     plan_start: Option<i64>,
+    after: Option<i64>,
     up_to: Option<i64>,
     next: Option<i64>,
 }
@@ -97,6 +100,7 @@ impl From<&BackfillRow> for StoredBackfill {
             finished_runs: None,
             records: None,
             plan_start: None,
+            after: None,
             up_to: None,
             next: None,
         }
@@ -116,9 +120,12 @@ fn state(
     let total_runs = stored.total_runs.map(number);
     let (start_at, begins) = (time(stored.start_at), time(stored.plan_start));
     let plan = match (begins, stored.up_to) {
-        (Some(start), Some(up_to)) => {
-            Some(Plan { start, total_runs: total_runs.unwrap_or_default(), up_to: number(up_to) })
-        }
+        (Some(start), Some(up_to)) => Some(Plan {
+            start,
+            total_runs: total_runs.unwrap_or_default(),
+            after: stored.after.map_or(0, number),
+            up_to: number(up_to),
+        }),
         _ => None,
     };
     let finished_runs = stored.finished_runs.map_or(0, number);
@@ -175,8 +182,21 @@ pub async fn find(
     export: BatchExportId,
     backfill: BackfillId,
 ) -> Result<Option<Backfill>> {
-    let found = states(store, project, export, &[backfill]).await?;
-    Ok(found.into_iter().next().map(|state| state.shown))
+    let found = find_state(store, project, export, backfill).await?;
+    Ok(found.map(|state| state.shown))
+}
+
+/// A backfill of an export, with how far it is.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn find_state(
+    store: &Store,
+    project: ProjectId,
+    export: BatchExportId,
+    backfill: BackfillId,
+) -> Result<Option<BackfillState>> {
+    Ok(states(store, project, export, &[backfill]).await?.into_iter().next())
 }
 
 async fn states(
@@ -232,7 +252,7 @@ const BEGIN: Statement = Statement::write(
      IF ['Starting', 'Running'] CONTAINSNOT $status { THROW 'ended' };
      UPDATE type::record('batch_export_backfill', [$export, $backfill]) SET
          status = 'Running', plan_start = $start, next = $start, total_runs = $total_runs,
-         up_to = $up_to, updated_at = $now RETURN NONE;
+         after = $after, up_to = $up_to, updated_at = $now RETURN NONE;
      COMMIT;",
 );
 
@@ -252,6 +272,7 @@ pub async fn begin(
         backfill: backfill.0,
         start: plan.start.micros(),
         total_runs: int(plan.total_runs),
+        after: int(plan.after),
         up_to: int(plan.up_to),
         now: now.micros(),
     };

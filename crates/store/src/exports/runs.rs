@@ -16,11 +16,12 @@ use weir_model::{BackfillId, BatchExportId, RunId, Timestamp};
 
 use super::back::Stretches;
 use super::schedule::{Schedule, StoredSchedule, move_schedule};
-use super::{ExportRow, int, number};
+use super::{ExportRow, StoredExcept, int, number};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
+use crate::events::Except;
 use crate::{Error, Result, Store, ids, lists};
 
 /// A run as stored.
@@ -34,6 +35,8 @@ pub struct RunRow {
     pub up_to: u64,
     /// Whether it takes only events that happened in its interval.
     pub by_time: bool,
+    /// What it leaves to backfills.
+    pub except: Vec<Except>,
     /// The backfill that it is a part of.
     pub backfill: Option<BackfillId>,
     /// How often it was tried.
@@ -55,6 +58,7 @@ impl RunRow {
             after: 0,
             up_to: 0,
             by_time: false,
+            except: Vec::new(),
             backfill: None,
             attempt: 0,
             bytes: 0,
@@ -104,6 +108,7 @@ pub(super) struct StoredRun {
     after: Option<i64>,
     up_to: Option<i64>,
     by_time: Option<bool>,
+    except: Option<Vec<StoredExcept>>,
     backfill: Option<Uuid>,
     attempt: Option<i64>,
     bytes: Option<i64>,
@@ -130,6 +135,7 @@ impl From<&RunRow> for StoredRun {
             after: Some(int(row.after)),
             up_to: Some(int(row.up_to)),
             by_time: Some(row.by_time),
+            except: Some(row.except.iter().map(StoredExcept::from).collect()),
             backfill: row.backfill.map(|backfill| backfill.0),
             attempt: Some(row.attempt.into()),
             bytes: Some(int(row.bytes)),
@@ -171,6 +177,7 @@ impl TryFrom<StoredRun> for RunRow {
             after: stored.after.map_or(0, number),
             up_to: stored.up_to.map_or(0, number),
             by_time: stored.by_time.unwrap_or_default(),
+            except: stored.except.into_iter().flatten().map(Except::from).collect(),
             backfill: stored.backfill.map(BackfillId),
             attempt: stored.attempt.and_then(|n| u32::try_from(n).ok()).unwrap_or_default(),
             bytes: stored.bytes.map_or(0, number),

@@ -3,7 +3,7 @@
 //!
 //! | table | id | holds |
 //! |---|---|---|
-//! | `batch_export_state` | export | the end of the last interval, its mark, its word |
+//! | `batch_export_state` | export | the end of the last interval, its mark, its cadence, where a pause began and what backfills take of it |
 //!
 //! Only the engine of exports writes them, each time from what it read: two
 //! decisions about one interval cannot both be made.
@@ -12,11 +12,13 @@ use std::collections::HashMap;
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
-use weir_model::{BatchExportId, Timestamp};
+use weir_model::{BackfillId, BatchExportId, Timestamp};
 
+use super::StoredExcept;
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
+use crate::events::Except;
 use crate::{Result, Store};
 
 /// How far the schedule of an export has come.
@@ -26,8 +28,37 @@ pub struct Schedule {
     pub last_end: Timestamp,
     /// The last arrival number that belongs to it or to one before.
     pub mark: u64,
-    /// The word of the interval at that time.
+    /// The name of its cadence at that time.
     pub interval: String,
+    /// Where the intervals begin that a pause has left out since the last run.
+    pub paused: Option<Paused>,
+    /// What the next run leaves to backfills, which make up for pauses.
+    pub left: Vec<Except>,
+    /// The newest of these backfills, also once that run is made.
+    pub noted: Option<BackfillId>,
+}
+
+impl Schedule {
+    /// A schedule without pauses.
+    #[must_use]
+    pub fn new(last_end: Timestamp, mark: u64, interval: String) -> Self {
+        Self { last_end, mark, interval, paused: None, left: Vec::new(), noted: None }
+    }
+
+    /// Where begins what no run has, and no window has left out.
+    #[must_use]
+    pub fn begun(&self) -> Paused {
+        self.paused.unwrap_or(Paused { end: self.last_end, mark: self.mark })
+    }
+}
+
+/// Where a pause begins, for a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paused {
+    /// The end of the last interval before it.
+    pub end: Timestamp,
+    /// The last arrival number that belongs to that interval or to one before.
+    pub mark: u64,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -36,6 +67,10 @@ pub(super) struct StoredSchedule {
     last_end: i64,
     mark: i64,
     interval: String,
+    paused_end: Option<i64>,
+    paused_mark: Option<i64>,
+    left: Option<Vec<StoredExcept>>,
+    noted: Option<Uuid>,
 }
 
 impl StoredSchedule {
@@ -45,6 +80,10 @@ impl StoredSchedule {
             last_end: schedule.last_end.micros(),
             mark: super::int(schedule.mark),
             interval: schedule.interval.clone(),
+            paused_end: schedule.paused.map(|paused| paused.end.micros()),
+            paused_mark: schedule.paused.map(|paused| super::int(paused.mark)),
+            left: Some(schedule.left.iter().map(StoredExcept::from).collect()),
+            noted: schedule.noted.map(|backfill| backfill.0),
         }
     }
 }
@@ -55,6 +94,12 @@ impl From<StoredSchedule> for Schedule {
             last_end: Timestamp::from_micros(stored.last_end),
             mark: super::number(stored.mark),
             interval: stored.interval,
+            paused: stored.paused_end.zip(stored.paused_mark).map(|(end, mark)| Paused {
+                end: Timestamp::from_micros(end),
+                mark: super::number(mark),
+            }),
+            left: stored.left.into_iter().flatten().map(Except::from).collect(),
+            noted: stored.noted.map(BackfillId),
         }
     }
 }

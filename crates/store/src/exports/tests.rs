@@ -30,6 +30,9 @@ async fn export(store: &Store) -> ExportRow {
         secrets: None,
         model: "events".to_owned(),
         interval: "hour".to_owned(),
+        timezone: None,
+        offset_day: None,
+        offset_hour: None,
         paused: false,
         created_at: at(0),
         updated_at: at(0),
@@ -84,7 +87,7 @@ fn progress(status: Status, completed: u64) -> Progress {
 }
 
 fn schedule(seconds: i64, mark: u64) -> Schedule {
-    Schedule { last_end: at(seconds), mark, interval: "hour".to_owned() }
+    Schedule::new(at(seconds), mark, "hour".to_owned())
 }
 
 /// Creates a run as the schedule does, from the beginning of its interval on.
@@ -240,7 +243,7 @@ async fn a_backfill_goes_from_run_to_run() {
     let id = started(&store, &export).await;
     let found = backfills::active(&store).await.unwrap();
     assert_eq!((found.len(), found[0].plan, found[0].shown.progress), (1, None, None));
-    let plan = Plan { start: at(0), total_runs: 2, up_to: 50 };
+    let plan = Plan { start: at(0), total_runs: 2, after: 0, up_to: 50 };
     assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
 
     let first = RunRow { backfill: Some(id), by_time: true, ..run(&export, 3600) };
@@ -267,7 +270,7 @@ async fn a_cancelled_run_counts_for_its_backfill_and_a_failed_one_ends_it() {
     let store = store().await;
     let export = export(&store).await;
     let id = started(&store, &export).await;
-    let plan = Plan { start: at(0), total_runs: 2, up_to: 50 };
+    let plan = Plan { start: at(0), total_runs: 2, after: 0, up_to: 50 };
     assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
     let shown = async || backfills::find(&store, PROJECT, export.id, id).await.unwrap().unwrap();
 
@@ -294,7 +297,7 @@ async fn a_cancelled_run_counts_for_its_backfill_and_a_failed_one_ends_it() {
 async fn a_backfill_without_one_of_its_runs_is_not_completed() {
     let store = store().await;
     let export = export(&store).await;
-    let plan = Plan { start: at(0), total_runs: 1, up_to: 50 };
+    let plan = Plan { start: at(0), total_runs: 1, after: 0, up_to: 50 };
     for (is_cancelled, status) in [(true, Status::Cancelled), (false, Status::Completed)] {
         let id = started(&store, &export).await;
         assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
@@ -343,7 +346,7 @@ async fn cancelling_a_backfill_cancels_its_runs_alone() {
     let store = store().await;
     let export = export(&store).await;
     let id = started(&store, &export).await;
-    let plan = Plan { start: at(0), total_runs: 2, up_to: 50 };
+    let plan = Plan { start: at(0), total_runs: 2, after: 0, up_to: 50 };
     assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
     let own = RunRow { backfill: Some(id), ..run(&export, 3600) };
     assert!(backfills::add_run_of(&store, &own, at(0), at(3600)).await.unwrap());

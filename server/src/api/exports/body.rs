@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
 use weir_model::exports::destinations::{self, DestinationType};
 use weir_model::exports::{
-    BackfillInput, BatchExportInput, BatchExportPatch, ExportModel, Interval, NAME_MAX, QUERY_MAX,
-    SentConfig,
+    BackfillInput, BatchExportInput, BatchExportPatch, ExportModel, Interval, LAST_DAY, LAST_HOUR,
+    NAME_MAX, QUERY_MAX, SentConfig,
 };
 use weir_model::{Patch, ProjectId, validate};
 use weir_service::exports::SentDestination;
@@ -14,6 +14,8 @@ use crate::http::input::{Fields, Input, kind};
 
 /// Longest form of a time in a body, in characters.
 const TIME_MAX: usize = 64;
+/// Longest name of a time zone in a body, in characters.
+const ZONE_MAX: usize = 240;
 const DESTINATION: &str = "destination";
 
 /// The body of `unpause/`. Fields of the export are ignored there.
@@ -75,6 +77,7 @@ impl Input for BatchExportInput {
         };
         let interval = interval(fields, true)?;
         let Patch::Set(interval) = interval else { return Err(required("interval")) };
+        let (timezone, offset_day, offset_hour) = offsets(fields)?;
         let paused = fields.boolean("paused")?.apply(false, false);
         let time = |name: &str| -> Result<_, FieldError> {
             Ok(match fields.nullable_time(name)? {
@@ -96,6 +99,9 @@ impl Input for BatchExportInput {
             config,
             model,
             interval,
+            timezone: timezone.over(None),
+            offset_day: offset_day.over(None),
+            offset_hour: offset_hour.over(None),
             paused,
             last_paused_at,
             start_at,
@@ -112,12 +118,16 @@ impl Input for BatchExportPatch {
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let name = fields.text("name", NAME_MAX)?;
         let sent = destination(fields, false)?.unwrap_or_default();
+        let (timezone, offset_day, offset_hour) = offsets(fields)?;
         Ok(Self {
             name,
             destination: sent.kind,
             config: sent.config,
             model: model(fields)?,
             interval: interval(fields, false)?,
+            timezone,
+            offset_day,
+            offset_hour,
             paused: fields.boolean("paused")?,
             last_paused_at: fields.nullable_time("last_paused_at")?,
             start_at: fields.nullable_time("start_at")?,
@@ -145,6 +155,21 @@ fn interval(fields: &Fields, is_required: bool) -> Result<Patch<Interval>, Field
     word.try_map(|word| {
         Interval::of(&word).ok_or_else(|| validate::invalid_choice("interval", &word))
     })
+}
+
+/// Where days and weeks begin: time zone, day, hour.
+type Offsets = (Patch<String>, Patch<i64>, Patch<i64>);
+
+fn offsets(fields: &Fields) -> Result<Offsets, FieldError> {
+    let number = |name: &str, most: i64| {
+        let wrong = |fault: FieldError| FieldError::new(name, "invalid_input", &fault.detail);
+        fields.nullable_integer(name, 0, most).map_err(wrong)
+    };
+    Ok((
+        fields.nullable_text("timezone", ZONE_MAX)?,
+        number("offset_day", LAST_DAY)?,
+        number("offset_hour", LAST_HOUR)?,
+    ))
 }
 
 /// A destination as it was sent.

@@ -10,6 +10,7 @@ mod get;
 mod killed;
 mod list;
 mod logs;
+mod offsets;
 mod pages;
 mod pause;
 mod running;
@@ -144,7 +145,7 @@ async fn ran(app: &TestApp, export: &Value, seconds: i64, status: Status) -> Run
 pub(crate) async fn create_run(store: &Store, run: &Run) {
     let (export, end) = (run.batch_export, run.data_interval_end);
     let row = RunRow::new(run.clone());
-    let at = |last_end| Schedule { last_end, mark: 0, interval: "hour".to_owned() };
+    let at = |last_end| Schedule::new(last_end, 0, "hour".to_owned());
     let (before, after) = (at(run.data_interval_start.unwrap_or(end)), at(end));
     let present = schedule::all(store).await.unwrap().remove(&export);
     assert!(schedule::advance(store, export, present.as_ref(), &before).await.unwrap());

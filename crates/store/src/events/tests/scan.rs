@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::support::{PROJECT, events, store, stretch};
 use crate::Store;
-use crate::events::{Scan, Selection, StoredEvent, TimeStretch, apply, count, estimate};
+use crate::events::{Except, Scan, Selection, StoredEvent, TimeStretch, apply, count, estimate};
 
 /// All events of a selection, by a scan.
 async fn scanned(store: &Store, selection: Selection) -> Vec<u64> {
@@ -64,6 +64,15 @@ async fn a_scan_merges_partitions_in_order_of_arrival() {
     assert_eq!(scanned(&store, some).await, (151..=1_500).collect::<Vec<_>>());
     let some = Selection { time, ..arrived(0, last) };
     assert_eq!(scanned(&store, some).await, (100..=1_699).collect::<Vec<_>>());
+    for (up_to, start, end) in [(1_500, 100, 700), (last, 0, 1_000), (1_000, 900, 2_000), (9, 0, 9)]
+    {
+        let time = TimeStretch { start: start * 1_000_000, end: end * 1_000_000 };
+        let some = Selection { except: vec![Except { up_to, time }], ..arrived(0, last) };
+        let happened = |n: u64| i64::try_from(n).unwrap();
+        let expected: Vec<u64> =
+            (1..=last).filter(|n| *n > up_to || !(start..end).contains(&happened(*n))).collect();
+        assert_eq!(scanned(&store, some).await, expected, "{up_to} {start} {end}");
+    }
 }
 
 #[tokio::test]

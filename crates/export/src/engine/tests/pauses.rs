@@ -1,0 +1,204 @@
+//! Pauses that a backfill makes up for: what was missed comes, and nothing twice.
+
+use weir_model::exports::Status;
+use weir_model::{BackfillId, Timestamp};
+use weir_store::exports::{self, BackfillRow, BackfilledPause, ExportRow};
+use weir_store::ids;
+
+use super::backfills::{backfill, ended};
+use super::support::{BEGIN, Fixture};
+use crate::engine::Host as _;
+
+const MINUTE: i64 = 60;
+/// From 14:20 to 15:00.
+const FIRST: i64 = 40 * MINUTE;
+const HOUR: i64 = 60 * MINUTE;
+
+/// An hourly export whose first run is done, at 15:00, with events 1 to 5.
+async fn begun() -> Fixture {
+    let mut fixture = Fixture::new("hour").await;
+    fixture.start();
+    fixture.arrive(5).await;
+    fixture.host.advance(FIRST);
+    until_done(&fixture, 1).await;
+    fixture
+}
+
+async fn until_done(fixture: &Fixture, count: usize) {
+    let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
+    fixture.until_runs(|runs| runs.len() == count && runs.iter().all(is_done)).await;
+}
+
+async fn pause(fixture: &Fixture) -> Timestamp {
+    let since = fixture.host.now();
+    fixture.change(|row| (row.paused, row.last_paused_at) = (true, Some(since))).await;
+    since
+}
+
+/// Unpauses with a backfill from a time on, in seconds after the begin, as the service
+/// does.
+async fn unpause(fixture: &Fixture, since: Timestamp, from: i64) -> BackfillId {
+    let (until, from) = (fixture.host.now(), Timestamp::from_micros((BEGIN + from) * 1_000_000));
+    let row = BackfillRow { start_at: Some(from), end_at: until, ..backfill(fixture, None, 0) };
+    let before = fixture.row().await;
+    let pause = BackfilledPause { backfill: Some(row.id), since, from, until };
+    let after = ExportRow {
+        paused: false,
+        backfilled: Some(pause),
+        revision: ids::time_ordered(until),
+        ..before.clone()
+    };
+    let changed = exports::update(&fixture.store, &after, before.revision, Some(&row), 5, &[]);
+    assert_eq!(changed.await.unwrap(), exports::Changed::Yes);
+    row.id
+}
+
+/// Everything that is at the destination, as often as it is there.
+fn everything(fixture: &Fixture) -> Vec<u64> {
+    let mut all: Vec<u64> =
+        fixture.world(|world| world.there.values().flatten().copied().collect());
+    all.sort_unstable();
+    all
+}
+
+/// Seconds since 1970.
+fn now(fixture: &Fixture) -> i64 {
+    fixture.host.now().micros() / 1_000_000
+}
+
+/// Waits until the schedule has passed the boundary so many seconds after the begin.
+async fn passed(fixture: &Fixture, end: i64) {
+    let end = Timestamp::from_micros((BEGIN + end) * 1_000_000);
+    loop {
+        let all = exports::schedule::all(&fixture.store).await.unwrap();
+        if all.get(&fixture.export).is_some_and(|schedule| schedule.last_end == end) {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_arrives_in_a_pause_comes_once_whenever_it_happened() {
+    let fixture = begun().await;
+    // Within the first seconds of the interval: the run may have taken it already.
+    fixture.arrive(1).await;
+    fixture.host.advance(10 * MINUTE);
+    let since = pause(&fixture).await;
+    let at = now(&fixture);
+    // Of now, of yesterday, of tomorrow, and of a moment before the pause.
+    fixture.arrive(3).await;
+    fixture.arrive_at(2, |_| at - 24 * HOUR).await;
+    fixture.arrive_at(1, |_| at + 24 * HOUR).await;
+    fixture.arrive_at(1, |_| at - 5 * MINUTE).await;
+    fixture.host.advance(50 * MINUTE + HOUR + MINUTE);
+    passed(&fixture, FIRST + 2 * HOUR).await;
+    fixture.arrive(2).await;
+    let id = unpause(&fixture, since, FIRST).await;
+    // On their way when the pause ended.
+    let at = now(&fixture);
+    fixture.arrive_at(3, |_| at - MINUTE).await;
+    assert_eq!(ended(&fixture, id).await.status, Status::Completed);
+    fixture.arrive(2).await;
+    fixture.host.advance(HOUR);
+    // Three runs of the backfill, two of the schedule.
+    until_done(&fixture, 5).await;
+    assert_eq!(everything(&fixture), (1..=20).collect::<Vec<_>>());
+    // The pause counts for one run alone.
+    fixture.arrive(2).await;
+    fixture.host.advance(HOUR);
+    until_done(&fixture, 6).await;
+    assert_eq!(fixture.there(FIRST + 4 * HOUR), [21, 22]);
+    assert_eq!(everything(&fixture), (1..=22).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_within_an_interval_doubles_nothing() {
+    let fixture = begun().await;
+    fixture.host.advance(10 * MINUTE);
+    fixture.arrive(2).await;
+    let since = pause(&fixture).await;
+    fixture.host.advance(10 * MINUTE);
+    fixture.arrive(3).await;
+    let at = now(&fixture);
+    fixture.arrive_at(1, |_| at - 24 * HOUR).await;
+    let id = unpause(&fixture, since, FIRST).await;
+    assert_eq!(ended(&fixture, id).await.status, Status::Completed);
+    fixture.arrive(4).await;
+    fixture.host.advance(40 * MINUTE);
+    until_done(&fixture, 3).await;
+    assert_eq!(everything(&fixture), (1..=15).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pauses_one_after_another_double_nothing() {
+    let fixture = begun().await;
+    let since = pause(&fixture).await;
+    fixture.arrive(3).await;
+    fixture.host.advance(HOUR + 30 * MINUTE);
+    passed(&fixture, FIRST + HOUR).await;
+    fixture.arrive_at(1, |_| BEGIN - 24 * HOUR).await;
+    let first = unpause(&fixture, since, FIRST).await;
+    assert_eq!(ended(&fixture, first).await.status, Status::Completed);
+    fixture.arrive(1).await;
+    fixture.host.advance(10 * MINUTE);
+    // The interval has no run yet.
+    let since = pause(&fixture).await;
+    fixture.arrive(2).await;
+    fixture.host.advance(HOUR);
+    passed(&fixture, FIRST + 2 * HOUR).await;
+    fixture.arrive_at(1, |_| BEGIN - 48 * HOUR).await;
+    let second = unpause(&fixture, since, FIRST + HOUR + 30 * MINUTE).await;
+    assert_eq!(ended(&fixture, second).await.status, Status::Completed);
+    fixture.arrive(1).await;
+    fixture.host.advance(20 * MINUTE);
+    passed(&fixture, FIRST + 3 * HOUR).await;
+    let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
+    fixture.until_runs(|runs| runs.iter().all(is_done)).await;
+    assert_eq!(everything(&fixture), (1..=14).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_that_nothing_makes_up_for_stays_left_out() {
+    let fixture = begun().await;
+    pause(&fixture).await;
+    fixture.arrive(3).await;
+    fixture.host.advance(2 * HOUR + 20 * MINUTE);
+    passed(&fixture, FIRST + 2 * HOUR).await;
+    fixture.change(|row| row.paused = false).await;
+    // In the same interval, with a backfill: events 9 to 11.
+    let since = pause(&fixture).await;
+    fixture.arrive(3).await;
+    fixture.host.advance(HOUR);
+    passed(&fixture, FIRST + 3 * HOUR).await;
+    let id = unpause(&fixture, since, FIRST + 2 * HOUR).await;
+    assert_eq!(ended(&fixture, id).await.status, Status::Completed);
+    fixture.arrive(2).await;
+    fixture.host.advance(40 * MINUTE);
+    passed(&fixture, FIRST + 4 * HOUR).await;
+    let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
+    fixture.until_runs(|runs| runs.iter().all(is_done)).await;
+    let expected: Vec<u64> = (1..=5).chain(9..=13).collect();
+    assert_eq!(everything(&fixture), expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_that_is_cancelled_unplanned_leaves_a_plain_pause() {
+    let fixture = begun().await;
+    let since = pause(&fixture).await;
+    fixture.arrive(3).await;
+    fixture.host.advance(HOUR + 10 * MINUTE);
+    passed(&fixture, FIRST + HOUR).await;
+    fixture.world(|world| world.lags = true);
+    let id = unpause(&fixture, since, FIRST).await;
+    let (store, export) = (&fixture.store, fixture.export);
+    let now = fixture.host.now();
+    let cancelled =
+        exports::backfills::cancel(store, super::support::PROJECT, export, id, now, &[]);
+    assert!(cancelled.await.unwrap());
+    fixture.world(|world| world.lags = false);
+    fixture.arrive(2).await;
+    fixture.host.advance(50 * MINUTE);
+    until_done(&fixture, 2).await;
+    assert_eq!(fixture.there(FIRST + 2 * HOUR), [9, 10]);
+}

@@ -1,0 +1,259 @@
+//! When an export runs: the boundaries of its intervals (batch-exports 3).
+//!
+//! What belongs here: calendar and time zones. What does not: what is due
+//! (`weir-export`), and who may change it (`weir-service`). Nothing here reads a
+//! clock or the store.
+//!
+//! Invariant: between two boundaries that follow one another lies exactly one
+//! interval, also where clocks are set forward or back: such a day has 23 or 25
+//! hours, and is neither cut nor left out.
+
+use jiff::civil::{Date, Weekday};
+use jiff::tz::{self, TimeZone};
+use jiff::{Span, Timestamp as Instant, ToSpan};
+use weir_model::Timestamp;
+use weir_model::exports::{BatchExport, Interval};
+
+const MICROS: i64 = 1_000_000;
+const DAY: i64 = 86_400;
+
+/// Runs that a backfill has at most.
+const BACKFILL_RUNS_MAX: u64 = 5_000;
+
+/// The time zone of exports that name none.
+pub const UTC: &str = "UTC";
+
+/// A time zone by its IANA name in any case; none: there is none of this name.
+fn zone(name: &str) -> Option<TimeZone> {
+    // The whole table is in the binary: what the machine has may be older.
+    tz::TimeZoneDatabase::bundled().get(name).ok()
+}
+
+/// The name of a time zone as the IANA table writes it; none: it has no such name.
+#[must_use]
+pub fn zone_name(name: &str) -> Option<String> {
+    zone(name)?.iana_name().map(str::to_owned)
+}
+
+/// When an export runs: how often, and where its days and weeks begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cadence {
+    interval: Interval,
+    zone: TimeZone,
+    /// 0 Sunday, 6 Saturday.
+    day: i8,
+    hour: i8,
+}
+
+impl Cadence {
+    /// The cadence of an interval whose days and weeks begin at this hour and on this
+    /// day (0 Sunday) of a time zone; what is left out is 0. None: the time zone, the
+    /// day or the hour is not one.
+    #[must_use]
+    pub fn of(
+        interval: Interval,
+        timezone: &str,
+        day: Option<i64>,
+        hour: Option<i64>,
+    ) -> Option<Self> {
+        let day = i8::try_from(day.unwrap_or(0)).ok().filter(|day| (0..=6).contains(day))?;
+        let hour = i8::try_from(hour.unwrap_or(0)).ok().filter(|hour| (0..=23).contains(hour))?;
+        Some(Self { interval, zone: zone(timezone)?, day, hour })
+    }
+
+    /// The cadence of an export as the API shows it; none if it is not one.
+    #[must_use]
+    pub fn of_export(export: &BatchExport) -> Option<Self> {
+        Self::of(export.interval, &export.timezone, export.offset_day, export.offset_hour)
+    }
+
+    /// How often.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        self.interval
+    }
+
+    /// Two cadences with one name have the same boundaries.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let word = self.interval.text();
+        let zone = self.zone.iana_name().unwrap_or(UTC);
+        if !self.is_of_calendar() || (zone, self.day, self.hour) == (UTC, 0, 0) {
+            return word.to_owned();
+        }
+        format!("{word} {} {} {zone}", self.day, self.hour)
+    }
+
+    /// The last boundary between intervals that is not after this time.
+    #[must_use]
+    pub fn boundary_before(&self, time: Timestamp) -> Timestamp {
+        if !self.is_of_calendar() {
+            let length = self.interval.seconds() * MICROS;
+            return Timestamp::from_micros(time.micros().div_euclid(length) * length);
+        }
+        let around = self.around(time).into_iter().rev();
+        around.flatten().find(|boundary| *boundary <= time).unwrap_or(time)
+    }
+
+    /// The first boundary between intervals after this time.
+    #[must_use]
+    pub fn boundary_after(&self, time: Timestamp) -> Timestamp {
+        if !self.is_of_calendar() {
+            return self.boundary_before(time).plus_seconds(self.interval.seconds());
+        }
+        let around = self.around(time).into_iter();
+        let after = around.flatten().find(|boundary| *boundary > time);
+        after.unwrap_or_else(|| time.plus_seconds(self.interval.seconds()))
+    }
+
+    /// Where the interval begins that ends at this boundary.
+    #[must_use]
+    pub fn start_of(&self, end: Timestamp) -> Timestamp {
+        self.boundary_before(Timestamp::from_micros(end.micros().saturating_sub(1)))
+    }
+
+    /// When the schedule of an export starts the next run, if nothing is changed until
+    /// then; none: it starts no more.
+    #[must_use]
+    pub fn next_run(export: &BatchExport, now: Timestamp) -> Option<Timestamp> {
+        if export.paused {
+            return None;
+        }
+        let cadence = Self::of_export(export)?;
+        let mut next = cadence.boundary_after(now);
+        if let Some(from) = export.start_at.filter(|from| next < *from) {
+            // The first interval that does not end before the start.
+            let before = Timestamp::from_micros(from.micros().saturating_sub(1));
+            next = cadence.boundary_after(before);
+        }
+        export.end_at.is_none_or(|until| next <= until).then_some(next)
+    }
+
+    /// Where the first run of a backfill begins: not before the first event, but
+    /// where a run would begin.
+    #[must_use]
+    pub fn backfill_start(&self, start: Option<Timestamp>, first_event: Timestamp) -> Timestamp {
+        let Some(start) = start else { return self.boundary_before(first_event) };
+        let near = self.between(start, first_event);
+        let tried = [near + 1, near, near.saturating_sub(1)];
+        let starts = tried.into_iter().map(|empty| self.later(start, empty));
+        starts.into_iter().find(|begin| *begin <= first_event).unwrap_or(start)
+    }
+
+    /// How many intervals each run of a backfill between two instants covers: one, or
+    /// as many as leave it with 5,000 runs. One event of long ago must
+    /// not make it endless.
+    #[must_use]
+    pub fn intervals_per_run(&self, start: Timestamp, end: Timestamp) -> u64 {
+        parts(start, end, self.interval.seconds()).div_ceil(BACKFILL_RUNS_MAX).max(1)
+    }
+
+    /// How many runs a backfill between two instants takes: a part of what a run
+    /// covers takes one too.
+    #[must_use]
+    pub fn runs_between(&self, start: Timestamp, end: Timestamp) -> u64 {
+        let each = self.intervals_per_run(start, end);
+        let length = self.interval.seconds().saturating_mul(signed(each));
+        let near = parts(start, end, length);
+        let ends = |runs: u64| self.later(start, runs.saturating_mul(each)) >= end;
+        // Days of 23 and 25 hours: one more or less.
+        let tried = [near.saturating_sub(1), near];
+        tried.into_iter().find(|runs| ends(*runs)).unwrap_or(near + 1)
+    }
+
+    /// Where the run of a backfill between two instants ends that begins at `next`.
+    #[must_use]
+    pub fn backfill_cut(&self, start: Timestamp, next: Timestamp, end: Timestamp) -> Timestamp {
+        let each = self.intervals_per_run(start, end);
+        let mut done = self.between(start, next);
+        loop {
+            done = done.saturating_add(each);
+            let until = self.later(start, done).min(end);
+            // A zone that changed sides of the date line has left out a day.
+            if until > next || until >= end {
+                return until;
+            }
+        }
+    }
+
+    /// Whether its boundaries are those of a calendar; else those of the clock.
+    fn is_of_calendar(&self) -> bool {
+        self.days() > 0
+    }
+
+    /// Days between boundaries; 0: less than one.
+    fn days(&self) -> i64 {
+        self.interval.seconds() / DAY
+    }
+
+    /// Boundaries around a time, in order: at least one that is not after it, and one
+    /// that is.
+    fn around(&self, time: Timestamp) -> [Option<Timestamp>; 5] {
+        let local = instant(time).to_zoned(self.zone.clone()).date();
+        // Tomorrow's may be behind us, where clocks are set back around midnight.
+        let mut last = local.saturating_add(1.day());
+        if self.interval == Interval::Week {
+            let over = last.weekday().since(Weekday::Sunday) - self.day;
+            last = last.saturating_sub(i64::from(over.rem_euclid(7)).days());
+        }
+        [-3, -2, -1, 0, 1].map(|units| self.boundary_on(last, units * self.days()))
+    }
+
+    /// The boundary on the day so many days after another. An hour that clocks leave
+    /// out is the one after it; of one that comes twice it is the first.
+    fn boundary_on(&self, date: Date, days: i64) -> Option<Timestamp> {
+        let date = date.checked_add(Span::new().try_days(days).ok()?).ok()?;
+        let local = date.at(self.hour, 0, 0, 0).to_zoned(self.zone.clone()).ok()?;
+        Some(Timestamp::from_micros(local.timestamp().as_microsecond()))
+    }
+
+    /// The instant so many intervals after another one.
+    fn later(&self, start: Timestamp, intervals: u64) -> Timestamp {
+        let seconds = self.interval.seconds().saturating_mul(signed(intervals));
+        if !self.is_of_calendar() {
+            return start.plus_seconds(seconds);
+        }
+        let local = instant(start).to_zoned(self.zone.clone());
+        // From a boundary on, it goes by boundaries: an hour that one day has not does
+        // not move those after it.
+        if self.boundary_on(local.date(), 0) == Some(start)
+            && let Some(later) = self.boundary_on(local.date(), seconds / DAY)
+        {
+            return later;
+        }
+        let days = Span::new().try_days(seconds / DAY).ok();
+        let later = days.and_then(|days| local.checked_add(days).ok());
+        match later {
+            Some(later) => Timestamp::from_micros(later.timestamp().as_microsecond()),
+            None => start.plus_seconds(seconds),
+        }
+    }
+
+    /// Intervals between two instants, to the nearest: days may have 23 or 25 hours.
+    fn between(&self, start: Timestamp, end: Timestamp) -> u64 {
+        let length = self.interval.seconds() * MICROS;
+        let micros = end.micros().saturating_sub(start.micros()).max(0);
+        let half = if self.is_of_calendar() { length / 2 } else { 0 };
+        u64::try_from(micros.saturating_add(half) / length).unwrap_or(0)
+    }
+}
+
+/// Parts of so many seconds between two instants, the last of which may be shorter.
+fn parts(start: Timestamp, end: Timestamp, seconds: i64) -> u64 {
+    let micros = end.micros().saturating_sub(start.micros()).max(0);
+    let length = seconds.saturating_mul(MICROS);
+    u64::try_from(micros.saturating_add(length - 1) / length).unwrap_or(0)
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The instant of a time; beyond the calendar its end.
+fn instant(time: Timestamp) -> Instant {
+    let end = if time.micros() < 0 { Instant::MIN } else { Instant::MAX };
+    Instant::from_microsecond(time.micros()).unwrap_or(end)
+}
+
+#[cfg(test)]
+mod tests;
