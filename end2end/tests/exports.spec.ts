@@ -338,6 +338,29 @@ test("settings, with a secret that stays", async ({ page, server, scripts }) => 
   await checkPage(page, "settings of an export");
 });
 
+test("weeks begin on a day, at an hour of a time zone", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  await page.goto(`${one}/settings`);
+  await alive(page, scripts);
+  await page.getByLabel("Interval").selectOption("Every week");
+  await page.getByLabel("Weeks begin on").selectOption("Friday");
+  await page.getByLabel("Days begin at").selectOption("09:00");
+  await page.getByLabel("Time zone").fill("Europe/Nowhere");
+  await page.getByRole("button", { name: "Save settings" }).click();
+  await expect(page.getByLabel("Time zone")).toHaveAccessibleDescription(/Enter a time zone by its IANA name/);
+  await expect(page.getByLabel("Weeks begin on")).toHaveValue("5");
+  await alive(page, scripts);
+  await page.getByLabel("Time zone").fill("Europe/Berlin");
+  await page.getByRole("button", { name: "Save settings" }).click();
+  await expect(page.getByText("Every Friday at 09:00 Europe/Berlin")).toBeVisible();
+  // An hour begins at none: what was chosen before goes.
+  await alive(page, scripts);
+  await page.getByLabel("Interval").selectOption("Every hour");
+  await page.getByRole("button", { name: "Save settings" }).click();
+  await expect(page.getByText("Every hour", { exact: true }).first()).toBeVisible();
+  await expect(page.getByLabel("Days begin at")).toHaveValue("");
+});
+
 test("delete by typing the name", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto(`${one}/settings`);

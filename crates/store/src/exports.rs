@@ -43,12 +43,20 @@ use crate::{Error, Result, Store, lists};
 pub struct BackfilledPause {
     /// The backfill; none: it is of a version that did not note it.
     pub backfill: Option<BackfillId>,
+    /// The backfill of the pause before, if that had one.
+    pub earlier: Option<BackfillId>,
     /// When it began. What ended until then has its run.
     pub since: Timestamp,
-    /// Where the backfill begins.
-    pub from: Timestamp,
     /// When it was over, which is where the backfill ends.
     pub until: Timestamp,
+}
+
+impl BackfilledPause {
+    /// Whether this backfill is its own, or that of the pause before.
+    #[must_use]
+    pub fn is_made_up_by(&self, backfill: Option<BackfillId>) -> bool {
+        backfill.is_some() && (self.backfill == backfill || self.earlier == backfill)
+    }
 }
 
 /// An export as stored.
@@ -123,7 +131,7 @@ struct Stored {
     last_paused_at: Option<i64>,
     backfilled_by: Option<Uuid>,
     backfilled_since: Option<i64>,
-    backfilled_from: Option<i64>,
+    backfilled_earlier: Option<Uuid>,
     backfilled_until: Option<i64>,
     start_at: Option<i64>,
     end_at: Option<i64>,
@@ -154,7 +162,7 @@ impl From<&ExportRow> for Stored {
             last_paused_at: row.last_paused_at.map(Timestamp::micros),
             backfilled_by: row.backfilled.and_then(|pause| pause.backfill).map(|id| id.0),
             backfilled_since: row.backfilled.map(|pause| pause.since.micros()),
-            backfilled_from: row.backfilled.map(|pause| pause.from.micros()),
+            backfilled_earlier: row.backfilled.and_then(|pause| pause.earlier).map(|id| id.0),
             backfilled_until: row.backfilled.map(|pause| pause.until.micros()),
             start_at: row.start_at.map(Timestamp::micros),
             end_at: row.end_at.map(Timestamp::micros),
@@ -189,7 +197,7 @@ impl From<Stored> for ExportRow {
                 |(since, until)| BackfilledPause {
                     backfill: stored.backfilled_by.map(BackfillId),
                     since: Timestamp::from_micros(since),
-                    from: Timestamp::from_micros(stored.backfilled_from.unwrap_or(since)),
+                    earlier: stored.backfilled_earlier.map(BackfillId),
                     until: Timestamp::from_micros(until),
                 },
             ),
@@ -375,7 +383,7 @@ const UPDATE: Statement = Statement::write(
              paused = $export.paused, last_paused_at = $export.last_paused_at,
              backfilled_by = $export.backfilled_by,
              backfilled_since = $export.backfilled_since,
-             backfilled_from = $export.backfilled_from,
+             backfilled_earlier = $export.backfilled_earlier,
              backfilled_until = $export.backfilled_until,
              start_at = $export.start_at, end_at = $export.end_at,
              query = $export.query, schema = $export.schema,

@@ -3,10 +3,10 @@
 use weir_model::Timestamp;
 use weir_model::exports::Status;
 use weir_schedule::Cadence;
-use weir_store::exports::ExportRow;
 use weir_store::exports::backfills::{self, BackfillState, Plan};
 use weir_store::exports::runs::{self, RunRow};
 use weir_store::exports::schedule;
+use weir_store::exports::{self, ExportRow};
 use weir_store::{Result, events};
 
 use super::Shared;
@@ -144,12 +144,15 @@ async fn plan(
 /// at: up to there runs before the pause had everything. Other backfills repeat what
 /// there is.
 async fn delivered(shared: &Shared, export: &ExportRow, backfill: &BackfillState) -> Result<u64> {
-    let id = Some(backfill.shown.id);
-    let Some(pause) = export.backfilled.filter(|pause| pause.backfill == id) else {
+    let (id, from) = (Some(backfill.shown.id), backfill.shown.start_at);
+    // It may have been unpaused since the exports were read.
+    let export = exports::find(&shared.store, export.id).await?;
+    let pause = export.and_then(|export| export.backfilled);
+    let Some(from) = from.filter(|_| pause.is_some_and(|pause| pause.is_made_up_by(id))) else {
         return Ok(0);
     };
-    let schedule = schedule::all(&shared.store).await?.remove(&export.id);
+    let schedule = schedule::all(&shared.store).await?.remove(&backfill.shown.batch_export);
     // Somebody set the begin of the pause back: then it repeats, too.
     let begun = schedule.map(|schedule| schedule.begun());
-    Ok(begun.filter(|begun| begun.end <= pause.from).map_or(0, |begun| begun.mark))
+    Ok(begun.filter(|begun| begun.end <= from).map_or(0, |begun| begun.mark))
 }

@@ -127,7 +127,7 @@ mod tests {
     /// A pause that began in the interval from 15:00 on.
     fn backfilled(since: &str, until: &str) -> BackfilledPause {
         let (since, until) = (time(since), time(until));
-        BackfilledPause { backfill: None, since, from: time("21T15:00"), until }
+        BackfilledPause { backfill: None, earlier: None, since, until }
     }
 
     /// All that is due until `now`, as `start..end` of runs and `-end` of skips.

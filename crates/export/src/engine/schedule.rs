@@ -1,12 +1,13 @@
 //! The runs that the schedule makes.
 
 use weir_model::exports::{Run, Status};
-use weir_model::{ProjectId, RunId, Timestamp};
+use weir_model::{BackfillId, ProjectId, RunId, Timestamp};
 use weir_store::events::{self, Except, TimeStretch};
+use weir_store::exports::ExportRow;
+use weir_store::exports::backfills::{self, BackfillState};
 use weir_store::exports::runs::{self, RunRow};
 use weir_store::exports::schedule::{self, Paused, Schedule};
-use weir_store::exports::{ExportRow, backfills};
-use weir_store::{Result, ids};
+use weir_store::{Error, Result, ids};
 
 use super::Shared;
 use super::due::{Due, Plan};
@@ -73,9 +74,10 @@ pub(super) async fn look(
                         None => break,
                     },
                     Due::Skip(end) => {
+                        let Some(before) = before.clone() else { break };
                         let mark = mark.max(received_before(shared, project, end).await?);
-                        let noted = before.as_ref().and_then(|before| before.noted);
-                        Schedule { noted, ..Schedule::new(end, mark, word()) }
+                        let left = still_left(&before, end, mark);
+                        Schedule { last_end: end, mark, paused: None, left, ..before }
                     }
                     Due::Pause(end) => {
                         let Some(before) = before.clone() else { break };
@@ -123,11 +125,18 @@ async fn run(
         except: before.left.clone(),
         ..new_run(export, Some(start), end, shared.host.now())
     };
-    let mut left = before.left.clone();
-    // An interval before the pause may have waited for its run.
-    left.retain(|except| except.time.end > end.micros());
+    let left = still_left(before, end, up_to);
     let next = Schedule { last_end: end, mark: up_to, paused: None, left, ..before.clone() };
     Ok((run, next))
+}
+
+/// What runs leave to backfills behind an interval, up to whose arrival number all is
+/// dealt with. One before the pause may have waited for its run, and a backfill that
+/// was planned late takes what arrived later, too.
+fn still_left(before: &Schedule, end: Timestamp, up_to: u64) -> Vec<Except> {
+    let mut left = before.left.clone();
+    left.retain(|except| except.time.end > end.micros() || except.up_to > up_to);
+    left
 }
 
 /// Whether a schedule knows what the backfill takes that makes up for a pause.
@@ -148,29 +157,62 @@ async fn note(shared: &Shared, export: &ExportRow, plan: &Plan, before: &Schedul
     let Some((pause, id)) = new.filter(|(_, id)| before.noted != Some(*id)) else {
         return Ok(Note::Known);
     };
-    let (store, project) = (&shared.store, export.project);
     let mut next = Schedule { noted: Some(id), ..before.clone() };
-    let found = backfills::find_state(store, project, export.id, id).await?;
-    let planned = found.map(|state| (state.shown.status, state.plan));
-    let up_to = match planned {
-        Some((_, Some(plan))) => plan.up_to,
-        Some((status, None)) if status.is_active() => return Ok(Note::Unknown),
-        // There was nothing of that time.
-        Some((Status::Completed, None)) => 0,
-        // Nobody wants it any more: what was missed is left out.
-        Some((_, None)) | None => return Ok(Note::New(next)),
-    };
-    if let Some(earlier) = before.paused
-        && earlier.end < pause.from
-        && before.left.is_empty()
-    {
-        // What came in a pause before that, which nothing makes up for, is left out.
-        let mark = earlier.mark.max(received_before(shared, project, pause.from).await?);
-        next.paused = Some(Paused { end: pause.from, mark });
+    // The pause before may have been made up for a moment earlier.
+    let missed = pause.earlier.filter(|earlier| before.noted != Some(*earlier));
+    for id in missed.into_iter().chain([id]) {
+        match taken(shared, export, id).await? {
+            Taken::Unknown => return Ok(Note::Unknown),
+            Taken::Nothing => {}
+            Taken::This(except) => {
+                if let Some(earlier) = next.paused
+                    && earlier.end.micros() < except.time.start
+                    && next.left.is_empty()
+                {
+                    // What came in a pause that nothing makes up for is left out.
+                    let from = Timestamp::from_micros(except.time.start);
+                    let mark = received_before(shared, export.project, from).await?;
+                    next.paused = Some(Paused { end: from, mark: earlier.mark.max(mark) });
+                }
+                next.left.push(except);
+            }
+        }
     }
-    let time = TimeStretch { start: pause.from.micros(), end: pause.until.micros() };
-    next.left.push(Except { up_to, time });
     Ok(Note::New(next))
+}
+
+/// What a backfill that makes up for a pause takes.
+enum Taken {
+    /// It is not planned yet.
+    Unknown,
+    /// Nobody wants it any more: what was missed is left out.
+    Nothing,
+    /// This.
+    This(Except),
+}
+
+async fn taken(shared: &Shared, export: &ExportRow, id: BackfillId) -> Result<Taken> {
+    let found = backfills::find_state(&shared.store, export.project, export.id, id).await;
+    let found = match found {
+        Ok(found) => found,
+        Err(error @ Error::Shape { .. }) => {
+            // It must not hold up the schedule for ever.
+            tracing::error!(backfill = %id, %error, "a backfill cannot be read");
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    let Some(BackfillState { shown, plan, .. }) = found else { return Ok(Taken::Nothing) };
+    let up_to = match (shown.status, plan) {
+        (_, Some(plan)) => plan.up_to,
+        (status, None) if status.is_active() => return Ok(Taken::Unknown),
+        // There was nothing of that time.
+        (Status::Completed, None) => 0,
+        (_, None) => return Ok(Taken::Nothing),
+    };
+    let start = shown.start_at.map_or(i64::MIN, Timestamp::micros);
+    let time = TimeStretch { start, end: shown.end_at.micros() };
+    Ok(Taken::This(Except { up_to, time }))
 }
 
 /// A run that has not begun and exports nothing yet.

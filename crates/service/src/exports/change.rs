@@ -8,8 +8,8 @@ use serde_json::Value;
 use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::exports::{
-    BACKFILLS_MAX, BackfillInput, BatchExport, BatchExportPatch, Destination, ExportModel,
-    Interval, LAST_DAY, LAST_HOUR, NAME_MAX, Run,
+    BACKFILLS_MAX, Backfill, BackfillInput, BatchExport, BatchExportPatch, Destination,
+    ExportModel, Interval, LAST_DAY, LAST_HOUR, NAME_MAX, Run, Status,
 };
 use weir_model::{Patch, Timestamp, validate};
 use weir_query as query;
@@ -95,10 +95,9 @@ impl Exports {
                 let paused_at = before.last_paused_at.unwrap_or(before.created_at);
                 // The interval in which the pause began had no run.
                 let missed = cadence(before)?.boundary_before(paused_at);
-                // Nor does it repeat what the backfill of the pause before has.
-                let earlier = before.backfilled.map(|pause| pause.until);
-                let earlier = earlier.filter(|until| *until <= paused_at);
-                let missed = earlier.map_or(missed, |until| missed.max(until));
+                // What the backfill of the pause before has is not repeated.
+                let had = self.had(before).await?.filter(|until| *until <= paused_at);
+                let missed = had.map_or(missed, |until| missed.max(until));
                 let backfill = (*backfill && missed < now)
                     .then(|| backfill::row(&row, Some(missed), now, now))
                     .transpose()?;
@@ -106,8 +105,8 @@ impl Exports {
                     // The schedule may not have come to the last boundary yet.
                     row.backfilled = Some(BackfilledPause {
                         backfill: Some(backfill.id),
+                        earlier: before.backfilled.and_then(|pause| pause.backfill),
                         since: paused_at,
-                        from: missed,
                         until: now,
                     });
                 }
@@ -132,6 +131,16 @@ impl Exports {
         }
     }
 
+    /// Until when the backfill of the newest pause has what was missed.
+    async fn had(&self, export: &ExportRow) -> Result<Option<Timestamp>> {
+        let Some(id) = export.backfilled.and_then(|pause| pause.backfill) else { return Ok(None) };
+        let (store, project) = (&self.core.store, export.project);
+        let found = rows::backfills::find(store, project, export.id, id).await?;
+        let delivers =
+            |found: &Backfill| found.status.is_active() || found.status == Status::Completed;
+        Ok(found.filter(delivers).map(|found| found.end_at))
+    }
+
     async fn patched(
         &self,
         within: Within<'_>,
@@ -139,7 +148,6 @@ impl Exports {
         patch: BatchExportPatch,
     ) -> Result<(ExportRow, Vec<String>)> {
         let mut row = before.clone();
-        reschedule(&mut row, &patch)?;
         if let Some(name) = required("name", patch.name)? {
             row.name = validate::text("name", &name, NAME_MAX)?;
         }
@@ -168,6 +176,8 @@ impl Exports {
                 config::store(&self.core.sealer, &mut row, kind, &whole).await?;
             }
         }
+        let offsets = (patch.offset_day, patch.offset_hour);
+        reschedule(&mut row, patch.interval, patch.timezone, offsets)?;
         let paused = required("paused", patch.paused)?.unwrap_or(before.paused);
         if paused && !before.paused {
             row.last_paused_at = Some(within.org.ctx.now);
@@ -223,17 +233,22 @@ pub(super) fn set_query(row: &mut ExportRow, text: Option<&str>) -> Result<()> {
 }
 
 /// Changes how often an export runs and where its days and weeks begin.
-fn reschedule(row: &mut ExportRow, patch: &BatchExportPatch) -> Result<()> {
-    if let Some(interval) = required("interval", patch.interval.clone())? {
+fn reschedule(
+    row: &mut ExportRow,
+    interval: Patch<Interval>,
+    zone: Patch<String>,
+    (day, hour): (Patch<i64>, Patch<i64>),
+) -> Result<()> {
+    if let Some(interval) = required("interval", interval)? {
         row.interval = interval.text().to_owned();
         // What the new interval has no use for goes, unless it is sent.
         row.offset_day = row.offset_day.filter(|_| interval == Interval::Week);
         row.offset_hour = row.offset_hour.filter(|_| has_hour(interval));
     }
-    row.timezone = patch.timezone.clone().try_map(timezone)?.over(row.timezone.take());
+    row.timezone = zone.try_map(timezone)?.over(row.timezone.take());
     row.timezone.take_if(|zone| zone == UTC);
-    row.offset_day = patch.offset_day.clone().over(row.offset_day);
-    row.offset_hour = patch.offset_hour.clone().over(row.offset_hour);
+    row.offset_day = day.over(row.offset_day);
+    row.offset_hour = hour.over(row.offset_hour);
     Ok(())
 }
 

@@ -118,13 +118,15 @@ impl Input for BatchExportPatch {
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let name = fields.text("name", NAME_MAX)?;
         let sent = destination(fields, false)?.unwrap_or_default();
+        let model = model(fields)?;
+        let interval = interval(fields, false)?;
         let (timezone, offset_day, offset_hour) = offsets(fields)?;
         Ok(Self {
             name,
             destination: sent.kind,
             config: sent.config,
-            model: model(fields)?,
-            interval: interval(fields, false)?,
+            model,
+            interval,
             timezone,
             offset_day,
             offset_hour,

@@ -41,7 +41,8 @@ async fn unpause(fixture: &Fixture, since: Timestamp, from: i64) -> BackfillId {
     let (until, from) = (fixture.host.now(), Timestamp::from_micros((BEGIN + from) * 1_000_000));
     let row = BackfillRow { start_at: Some(from), end_at: until, ..backfill(fixture, None, 0) };
     let before = fixture.row().await;
-    let pause = BackfilledPause { backfill: Some(row.id), since, from, until };
+    let earlier = before.backfilled.and_then(|pause| pause.backfill);
+    let pause = BackfilledPause { backfill: Some(row.id), earlier, since, until };
     let after = ExportRow {
         paused: false,
         backfilled: Some(pause),
@@ -156,6 +157,57 @@ async fn pauses_one_after_another_double_nothing() {
     let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
     fixture.until_runs(|runs| runs.iter().all(is_done)).await;
     assert_eq!(everything(&fixture), (1..=14).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pauses_before_the_first_is_noted_double_nothing() {
+    let fixture = begun().await;
+    let since = pause(&fixture).await;
+    fixture.arrive(3).await;
+    fixture.host.advance(HOUR + 10 * MINUTE);
+    passed(&fixture, FIRST + HOUR).await;
+    fixture.arrive_at(2, |_| BEGIN - 24 * HOUR).await;
+    // The log lags: neither is planned.
+    fixture.world(|world| world.lags = true);
+    let first = unpause(&fixture, since, FIRST).await;
+    fixture.host.advance(MINUTE);
+    let since = pause(&fixture).await;
+    fixture.arrive(2).await;
+    fixture.host.advance(MINUTE);
+    let second = unpause(&fixture, since, FIRST + HOUR + 10 * MINUTE).await;
+    fixture.world(|world| world.lags = false);
+    for id in [first, second] {
+        assert_eq!(ended(&fixture, id).await.status, Status::Completed);
+    }
+    fixture.arrive(1).await;
+    fixture.host.advance(48 * MINUTE);
+    passed(&fixture, FIRST + 2 * HOUR).await;
+    let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
+    fixture.until_runs(|runs| runs.iter().all(is_done)).await;
+    assert_eq!(everything(&fixture), (1..=13).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_that_is_planned_late_doubles_nothing() {
+    let mut fixture = begun().await;
+    let since = pause(&fixture).await;
+    fixture.arrive(3).await;
+    fixture.host.advance(HOUR + 10 * MINUTE);
+    passed(&fixture, FIRST + HOUR).await;
+    fixture.stop().await;
+    let id = unpause(&fixture, since, FIRST).await;
+    // It was down over a boundary; then clients send what is of before.
+    fixture.host.advance(HOUR);
+    fixture.arrive_at(4, |_| BEGIN + FIRST + 30 * MINUTE).await;
+    fixture.arrive(1).await;
+    fixture.start();
+    assert_eq!(ended(&fixture, id).await.status, Status::Completed);
+    passed(&fixture, FIRST + 2 * HOUR).await;
+    fixture.host.advance(50 * MINUTE);
+    passed(&fixture, FIRST + 3 * HOUR).await;
+    let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
+    fixture.until_runs(|runs| runs.iter().all(is_done)).await;
+    assert_eq!(everything(&fixture), (1..=13).collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -145,8 +145,7 @@ async fn an_interval_that_a_backfill_makes_up_for_has_no_run() {
     // Two seconds behind the boundary, and the schedule has not come there.
     fixture.world(|world| world.lags = true);
     fixture.host.advance(50 * MINUTE + 2);
-    let from = since.plus_seconds(-10 * MINUTE);
-    let pause = BackfilledPause { backfill: None, since, from, until: fixture.host.now() };
+    let pause = BackfilledPause { backfill: None, earlier: None, since, until: fixture.host.now() };
     fixture.change(|row| (row.paused, row.backfilled) = (false, Some(pause))).await;
     fixture.arrive(2).await;
     fixture.world(|world| world.lags = false);
