@@ -196,14 +196,15 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
     };
     let label = label_of(&export.destination.kind);
     let rhythm = words::rhythm(&export);
-    let form = switch(&export, organization);
+    let form = switch(&export, organization, &condition);
+    let word = word_id(&export);
     let head = view! {
         <a class="export-name" href=path.clone()>{export.name}</a>
         <span class="hint">{label}</span>
     };
     let mut cells = vec![cell(head)];
     cells.extend(project.map(cell));
-    cells.push(cell(view! { <Status tone=tone label=state /> }));
+    cells.push(cell(view! { <Status tone=tone label=state id=word /> }));
     cells.push(last);
     cells.push(next);
     cells.push(strip(&recent, &path));
@@ -217,18 +218,25 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
 }
 
 /// The button that pauses an export or lets it go on.
-fn switch(export: &BatchExport, organization: &str) -> AnyView {
+/// The id of the word that says how an export is doing.
+fn word_id(export: &BatchExport) -> String {
+    format!("state-{}", export.id)
+}
+
+fn switch(export: &BatchExport, organization: &str, condition: &str) -> AnyView {
     let (function, verb, busy) = match export.paused {
         true => (UnpauseExport::PATH, "Unpause", "Unpausing export..."),
         false => (PauseExport::PATH, "Pause", "Pausing export..."),
     };
     let (organization, of) = (organization.to_owned(), export.name.clone());
+    let (_, becomes) = words::condition(condition, !export.paused);
+    let state = word_id(export);
     view! {
         <form method="post" action=function>
             <input type="hidden" name="organization" value=organization />
             <input type="hidden" name="export" value=export.id.to_string() />
             <Back />
-            <button type="submit" class="button" data-busy=busy>
+            <button type="submit" class="button" data-busy=busy data-state=state data-becomes=becomes>
                 {verb}
                 <span class="hidden">" " {of}</span>
             </button>
@@ -348,7 +356,7 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
     let project = (found.house.projects.len() > 1).then(|| {
         view! { <Chip label=found.house.project(export.team_id.0) /> }
     });
-    let form = switch(export, &found.house.id);
+    let form = switch(export, &found.house.id, &found.condition);
     let paused = sent(ServerAction::<PauseExport>::new());
     let unpaused = sent(ServerAction::<UnpauseExport>::new());
     view! {
@@ -357,7 +365,7 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
             {form}
         </PageHead>
         <p class="export-facts">
-            <Status tone=tone label=state />
+            <Status tone=tone label=state id=word_id(export) />
             <span>{label_of(&export.destination.kind)}</span>
             <span>{words::model(export.model)}</span>
             {project}

@@ -26,7 +26,7 @@ use crate::ui::form::{FormFailure, sent};
 use crate::ui::icon::Icon;
 use crate::ui::page::{PageHead, page};
 use crate::ui::status::{Status, Tone};
-use actions::{hiding, restoring, switching};
+use actions::{hiding, restoring, switching, word_id};
 use order::{Order, conflict, mover};
 use parts::{fault, numbers};
 
@@ -181,7 +181,7 @@ fn row(
                 <span class="step-place" aria-hidden="true">{(at + 1).to_string()}</span>
                 <h2><a href=path>{line.name.clone()}</a></h2>
                 {of}
-                <Status tone=state.0 label=state.1 />
+                <Status tone=state.0 label=state.1 id=word_id(&line) />
             </div>
             {numbers(&line)}
             {line.fault.clone().map(fault)}

@@ -54,11 +54,18 @@ pub(crate) fn Status(
     /// The word.
     #[prop(into)]
     label: String,
+    /// Id of the word, for a switch that shows at once what it leads to.
+    #[prop(into, optional)]
+    id: String,
 ) -> impl IntoView {
+    let word = match id.is_empty() {
+        true => label.into_any(),
+        false => view! { <span id=id>{label}</span> }.into_any(),
+    };
     view! {
         <span class=format!("status {}", tone.class())>
             <Icon name=tone.icon() />
-            {label}
+            {word}
         </span>
     }
     .into_any()

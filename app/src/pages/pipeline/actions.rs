@@ -19,6 +19,11 @@ fn about(project: i64, line: &ConfigLine) -> AnyView {
     .into_any()
 }
 
+/// The id of the word that says whether it is on.
+pub(super) fn word_id(line: &ConfigLine) -> String {
+    format!("state-{}", line.id)
+}
+
 /// Switching it on or off.
 pub(super) fn switching(
     project: i64,
@@ -26,15 +31,16 @@ pub(super) fn switching(
     switch: ServerAction<SwitchPluginConfig>,
 ) -> AnyView {
     let (about, name) = (about(project, line), line.name.clone());
-    let (to, label, busy) = match line.enabled {
-        true => ("off", "Switch off", "Switching off..."),
-        false => ("on", "Switch on", "Switching on..."),
+    let (to, becomes, label, busy) = match line.enabled {
+        true => ("off", "Off", "Switch off", "Switching off..."),
+        false => ("on", "On", "Switch on", "Switching on..."),
     };
+    let state = word_id(line);
     view! {
         <ActionForm action=switch>
             {about}
             <input type="hidden" name="enabled" value=to />
-            <button type="submit" class="button" data-busy=busy>
+            <button type="submit" class="button" data-busy=busy data-state=state data-becomes=becomes>
                 {label}<span class="hidden">" " {name}</span>
             </button>
         </ActionForm>

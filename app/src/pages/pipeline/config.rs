@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 use weir_model::plugin_configs::{ATTACHMENT_MAX, DESCRIPTION_MAX, NAME_MAX};
 
-use super::actions::{restoring, switching};
+use super::actions::{restoring, switching, word_id};
 use super::calls;
 use super::ending::ending;
 use super::fields::{failure, names, setting_fields};
@@ -55,6 +55,7 @@ pub(crate) fn ConfigPage() -> impl IntoView {
             (false, true) => (Tone::Good, "On"),
             (false, false) => (Tone::Quiet, "Off"),
         };
+        let word = word_id(&found.line);
         let switching = may_change.then(|| match found.line.deleted {
             true => restoring(project, &found.line, restore),
             false => switching(project, &found.line, switch),
@@ -64,7 +65,7 @@ pub(crate) fn ConfigPage() -> impl IntoView {
         let ending = may_change.then(|| ending(project, &found));
         Ok(view! {
             <PageHead title=title within=found.project_name.clone()>
-                <Status tone=state.0 label=state.1 />
+                <Status tone=state.0 label=state.1 id=word />
                 {switching}
             </PageHead>
             {found.refusal.clone().map(|why| view! { <ReadOnly why=why /> })}

@@ -191,6 +191,8 @@ fn use_line(
     let named = name.unwrap_or_else(|| plugin.to_owned());
     let of = format!("{named} in {project_name}");
     let state = if enabled { (Tone::Good, "On") } else { (Tone::Quiet, "Off") };
+    let word = format!("state-{config}");
+    let switched = word.clone();
     let change = if enabled {
         view! {
             <ActionForm action=switch>
@@ -198,7 +200,7 @@ fn use_line(
                 <input type="hidden" name="config" value=config />
                 <input type="hidden" name="enabled" value="off" />
                 <Back />
-                <button type="submit" class="button" data-busy="Switching off...">
+                <button type="submit" class="button" data-busy="Switching off..." data-state=switched data-becomes="Off">
                     "Switch off"<span class="hidden">" " {of}</span>
                 </button>
             </ActionForm>
@@ -210,7 +212,7 @@ fn use_line(
     };
     Line::new(vec![
         cell(view! { <a href=href>{project_name} ": " {named}</a> }),
-        cell(view! { <Status tone=state.0 label=state.1 /> }),
+        cell(view! { <Status tone=state.0 label=state.1 id=word /> }),
         cell(change),
     ])
 }
