@@ -336,10 +336,10 @@ impl Feed {
 }
 
 /// Whether the latest rows, asked for with this limit, reach back to the newest one that
-/// was known before, or are all that there are. Where none was known there is no gap.
+/// was known before, or are all that there are.
 fn meets(newest: Option<&str>, rows: &[Row], limit: u16) -> bool {
     let is_all = rows.len() < usize::from(limit);
-    is_all || newest.is_none_or(|newest| rows.iter().any(|row| row.key == newest))
+    is_all || newest.is_some_and(|newest| rows.iter().any(|row| row.key == newest))
 }
 
 /// Milliseconds since the page began.
@@ -388,6 +388,8 @@ mod tests {
         assert!(!meets(Some("a"), &rows, 2));
         // All that there is, and nothing to meet.
         assert!(meets(Some("a"), &rows, 3));
-        assert!(meets(None, &rows, 2));
+        // Where none was known, only that.
+        assert!(!meets(None, &rows, 2));
+        assert!(meets(None, &rows, 3));
     }
 }
