@@ -12,7 +12,7 @@ use jiff::civil::{Date, Weekday};
 use jiff::tz::{self, TimeZone};
 use jiff::{Span, Timestamp as Instant, ToSpan};
 use weir_model::Timestamp;
-use weir_model::exports::{BatchExport, Interval};
+use weir_model::exports::{BatchExport, Interval, LAST_DAY, LAST_HOUR};
 
 const MICROS: i64 = 1_000_000;
 const DAY: i64 = 86_400;
@@ -56,9 +56,25 @@ impl Cadence {
         day: Option<i64>,
         hour: Option<i64>,
     ) -> Option<Self> {
-        let day = i8::try_from(day.unwrap_or(0)).ok().filter(|day| (0..=6).contains(day))?;
-        let hour = i8::try_from(hour.unwrap_or(0)).ok().filter(|hour| (0..=23).contains(hour))?;
+        let day = i8::try_from(day.unwrap_or(0))
+            .ok()
+            .filter(|day| (0..=LAST_DAY).contains(&i64::from(*day)))?;
+        let hour = i8::try_from(hour.unwrap_or(0))
+            .ok()
+            .filter(|hour| (0..=LAST_HOUR).contains(&i64::from(*hour)))?;
         Some(Self { interval, zone: zone(timezone)?, day, hour })
+    }
+
+    /// The cadence of an export as it is stored: the word of its interval, and UTC where
+    /// it names no time zone. None if it is not one.
+    #[must_use]
+    pub fn stored(
+        interval: &str,
+        timezone: Option<&str>,
+        day: Option<i64>,
+        hour: Option<i64>,
+    ) -> Option<Self> {
+        Self::of(Interval::of(interval)?, timezone.unwrap_or(UTC), day, hour)
     }
 
     /// The cadence of an export as the API shows it; none if it is not one.

@@ -23,7 +23,7 @@ use weir_model::errors::FieldError;
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{
     BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, ExportModel,
-    Interval, LATEST_RUNS, NAME_MAX, Run, Status,
+    LATEST_RUNS, NAME_MAX, Run, Status,
 };
 use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Patch, ProjectId, Timestamp, validate};
@@ -343,10 +343,9 @@ impl Exports {
 
 /// When an export runs.
 fn cadence(row: &ExportRow) -> Result<Cadence> {
-    let zone = row.timezone.as_deref().unwrap_or(UTC);
-    let known = Interval::of(&row.interval)
-        .and_then(|interval| Cadence::of(interval, zone, row.offset_day, row.offset_hour));
-    let unknown = || Error::Internal(format!("unknown interval `{}` of `{zone}`", row.interval));
+    let zone = row.timezone.as_deref();
+    let known = Cadence::stored(&row.interval, zone, row.offset_day, row.offset_hour);
+    let unknown = || Error::Internal(format!("unknown interval `{}` of {zone:?}", row.interval));
     known.ok_or_else(unknown)
 }
 

@@ -2,8 +2,7 @@
 //! clock or the store.
 
 use weir_model::Timestamp;
-use weir_model::exports::Interval;
-use weir_schedule::{Cadence, UTC};
+use weir_schedule::Cadence;
 use weir_store::exports::schedule::Schedule;
 use weir_store::exports::{BackfilledPause, ExportRow};
 
@@ -98,13 +97,15 @@ impl Plan {
 
 /// When an export runs; none: what is stored of it means nothing here.
 pub(super) fn cadence(export: &ExportRow) -> Option<Cadence> {
-    let zone = export.timezone.as_deref().unwrap_or(UTC);
-    let interval = Interval::of(&export.interval)?;
-    Cadence::of(interval, zone, export.offset_day, export.offset_hour)
+    let zone = export.timezone.as_deref();
+    Cadence::stored(&export.interval, zone, export.offset_day, export.offset_hour)
 }
 
 #[cfg(test)]
 mod tests {
+    use weir_model::exports::Interval;
+    use weir_schedule::UTC;
+
     use super::*;
 
     fn time(text: &str) -> Timestamp {

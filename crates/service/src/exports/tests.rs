@@ -2,7 +2,7 @@ mod overview;
 
 use serde_json::{Map, Value, json};
 use weir_model::exports::destinations::DestinationType;
-use weir_model::exports::{BACKFILLS_MAX, SentConfig};
+use weir_model::exports::{BACKFILLS_MAX, Interval, SentConfig};
 use weir_model::organizations::Level;
 use weir_model::{RunId, Timestamp, UserId};
 use weir_store::exports::backfills;

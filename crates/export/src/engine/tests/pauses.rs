@@ -1,11 +1,12 @@
 //! Pauses that a backfill makes up for: what was missed comes, and nothing twice.
 
-use weir_model::exports::Status;
+use weir_model::exports::{Run, Status};
 use weir_model::{BackfillId, Timestamp};
 use weir_store::exports::{self, BackfillRow, BackfilledPause, ExportRow};
 use weir_store::ids;
 
 use super::backfills::{backfill, ended};
+use super::schedule::passed;
 use super::support::{BEGIN, Fixture};
 use crate::engine::Host as _;
 
@@ -24,9 +25,16 @@ async fn begun() -> Fixture {
     fixture
 }
 
+fn is_done(run: &Run) -> bool {
+    run.status == Status::Completed
+}
+
 async fn until_done(fixture: &Fixture, count: usize) {
-    let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
     fixture.until_runs(|runs| runs.len() == count && runs.iter().all(is_done)).await;
+}
+
+async fn all_done(fixture: &Fixture) {
+    fixture.until_runs(|runs| runs.iter().all(is_done)).await;
 }
 
 async fn pause(fixture: &Fixture) -> Timestamp {
@@ -65,18 +73,6 @@ fn everything(fixture: &Fixture) -> Vec<u64> {
 /// Seconds since 1970.
 fn now(fixture: &Fixture) -> i64 {
     fixture.host.now().micros() / 1_000_000
-}
-
-/// Waits until the schedule has passed the boundary so many seconds after the begin.
-async fn passed(fixture: &Fixture, end: i64) {
-    let end = Timestamp::from_micros((BEGIN + end) * 1_000_000);
-    loop {
-        let all = exports::schedule::all(&fixture.store).await.unwrap();
-        if all.get(&fixture.export).is_some_and(|schedule| schedule.last_end == end) {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,8 +150,7 @@ async fn pauses_one_after_another_double_nothing() {
     fixture.arrive(1).await;
     fixture.host.advance(20 * MINUTE);
     passed(&fixture, FIRST + 3 * HOUR).await;
-    let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
-    fixture.until_runs(|runs| runs.iter().all(is_done)).await;
+    all_done(&fixture).await;
     assert_eq!(everything(&fixture), (1..=14).collect::<Vec<_>>());
 }
 
@@ -182,8 +177,7 @@ async fn pauses_before_the_first_is_noted_double_nothing() {
     fixture.arrive(1).await;
     fixture.host.advance(48 * MINUTE);
     passed(&fixture, FIRST + 2 * HOUR).await;
-    let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
-    fixture.until_runs(|runs| runs.iter().all(is_done)).await;
+    all_done(&fixture).await;
     assert_eq!(everything(&fixture), (1..=13).collect::<Vec<_>>());
 }
 
@@ -205,8 +199,7 @@ async fn a_backfill_that_is_planned_late_doubles_nothing() {
     passed(&fixture, FIRST + 2 * HOUR).await;
     fixture.host.advance(50 * MINUTE);
     passed(&fixture, FIRST + 3 * HOUR).await;
-    let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
-    fixture.until_runs(|runs| runs.iter().all(is_done)).await;
+    all_done(&fixture).await;
     assert_eq!(everything(&fixture), (1..=13).collect::<Vec<_>>());
 }
 
@@ -228,8 +221,7 @@ async fn a_pause_that_nothing_makes_up_for_stays_left_out() {
     fixture.arrive(2).await;
     fixture.host.advance(40 * MINUTE);
     passed(&fixture, FIRST + 4 * HOUR).await;
-    let is_done = |run: &weir_model::exports::Run| run.status == Status::Completed;
-    fixture.until_runs(|runs| runs.iter().all(is_done)).await;
+    all_done(&fixture).await;
     let expected: Vec<u64> = (1..=5).chain(9..=13).collect();
     assert_eq!(everything(&fixture), expected);
 }

@@ -100,7 +100,7 @@ async fn missed_intervals_have_what_came_in_them() {
 }
 
 /// Waits until the schedule has passed the boundary so many seconds after the begin.
-async fn passed(fixture: &Fixture, end: i64) {
+pub(super) async fn passed(fixture: &Fixture, end: i64) {
     loop {
         let all = weir_store::exports::schedule::all(&fixture.store).await.unwrap();
         let last = all.get(&fixture.export).map(|schedule| schedule.last_end);
