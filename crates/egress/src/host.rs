@@ -21,6 +21,9 @@ pub enum Refused {
     /// It holds a user or a password.
     #[error("an address holds no user and no password")]
     UserInfo,
+    /// Its host is not written in plain ASCII.
+    #[error("a host is written in ASCII letters, without percent codes")]
+    Spelling,
     /// It must not be dialled.
     #[error("forbidden address")]
     Address,
@@ -44,6 +47,33 @@ impl Host {
         }
         url::Host::parse(text).ok().map(Self::from)
     }
+
+    /// Reads a host that is about to be stored. Everything that later handles the text
+    /// must see the same host in it, so one that is rewritten on reading is refused.
+    ///
+    /// # Errors
+    /// [`Refused::Spelling`], [`Refused::Malformed`].
+    pub(crate) fn read_strictly(text: &str) -> Result<Self, Refused> {
+        if !is_plain(text) {
+            return Err(Refused::Spelling);
+        }
+        Self::read(text).ok_or(Refused::Malformed)
+    }
+
+    /// Whether this is a name that stands for this machine, as RFC 6761 reserves it.
+    pub(crate) fn is_localhost(&self) -> bool {
+        match self {
+            Self::Address(_) => false,
+            Self::Name(name) => {
+                let name = name.strip_suffix('.').unwrap_or(name);
+                name == "localhost" || name.ends_with(".localhost")
+            }
+        }
+    }
+}
+
+fn is_plain(host: &str) -> bool {
+    host.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'%')
 }
 
 impl From<url::Host<String>> for Host {
@@ -54,6 +84,22 @@ impl From<url::Host<String>> for Host {
             url::Host::Domain(name) => Self::Name(name),
         }
     }
+}
+
+/// The host that a text names: as a host alone, with a port, or in a URL. None: the text
+/// names no host.
+pub(crate) fn named(text: &str) -> Option<Host> {
+    let text = text.trim();
+    if let Some(host) = Host::read(text) {
+        return Some(host);
+    }
+    // Schemes that are not of the web keep the host as it was written. `host:1` reads
+    // as a scheme and a path, and names no host that way.
+    let of_url = |text: &str| match Url::parse(text).ok()?.host()?.to_owned() {
+        url::Host::Domain(name) => Host::read(&name),
+        address => Some(address.into()),
+    };
+    of_url(text).or_else(|| of_url(&format!("http://{}", text.trim_start_matches(['/', '\\']))))
 }
 
 /// Reads an address of the web: what is asked for, its host and its port.
@@ -79,7 +125,7 @@ mod tests {
 
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
-    use super::Host;
+    use super::{Host, named};
 
     fn host(text: &str) -> Option<Host> {
         Host::read(text)
@@ -134,6 +180,62 @@ mod tests {
         assert_eq!(host("DB.Example"), Some(Host::Name("db.example".to_owned())));
     }
 
+    #[test]
+    fn the_host_of_any_text_is_found() {
+        for text in [
+            "127.0.0.1",
+            " 127.0.0.1. ",
+            "127.0.0.1:8123",
+            "2130706433:80",
+            "http://127.0.0.1/x?y",
+            "HTTPS://0177.1:9000",
+            "http:\\\\127.0.0.1",
+            "http:127.0.0.1",
+            "//127.0.0.1/x",
+            "user:word@127.0.0.1:1/x",
+            "postgres://user:word@0x7f000001:5432/db",
+            "redis://127.1",
+            "ws://127.0.0.1./",
+        ] {
+            assert_eq!(named(text), Some(Host::Address(Ipv4Addr::LOCALHOST.into())), "{text}");
+        }
+        for text in ["[::ffff:127.0.0.1]:80", "http://[::ffff:7f00:1]/", "::ffff:127.0.0.1"] {
+            let mapped = Some(Host::Address("::ffff:127.0.0.1".parse().unwrap()));
+            assert_eq!(named(text), mapped, "{text}");
+        }
+        assert_eq!(named("localhost:80"), Some(Host::Name("localhost".to_owned())));
+        for text in ["", "a b", "{\"a\": 1}", "mailto:a"] {
+            let found = named(text);
+            assert!(!matches!(found, Some(Host::Address(_))), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_stored_host_is_written_as_it_is_read() {
+        for text in ["münchen.example", "①②⑦.0.0.1", "%31%32%37.0.0.1", "a b", "a\tb"] {
+            assert_eq!(Host::read_strictly(text), Err(Refused::Spelling), "{text}");
+            let url = format!("https://{text}/");
+            assert_eq!(read_url_strictly(&url).err(), Some(Refused::Spelling), "{url}");
+        }
+        for text in [
+            "postgres://db.example/events",
+            "/var/run/postgresql",
+            "db.example:5432",
+            "user@db.example",
+            "256.0.0.1",
+            "",
+        ] {
+            assert_eq!(Host::read_strictly(text), Err(Refused::Malformed), "{text}");
+        }
+        for text in ["db.example", "DB_1.example.", "::1", "[2600::1]", "8.8.8.8"] {
+            assert!(Host::read_strictly(text).is_ok(), "{text}");
+        }
+        for url in ["https:a.example", "https:/a.example", "a.example", "https://b.256.0.0.1/"] {
+            assert_eq!(read_url_strictly(url).err(), Some(Refused::Malformed), "{url}");
+        }
+        assert!(read_url_strictly("https://a.example:8443/ä?b=%20").is_ok());
+    }
+
     proptest! {
         #[test]
         fn numbers_are_the_address_that_they_stand_for(bits in any::<u32>()) {
@@ -155,7 +257,7 @@ mod tests {
 
         #[test]
         fn any_text_is_read_without_a_panic(text in any::<String>()) {
-            let _ = host(&text);
+            let _ = (host(&text), named(&text));
         }
     }
 }

@@ -197,17 +197,22 @@ impl Egress {
         in_time(CONNECT, shaking).await
     }
 
-    /// Whether this host is an address, in any spelling, or the name of this machine,
-    /// that is never dialled: known as text alone, for who enters it.
+    /// Whether this text names an address that is never dialled, or this machine itself:
+    /// known as text alone, for when it is entered. The text is a host, a host with a
+    /// port, or a URL of any scheme; the address in it may have any spelling. What is
+    /// none of these is not judged.
     #[must_use]
-    pub fn never_dials(&self, host: &str) -> bool {
+    pub fn never_dials(&self, text: &str) -> bool {
         let never = |address| !self.gate.permits(address);
-        match Host::read(host) {
+        match host::named(text) {
             Some(Host::Address(address)) => never(address),
-            Some(Host::Name(name)) if name == "localhost" => {
-                never(Ipv4Addr::LOCALHOST.into()) && never(Ipv6Addr::LOCALHOST.into())
+            Some(Host::Name(name)) => {
+                let name = name.trim_end_matches('.');
+                (name == "localhost" || name.ends_with(".localhost"))
+                    && never(Ipv4Addr::LOCALHOST.into())
+                    && never(Ipv6Addr::LOCALHOST.into())
             }
-            Some(Host::Name(_)) | None => false,
+            None => false,
         }
     }
 
