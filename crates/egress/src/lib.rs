@@ -216,6 +216,29 @@ impl Egress {
         }
     }
 
+    /// Judges a host that a member wants to store: by its text alone, without asking
+    /// for the addresses of a name. Every dial judges again.
+    ///
+    /// # Errors
+    /// [`Refused::Malformed`], [`Refused::Spelling`], [`Refused::Address`].
+    pub fn judge_host(&self, host: &str) -> Result<(), Refused> {
+        Host::read_strictly(host)?;
+        self.judge_text(host)
+    }
+
+    /// The same for an address of the web.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn judge_url(&self, url: &str) -> Result<(), Refused> {
+        host::check_url_strictly(url)?;
+        self.judge_text(url)
+    }
+
+    fn judge_text(&self, text: &str) -> Result<(), Refused> {
+        if self.never_dials(text) { Err(Refused::Address) } else { Ok(()) }
+    }
+
     /// Whether host and port of an address of the web could be dialled now. What a name
     /// stands for may change afterwards, so every dial looks again.
     ///

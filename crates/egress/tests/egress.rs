@@ -240,15 +240,69 @@ async fn inner_addresses_are_refused_in_every_spelling() {
         let refused = egress.request(Method::GET, &url).err();
         assert_eq!(refused, Some(Refused::Address), "{url}");
         assert_eq!(fault(egress.dial(host, port).await), Some(FaultClass::Forbidden), "{host}");
+        let expected = match host.is_ascii() && !host.contains('%') {
+            true => Refused::Address,
+            false => Refused::Spelling,
+        };
+        assert_eq!(egress.judge_url(&url), Err(expected), "{url}");
         let alone = host.trim_start_matches('[').trim_end_matches(']');
-        assert!(egress.never_dials(alone), "{host}");
+        for host in [host, alone] {
+            assert!(egress.never_dials(host), "{host}");
+            assert_eq!(egress.judge_host(host), Err(expected), "{host}");
+        }
     }
     // This name stands in the file of hosts.
     let url = format!("http://localhost:{port}/");
     assert_eq!(fault(get(&egress, &url).await), Some(FaultClass::Forbidden));
     assert_eq!(fault(egress.dial("LOCALHOST", port).await), Some(FaultClass::Forbidden));
     assert_eq!(fault(egress.check_url(&url).await), Some(FaultClass::Forbidden));
+    let allowing = with_names(&["127.0.0.1/32"], Arc::new(Silent));
+    for name in ["localhost", "LocalHost.", "db.localhost"] {
+        assert_eq!(egress.judge_host(name), Err(Refused::Address), "{name}");
+        assert_eq!(allowing.judge_host(name), Ok(()), "{name}");
+    }
     assert_eq!(listener.accepted(), 0);
+}
+
+#[tokio::test]
+async fn no_host_ends_in_a_panic() {
+    let egress = with_names(&[], Changing::of(&[]));
+    let long = "a".repeat(300);
+    for host in [
+        "256.0.0.1",
+        "b.127.0.0.1",
+        "xn--a",
+        "xn--ls8h",
+        "xn--",
+        "a..b",
+        "..",
+        ".",
+        "-",
+        "_",
+        "*",
+        "a!$&'()*+,;=b",
+        "a\u{0}b",
+        "a%00b",
+        "a\u{200d}b",
+        "münchen.example",
+        "\u{ad}",
+        "[fe80::1%25eth0]",
+        "[::1",
+        "]",
+        "a:b:c",
+        "0x",
+        "1e5",
+        "999999999999",
+        &long,
+    ] {
+        for url in [format!("http://{host}/"), format!("https://{host}:99999/"), host.to_owned()] {
+            let _ = egress.judge_url(&url);
+            let _ = get(&egress, &url).await;
+            let _ = egress.check_url(&url).await;
+        }
+        let _ = egress.judge_host(host);
+        let _ = egress.dial(host, 1).await;
+    }
 }
 
 #[test]
