@@ -8,15 +8,15 @@
 
 use std::fmt;
 
-/// What happens to a line with a defect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What happens to a line with a defect, the gravest last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
-    /// It cannot be imported. Nothing is sent unless such lines may be skipped.
-    Skipped,
-    /// It need not be imported, and is left out without asking.
-    LeftOut,
     /// It is imported all the same.
     Imported,
+    /// It need not be imported, and is left out without asking.
+    LeftOut,
+    /// It cannot be imported. Nothing is sent unless such lines may be skipped.
+    Skipped,
 }
 
 impl Effect {
@@ -149,6 +149,12 @@ defects! {
     TimeOfImport = "time_of_import", Imported,
         "The event has no time and gets the time of the import.",
         "Add the time.";
+    InvalidPersonUpdate = "invalid_person_update", Imported,
+        "What is to be set of the person is neither an object nor the JSON text of one, and is left out.",
+        "Give `set`, `set_once`, `$set` and `$set_once` as objects of names and values.";
+    IdsNotJoined = "ids_not_joined", Imported,
+        "The event is to join two ids of a person, but does not name two ids that can be joined.",
+        "If they are one person, send a `$merge_dangerously` with one as `distinct_id` and the other as `alias`.";
 }
 
 impl fmt::Display for Defect {

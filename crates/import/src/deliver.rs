@@ -137,7 +137,9 @@ impl Delivery<'_> {
                         parts.push(second);
                         parts.push(first);
                     }
-                    (None, [event]) => refused.push(self.place(event.file, event.line, size)),
+                    (None, [event]) if event.is_line => {
+                        refused.push(self.place(event.file, event.line, size));
+                    }
                     (None, _) => {}
                 },
                 Part::Ended(ended) => return Ok(Some(ended)),

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use uuid::Uuid;
 use weir_model::Timestamp;
+use weir_model::json::is_empty_list;
 use weir_model::persons::is_placeholder;
 
 use crate::defect::{Defect, Effect, Flaw};
@@ -241,7 +242,8 @@ impl Draft<'_> {
         if name != "$groupidentify" {
             return;
         }
-        if self.properties.get("$group_set").is_some_and(|set| !set.starts_with('{')) {
+        let set = self.properties.get("$group_set");
+        if set.is_some_and(|set| !set.starts_with('{') && !is_empty_list(set)) {
             flaws.push(Defect::InvalidGroupSet.into());
         }
         let key = self.properties.text("$group_key");

@@ -34,7 +34,7 @@ fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Er
 pub struct Finding {
     /// The kind.
     pub defect: Defect,
-    /// Lines that have it.
+    /// Lines that have it, each counted once.
     pub count: u64,
     /// The first ten of them.
     pub first: Vec<Place>,
@@ -56,36 +56,38 @@ pub struct Report {
 }
 
 impl Report {
-    /// Counts a line that is sent.
-    pub(crate) fn add_event(&mut self) {
-        self.events += 1;
-    }
-
-    /// Counts a line that is not sent, by the gravest of its flaws.
-    pub(crate) fn add_unsent(&mut self, flaws: &[Flaw]) {
-        if flaws.iter().any(|flaw| flaw.defect.effect() == Effect::Skipped) {
-            self.skipped += 1;
-        } else {
-            self.left_out += 1;
+    /// Counts a line and its flaws. Of a line that is not sent, only the flaws are
+    /// counted that keep it from being sent: the others say what would happen to it.
+    pub(crate) fn add(&mut self, file: &Arc<str>, line: u64, is_sent: bool, flaws: Vec<Flaw>) {
+        self.lines += 1;
+        let gravest = flaws.iter().map(|flaw| flaw.defect.effect()).max();
+        let effect = if is_sent { Effect::Imported } else { gravest.unwrap_or(Effect::Skipped) };
+        *match effect {
+            Effect::Imported => &mut self.events,
+            Effect::LeftOut => &mut self.left_out,
+            Effect::Skipped => &mut self.skipped,
+        } += 1;
+        let mut noted: Vec<Defect> = Vec::new();
+        for Flaw { defect, detail } in flaws {
+            if defect.effect() == effect && !noted.contains(&defect) {
+                noted.push(defect);
+                self.note(defect, Place { file: file.clone(), line, detail });
+            }
         }
     }
 
-    /// Notes the flaws of a line, sent or not.
-    pub(crate) fn note(&mut self, file: &Arc<str>, line: u64, flaws: Vec<Flaw>) {
-        for Flaw { defect, detail } in flaws {
-            let place = Place { file: file.clone(), line, detail };
-            match self.findings.binary_search_by_key(&defect, |finding| finding.defect) {
-                Ok(at) => {
-                    if let Some(finding) = self.findings.get_mut(at) {
-                        finding.count += 1;
-                        if finding.first.len() < FIRST {
-                            finding.first.push(place);
-                        }
+    fn note(&mut self, defect: Defect, place: Place) {
+        match self.findings.binary_search_by_key(&defect, |finding| finding.defect) {
+            Ok(at) => {
+                if let Some(finding) = self.findings.get_mut(at) {
+                    finding.count += 1;
+                    if finding.first.len() < FIRST {
+                        finding.first.push(place);
                     }
                 }
-                Err(at) => {
-                    self.findings.insert(at, Finding { defect, count: 1, first: vec![place] });
-                }
+            }
+            Err(at) => {
+                self.findings.insert(at, Finding { defect, count: 1, first: vec![place] });
             }
         }
     }

@@ -51,7 +51,7 @@ pub struct Summary {
     pub accepted: u64,
     /// How many of them earlier runs had sent.
     pub accepted_before: u64,
-    /// Events that were added to join two ids of a person.
+    /// Events that were added to join two ids of a person, acknowledged too.
     pub links: u64,
     /// Lines that the host finds too large, earlier runs included.
     pub refused: u64,
@@ -158,14 +158,14 @@ impl Summary {
             return Ok(());
         };
         let now = self.accepted - self.accepted_before;
-        write!(out, "\naccepted by {to}: {}", events(self.accepted))?;
+        write!(out, "\nacknowledged by {to}: {}", events(self.accepted))?;
         if self.accepted_before > 0 {
             write!(out, ", {} of them in earlier runs", grouped(self.accepted_before))?;
         }
         let rate = per_second(now, self.took);
         writeln!(out, " ({} at {rate:.0}/s)", duration(self.took.as_secs_f64()))?;
         if self.links > 0 {
-            writeln!(out, "ids joined to the person they became: {}", grouped(self.links))?;
+            writeln!(out, "added to join two ids of a person: {}", events(self.links))?;
         }
         if let Some(cursor) = &self.cursor {
             writeln!(out, "how far it has come is noted in {}", cursor.display())?;

@@ -117,18 +117,13 @@ impl Walk {
                 Line::Damaged(detail) => (None, vec![Flaw::with(Defect::DamagedGzip, detail)]),
             };
             let number = at.lines.number();
-            self.report.lines += 1;
             let (event, flaws) = match event {
                 Some(event) if !self.seen.insert(event.uuid) => {
                     (None, vec![Flaw::with(Defect::DuplicateUuid, event.uuid)])
                 }
                 other => (other, flaws),
             };
-            match &event {
-                Some(_) => self.report.add_event(),
-                None => self.report.add_unsent(&flaws),
-            }
-            self.report.note(&at.name, number, flaws);
+            self.report.add(&at.name, number, event.is_some(), flaws);
             if let Some(mut event) = event {
                 let link = event.link.take().filter(|link| self.linked.insert(link.uuid()));
                 return Ok(Some(Found { event, link, file: at.file, line: number }));

@@ -74,6 +74,14 @@ pub fn is_too_deep(text: &[u8]) -> bool {
     false
 }
 
+/// Whether a JSON value is a list of nothing, as PHP writes an object without
+/// members.
+#[must_use]
+pub fn is_empty_list(json: &str) -> bool {
+    let inner = json.trim_ascii().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|inner| inner.trim_ascii().is_empty())
+}
+
 /// Appends `text` as a JSON string.
 pub fn push_string(out: &mut String, text: &str) {
     out.push('"');

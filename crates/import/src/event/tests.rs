@@ -52,6 +52,8 @@ fn flaws_of_a_line() {
         (json!({"uuid": 7}), vec![Defect::InvalidUuid]),
         (json!({"properties": [1]}), vec![Defect::InvalidProperties]),
         (json!({"properties": "[1]"}), vec![Defect::InvalidProperties]),
+        (json!({"properties": [], "$set": [], "$set_once": "[]"}), vec![]),
+        (json!({"$set": "{\"a\":1}", "$set_once": ""}), vec![]),
         (
             json!({"event": "$identify", "properties": {"$process_person_profile": false}}),
             vec![Defect::ProfileSwitchedOff],
@@ -60,6 +62,7 @@ fn flaws_of_a_line() {
             json!({"event": "$groupidentify", "properties": {"$group_set": 7}}),
             vec![Defect::InvalidGroupSet],
         ),
+        (json!({"event": "$groupidentify", "properties": {"$group_set": []}}), vec![]),
         (
             json!({"event": "$groupidentify", "properties": {"$group_key": "k".repeat(401)}}),
             vec![Defect::GroupKeyTooLong],
@@ -97,6 +100,10 @@ fn what_is_sent_all_the_same() {
         let (event, flaws) = judge(&line(json!({"distinct_id": id})), &rules());
         assert_eq!((event.is_some(), flaws), (true, vec![Defect::PlaceholderDistinctId]), "{id}");
     }
+
+    let (event, flaws) = judge(&line(json!({"$set": 7, "$set_once": {"a": 1}})), &rules());
+    assert_eq!(flaws, [Defect::InvalidPersonUpdate]);
+    assert!(event.unwrap().text.ends_with(r#","$set_once":{"a":1}}"#));
 
     let (event, flaws) =
         judge(&line(json!({"timestamp": null})), &Rules { undated_as_now: true, ..rules() });

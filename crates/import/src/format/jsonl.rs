@@ -20,10 +20,12 @@ pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
         line.take("distinct_id").or_else(|| line.take("$distinct_id")).or(from_properties);
     draft.time = line.take("timestamp");
     draft.identity = line.take("uuid").map_or(Identity::Content, Identity::Given);
-    for name in ["$set", "$set_once", "$unset"] {
-        if let Some(value) = line.take(name) {
-            draft.beside.add(name, value);
-        }
+    for name in ["$set", "$set_once"] {
+        let Draft { beside, flaws, .. } = &mut draft;
+        super::add_person_update(beside, flaws, name, line.take(name));
+    }
+    if let Some(value) = line.take("$unset") {
+        draft.beside.add("$unset", value);
     }
     draft
 }

@@ -6,7 +6,9 @@
 
 use std::borrow::Cow;
 
-use crate::defect::Flaw;
+use weir_model::persons::is_placeholder;
+
+use crate::defect::{Defect, Flaw};
 use crate::event::{Draft, Identity};
 use crate::identity;
 use crate::json::{self, Object};
@@ -80,6 +82,8 @@ pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
     }
     match draft.name.as_deref() {
         Some("\"$identify\"") => identify(&mut draft, &mut properties),
+        Some("\"$create_alias\"") => check_pair(&mut draft, &properties, "alias"),
+        Some("\"$merge\"") => merge(&mut draft, &mut properties),
         Some("\"$pageview\"" | "\"$pageleave\"") => add_address(&mut properties),
         _ => {}
     }
@@ -96,6 +100,42 @@ fn identify<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
         draft.distinct_id = Some(known);
     }
     properties.rename("$anon_id", "$anon_distinct_id");
+    check_pair(draft, properties, "$anon_distinct_id");
+}
+
+/// Mixpanel joins the two ids of the list whatever is known of them, and so does the
+/// event that this becomes.
+fn merge<'a>(draft: &mut Draft<'a>, properties: &mut Object<'a>) {
+    let ids = properties.get("$distinct_ids").and_then(|list| {
+        let ids: Vec<Cow<'_, str>> = serde_json::from_str(list).ok()?;
+        <[_; 2]>::try_from(ids).ok()
+    });
+    let Some([one, other]) = ids.map(|ids| ids.map(|id| json::quoted(&id))) else {
+        draft.flaws.push(Defect::IdsNotJoined.into());
+        return;
+    };
+    let (stays, goes) = match draft.distinct_id.as_deref() {
+        Some(id) if id == other => (other, one),
+        _ => (one, other),
+    };
+    draft.name = Some(Cow::Owned(json::quoted("$merge_dangerously")));
+    draft.distinct_id = Some(Cow::Owned(stays));
+    properties.take("alias");
+    properties.add("alias", goes);
+    check_pair(draft, properties, "alias");
+}
+
+/// Says so where the distinct id and the id in a property are none that a host joins.
+fn check_pair(draft: &mut Draft<'_>, properties: &Object<'_>, name: &str) {
+    let ids = [draft.distinct_id.as_deref(), properties.get(name)];
+    let [one, other] = ids.map(|id| id.and_then(json::text).filter(|id| !is_unusable(id)));
+    if one.is_none() || other.is_none() || one == other {
+        draft.flaws.push(Flaw::with(Defect::IdsNotJoined, format_args!("`{name}`")));
+    }
+}
+
+fn is_unusable(id: &str) -> bool {
+    id.trim().is_empty() || is_placeholder(id)
 }
 
 /// The address of the page, from its parts.

@@ -12,6 +12,7 @@ mod posthog;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use weir_model::json::is_empty_list;
 
 use crate::defect::{Defect, Flaw};
 use crate::event::Draft;
@@ -106,17 +107,34 @@ fn not_an_object(line: &str, error: &serde_json::Error) -> Flaw {
     }
 }
 
-/// An object, or the JSON text of one.
+/// An object, or the JSON text of one. A list of nothing is an object without
+/// members, as PHP writes it.
 fn object(json: Cow<'_, str>) -> Result<Object<'_>, Defect> {
-    if let Some(inner) = json::text(&json) {
-        let parsed = Object::parse(&inner).map(Object::into_owned);
-        return parsed.map_err(|_| Defect::InvalidProperties);
+    let inner = json::text(&json).map(Cow::into_owned);
+    let json = inner.map_or(json, Cow::Owned);
+    if is_empty_list(&json) {
+        return Ok(Object::default());
     }
     let parsed = match json {
         Cow::Borrowed(json) => Object::parse(json),
         Cow::Owned(json) => Object::parse(&json).map(Object::into_owned),
     };
     parsed.map_err(|_| Defect::InvalidProperties)
+}
+
+/// Adds what an event is to set of its person: an object, or the JSON text of one.
+fn add_person_update<'a>(
+    to: &mut Object<'a>,
+    flaws: &mut Vec<Flaw>,
+    name: &'static str,
+    value: Option<Cow<'a, str>>,
+) {
+    let Some(value) = value.filter(|value| value != "\"\"") else { return };
+    match object(value) {
+        Ok(update) if update.is_empty() => {}
+        Ok(update) => to.add(name, update.to_json()),
+        Err(_) => flaws.push(Flaw::with(Defect::InvalidPersonUpdate, format_args!("`{name}`"))),
+    }
 }
 
 /// A name, as JSON text, by our word for it if there is one.

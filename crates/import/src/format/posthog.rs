@@ -1,5 +1,5 @@
 //! Rows of a PostHog events export: `uuid`, `event`, `timestamp`, `distinct_id`,
-//! `elements_chain`, and `properties` as object or as JSON text.
+//! `elements_chain`, and `properties`, `set` and `set_once` as object or as JSON text.
 //!
 //! Columns about the person as it was at the time of the export
 //! (`person_id`, `person_properties`) and about the export itself are left out:
@@ -15,8 +15,7 @@ const ELEMENTS_CHAIN: &str = "$elements_chain";
 pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
     let chain = line.take("elements_chain").filter(|chain| chain != "\"\"");
     let address = line.take("ip").filter(|address| address != "\"\"");
-    let people =
-        ["set", "set_once"].map(|name| line.take(name).filter(|value| value.starts_with('{')));
+    let people = ["set", "set_once"].map(|name| line.take(name));
     let mut draft = jsonl::draft(line);
     if let Some(chain) = chain {
         draft.properties.add(ELEMENTS_CHAIN, chain);
@@ -25,9 +24,8 @@ pub(super) fn draft(mut line: Object<'_>) -> Draft<'_> {
         draft.properties.add("$ip", address);
     }
     for (name, value) in ["$set", "$set_once"].into_iter().zip(people) {
-        if let Some(value) = value.filter(|value| value != "{}") {
-            draft.properties.add(name, value);
-        }
+        let Draft { properties, flaws, .. } = &mut draft;
+        super::add_person_update(properties, flaws, name, value);
     }
     draft
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use weir_model::Timestamp;
 
 use super::Format;
+use crate::defect::Defect;
 use crate::event::{Event, Rules};
 
 fn lines(name: &str) -> Vec<String> {
@@ -11,10 +12,15 @@ fn lines(name: &str) -> Vec<String> {
     std::fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
 }
 
-fn event(format: Format, line: &str) -> Event {
+fn judge(format: Format, line: &str) -> (Option<Event>, Vec<Defect>) {
     let rules =
         Rules { now: Timestamp::parse("2026-06-01T10:00:00Z").unwrap(), undated_as_now: false };
     let (event, flaws) = format.draft(line).unwrap().finish(&rules);
+    (event, flaws.into_iter().map(|flaw| flaw.defect).collect())
+}
+
+fn event(format: Format, line: &str) -> Event {
+    let (event, flaws) = judge(format, line);
     assert!(flaws.is_empty(), "{flaws:?}");
     event.unwrap()
 }
@@ -86,6 +92,28 @@ fn posthog_rows() {
 }
 
 #[test]
+fn posthog_rows_with_person_updates_as_text() {
+    let row = |set: &str, set_once: &str| {
+        format!(
+            r#"{{"uuid":"018e0a7c-aaaa-7000-8000-000000000003","event":"paid","properties":{{}},
+                "timestamp":"2024-03-04T10:12:00Z","distinct_id":"u","elements_chain":"",
+                "set":{set},"set_once":{set_once}}}"#
+        )
+    };
+    let text = row(r#""{\"n\":12345678901234567890.10}""#, r#""{\"first\":1}""#);
+    let sent = event(Format::Posthog, &text).text;
+    assert!(sent.contains(r#""$set":{"n":12345678901234567890.10}"#), "{sent}");
+    assert!(sent.contains(r#""$set_once":{"first":1}"#), "{sent}");
+    for empty in ["null", "\"\"", "{}", "\"{}\"", "[]", "\"[]\""] {
+        let sent = event(Format::Posthog, &row(empty, empty)).text;
+        assert!(!sent.contains("$set"), "{sent}");
+    }
+    let (found, flaws) = judge(Format::Posthog, &row("7", "\"{\""));
+    assert_eq!(flaws, [Defect::InvalidPersonUpdate; 2]);
+    assert!(!found.unwrap().text.contains("$set"));
+}
+
+#[test]
 fn mixpanel_lines() {
     let found = events(Format::Mixpanel, "mixpanel.jsonl");
     let (first, second, third) = (&found[0].1, &found[1].1, &found[2].1);
@@ -118,6 +146,59 @@ fn mixpanel_lines() {
     assert!(found[1].0.text.contains("\"price\":49.90"));
     assert_has(third, json!({"event": "$identify", "distinct_id": "user-3"}));
     assert_eq!(third["properties"]["$anon_distinct_id"], "77aa");
+}
+
+/// Name, distinct id and the id that is to be joined; and what is wrong.
+fn joined(event: &str, properties: Value) -> (String, Vec<Defect>) {
+    let mut properties = properties;
+    properties["time"] = json!(1_709_546_400);
+    let line = json!({"event": event, "properties": properties}).to_string();
+    let (found, flaws) = judge(Format::Mixpanel, &line);
+    let sent: Value = serde_json::from_str(&found.unwrap().text).unwrap();
+    let other = sent["properties"].get("alias").or(sent["properties"].get("$anon_distinct_id"));
+    let [name, id] = ["event", "distinct_id"].map(|name| sent[name].as_str().unwrap());
+    (format!("{name} {id} {}", other.unwrap_or(&Value::Null)), flaws)
+}
+
+#[test]
+fn mixpanel_joins_ids() {
+    const NOT: &[Defect] = &[Defect::IdsNotJoined];
+    for (name, properties, expected, flaws) in [
+        (
+            "$merge",
+            json!({"distinct_id": "b", "$distinct_ids": ["a", "b"]}),
+            r#"$merge_dangerously b "a""#,
+            &[][..],
+        ),
+        (
+            "$merge",
+            json!({"$distinct_ids": ["a", "b"], "alias": "x"}),
+            r#"$merge_dangerously a "b""#,
+            &[],
+        ),
+        ("$merge", json!({"distinct_id": "a", "$distinct_ids": ["a"]}), "$merge a null", NOT),
+        (
+            "$merge",
+            json!({"distinct_id": "a", "$distinct_ids": ["a", "b", "c"]}),
+            "$merge a null",
+            NOT,
+        ),
+        ("$merge", json!({"distinct_id": "a"}), "$merge a null", NOT),
+        (
+            "$merge",
+            json!({"distinct_id": "a", "$distinct_ids": ["a", "undefined"]}),
+            r#"$merge_dangerously a "undefined""#,
+            NOT,
+        ),
+        ("$create_alias", json!({"distinct_id": "a", "alias": "b"}), r#"$create_alias a "b""#, &[]),
+        ("$create_alias", json!({"distinct_id": "a"}), "$create_alias a null", NOT),
+        ("$create_alias", json!({"distinct_id": "a", "alias": "a"}), r#"$create_alias a "a""#, NOT),
+        ("$identify", json!({"$identified_id": "a", "$anon_id": "b"}), r#"$identify a "b""#, &[]),
+        ("$identify", json!({"distinct_id": "a", "$anon_id": ""}), r#"$identify a """#, NOT),
+    ] {
+        let (found, noted) = joined(name, properties);
+        assert_eq!((found.as_str(), &noted[..]), (expected, flaws), "{name}");
+    }
 }
 
 #[test]

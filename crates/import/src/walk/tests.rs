@@ -112,6 +112,26 @@ fn every_defect_is_named_with_its_lines() {
 }
 
 #[test]
+fn a_line_counts_once_and_for_what_becomes_of_it() {
+    let long = "n".repeat(300);
+    let line = |rest: &str| format!("{{\"event_type\":\"{long}\",\"user_id\":\"u\",{rest}}}");
+    let lines = [
+        // Sent, with its name cut.
+        line(r#""event_time":"2026-01-01""#),
+        // Not sent: that its name would be cut is no news, and both parts are one kind.
+        line(r#""event_time":"2026-01-01","event_properties":7,"user_properties":7"#),
+        // Need not be sent, and could not be.
+        line("\"x\":1").replace(&long, "$snapshot"),
+    ];
+    let (_, report) = walk(&[lines.join("\n").as_bytes()], Format::Amplitude);
+    assert_eq!(
+        defects(&report),
+        ["invalid_properties 1x: 2", "missing_timestamp 1x: 3", "event_name_cut 1x: 1"]
+    );
+    assert_eq!((report.lines, report.events, report.skipped, report.left_out), (3, 1, 2, 0));
+}
+
+#[test]
 fn what_is_wrong_is_told_beside_its_place() {
     let (_, report) = walk(&[b"{}\n{\"event\": 1,}\n"], Format::Jsonl);
     let json = report.findings.iter().find(|finding| finding.defect.code() == "not_json").unwrap();
