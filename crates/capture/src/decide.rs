@@ -205,6 +205,7 @@ fn accept(
     let sent_properties = match present(event.properties) {
         None => "{}",
         Some(object) if object.starts_with('{') => object,
+        Some(list) if json::is_empty_list(list) => "{}",
         Some(_) => return Err(DropReason::InvalidProperties),
     };
 
@@ -318,13 +319,13 @@ impl Facts {
                 elements::LIST => self.elements.list = value().starts_with('['),
                 PROFILE => self.profile = Switch::of(value()),
                 "$set" | "$set_once" => {
-                    self.odd_person_update |= !value().starts_with('{') && value() != "null";
+                    self.odd_person_update |= !is_object_or_nothing(value());
                 }
                 "$unset" => {
                     self.odd_person_update |= !value().starts_with(['{', '[']) && value() != "null";
                 }
                 "$group_set" => {
-                    self.odd_group_set = !value().starts_with('{') && value() != "null";
+                    self.odd_group_set = !is_object_or_nothing(value());
                 }
                 "$group_key" => self.long_group_key = is_long_group_key(value()),
                 "$ignore_sent_at" => self.ignore_sent_at = value() == "true",
@@ -346,6 +347,10 @@ fn refusal(fault: Fault) -> DropReason {
         // Not reached: the text has been parsed before.
         Fault::Malformed => DropReason::InvalidProperties,
     }
+}
+
+fn is_object_or_nothing(value: &str) -> bool {
+    value.starts_with('{') || value == "null" || json::is_empty_list(value)
 }
 
 /// A property that is true, false, or nonsense.

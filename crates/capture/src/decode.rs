@@ -18,7 +18,7 @@ use super::form::{Fields, looks_like_form};
 use super::{lz64, unpack};
 
 /// Bytes of a body, both as sent and unpacked (ingestion 2.7).
-pub const BODY_LIMIT: usize = 20_971_520;
+pub const BODY_LIMIT: usize = 20_000_000;
 
 /// Which path a request came by (ingestion 1.1, 1.2). All take all body shapes;
 /// what differs are details, and what is done with the events.

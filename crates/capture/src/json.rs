@@ -18,7 +18,7 @@ use memchr::memchr2;
 
 use escape::Escape;
 pub use escape::{repair, string, unescape};
-pub use weir_model::json::push_string;
+pub use weir_model::json::{is_empty_list, push_string};
 
 /// Why a walk stopped early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,7 +29,7 @@ pub(super) fn lift<'a>(
     for (name, field, union) in fields {
         let Some(top) = present(field) else { continue };
         if !union.takes(top) {
-            if !warnings.contains(&Warning::InvalidPersonUpdate) {
+            if !json::is_empty_list(top) && !warnings.contains(&Warning::InvalidPersonUpdate) {
                 warnings.push(Warning::InvalidPersonUpdate);
             }
             continue;

@@ -213,7 +213,7 @@ impl Beside {
             }
             Ok(())
         });
-        self.is_odd |= walked.is_err() && options != "null";
+        self.is_odd |= walked.is_err() && options != "null" && !json::is_empty_list(options);
     }
 
     /// Adds a member unless its value is `null`; `read` gives it as JSON.
@@ -250,7 +250,8 @@ impl Beside {
             return Cow::Owned(json::with_member(event.raw, "properties", &added));
         };
         let sent = event.raw.get(range.clone()).unwrap_or("null");
-        let united = if sent == "null" { Some(added) } else { properties::overlay(sent, &added) };
+        let is_nothing = sent == "null" || json::is_empty_list(sent);
+        let united = if is_nothing { Some(added) } else { properties::overlay(sent, &added) };
         match united {
             Some(united) => {
                 let mut text = event.raw.to_owned();

@@ -94,7 +94,7 @@ fn what_is_dropped() {
             r#"{"event":"a","distinct_id":"d","uuid":"0197c2f4-1c10-7d20-8e30-4f506172839"}"#,
             InvalidUuid,
         ),
-        (r#"{"event":"a","distinct_id":"d","properties":[]}"#, InvalidProperties),
+        (r#"{"event":"a","distinct_id":"d","properties":[1]}"#, InvalidProperties),
         (r#"{"event":"a","distinct_id":"d","properties":"{}"}"#, InvalidProperties),
         (r#"{"event":"a","distinct_id":"d","properties":0}"#, InvalidProperties),
         (r#"{"event":"$performance_event","distinct_id":"d"}"#, NotAnEvent),
@@ -303,6 +303,25 @@ fn switches_among_the_properties() {
         let warnings = accepted(&raw).warnings;
         assert_eq!(warnings.contains(&Warning::CookielessModeNotBoolean), odd, "{value}");
     }
+}
+
+#[test]
+fn an_empty_list_is_an_object_without_members() {
+    for (fields, properties) in [
+        (r#""properties":[]"#, "{}"),
+        (r#""properties": [ ],"$set":{"a":1}"#, r#"{"$set":{"a":1}}"#),
+        (r#""properties":{"b":1},"$set":[],"$set_once":[],"$unset":[]"#, r#"{"b":1,"$unset":[]}"#),
+        (r#""properties":{"$set":[],"$groups":[]}"#, r#"{"$set":[],"$groups":[]}"#),
+        (r#""properties":{"$set_once":[]},"$set_once":{"a":1}"#, r#"{"$set_once":{"a":1}}"#),
+    ] {
+        let event = accepted(&format!(r#"{{"event":"a","distinct_id":"d",{fields}}}"#));
+        assert_eq!((event.properties.as_str(), event.warnings), (properties, vec![]), "{fields}");
+    }
+    let group = r#"{"event":"$groupidentify","distinct_id":"d","properties":
+        {"$group_type":"company","$group_key":"acme","$group_set":[]}}"#;
+    assert_eq!(accepted(group).warnings, []);
+    let list = r#"{"event":"a","distinct_id":"d","properties":[[]]}"#;
+    assert_eq!(dropped(list).reason, DropReason::InvalidProperties);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use weir_model::ProjectId;
 use weir_model::outcomes::Warning;
 use weir_store::groups::{self, GroupWrite, Stored, TYPES, TypesWrite};
-use weir_store::{Error, Store};
+use weir_store::{Error, Room, Store};
 
 use super::facts::Facts;
 use super::people::Cause;
@@ -97,7 +97,8 @@ impl Identified {
 }
 
 impl Groups {
-    /// Reads the group types, and the groups that the events make or change.
+    /// Reads the group types, and the groups that the events make or change; `None`:
+    /// they are more than there is room for.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -106,7 +107,8 @@ impl Groups {
         store: &Store,
         project: ProjectId,
         identified: &[Identified],
-    ) -> Result<Self, Error> {
+        room: &mut Room,
+    ) -> Result<Option<Self>, Error> {
         let types = cache.get(store, project).await?;
         let mut groups = Self { stored_types: types.len(), types, groups: BTreeMap::new() };
         let mut keys: Vec<(u8, &str)> = identified
@@ -115,10 +117,14 @@ impl Groups {
             .collect();
         keys.sort_unstable();
         keys.dedup();
-        for found in groups::by_keys(store, project, &keys).await? {
+        let found = groups::by_keys(store, project, &keys, room).await?;
+        if room.is_used_up() {
+            return Ok(None);
+        }
+        for found in found {
             groups.put(found);
         }
-        Ok(groups)
+        Ok(Some(groups))
     }
 
     fn put(&mut self, found: Stored) {
@@ -168,7 +174,8 @@ impl Groups {
     /// The members that `$groups` adds to an event, `$group_0` to `$group_4`.
     pub(super) fn members(&mut self, raw: &str) -> (Vec<(String, String)>, Option<Warning>) {
         if !raw.starts_with('{') {
-            return (Vec::new(), (raw != "null").then_some(Warning::InvalidGroups));
+            let is_odd = raw != "null" && !json::is_empty_list(raw);
+            return (Vec::new(), is_odd.then_some(Warning::InvalidGroups));
         }
         let mut added: Vec<(String, String)> = Vec::new();
         let mut warning = None;

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use uuid::Uuid;
+use weir_model::groups::Group;
 use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId};
 use weir_store::persons::PersonState;
-use weir_store::{Store, definitions, events, groups, persons, warnings};
+use weir_store::{Room, Store, definitions, events, groups, persons, warnings};
 
 use crate::Ingest;
 use crate::batch::Batch;
@@ -52,6 +53,12 @@ async fn tell(ingest: &Ingest, project: ProjectId, story: &[AcceptedEvent]) {
 async fn person(store: &Store, project: ProjectId, distinct_id: &str) -> Option<PersonRef> {
     let id = persons::first_id(project, distinct_id);
     persons::resolve(store, project, [id]).await.unwrap().remove(&id).map(Arc::unwrap_or_clone)
+}
+
+/// The group with this key, of the first type.
+async fn group(store: &Store, project: ProjectId, key: &str) -> Group {
+    let found = groups::by_keys(store, project, &[(0, key)], &mut Room::of(1)).await;
+    found.unwrap().remove(0).group
 }
 
 async fn everybody(store: &Store, project: ProjectId) -> Vec<PersonRef> {
@@ -256,6 +263,9 @@ async fn groups_are_made_by_groupidentify_alone() {
         identify("company", json!("acme"), json!({"size": 11}), 500),
         identify("team", json!(7), json!(null), 2_000),
         event("buy", "ada", 3_000, &json!({"$groups": "acme"})),
+        // No groups, and no change of one, as PHP writes them.
+        event("buy", "ada", 3_500, &json!({"$groups": [], "$set": [], "$set_once": []})),
+        identify("company", json!("acme"), json!([]), 3_600),
     ];
     for kind in ["c", "d", "e", "f"] {
         story.push(identify(kind, json!("x"), json!({}), 4_000));
@@ -263,7 +273,7 @@ async fn groups_are_made_by_groupidentify_alone() {
     tell(&ingest, project, &story).await;
 
     assert_eq!(groups::types(&store, project).await.unwrap(), ["company", "team", "c", "d", "e"]);
-    let acme = groups::by_keys(&store, project, &[(0, "acme")]).await.unwrap().remove(0).group;
+    let acme = group(&store, project, "acme").await;
     let held: Value = serde_json::from_str(&acme.properties).unwrap();
     assert_eq!(held, json!({"name": "Acme", "size": 11}));
     assert_eq!(acme.created_at.micros(), NOON + 500);
@@ -308,7 +318,7 @@ async fn a_large_property_of_a_group_can_be_replaced() {
     assert_eq!(codes(&store, project).await, []);
     tell(&ingest, project, &[identify("c", 600_000)]).await;
     assert_eq!(codes(&store, project).await, [("group_too_large".to_owned(), 1)]);
-    let acme = groups::by_keys(&store, project, &[(0, "acme")]).await.unwrap().remove(0).group;
+    let acme = group(&store, project, "acme").await;
     assert!(acme.properties.contains("bbb"));
     ingest.close(Duration::from_secs(10)).await;
 }
@@ -373,7 +383,8 @@ async fn chains_of_merges_are_shortened() {
     story.push(event("seen", "d0", 20, &json!({})));
     tell(&ingest, project, &story).await;
     let ids = ["d0", "d7"].map(|id| persons::first_id(project, id));
-    let first = persons::by_ids(&store, project, &ids[..1]).await.unwrap().remove(0);
+    let found = persons::by_ids(&store, project, &ids[..1], &mut Room::of(9_999)).await;
+    let first = found.unwrap().remove(0);
     let PersonState::Merged(merged) = first.state else { panic!("d0 was merged") };
     assert_eq!(merged.into, ids[1]);
     assert_eq!(person(&store, project, "d0").await.unwrap().distinct_ids.len(), 8);
