@@ -30,6 +30,9 @@ pub(crate) enum Access {
     Read,
     /// Writes: refused while the disk is low.
     Write,
+    /// Small writes of signing in, so that somebody can come and make room: refused
+    /// only when what is left is nearly used up too.
+    SignIn,
 }
 
 /// A named statement. The name appears in errors and metrics.
@@ -50,6 +53,11 @@ impl Statement {
     /// A statement that writes.
     pub(crate) const fn write(name: &'static str, text: &'static str) -> Self {
         Self { name, text, access: Access::Write, limit: Duration::from_secs(10) }
+    }
+
+    /// A small statement that writes what a sign-in needs.
+    pub(crate) const fn sign_in(name: &'static str, text: &'static str) -> Self {
+        Self { access: Access::SignIn, ..Self::write(name, text) }
     }
 
     /// The same with another time limit.
@@ -149,7 +157,13 @@ impl Db {
         if self.shared.stopped.load(Ordering::Acquire) {
             return Err(Error::Stopped);
         }
-        if statement.access == Access::Write && self.shared.disk.is_low() {
+        let disk = &self.shared.disk;
+        let refused = match statement.access {
+            Access::Read => false,
+            Access::Write => disk.is_low(),
+            Access::SignIn => disk.is_nearly_full(),
+        };
+        if refused {
             return Err(Error::DiskLow);
         }
         let db = self.clone();

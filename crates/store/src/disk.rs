@@ -1,7 +1,8 @@
 //! The disk guard: the engine must never meet a full disk (SECURITY-NOTES 2.6).
 //!
 //! Below the high mark the service reports itself not ready; below the low mark
-//! writes are refused, reads and deletions go on. Above the high mark all is
+//! writes are refused, reads and deletions go on, and so does signing in down to a
+//! quarter of the mark. Above the high mark all is
 //! well again by itself.
 
 use std::path::{Path, PathBuf};
@@ -78,6 +79,12 @@ impl DiskState {
     /// Whether writes are refused.
     pub fn is_low(&self) -> bool {
         self.level() == DiskLevel::Low
+    }
+
+    /// Whether even what signing in writes is refused: a quarter of the low mark is
+    /// left for the engine itself.
+    pub(crate) fn is_nearly_full(&self) -> bool {
+        self.is_low() && self.free_bytes() < self.marks.low / 4
     }
 
     /// Free bytes at the last check.

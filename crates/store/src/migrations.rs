@@ -89,6 +89,34 @@ const ALL: &[Migration] = &[
         version: 13,
         statement: Statement::write("migration 13", include_str!("migrations/0013_refused.surql")),
     },
+    Migration {
+        version: 14,
+        statement: Statement::write(
+            "migration 14",
+            include_str!("migrations/0014_invite_links.surql"),
+        ),
+    },
+    Migration {
+        version: 15,
+        statement: Statement::write(
+            "migration 15",
+            include_str!("migrations/0015_export_work.surql"),
+        ),
+    },
+    Migration {
+        version: 16,
+        statement: Statement::write(
+            "migration 16",
+            include_str!("migrations/0016_known_browsers.surql"),
+        ),
+    },
+    Migration {
+        version: 17,
+        statement: Statement::write(
+            "migration 17",
+            include_str!("migrations/0017_affected_events.surql"),
+        ),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(
@@ -226,6 +254,56 @@ mod tests {
         assert_eq!(answer.rows::<i64>(1).unwrap(), [1]);
         let tokens: Vec<String> = answer.rows(2).unwrap();
         assert!(tokens.len() == 2 && tokens[0].len() == 32 && tokens[0] != tokens[1]);
+    }
+
+    /// Invites whose id was the secret of their link, and claims that held a name.
+    #[tokio::test]
+    async fn older_invites_have_no_link_and_older_claims_hold_no_name() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let before = Statement::write(
+            "an older invite",
+            "DELETE migration:14;
+             CREATE invite:1 SET first_name = '';
+             CREATE domain:1 SET domain = 'claimed.example';
+             CREATE domain:2 SET domain = 'verified.example', verified_at = 5;
+             CREATE type::record('domain_name', 'claimed.example') SET domain = 1;
+             CREATE type::record('domain_name', 'verified.example') SET domain = 2;",
+        );
+        store.db.run(before, Variables::new()).await.unwrap();
+        run(&store.db).await.unwrap();
+        let read = Statement::read(
+            "links and names",
+            "SELECT VALUE links FROM invite:1; SELECT VALUE domain FROM domain_name;",
+        );
+        let mut answer = store.db.run(read, Variables::new()).await.unwrap();
+        assert_eq!(answer.rows::<Vec<String>>(0).unwrap(), [Vec::<String>::new()]);
+        assert_eq!(answer.rows::<i64>(1).unwrap(), [2]);
+    }
+
+    /// A backfill that goes on, and had a run cancelled.
+    #[tokio::test]
+    async fn older_backfills_know_their_cancelled_runs() {
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let before = Statement::write(
+            "an older backfill",
+            "DELETE migration:15; REMOVE TABLE removed_export;
+             LET $export = rand::uuid::v7(); LET $backfill = rand::uuid::v7();
+             CREATE type::record('active_backfill', [1, $backfill]) SET export = $export;
+             CREATE type::record('batch_export_backfill', [$export, $backfill])
+                 SET status = 'Running';
+             FOR $run IN [['Cancelled', $backfill], ['Completed', $backfill], ['Cancelled', NONE]] {
+                 CREATE type::record('batch_export_run', [$export, rand::uuid::v7()])
+                     SET status = $run[0], backfill = $run[1];
+             };",
+        );
+        store.db.run(before, Variables::new()).await.unwrap();
+        run(&store.db).await.unwrap();
+        let read = Statement::read(
+            "cancelled runs",
+            "SELECT VALUE cancelled_runs FROM batch_export_backfill;",
+        );
+        let mut answer = store.db.run(read, Variables::new()).await.unwrap();
+        assert_eq!(answer.rows::<i64>(0).unwrap(), [1]);
     }
 
     #[tokio::test]

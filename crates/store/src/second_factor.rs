@@ -115,13 +115,16 @@ fn used(outcome: Result<Answer>) -> Result<Used> {
 }
 
 /// Uses `$step` or `$recovery` up, of the factor `$factor` of `$user`. Part of the
-/// transactions that ask for a proof.
+/// transactions that ask for a proof. A last step that is later than
+/// this one by more than codes may drift was noted while the clock was ahead: it would
+/// refuse every code until then.
 macro_rules! use_proof {
     () => {
         "LET $held = (SELECT * FROM ONLY type::record('second_factor', $user));
          IF $held = NONE OR $held.factor != $factor OR $held.confirmed_at = NONE { THROW 'factor' };
          IF $step != NONE {
-             IF $step <= ($held.last_step ?? 0) { THROW 'used' };
+             LET $last = $held.last_step ?? 0;
+             IF $step <= $last AND $last <= $step + 2 { THROW 'used' };
              UPDATE type::record('second_factor', $user) SET last_step = $step RETURN NONE;
          };
          IF $recovery != NONE {
@@ -223,7 +226,7 @@ impl From<StoredPending> for PendingRow {
 
 // Writing the user's record makes this collide with whatever ends sign-ins that
 // wait.
-const AWAIT: Statement = Statement::write(
+const AWAIT: Statement = Statement::sign_in(
     "second factor await",
     "BEGIN;
      LET $found = (UPDATE type::record('user', $user)
@@ -283,7 +286,7 @@ pub async fn pending(store: &Store, user: UserId, hash: &str) -> Result<Option<P
     Ok(answer.row::<StoredPending>(0)?.map(PendingRow::from))
 }
 
-const FAILED: Statement = Statement::write(
+const FAILED: Statement = Statement::sign_in(
     "second factor failed",
     "UPDATE type::record('pending_sign_in', [$user, $hash])
      SET failures = failures + 1 RETURN NONE;",
@@ -300,7 +303,7 @@ pub async fn failed(store: &Store, user: UserId, hash: &str) -> Result<()> {
 // The new session says whether this is the second run of the same call. Of two
 // calls with one code both write the factor: one wins, the other runs again and
 // finds the code used.
-const SIGN_IN: Statement = Statement::write(
+const SIGN_IN: Statement = Statement::sign_in(
     "second factor sign in",
     concat!(
         "BEGIN;

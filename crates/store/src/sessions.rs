@@ -1,13 +1,14 @@
-//! Sessions of the web app, found by the SHA-256 of their token.
+//! Sessions of the web app, found by the SHA-256 of their token, and the browsers in
+//! which somebody has signed in.
 //!
-//! What belongs here: statements about `session` and `user_session`, and the parts
-//! of other transactions that open and end sessions. What does
-//! not: when a session ends (`weir-service`), the token itself, which is never
+//! What belongs here: statements about `session`, `user_session` and `known_browser`,
+//! and the parts of other transactions that open and end sessions. What does
+//! not: when a session ends (`weir-service`), the tokens themselves, which are never
 //! stored.
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
-use weir_model::{Timestamp, UserId};
+use weir_model::{OrganizationId, ProjectId, Timestamp, UserId};
 
 use crate::bind::bind;
 use crate::db::Statement;
@@ -47,6 +48,8 @@ pub struct SessionRow {
     pub address: Option<String>,
     /// User agent at sign-in.
     pub agent: Option<String>,
+    /// SHA-256 of the token of the browser; none in sessions of older data.
+    pub browser: Option<String>,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -58,6 +61,7 @@ pub(crate) struct Stored {
     expires_at: i64,
     address: Option<String>,
     agent: Option<String>,
+    browser: Option<String>,
 }
 
 impl From<Stored> for SessionRow {
@@ -70,6 +74,7 @@ impl From<Stored> for SessionRow {
             expires_at: Timestamp::from_micros(stored.expires_at),
             address: stored.address,
             agent: stored.agent,
+            browser: stored.browser,
         }
     }
 }
@@ -84,6 +89,7 @@ impl From<&SessionRow> for Stored {
             expires_at: row.expires_at.micros(),
             address: row.address.clone(),
             agent: row.agent.clone(),
+            browser: row.browser.clone(),
         }
     }
 }
@@ -105,8 +111,9 @@ impl<'a> Proved<'a> {
     }
 }
 
-/// Writes the session `$row` of `$user` with the hash `$hash`. Part of the
-/// transactions that open one. Those of the user that ended by age go.
+/// Writes the session `$row` of `$user` with the hash `$hash`, and that its browser is
+/// known. Part of the transactions that open one. Those of the user that ended by age
+/// go, and of the known browsers all but the twenty that were used last.
 macro_rules! write_session {
     () => {
         "FOR $ended IN (SELECT VALUE record::id(id)[1] FROM user_session:[$user]..=[$user, ..]
@@ -116,7 +123,15 @@ macro_rules! write_session {
          };
          UPSERT type::record('session', $hash) CONTENT $row RETURN NONE;
          UPSERT type::record('user_session', [$user, $hash])
-             CONTENT { expires_at: $row.expires_at } RETURN NONE;"
+             CONTENT { expires_at: $row.expires_at } RETURN NONE;
+         IF $row.browser != NONE {
+             UPSERT type::record('known_browser', [$user, $row.browser])
+                 CONTENT { seen_at: $now } RETURN NONE;
+             FOR $old IN (SELECT id, seen_at FROM known_browser:[$user]..=[$user, ..]
+                          ORDER BY seen_at DESC START 20) {
+                 DELETE $old.id RETURN NONE;
+             };
+         };"
     };
 }
 pub(crate) use write_session;
@@ -141,7 +156,7 @@ pub(crate) use end_sessions;
 // of the second factor, which end all sessions: else they could overlook one that
 // is being opened. It has to be a new value: the engine does not write a record
 // that stays the same.
-const CREATE: Statement = Statement::write(
+const CREATE: Statement = Statement::sign_in(
     "sessions create",
     concat!(
         "BEGIN;
@@ -200,6 +215,20 @@ const GET: Statement = Statement::read(
 pub async fn of_active_user(store: &Store, hash: &str) -> Result<Option<SessionRow>> {
     let mut answer = store.db.run(GET, bind! { hash: hash }).await?;
     Ok(answer.row::<Stored>(0)?.map(SessionRow::from))
+}
+
+const IS_KNOWN: Statement = Statement::read(
+    "sessions known browser",
+    "RETURN record::exists(type::record('known_browser', [$user, $browser]));",
+);
+
+/// Whether this user has signed in before in the browser whose token has this hash.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn is_known_browser(store: &Store, user: UserId, browser: &str) -> Result<bool> {
+    let mut answer = store.db.run(IS_KNOWN, bind! { user: user.0, browser: browser }).await?;
+    Ok(answer.row(0)?.unwrap_or(false))
 }
 
 const TOUCH: Statement = Statement::write(
@@ -266,6 +295,58 @@ const LIST: Statement = Statement::read(
 pub async fn of_user(store: &Store, user: UserId) -> Result<Vec<SessionRow>> {
     let mut answer = store.db.run(LIST, bind! { user: user.0 }).await?;
     Ok(answer.rows::<Stored>(0)?.into_iter().map(SessionRow::from).collect())
+}
+
+/// What somebody looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Current {
+    /// The organization.
+    pub organization: Option<OrganizationId>,
+    /// A project of it.
+    pub project: Option<ProjectId>,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct StoredCurrent {
+    current_organization: Option<Uuid>,
+    current_project: Option<i64>,
+}
+
+const CURRENT: Statement = Statement::read(
+    "sessions current",
+    "SELECT current_organization, current_project FROM type::record('session', $hash)
+     WHERE current_organization != NONE;",
+);
+
+/// What the session looks at; `None`: nothing was chosen in it yet.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn current(store: &Store, hash: &str) -> Result<Option<Current>> {
+    let mut answer = store.db.run(CURRENT, bind! { hash: hash }).await?;
+    Ok(answer.row::<StoredCurrent>(0)?.map(|stored| Current {
+        organization: stored.current_organization.map(OrganizationId),
+        project: stored.current_project.map(ProjectId),
+    }))
+}
+
+const SET_CURRENT: Statement = Statement::write(
+    "sessions set current",
+    "UPDATE type::record('session', $hash)
+     SET current_organization = $organization, current_project = $project RETURN NONE;",
+);
+
+/// Sets what the session looks at.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn set_current(store: &Store, hash: &str, current: Current) -> Result<()> {
+    let vars = bind! {
+        hash: hash,
+        organization: current.organization.map(|id| id.0),
+        project: current.project.map(|id| id.0),
+    };
+    store.db.run(SET_CURRENT, vars).await.map(drop)
 }
 
 const PUT_FLASH: Statement = Statement::write(

@@ -422,6 +422,7 @@ async fn keys_and_sessions_die_with_their_user() {
         expires_at: NOW.plus_seconds(60),
         address: None,
         agent: None,
+        browser: None,
     };
     assert!(sessions::create(&store, &session, None, sessions::Proved::of(&ada)).await.unwrap());
     assert!(keys::by_hash(&store, "hash1").await.unwrap().is_some());

@@ -61,8 +61,9 @@ impl From<&Rule> for StoredRule {
 // Counting before the try is made (and giving it back after a success) is what
 // stops many tries at once: each sees the counts of the others. A try that is
 // free holds nobody up: else one that began a moment earlier and is counted
-// after it would be told to wait.
-const COUNT: Statement = Statement::write(
+// after it would be told to wait. What was counted in a future (a clock that was
+// ahead) keeps its count and asks for no wait: else it would last until then.
+const COUNT: Statement = Statement::sign_in(
     "throttle count",
     "BEGIN;
      LET $states = $rules.map(|$rule| {
@@ -71,7 +72,7 @@ const COUNT: Statement = Statement::write(
          RETURN {
              rule: $rule,
              count: IF $live { $row.count } ELSE { 0 },
-             until: IF $live { $row.until } ELSE { 0 },
+             until: IF $live AND $row.last_at <= $now + $skew { $row.until } ELSE { 0 },
          };
      });
      LET $until = math::max($states.map(|$state| $state.until));
@@ -90,6 +91,9 @@ const COUNT: Statement = Statement::write(
      COMMIT;",
 );
 
+/// Microseconds by which tries that are made at once may be counted out of order.
+const SKEW: i64 = 60 * 1_000_000;
+
 /// Where the answer stands among the parts of `COUNT`; `BEGIN` is the first.
 const COUNT_ANSWER: usize = 4;
 
@@ -100,13 +104,14 @@ const COUNT_ANSWER: usize = 4;
 /// Any failure of the store.
 pub async fn count(store: &Store, rules: &[Rule], now: Timestamp) -> Result<Try> {
     let stored: Vec<StoredRule> = rules.iter().map(StoredRule::from).collect();
-    let mut answer = store.db.run(COUNT, bind! { rules: stored, now: now.micros() }).await?;
+    let vars = bind! { rules: stored, now: now.micros(), skew: SKEW };
+    let mut answer = store.db.run(COUNT, vars).await?;
     Ok(answer
         .row::<i64>(COUNT_ANSWER)?
         .map_or(Try::Counted, |until| Try::Wait { until: Timestamp::from_micros(until) }))
 }
 
-const GIVE_BACK: Statement = Statement::write(
+const GIVE_BACK: Statement = Statement::sign_in(
     "throttle give back",
     "UPDATE type::record('throttle', [$kind, $key]) SET
         count = math::max([count - 1, 0]),

@@ -355,6 +355,7 @@ const DELETE: Statement = Statement::read(
      DELETE account_link:[$user]..=[$user, ..] RETURN NONE;
      DELETE type::record('preference', $user) RETURN NONE;
      DELETE pending_sign_in:[$user]..=[$user, ..] RETURN NONE;
+     DELETE known_browser:[$user]..=[$user, ..] RETURN NONE;
      DELETE type::record('second_factor', $user) RETURN NONE;
      DELETE type::record('user_email', $email) RETURN NONE;
      DELETE type::record('user', $user) RETURN NONE;

@@ -220,6 +220,7 @@ async fn no_session_is_opened_with_a_password_that_was_replaced() {
             expires_at: NOW.plus_seconds(60),
             address: None,
             agent: None,
+            browser: None,
         };
         sessions::create(&store, &row, None, proved).await.unwrap()
     };

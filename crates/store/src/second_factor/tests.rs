@@ -44,6 +44,7 @@ fn session(hash: &str) -> SessionRow {
         expires_at: NOW.plus_seconds(60),
         address: None,
         agent: None,
+        browser: None,
     }
 }
 
