@@ -29,7 +29,7 @@ class Person:
             {"target_email": email, "level": level},
         )
         account = {"first_name": "Grace", "password": PASSWORD}
-        answer = _send(weir, f"/api/signup/{invite['id']}/", account)
+        answer = _send(weir, f"/api/signup/{invite['token']}/", account)
         person = cls(weir, _cookie(answer))
         person.uuid = json.loads(answer.text)["uuid"]
         return person

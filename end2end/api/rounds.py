@@ -1,11 +1,12 @@
 """A client made from the API document (openapi-python-client) makes, reads, changes
 and deletes one object of every resource of a running service. The client is made
-anew each time and is not kept.
+anew each time and is not kept. `clients.py` does the same in TypeScript.
 
     python end2end/api/rounds.py
 
 The binary is $WEIR_BIN."""
 
+import compileall
 import importlib
 import json
 import os
@@ -82,6 +83,7 @@ def make(document, directory):
         check=True, cwd=directory, stdin=subprocess.DEVNULL,
         env=os.environ | {"PATH": tools + os.pathsep + os.environ["PATH"]},
     )
+    assert compileall.compile_dir(os.path.join(directory, "weir_client"), quiet=1)
     sys.path.insert(0, directory)
     return "weir_client"
 
@@ -119,7 +121,7 @@ class Client:
         }
         if body is not None:
             models = importlib.import_module(f"{self.package}.models")
-            kind = "".join(word.capitalize() for word in name.split("_")) + "Body"
+            kind = "".join(word.capitalize() for word in name.split("_")) + "Input"
             arguments["body"] = getattr(models, kind).from_dict(body)
         answer = module.sync_detailed(client=self.client, **arguments)
         return answer.status_code, answer.parsed, answer.content

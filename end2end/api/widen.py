@@ -35,7 +35,7 @@ def widened(document, ids):
                     if known:
                         parameter["schema"] = {"enum": known}
     for name, schema in wide["components"]["schemas"].items():
-        if name.endswith("Body"):
+        if name.endswith("Input"):
             schema["properties"] = {
                 field: _field(schema) for field, schema in schema["properties"].items()
             }
