@@ -28,7 +28,7 @@ test("a new account waits for its address to be confirmed", async ({ page, serve
   });
   await signOut(page, scripts);
 
-  await page.goto(`/signup/${invite.id}`);
+  await page.goto(`/signup/${invite.token}`);
   await alive(page, scripts);
   await page.getByLabel("Password", { exact: true }).fill(invited.password);
   await page.getByRole("button", { name: "Create account and join" }).click();

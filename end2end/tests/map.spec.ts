@@ -76,7 +76,7 @@ async function furnish(page: Page, server: Server, scripts: boolean): Promise<Re
     config: String(configs[0]),
     exported: exported.id,
     domain: domain.id,
-    invite: invite.id,
+    invite: invite.token,
     person,
   };
 }

@@ -33,7 +33,7 @@ test("a new person signs up", async ({ page, server, scripts }) => {
   const made = await invite(server, home.id, invited.email);
   await signOut(page, scripts);
 
-  await page.goto(`/signup/${made.id}`);
+  await page.goto(`/signup/${made.token}`);
   await alive(page, scripts);
   await expectWords(page, inviter.first_name, home.name);
   await checkPage(page, "invite");
@@ -47,14 +47,14 @@ test("a new person signs up", async ({ page, server, scripts }) => {
   await page.waitForURL("**/projects/*/start");
 
   // The link worked once.
-  await page.goto(`/signup/${made.id}`);
+  await page.goto(`/signup/${made.token}`);
   await expect(page.getByText(/Weir does not know this link, or not any more/)).toBeVisible();
 });
 
 test("who has an account signs in and joins", async ({ page, server, scripts }) => {
   const home = await call(server, key, "POST", "/api/organizations/", { name: "Second home" });
   const made = await invite(server, home.id, invited.email);
-  await page.goto(`/signup/${made.id}`);
+  await page.goto(`/signup/${made.token}`);
   await alive(page, scripts);
   const inviter = await call(server, key, "GET", "/api/users/@me/");
   await expectWords(page, inviter.first_name, home.name);
@@ -62,7 +62,7 @@ test("who has an account signs in and joins", async ({ page, server, scripts }) 
   await page.getByLabel("E-mail address").fill(invited.email);
   await page.getByLabel("Password", { exact: true }).fill(invited.password);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.waitForURL(`**/signup/${made.id}`);
+  await page.waitForURL(`**/signup/${made.token}`);
   await alive(page, scripts);
   await page.getByRole("button", { name: "Join" }).click();
   await page.waitForURL("**/projects/*/start");
@@ -73,7 +73,7 @@ test("who has an account signs in and joins", async ({ page, server, scripts }) 
 test("an invite is for its address alone", async ({ page, server, scripts }) => {
   await signIn(page, scripts);
   const made = await invite(server, "@current", "barbara@weir.example");
-  await page.goto(`/signup/${made.id}`);
+  await page.goto(`/signup/${made.token}`);
   await alive(page, scripts);
   const whose = `This invite is for barbara@weir.example. You are signed in as ${person.email}.`;
   await expect(page.getByText(whose)).toBeVisible();

@@ -11,11 +11,12 @@ use crate::serve::open_store;
 /// Commands on domains.
 #[derive(Debug, Subcommand)]
 pub enum DomainCommand {
-    /// Release a claim, so that another organization can claim the domain
+    /// Take a domain from the organization that has verified it, so that another one
+    /// can verify it. Claims that are not verified hold nothing
     Release {
         /// Name of the domain
         name: String,
-        /// Release a verified domain too: its rules for signing in end
+        /// Confirm that the domain is verified and its rules for signing in end
         #[arg(long)]
         verified_too: bool,
     },
@@ -27,9 +28,9 @@ pub enum DomainError {
     /// Nothing outlives a store in memory.
     #[error("a store in memory cannot be worked on from outside")]
     InMemory,
-    /// Nobody claims it.
-    #[error("no organization claims `{0}`")]
-    Unclaimed(String),
+    /// Nobody has verified it.
+    #[error("no organization has verified `{0}`, so there is nothing to release")]
+    Unverified(String),
     /// It is verified.
     #[error("`{0}` is verified; to release it all the same, add --verified-too")]
     Verified(String),
@@ -56,7 +57,7 @@ pub async fn run(config: &Config, command: DomainCommand) -> Result<String, Doma
     store.close_at_end().await?;
     match released.map_err(DomainError::Service)? {
         Released::Yes => Ok(format!("Released {name}")),
-        Released::Unclaimed => Err(DomainError::Unclaimed(name)),
+        Released::Unverified => Err(DomainError::Unverified(name)),
         Released::Verified => Err(DomainError::Verified(name)),
     }
 }

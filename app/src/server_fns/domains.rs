@@ -81,7 +81,7 @@ pub(crate) async fn get_domain(id: String, domain: String) -> Result<DomainView,
 /// What the form says of a domain that is taken. The words of the API are given,
 /// and do not help on.
 const TAKEN: &str = "This domain is claimed already. If it is not in the list above, another \
-                     organization on this instance has claimed it. Whoever runs the instance can \
+                     organization on this instance has verified it. Whoever runs the instance can \
                      release it.";
 
 /// Claims a domain and leads to its page.
@@ -150,6 +150,7 @@ pub(crate) async fn enforce_sso(
 pub(crate) async fn save_saml(
     id: String,
     domain: String,
+    #[server(default)] seen: String,
     #[server(default)] saml_entity_id: String,
     #[server(default)] saml_acs_url: String,
     #[server(default)] saml_x509_cert: String,
@@ -157,15 +158,32 @@ pub(crate) async fn save_saml(
     use weir_model::domains::{CERTIFICATE_MAX, DomainPatch, SAML_TEXT_MAX, SamlPatch};
     use weir_model::{Patch, validate};
 
-    let read = |name: &str, text: &str, most: usize| {
+    use crate::edits::Edits;
+
+    let (services, org) = enter_organization(&id).await?;
+    let now = services.domains.get(&org, &domain).await.map_err(ui_error)?.domain;
+    let mut edits = Edits::of(&seen);
+    let mut read = |name: &str, label: &str, text: &str, most: usize, now: Option<&str>| {
+        if !edits.is_own(name, label, text, now.unwrap_or_default()) {
+            return Ok(Patch::Keep);
+        }
         let text = validate::optional_text(name, text, most).map_err(UiError::Field)?;
         Ok::<_, UiError>(if text.is_empty() { Patch::Clear } else { Patch::Set(text) })
     };
+    let (entity, acs) = (now.saml_entity_id.as_deref(), now.saml_acs_url.as_deref());
+    let certificate = now.saml_x509_cert.as_deref();
     let saml = SamlPatch {
-        entity_id: read("saml_entity_id", &saml_entity_id, SAML_TEXT_MAX)?,
-        acs_url: read("saml_acs_url", &saml_acs_url, SAML_TEXT_MAX)?,
-        x509_cert: read("saml_x509_cert", &saml_x509_cert, CERTIFICATE_MAX)?,
+        entity_id: read("saml_entity_id", "Entity id", &saml_entity_id, SAML_TEXT_MAX, entity)?,
+        acs_url: read("saml_acs_url", "ACS URL", &saml_acs_url, SAML_TEXT_MAX, acs)?,
+        x509_cert: read(
+            "saml_x509_cert",
+            "X.509 certificate",
+            &saml_x509_cert,
+            CERTIFICATE_MAX,
+            certificate,
+        )?,
     };
+    edits.check()?;
     update(&id, &domain, DomainPatch { saml, ..DomainPatch::default() }).await
 }
 

@@ -4,7 +4,9 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::members::{Choosable, level_of};
-use crate::context::{anyone, done, enter_organization, tell, ui_error};
+use crate::context::{
+    anyone, done, enter_organization, enter_with_token, tell, ui_error,
+};
 use crate::error::UiError;
 
 /// A page of invites.
@@ -23,9 +25,8 @@ pub(crate) struct InvitesView {
 /// An invite as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InviteView {
-    /// Id and link: for those who could have made the invite, because whoever
-    /// has them can take it up.
-    pub(crate) held: Option<Held>,
+    /// Id: for those who could have made the invite.
+    pub(crate) id: Option<String>,
     /// Address of the invited person.
     pub(crate) email: String,
     /// First name; may be empty.
@@ -46,14 +47,24 @@ pub(crate) struct InviteView {
     pub(crate) mailed: bool,
 }
 
-/// The secret of an invite.
+/// The link of an invite that was made just now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Held {
-    /// Id.
-    pub(crate) id: String,
-    /// Address of the page that takes it up.
+pub(crate) struct NewLink {
+    /// Address of the invited person.
+    pub(crate) email: String,
+    /// Address of the page that takes the invite up.
     pub(crate) link: String,
 }
+
+/// Links that wait for the page that shows them.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    organization: String,
+    links: Vec<(String, weir_model::invites::LinkToken)>,
+}
+
+/// The name under which new links wait for their page.
+const FLASH: &str = "invites";
 
 /// Somebody of a list that was pasted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,20 +88,16 @@ pub(crate) async fn list_invites(
     limit: u32,
     offset: u32,
 ) -> Result<InvitesView, UiError> {
-    use weir_model::invites::{Invite, expires_at, path};
+    use weir_model::invites::{Invite, expires_at};
     use weir_model::organizations::Level;
     use weir_model::pagination::Page;
     use weir_service::invites::Invites;
 
     let (services, org) = enter_organization(&id).await?;
-    let (_, visit) = anyone()?;
     let page = Page { limit: limit.clamp(1, 1000).into(), offset: offset.into() };
     let found = services.invites.list(&org, page).await.map_err(ui_error)?;
     let show = |invite: Invite| InviteView {
-        held: Invites::may_hold(&org, &invite).then(|| Held {
-            id: invite.id.to_string(),
-            link: format!("{}{}", visit.origin, path(invite.id)),
-        }),
+        id: Invites::may_hold(&org, &invite).then(|| invite.id.to_string()),
         email: invite.target_email,
         first_name: invite.first_name,
         level: invite.level.into(),
@@ -108,6 +115,34 @@ pub(crate) async fn list_invites(
         sends_mail: services.identity.sends_mail(),
         levels: levels.filter(|level| *level <= org.level).map(Choosable::from).collect(),
     })
+}
+
+/// The links of the invites that were made just before. A second call finds none.
+#[server(prefix = "/_fn", endpoint = "reveal_invite_links")]
+pub(crate) async fn reveal_invite_links(id: String) -> Result<Vec<NewLink>, UiError> {
+    let (services, ctx, token) = enter_with_token()?;
+    let (_, visit) = anyone()?;
+    let kept = services.identity.take_flash(&ctx, &token, FLASH).await.map_err(ui_error)?;
+    let kept = kept.and_then(|text| serde_json::from_str::<Kept>(&text).ok());
+    let Some(kept) = kept.filter(|kept| kept.organization == id) else { return Ok(Vec::new()) };
+    let show = |(email, token): (String, weir_model::invites::LinkToken)| NewLink {
+        email,
+        link: format!("{}{}", visit.origin, token.path()),
+    };
+    Ok(kept.links.into_iter().map(show).collect())
+}
+
+/// Leaves the links of new invites for the page that shows them once.
+async fn keep_links(id: &str, made: &[weir_model::invites::Invite]) -> Result<(), UiError> {
+    let (services, ctx, token) = enter_with_token()?;
+    let link = |invite: &weir_model::invites::Invite| {
+        Some((invite.target_email.clone(), invite.token.clone()?))
+    };
+    let links = made.iter().filter_map(link).collect();
+    let kept = Kept { organization: id.to_owned(), links };
+    let text = serde_json::to_string(&kept)
+        .map_err(|error| ui_error(weir_service::Error::Internal(error.to_string())))?;
+    services.identity.put_flash(&ctx, &token, FLASH, &text).await.map_err(ui_error)
 }
 
 /// Whom a pasted list would invite, and whom not.
@@ -149,6 +184,7 @@ pub(crate) async fn send_invites(
     let level = level_of(level)?;
     let made = services.invites.create_listed(&org, &people, level, &message).await;
     let made = made.map_err(ui_error)?;
+    keep_links(&id, &made).await?;
     let people = match made.as_slice() {
         [one] => one.target_email.clone(),
         many => format!("{} people", many.len()),
@@ -161,11 +197,12 @@ pub(crate) async fn send_invites(
     Ok(())
 }
 
-/// Makes an invite anew, with a new link, and has it mailed again.
+/// Makes an invite again, with a new link, and mails it where mail is set up.
 #[server(prefix = "/_fn", endpoint = "resend_invite")]
 pub(crate) async fn resend_invite(id: String, invite: String) -> Result<(), UiError> {
     let (services, org) = enter_organization(&id).await?;
     let made = services.invites.renew(&org, &invite).await.map_err(ui_error)?;
+    keep_links(&id, std::slice::from_ref(&made)).await?;
     tell(&format!("{} has a new link. The earlier one has ended.", made.target_email));
     Ok(())
 }

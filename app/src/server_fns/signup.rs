@@ -72,7 +72,7 @@ pub(crate) async fn get_invitation(id: String) -> Result<Invitation, UiError> {
     use weir_service::identity::InviteLink;
 
     let (services, visit) = anyone()?;
-    // The id is in the address: it must not leave with a link.
+    // The token is in the address: it must not leave with a link.
     add_header(http::header::REFERRER_POLICY, "no-referrer");
     let found = services.identity.invite_link(visit.ctx.as_ref(), &id, &visit.peer).await;
     Ok(match found.map_err(ui_error)? {

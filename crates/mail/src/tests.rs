@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rustls::RootCertStore;
 use uuid::Uuid;
+use weir_model::invites::LinkToken;
 use weir_model::mail::{AccountChange, ExportNamed, Mail, News, OneTimeLink};
 use weir_model::{InviteId, MailId, Timestamp, UserId};
 
@@ -28,7 +29,8 @@ fn invited(change: impl FnOnce(&mut Mail)) -> Letter {
     let mut mail = Mail {
         to: "grace@mail.example".to_owned(),
         news: News::Invited {
-            invite: InviteId(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0001)),
+            invite: InviteId(Uuid::nil()),
+            token: Some(LinkToken("8mSe7ahXnDZiJqLLFAN3O4FE1ejA0xLUjvlZHVZKWdY".to_owned())),
             first_name: "Grace".to_owned(),
             inviter_name: "Ada".to_owned(),
             inviter_email: "ada@mail.example".to_owned(),

@@ -2,7 +2,6 @@
 
 use weir_model::Timestamp;
 use weir_model::accounts::LinkKind;
-use weir_model::invites;
 use weir_model::mail::{AccountChange, ExportNamed, Mail, News, OneTimeLink};
 
 use crate::letter::{Letter, Part};
@@ -29,16 +28,16 @@ impl Site {
 pub fn letter(mail: &Mail, site: &Site) -> Letter {
     let (subject, reply_to, parts) = match &mail.news {
         News::Invited {
-            invite,
+            token,
             first_name,
             inviter_name,
             inviter_email,
             organization,
             message,
             expires_at,
+            ..
         } => {
             let (inviter, home) = (one_line(inviter_name), one_line(organization));
-            let url = format!("{}{}", site.origin, invites::path(*invite));
             let mut parts = vec![
                 Part::Text(greeting(first_name)),
                 Part::Text(format!(
@@ -50,7 +49,10 @@ pub fn letter(mail: &Mail, site: &Site) -> Letter {
                 parts.push(Part::Text(format!("{inviter} wrote:")));
                 parts.push(Part::Quote(shown(message)));
             }
-            parts.push(Part::Link { label: format!("Join {home}"), url });
+            if let Some(token) = token {
+                let url = format!("{}{}", site.origin, token.path());
+                parts.push(Part::Link { label: format!("Join {home}"), url });
+            }
             parts.push(Part::Text(format!(
                 "The link is for {} only and works until {}.",
                 mail.to,

@@ -75,7 +75,8 @@ impl SsoEnforcement {
 pub struct Domain {
     /// Id.
     pub id: DomainId,
-    /// Name, in lower case. No other organization of the instance can claim it.
+    /// Name, in lower case. Several organizations can claim it; the first that
+    /// proves it has it.
     pub domain: String,
     /// Whether the organization proved that the domain is its own.
     pub is_verified: bool,
@@ -84,9 +85,11 @@ pub struct Domain {
     /// The text that a TXT record at `_posthog-challenge.<domain>` must hold.
     pub verification_challenge: String,
     /// Whether people with an address of the domain become members when they
-    /// sign in through a provider.
+    /// sign in through a provider. Not kept when a domain is created: false until
+    /// it is verified and changed.
     pub jit_provisioning_enabled: bool,
-    /// How people with an address of the domain must sign in.
+    /// How people with an address of the domain must sign in. Not kept when a
+    /// domain is created: empty until it is verified and changed.
     pub sso_enforcement: SsoEnforcement,
     /// Whether all three SAML fields are filled in.
     pub has_saml: bool,
@@ -94,8 +97,23 @@ pub struct Domain {
     pub saml_entity_id: Option<String>,
     /// The identity provider's address for sign-ins.
     pub saml_acs_url: Option<String>,
-    /// The identity provider's certificate, in PEM or its base64 text alone.
+    /// The identity provider's certificate, in PEM or its base64 text alone. Any
+    /// text is kept; `warnings` says when it is no certificate.
     pub saml_x509_cert: Option<String>,
+    /// What does not work about the domain as it is.
+    pub warnings: Vec<DomainWarning>,
+}
+
+/// Something that is stored, and does not work as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct DomainWarning {
+    /// The field that it is about: `domain` or `saml_x509_cert`.
+    pub attr: String,
+    /// `verified_elsewhere` or `invalid_certificate`.
+    pub code: String,
+    /// What is wrong, in words.
+    pub detail: String,
 }
 
 /// The SAML fields of a domain.

@@ -46,7 +46,7 @@ uuid_ids! {
     UserId,
     /// A membership of a user in an organization; not used in paths.
     MembershipId,
-    /// An invite. It is the secret of the invite's link (management-api 8.1).
+    /// An invite. What opens its link is a token of its own.
     InviteId,
     /// A domain of an organization.
     DomainId,

@@ -1,6 +1,8 @@
 //! Invites to an organization: the resource, its input, and what whoever opens
 //! the link sees (service.md "Organization invite", management-api 8).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -24,7 +26,8 @@ pub const VALID_SECONDS: i64 = 3 * 24 * 60 * 60;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Invite {
-    /// Id: the secret of the link `/signup/<id>`.
+    /// Id. A key without `organization_member:write`, and a member below the
+    /// level of the invite, is given another one that no operation knows.
     pub id: InviteId,
     /// Address of the invited person, who alone can take the invite up.
     pub target_email: String,
@@ -33,7 +36,8 @@ pub struct Invite {
     /// Whether a mail with the link was tried to be sent. Until it is, or when
     /// it never is, the link is to be passed on by hand.
     pub emailing_attempt_made: bool,
-    /// Whether the invite is more than three days old, and so of no use.
+    /// Whether the invite cannot be taken up any more: it is more than three days
+    /// old, or the person who made it has left or no longer has that level.
     pub is_expired: bool,
     /// Level that the person gets: 1, 8 or 15.
     pub level: Level,
@@ -47,6 +51,29 @@ pub struct Invite {
     pub message: Option<String>,
     /// Always empty.
     pub private_project_access: Vec<Uuid>,
+    /// What opens the link `/signup/<token>`: only in the answers that make the
+    /// invite, else null.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub token: Option<LinkToken>,
+}
+
+/// The secret of an invite's link. Its `Debug` shows nothing of it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LinkToken(pub String);
+
+impl LinkToken {
+    /// The path of the page that the link opens.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("/signup/{}", self.0)
+    }
+}
+
+impl fmt::Debug for LinkToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LinkToken(..)")
+    }
 }
 
 /// A new invite, checked.
@@ -68,8 +95,9 @@ pub struct InviteInput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Invitation {
-    /// Id.
-    pub id: InviteId,
+    /// The token of the link, by which the invite is taken up.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub id: LinkToken,
     /// Address of the invited person.
     pub target_email: String,
     /// First name of the invited person; may be empty.
@@ -88,8 +116,8 @@ pub struct SignUpInput {
 }
 
 /// Without the password.
-impl std::fmt::Debug for SignUpInput {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for SignUpInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SignUpInput").field("first_name", &self.first_name).finish_non_exhaustive()
     }
 }
@@ -103,12 +131,6 @@ pub struct SignedUp {
     pub user: User,
     /// Path of the page to go on to.
     pub redirect_url: String,
-}
-
-/// The path of an invite's page.
-#[must_use]
-pub fn path(id: InviteId) -> String {
-    format!("/signup/{id}")
 }
 
 /// When an invite of this age is of no more use.

@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{InviteId, UserId};
+use crate::invites::LinkToken;
 use crate::time::Timestamp;
 
 /// A mail to one person.
@@ -27,8 +28,11 @@ pub struct Mail {
 pub enum News {
     /// Somebody is invited to an organization.
     Invited {
-        /// The invite, whose link the mail carries.
+        /// The invite.
         invite: InviteId,
+        /// What opens its link, from the moment in which the mail is sent.
+        #[serde(skip)]
+        token: Option<LinkToken>,
         /// First name of the invited person; may be empty.
         first_name: String,
         /// Who invites: first name.

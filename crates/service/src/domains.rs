@@ -16,7 +16,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::domains::{
-    self as model, Domain, DomainDetails, DomainInput, DomainPatch, SamlPatch, SsoEnforcement,
+    self as model, Domain, DomainDetails, DomainInput, DomainPatch, DomainWarning, SamlPatch,
+    SsoEnforcement,
 };
 use weir_model::errors::FieldError;
 use weir_model::pagination::{Page, Paged};
@@ -41,6 +42,9 @@ pub(crate) const PROVIDERS: &[SsoEnforcement] = &[];
 /// signing in act no more.
 const GRACE_DAYS: i64 = 7;
 const DAY_SECONDS: i64 = 24 * 60 * 60;
+/// What is said of a claim that another organization has proved.
+const VERIFIED_ELSEWHERE: &str = "Another organization on this instance has verified this domain, so it cannot be \
+     verified here. Whoever runs the instance can release it.";
 /// How often a change is tried again when others change the same domain.
 const TRIES: usize = 5;
 
@@ -77,7 +81,7 @@ impl Domains {
         let ids = rows::ordered(store, org.organization).await?;
         let count = ids.len() as u64;
         let found = rows::rows(store, org.organization, &page.slice(ids)).await?;
-        Ok(Paged { count, results: found.into_iter().map(details).collect() })
+        Ok(Paged { count, results: self.details(found).await? })
     }
 
     /// One domain.
@@ -86,7 +90,8 @@ impl Domains {
     /// [`Error::MissingScope`]; [`Error::NotFound`].
     pub async fn get(&self, org: &OrgCtx, domain: &str) -> Result<DomainDetails> {
         policy::check(org, Action::ReadOrganization)?;
-        Ok(details(self.find(org, domain).await?))
+        let row = self.find(org, domain).await?;
+        self.detail(row).await
     }
 
     /// Refuses who may not change the domains of the organization.
@@ -99,8 +104,8 @@ impl Domains {
         policy::recent_if_person(&org.ctx)
     }
 
-    /// Claims a domain. Nobody else in the instance can claim it then, verified or
-    /// not.
+    /// Claims a domain that no other organization has verified, and that this one
+    /// does not claim already.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] below administrator;
@@ -127,11 +132,11 @@ impl Domains {
             created_at: org.ctx.now,
             updated_at: org.ctx.now,
         };
-        fill_in(&mut row, input.saml)?;
+        fill_in(&mut row, input.saml);
         let changes = Changes::none().field("domain", &None, &Some(&row.domain));
         let told = entry(org, &row, Deed::Created, changes);
         match rows::create(&self.core.store, &row, &[told]).await? {
-            Written::Yes => Ok(details(row).domain),
+            Written::Yes => Ok(self.detail(row).await?.domain),
             Written::Taken => Err(taken()),
             Written::Changed | Written::Gone => Err(Error::NotFound(NOT_FOUND)),
         }
@@ -170,13 +175,13 @@ impl Domains {
             let mut row = before.clone();
             change(&mut row, patch.clone())?;
             if row == before {
-                return Ok(details(row).domain);
+                return Ok(self.detail(row).await?.domain);
             }
             row.revision = ids::time_ordered(org.ctx.now);
             row.updated_at = org.ctx.now;
             let told = entry(org, &row, Deed::Updated, changes(&before, &row));
             match rows::save(&self.core.store, before.revision, &row, &[told]).await? {
-                Written::Yes => return Ok(details(row).domain),
+                Written::Yes => return Ok(self.detail(row).await?.domain),
                 Written::Taken => return Err(taken()),
                 Written::Gone => return Err(Error::NotFound(NOT_FOUND)),
                 Written::Changed => before = self.again(org, &before).await?,
@@ -188,13 +193,17 @@ impl Domains {
     /// Looks for the record that proves the domain. Not finding it is no error.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with `already_verified`; [`Error::NotFound`] when the
-    /// domain went away meanwhile.
+    /// [`Error::Invalid`] with `already_verified`, or with `verified_elsewhere` when
+    /// another organization was first; [`Error::NotFound`] when the domain went away
+    /// meanwhile.
     pub async fn verify(&self, org: &OrgCtx, changeable: Changeable) -> Result<Domain> {
         let Changeable(mut before) = changeable;
         if before.verified_at.is_some() {
             let detail = "This domain has already been verified.";
             return Err(FieldError::body("already_verified", detail).into());
+        }
+        if rows::by_name(&self.core.store, &before.domain).await?.is_some() {
+            return Err(verified_elsewhere());
         }
         let challenge = before.challenge.clone();
         let proved = lookup::prove(self.lookup.get(), &before.domain, &challenge).await;
@@ -220,12 +229,13 @@ impl Domains {
                 told.push(entry(org, &row, Deed::Verified, changes));
             }
             match rows::save(&self.core.store, before.revision, &row, &told).await? {
-                Written::Yes => return Ok(details(row).domain),
-                Written::Gone | Written::Taken => return Err(Error::NotFound(NOT_FOUND)),
+                Written::Yes => return Ok(self.detail(row).await?.domain),
+                Written::Taken => return Err(verified_elsewhere()),
+                Written::Gone => return Err(Error::NotFound(NOT_FOUND)),
                 Written::Changed => before = self.again(org, &before).await?,
             }
         }
-        Ok(details(before).domain)
+        Ok(self.detail(before).await?.domain)
     }
 
     /// Gives a domain up, with its rules for signing in.
@@ -237,6 +247,23 @@ impl Domains {
         let changes = Changes::none().field("domain", &Some(&row.domain), &None);
         let told = entry(org, &row, Deed::Deleted, changes);
         Ok(rows::delete(&self.core.store, org.organization, row.id, &[told]).await?)
+    }
+
+    async fn detail(&self, row: DomainRow) -> Result<DomainDetails> {
+        let shown = self.details(vec![row]).await?.pop();
+        shown.ok_or_else(|| Error::Internal("a domain has no details".to_owned()))
+    }
+
+    /// Domains of one organization as they are shown.
+    async fn details(&self, rows: Vec<DomainRow>) -> Result<Vec<DomainDetails>> {
+        let unproved = rows.iter().filter(|row| row.verified_at.is_none());
+        let unproved = unproved.map(|row| row.domain.clone()).collect();
+        let held = rows::verified_of(&self.core.store, unproved).await?;
+        let show = |row: DomainRow| {
+            let elsewhere = held.contains(&row.domain);
+            details(row, elsewhere)
+        };
+        Ok(rows.into_iter().map(show).collect())
     }
 
     async fn find(&self, org: &OrgCtx, domain: &str) -> Result<DomainRow> {
@@ -309,16 +336,22 @@ fn change(row: &mut DomainRow, patch: DomainPatch) -> Result<()> {
             row.sso_enforcement = SsoEnforcement::Off;
         }
     }
+    // What is there already is no change: a client may send back what it read.
     let is_verified = row.verified_at.is_some();
-    if let Some(jit) = required("jit_provisioning_enabled", patch.jit_provisioning_enabled)? {
+    if let Some(jit) = required("jit_provisioning_enabled", patch.jit_provisioning_enabled)?
+        && jit != row.jit_provisioning_enabled
+    {
         refuse_unverified("jit_provisioning_enabled", is_verified)?;
         row.jit_provisioning_enabled = jit;
     }
-    if let Some(text) = required("sso_enforcement", patch.sso_enforcement)? {
+    if let Some(text) = required("sso_enforcement", patch.sso_enforcement)?
+        && text != row.sso_enforcement.text()
+    {
         refuse_unverified("sso_enforcement", is_verified)?;
         row.sso_enforcement = enforceable(&text)?;
     }
-    Ok(fill_in(row, patch.saml)?)
+    fill_in(row, patch.saml);
+    Ok(())
 }
 
 fn refuse_unverified(attr: &str, is_verified: bool) -> Result<(), FieldError> {
@@ -341,8 +374,8 @@ fn enforceable(text: &str) -> Result<SsoEnforcement, FieldError> {
     Err(FieldError::new("sso_enforcement", "provider_unavailable", detail))
 }
 
-/// Sets the SAML fields that a patch names.
-fn fill_in(row: &mut DomainRow, saml: SamlPatch) -> Result<(), FieldError> {
+/// Sets the SAML fields that a patch names. Any text is kept as a certificate.
+fn fill_in(row: &mut DomainRow, saml: SamlPatch) {
     let set = |present: &mut Option<String>, patch: Patch<String>| match patch {
         Patch::Keep => {}
         Patch::Clear => *present = None,
@@ -350,15 +383,14 @@ fn fill_in(row: &mut DomainRow, saml: SamlPatch) -> Result<(), FieldError> {
     };
     set(&mut row.saml_entity_id, saml.entity_id);
     set(&mut row.saml_acs_url, saml.acs_url);
-    match &saml.x509_cert {
-        Patch::Keep => {}
-        Patch::Clear => row.certificate_expires_at = None,
-        Patch::Set(text) => {
-            row.certificate_expires_at = certificate::read(text)?.map(|facts| facts.expires_at);
-        }
-    }
     set(&mut row.saml_x509_cert, saml.x509_cert);
-    Ok(())
+    let read = row.saml_x509_cert.as_deref().map(certificate::read);
+    row.certificate_expires_at =
+        read.and_then(Result::ok).flatten().map(|facts| facts.expires_at);
+}
+
+fn verified_elsewhere() -> Error {
+    FieldError::body("verified_elsewhere", VERIFIED_ELSEWHERE).into()
 }
 
 fn taken() -> Error {
@@ -405,18 +437,30 @@ pub(crate) fn has_saml(row: &DomainRow) -> bool {
         .all(|field| field.as_ref().is_some_and(|text| !text.is_empty()))
 }
 
-fn details(row: DomainRow) -> DomainDetails {
-    let read = |text: &str| certificate::read(text).ok().flatten();
+fn details(row: DomainRow, verified_elsewhere: bool) -> DomainDetails {
+    let warning = |attr: &str, code: &str, detail: &str| DomainWarning {
+        attr: attr.to_owned(),
+        code: code.to_owned(),
+        detail: detail.to_owned(),
+    };
+    let mut warnings = Vec::new();
+    if verified_elsewhere {
+        warnings.push(warning("domain", "verified_elsewhere", VERIFIED_ELSEWHERE));
+    }
+    let certificate = match row.saml_x509_cert.as_deref().map(certificate::read) {
+        Some(Ok(facts)) => facts,
+        Some(Err(why)) => {
+            warnings.push(warning("saml_x509_cert", "invalid_certificate", &why));
+            None
+        }
+        None => None,
+    };
     DomainDetails {
         challenge_name: model::challenge_name(&row.domain),
         checked_at: row.checked_at,
         last_answer: row.last_answer.clone(),
         next_check_at: row.due_at,
-        saml_certificate_subject: row
-            .saml_x509_cert
-            .as_deref()
-            .and_then(read)
-            .map(|facts| facts.subject),
+        saml_certificate_subject: certificate.map(|facts| facts.subject),
         verification_failing_since: row.failing_since,
         is_suspended: is_suspended(&row),
         saml_certificate_expires_at: row.certificate_expires_at,
@@ -432,6 +476,7 @@ fn details(row: DomainRow) -> DomainDetails {
             saml_entity_id: row.saml_entity_id,
             saml_acs_url: row.saml_acs_url,
             saml_x509_cert: row.saml_x509_cert,
+            warnings,
         },
     }
 }

@@ -10,13 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
+use weir_model::accounts::TOKEN_MAX;
 use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
-use weir_model::invites::{self as model, BULK_MAX, Invite, InviteInput};
+use weir_model::invites::{self as model, BULK_MAX, Invite, InviteInput, LinkToken};
 use weir_model::mail::News;
+use weir_model::organizations::Level;
 use weir_model::pagination::{Page, Paged};
 use weir_model::users::User;
-use weir_model::{InviteId, Timestamp, UserId};
+use weir_model::{InviteId, OrganizationId, Timestamp, UserId};
 use weir_store::invites::{self as rows, InviteRow};
 use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, organizations};
@@ -51,8 +53,8 @@ impl Invites {
     }
 
     /// The invites to the organization, newest first; expired ones too. The id of
-    /// an invite to a level above one's own is not told: it is the secret of the
-    /// link, and whoever has it could come in at that level.
+    /// an invite is for those who may take it back: keys that write, and members who
+    /// have its level.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -63,15 +65,17 @@ impl Invites {
         ids.reverse();
         let count = ids.len() as u64;
         let found = rows::rows(store, org.organization, &page.slice(ids)).await?;
-        let mut inviters: BTreeMap<UserId, Option<User>> = BTreeMap::new();
+        let mut inviters: BTreeMap<UserId, Inviter> = BTreeMap::new();
         for user in found.iter().map(|row| row.created_by).collect::<BTreeSet<_>>() {
-            let row = user_rows::get(store, user).await?;
-            inviters.insert(user, row.as_ref().map(users::shown));
+            inviters.insert(user, inviter(&self.core, org.organization, user).await?);
         }
+        let writes = org.ctx.require(Action::ManageInvites.scope()).is_ok();
         let show = |row: InviteRow| {
-            let inviter = inviters.get(&row.created_by).cloned().flatten();
-            let invite = shown(row, inviter, org.ctx.now);
-            match Self::may_hold(org, &invite) {
+            let inviter = inviters.get(&row.created_by);
+            let level = inviter.and_then(|inviter| inviter.level);
+            let user = inviter.and_then(|inviter| inviter.user.as_ref()).map(users::shown);
+            let invite = shown(row, user, level, org.ctx.now);
+            match writes && Self::may_hold(org, &invite) {
                 true => invite,
                 false => Invite { id: stand_in(invite.id), ..invite },
             }
@@ -80,7 +84,8 @@ impl Invites {
     }
 
     /// Invites somebody. An earlier invite of the address ends. Where mail is set
-    /// up, one is written to the address, and sent in the background.
+    /// up, one is written to the address, and sent in the background. The token of
+    /// the link is in this answer alone; the mail has one of its own.
     ///
     /// # Errors
     /// [`Error::MissingScope`]; [`Error::Forbidden`] for a level above one's own;
@@ -116,13 +121,17 @@ impl Invites {
         let home = organizations::get(store, org.organization).await?;
         let home = home.ok_or(Error::NotFound(NOT_FOUND))?;
         let mut drafts = Vec::with_capacity(inputs.len());
+        let mut tokens = BTreeMap::new();
         for input in inputs {
             if input.level > org.level {
                 return Err(Error::Forbidden(LEVEL_ABOVE.to_owned()));
             }
             let email_key = emails::normalise(&input.target_email);
             self.refuse_members(org, &email_key).await?;
-            drafts.push(draft(org, input, email_key));
+            let token = secrets::token()?;
+            let draft = draft(org, input, email_key, token.hash());
+            tokens.insert(draft.0.id, token);
+            drafts.push(draft);
         }
         let lasting: BTreeSet<InviteId> = drafts
             .iter()
@@ -146,7 +155,13 @@ impl Invites {
             self.core.mailing.wake();
         }
         let inviter = users::shown(&inviter);
-        Ok(rows.into_iter().map(|row| shown(row, Some(inviter.clone()), org.ctx.now)).collect())
+        let show = |row: InviteRow| {
+            let token = tokens.remove(&row.id).filter(|_| lasting.contains(&row.id));
+            let token = token.map(|token| LinkToken(token.reveal()));
+            let invite = shown(row, Some(inviter.clone()), Some(org.level), org.ctx.now);
+            Invite { token, ..invite }
+        };
+        Ok(rows.into_iter().map(show).collect())
     }
 
     /// Invites the person of an invite once more, as it says: the link is a new
@@ -170,8 +185,8 @@ impl Invites {
         self.create(org, input).await
     }
 
-    /// Whether a page may show the actor the link of an invite: whoever holds the
-    /// link of an invite can take it up, so only if they could have made it.
+    /// Whether the actor may take an invite back or make it again: only if they could
+    /// have made it.
     #[must_use]
     pub fn may_hold(org: &OrgCtx, invite: &Invite) -> bool {
         invite.level <= org.level
@@ -205,7 +220,12 @@ impl Invites {
     }
 }
 
-fn draft(org: &OrgCtx, input: InviteInput, email_key: String) -> (InviteRow, bool) {
+fn draft(
+    org: &OrgCtx,
+    input: InviteInput,
+    email_key: String,
+    link: String,
+) -> (InviteRow, bool) {
     let row = InviteRow {
         id: InviteId(ids::time_ordered(org.ctx.now)),
         organization: org.organization,
@@ -218,6 +238,7 @@ fn draft(org: &OrgCtx, input: InviteInput, email_key: String) -> (InviteRow, boo
         created_at: org.ctx.now,
         updated_at: org.ctx.now,
         emailing_attempt_made: false,
+        links: vec![link],
     };
     (row, input.send_email)
 }
@@ -225,6 +246,7 @@ fn draft(org: &OrgCtx, input: InviteInput, email_key: String) -> (InviteRow, boo
 fn news(row: &InviteRow, inviter: &UserRow, organization: &str) -> News {
     News::Invited {
         invite: row.id,
+        token: None,
         first_name: row.first_name.clone(),
         inviter_name: inviter.first_name.clone(),
         inviter_email: inviter.email.clone(),
@@ -243,8 +265,8 @@ fn created(org: &OrgCtx, row: &InviteRow) -> Entry {
     entry(&org.ctx, row, Deed::Created, changes)
 }
 
-/// What the activity log tells of an invite. It is named by its address: its id
-/// is the secret of the link, and more people read the log than may invite.
+/// What the activity log tells of an invite. It is named by its address: more people
+/// read the log than may know its id.
 pub(crate) fn entry(ctx: &Ctx, row: &InviteRow, deed: Deed, changes: Changes) -> Entry {
     let about = About {
         subject: Subject::Invite,
@@ -256,27 +278,73 @@ pub(crate) fn entry(ctx: &Ctx, row: &InviteRow, deed: Deed, changes: Changes) ->
 }
 
 /// What stands for the id of an invite where the id itself is not told: the same
-/// each time, and good for nothing.
+/// each time, and no operation knows it.
 fn stand_in(id: InviteId) -> InviteId {
     let hash = secrets::sha256_hex(&format!("weir invite {id}"));
     let number = hash.get(..32).and_then(|half| u128::from_str_radix(half, 16).ok());
     InviteId(Uuid::from_u128(number.unwrap_or_default()))
 }
 
-/// Whether an invite is of no more use at this time.
-pub(crate) fn is_expired(row: &InviteRow, now: Timestamp) -> bool {
-    model::expires_at(row.created_at) < now
+/// Who made an invite, as they are now.
+pub(crate) struct Inviter {
+    /// The account, unless it is gone.
+    pub(crate) user: Option<UserRow>,
+    /// The level that they may give in the organization of the invite.
+    pub(crate) level: Option<Level>,
 }
 
-/// The id in a path or a link, in its usual written form only.
-pub(crate) fn parse_id(text: &str) -> Option<InviteId> {
+/// The user behind `created_by` of an invite to this organization.
+pub(crate) async fn inviter(
+    core: &Core,
+    organization: OrganizationId,
+    user: UserId,
+) -> Result<Inviter> {
+    let user = user_rows::get(&core.store, user).await?;
+    let level = match user.as_ref().filter(|user| user.is_active) {
+        Some(user) => organizations::level(&core.store, organization, user.id).await?,
+        None => None,
+    };
+    Ok(Inviter { user, level })
+}
+
+/// Whether an invite is of no more use at this time: it is too old, has no link, or
+/// who made it could not make it any more.
+pub(crate) fn is_expired(row: &InviteRow, inviter: Option<Level>, now: Timestamp) -> bool {
+    model::expires_at(row.created_at) < now
+        || row.links.is_empty()
+        || inviter.is_none_or(|level| level < row.level)
+}
+
+/// The invite that a link with this token opens.
+pub(crate) async fn by_token(core: &Core, token: &str) -> Result<Option<InviteRow>> {
+    if token.len() > TOKEN_MAX {
+        return Ok(None);
+    }
+    Ok(rows::by_link(&core.store, &secrets::sha256_hex(token)).await?)
+}
+
+/// A new link for the mail of an invite; `None`: the invite is gone. It is made when
+/// the mail is sent, so that no store and no backup has a token.
+pub(crate) async fn mailed_link(core: &Core, invite: InviteId) -> Result<Option<LinkToken>> {
+    let token = secrets::token()?;
+    let noted = rows::add_link(&core.store, invite, &token.hash()).await?;
+    Ok(noted.then(|| LinkToken(token.reveal())))
+}
+
+/// The id in a path, in its usual written form only.
+fn parse_id(text: &str) -> Option<InviteId> {
     let id: InviteId = text.parse().ok()?;
     text.eq_ignore_ascii_case(&id.to_string()).then_some(id)
 }
 
-fn shown(row: InviteRow, created_by: Option<User>, now: Timestamp) -> Invite {
+fn shown(
+    row: InviteRow,
+    created_by: Option<User>,
+    inviter: Option<Level>,
+    now: Timestamp,
+) -> Invite {
     Invite {
-        is_expired: is_expired(&row, now),
+        is_expired: is_expired(&row, inviter, now),
         id: row.id,
         target_email: row.target_email,
         first_name: row.first_name,
@@ -287,6 +355,7 @@ fn shown(row: InviteRow, created_by: Option<User>, now: Timestamp) -> Invite {
         updated_at: row.updated_at,
         message: row.message,
         private_project_access: Vec::new(),
+        token: None,
     }
 }
 

@@ -12,7 +12,7 @@ use weir_model::mail::{AccountChange, Mail, News};
 use weir_model::{MailId, Timestamp};
 use weir_store::mail::{self as rows, MailRow};
 use weir_store::users::UserRow;
-use weir_store::{ids, invites};
+use weir_store::ids;
 
 pub use weir_store::mail::Undelivered;
 
@@ -144,11 +144,6 @@ impl Mails {
 
     /// A mail as it is sent; `None`: it is of no use any more.
     async fn ready(&self, mail: &Mail) -> Result<Option<Mail>> {
-        if let Some(invite) = mail.news.invite()
-            && invites::by_link(&self.core.store, invite).await?.is_none()
-        {
-            return Ok(None);
-        }
         links::filled(&self.core, mail).await
     }
 

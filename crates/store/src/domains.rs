@@ -7,9 +7,11 @@
 //! | table | id | holds |
 //! |---|---|---|
 //! | `domain` | domain | the record |
-//! | `domain_name` | name | the domain: a name is claimed once in the instance |
+//! | `domain_name` | name | the domain that is verified under it: one in the instance |
 //! | `org_domain` | `[organization, name, domain]` | nothing: the list, in order of names |
 //! | `domain_due` | `[time, domain]` | nothing: when a verified domain is looked at again |
+
+use std::collections::BTreeSet;
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -172,8 +174,8 @@ const BY_NAME: Statement = Statement::read(
                     FROM type::record('domain_name', $name));",
 );
 
-/// The domain with this name, whichever organization claims it: for signing in,
-/// where there is no organization yet, and for the operator.
+/// The verified domain with this name, whichever organization has it: for signing
+/// in, where there is no organization yet, and for the operator.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -184,6 +186,20 @@ pub async fn by_name(store: &Store, name: &str) -> Result<Option<DomainRow>> {
     }
     let mut answer = store.db.run(BY_NAME, bind! { name: name }).await?;
     answer.row::<Stored>(0)?.map(DomainRow::try_from).transpose()
+}
+
+/// Of these names those that some organization has verified.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn verified_of(store: &Store, names: Vec<String>) -> Result<BTreeSet<String>> {
+    #[derive(Debug, SurrealValue)]
+    struct Holder {
+        domain: Uuid,
+    }
+    let found = lists::records::<Holder>(store, "domain_name", names.clone()).await?;
+    let held = |(name, holder): (String, Option<Holder>)| holder.map(|_| name);
+    Ok(names.into_iter().zip(found).filter_map(held).collect())
 }
 
 const ORDERED: Statement = Statement::read(
@@ -227,23 +243,33 @@ pub async fn due(store: &Store, now: Timestamp) -> Result<Vec<DomainId>> {
     lists::ids(store, DUE, bind! { now: now.micros() }, DomainId).await
 }
 
+/// Refuses a claim of a name that another organization has verified, or that this
+/// one claims already.
+macro_rules! refuse_claimed {
+    () => {
+        "LET $holder = (SELECT VALUE domain
+                        FROM ONLY type::record('domain_name', $domain.domain));
+         LET $home = $domain.organization;
+         LET $name = $domain.domain;
+         LET $own = (SELECT VALUE record::id(id)[2]
+                     FROM org_domain:[$home, $name]..=[$home, $name, ..]);
+         IF $holder != NONE OR $own != [] { THROW 'taken' };"
+    };
+}
+
 // It writes the organization's record for the reason given at
-// `projects::CREATE`. Of two claims of a name at once one collides with the
-// other's `domain_name`, runs again and finds it taken.
+// `projects::CREATE`, and so that two claims of a name by one organization collide.
 const CREATE: Statement = Statement::write(
     "domains create",
     concat!(
         "BEGIN;
-         LET $home = (UPDATE type::record('organization', $domain.organization)
-                      SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-         IF $home = [] { THROW 'organization' };
-         LET $holder = (SELECT VALUE domain
-                        FROM ONLY type::record('domain_name', $domain.domain));
-         IF $holder != NONE AND $holder != $domain.uuid { THROW 'taken' };
-         IF $holder = NONE {
-             UPSERT type::record('domain_name', $domain.domain)
-                 CONTENT { domain: $domain.uuid } RETURN NONE;
-             UPSERT type::record('domain', $domain.uuid) CONTENT $domain RETURN NONE;
+         LET $homes = (UPDATE type::record('organization', $domain.organization)
+                       SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
+         IF $homes = [] { THROW 'organization' };
+         LET $present = (SELECT VALUE uuid FROM ONLY type::record('domain', $domain.uuid));
+         IF $present = NONE {",
+        refuse_claimed!(),
+        "UPSERT type::record('domain', $domain.uuid) CONTENT $domain RETURN NONE;
              UPSERT type::record('org_domain',
                                  [$domain.organization, $domain.domain, $domain.uuid])
                  CONTENT {} RETURN NONE;",
@@ -258,7 +284,8 @@ const CREATE: Statement = Statement::write(
 pub enum Written {
     /// It is stored.
     Yes,
-    /// Its name is claimed already; nothing was written.
+    /// Its name is verified for another organization, or claimed by this one already;
+    /// nothing was written.
     Taken,
     /// It was changed meanwhile; nothing was written.
     Changed,
@@ -275,7 +302,9 @@ pub async fn create(store: &Store, row: &DomainRow, activities: &[Entry]) -> Res
     written(activity::change(store, CREATE, vars, activities).await)
 }
 
-// A second run after a lost answer finds its own revision and writes nothing.
+// A second run after a lost answer finds its own revision and writes nothing. Of two
+// who verify a name at once one collides with the other's `domain_name`, runs again and
+// finds it taken.
 const SAVE: Statement = Statement::write(
     "domains save",
     concat!(
@@ -285,17 +314,26 @@ const SAVE: Statement = Statement::write(
          IF $present.revision != $domain.revision {
              IF $present.revision != $before { THROW 'changed' };
              IF $present.domain != $domain.domain {
-                 LET $holder = (SELECT VALUE domain
-                                FROM ONLY type::record('domain_name', $domain.domain));
-                 IF $holder != NONE { THROW 'taken' };
-                 DELETE type::record('domain_name', $present.domain) RETURN NONE;
+                 UPDATE type::record('organization', $domain.organization)
+                     SET additions = (additions ?? 0) + 1 RETURN NONE;",
+        refuse_claimed!(),
+        "IF $present.verified_at != NONE {
+                     DELETE type::record('domain_name', $present.domain) RETURN NONE;
+                 };
                  DELETE type::record('org_domain',
                      [$present.organization, $present.domain, $present.uuid]) RETURN NONE;
-                 UPSERT type::record('domain_name', $domain.domain)
-                     CONTENT { domain: $domain.uuid } RETURN NONE;
                  UPSERT type::record('org_domain',
                                      [$domain.organization, $domain.domain, $domain.uuid])
                      CONTENT {} RETURN NONE;
+             };
+             IF $domain.verified_at != NONE {
+                 LET $holder = (SELECT VALUE domain
+                                FROM ONLY type::record('domain_name', $domain.domain));
+                 IF $holder != NONE AND $holder != $domain.uuid { THROW 'taken' };
+                 IF $holder = NONE {
+                     UPSERT type::record('domain_name', $domain.domain)
+                         CONTENT { domain: $domain.uuid } RETURN NONE;
+                 };
              };
              IF $present.due_at != NONE {
                  DELETE type::record('domain_due', [$present.due_at, $present.uuid]) RETURN NONE;
@@ -343,7 +381,9 @@ fn written<T>(outcome: Result<T>) -> Result<Written> {
 macro_rules! remove_domain {
     () => {
         "DELETE type::record('domain', $row.uuid) RETURN NONE;
-         DELETE type::record('domain_name', $row.domain) RETURN NONE;
+         IF $row.verified_at != NONE {
+             DELETE type::record('domain_name', $row.domain) RETURN NONE;
+         };
          DELETE type::record('org_domain', [$row.organization, $row.domain, $row.uuid])
              RETURN NONE;
          IF $row.due_at != NONE {

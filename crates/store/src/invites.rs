@@ -8,6 +8,7 @@
 //! | `invite` | invite | the record |
 //! | `org_invite` | `[organization, invite]` | nothing: the list, oldest first |
 //! | `invite_email` | `[organization, address]` | the one invite of the address |
+//! | `invite_link` | SHA-256 of a token | the invite that a link with this token opens |
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -50,6 +51,10 @@ pub struct InviteRow {
     pub updated_at: Timestamp,
     /// Whether a mail was tried to be sent.
     pub emailing_attempt_made: bool,
+    /// SHA-256 of the tokens of its links: the one that was handed out when it
+    /// was made, and one for each try to mail it. Empty in data from before links
+    /// had tokens.
+    pub links: Vec<String>,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -65,6 +70,7 @@ struct Stored {
     created_at: i64,
     updated_at: i64,
     emailing_attempt_made: bool,
+    links: Vec<String>,
 }
 
 impl From<&InviteRow> for Stored {
@@ -81,6 +87,7 @@ impl From<&InviteRow> for Stored {
             created_at: row.created_at.micros(),
             updated_at: row.updated_at.micros(),
             emailing_attempt_made: row.emailing_attempt_made,
+            links: row.links.clone(),
         }
     }
 }
@@ -101,6 +108,7 @@ impl TryFrom<Stored> for InviteRow {
             created_at: Timestamp::from_micros(stored.created_at),
             updated_at: Timestamp::from_micros(stored.updated_at),
             emailing_attempt_made: stored.emailing_attempt_made,
+            links: stored.links,
         })
     }
 }
@@ -108,12 +116,11 @@ impl TryFrom<Stored> for InviteRow {
 const GET: Statement =
     Statement::read("invites get", "SELECT * FROM type::record('invite', $invite);");
 
-/// The invite with this id, whichever organization it is to: for whoever has the
-/// link.
+/// The invite with this id, whichever organization it is to: for mails.
 ///
 /// # Errors
 /// Any failure of the store.
-pub async fn by_link(store: &Store, invite: InviteId) -> Result<Option<InviteRow>> {
+pub async fn get_any(store: &Store, invite: InviteId) -> Result<Option<InviteRow>> {
     let mut answer = store.db.run(GET, bind! { invite: invite.0 }).await?;
     answer.row::<Stored>(0)?.map(InviteRow::try_from).transpose()
 }
@@ -127,8 +134,43 @@ pub async fn get(
     organization: OrganizationId,
     invite: InviteId,
 ) -> Result<Option<InviteRow>> {
-    let found = by_link(store, invite).await?;
+    let found = get_any(store, invite).await?;
     Ok(found.filter(|row| row.organization == organization))
+}
+
+const BY_LINK: Statement = Statement::read(
+    "invites by link",
+    "SELECT * FROM (SELECT VALUE type::record('invite', invite)
+                    FROM type::record('invite_link', $hash));",
+);
+
+/// The invite that a link opens whose token has this hash. It is found by the hash,
+/// so that no secret is compared.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn by_link(store: &Store, hash: &str) -> Result<Option<InviteRow>> {
+    let mut answer = store.db.run(BY_LINK, bind! { hash: hash }).await?;
+    answer.row::<Stored>(0)?.map(InviteRow::try_from).transpose()
+}
+
+const ADD_LINK: Statement = Statement::write(
+    "invites add link",
+    "BEGIN;
+     LET $found = (UPDATE type::record('invite', $invite)
+                   SET links = array::union(links, [$hash]) RETURN VALUE uuid);
+     IF $found = [] { THROW 'gone' };
+     UPSERT type::record('invite_link', $hash) CONTENT { invite: $invite } RETURN NONE;
+     COMMIT;",
+);
+
+/// Notes one more link of an invite, by the hash of its token. `false`: the invite
+/// is gone.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn add_link(store: &Store, invite: InviteId, hash: &str) -> Result<bool> {
+    is_done(store.db.run(ADD_LINK, bind! { invite: invite.0, hash: hash }).await)
 }
 
 const ORDERED: Statement = Statement::read(
@@ -175,6 +217,10 @@ const CREATE: Statement = Statement::write(
                  LET $earlier = (SELECT VALUE invite FROM ONLY
                      type::record('invite_email', [$organization, $invite.email_key]));
                  IF $earlier != NONE {
+                     FOR $link IN ((SELECT VALUE links FROM ONLY
+                                    type::record('invite', $earlier)) ?? []) {
+                         DELETE type::record('invite_link', $link) RETURN NONE;
+                     };
                      DELETE type::record('invite', $earlier) RETURN NONE;
                      DELETE type::record('org_invite', [$organization, $earlier]) RETURN NONE;
                  };
@@ -183,6 +229,10 @@ const CREATE: Statement = Statement::write(
                      CONTENT {} RETURN NONE;
                  UPSERT type::record('invite_email', [$organization, $invite.email_key])
                      CONTENT { invite: $invite.uuid } RETURN NONE;
+                 FOR $link IN $invite.links {
+                     UPSERT type::record('invite_link', $link)
+                         CONTENT { invite: $invite.uuid } RETURN NONE;
+                 };
              };",
         write_mails!(),
         write_activities!(),
@@ -218,7 +268,10 @@ pub async fn create(
 /// its lists. Part of the transactions that do so.
 macro_rules! remove_invite {
     () => {
-        "DELETE type::record('invite', $invite) RETURN NONE;
+        "FOR $link IN $row.links {
+             DELETE type::record('invite_link', $link) RETURN NONE;
+         };
+         DELETE type::record('invite', $invite) RETURN NONE;
          DELETE type::record('org_invite', [$organization, $invite]) RETURN NONE;
          LET $of_address = (SELECT VALUE invite FROM ONLY
              type::record('invite_email', [$organization, $row.email_key]));
@@ -283,6 +336,9 @@ pub enum Accepted {
     Yes,
     /// The invite, or its organization, is gone; nothing was written.
     Gone,
+    /// Who made the invite has left, may not act, or no longer has its level;
+    /// nothing was written.
+    Void,
     /// The user was a member before; nothing was written.
     AlreadyMember,
     /// The address of the new account belongs to another; nothing was written.
@@ -290,7 +346,8 @@ pub enum Accepted {
 }
 
 // Whoever comes second finds no invite. A second run of the winner itself finds
-// its own membership and writes nothing.
+// its own membership and writes nothing. Writing the organization's record makes this
+// collide with whatever changes the level of who made the invite.
 const ACCEPT: Statement = Statement::write(
     "invites accept",
     concat!(
@@ -304,6 +361,12 @@ const ACCEPT: Statement = Statement::write(
                           SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
              IF $home = [] { THROW 'gone' };
              IF $member != NONE { THROW 'member' };
+             LET $inviter_level = (SELECT VALUE level FROM ONLY
+                 type::record('membership', [$organization, $row.created_by]));
+             LET $inviter_acts = (SELECT VALUE is_active FROM ONLY
+                 type::record('user', $row.created_by));
+             IF $inviter_acts != true OR $inviter_level = NONE
+                 OR $inviter_level < $row.level { THROW 'void' };
              IF $account != NONE {
                  LET $owner = (SELECT VALUE user FROM ONLY type::record('user_email', $row.email_key));
                  IF $owner != NONE { THROW 'email' };
@@ -341,6 +404,7 @@ pub async fn accept(store: &Store, new: Acceptance<'_>, now: Timestamp) -> Resul
         Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
             "member" => Accepted::AlreadyMember,
             "email" => Accepted::EmailTaken,
+            "void" => Accepted::Void,
             _ => Accepted::Gone,
         }),
         Err(error) => Err(error),

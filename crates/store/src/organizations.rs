@@ -21,7 +21,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::domains::remove_domains;
-use crate::exports::remove_export;
+use crate::exports::{self, remove_export};
 use crate::members::{remove_membership, sign_out_of_none, write_membership};
 use crate::plugin_configs::remove_configs_of_project;
 use crate::plugin_runtime::PluginChange;
@@ -538,6 +538,9 @@ const DELETE: Statement = Statement::read(
         "};
      FOR $invite IN (SELECT VALUE record::id(id)[1]
                      FROM org_invite:[$organization]..=[$organization, ..]) {
+         FOR $link IN ((SELECT VALUE links FROM ONLY type::record('invite', $invite)) ?? []) {
+             DELETE type::record('invite_link', $link) RETURN NONE;
+         };
          DELETE type::record('invite', $invite) RETURN NONE;
          DELETE type::record('org_invite', [$organization, $invite]) RETURN NONE;
      };
@@ -580,5 +583,6 @@ pub async fn delete(
     let plugins = plugins::own(store, id).await?.into_iter().map(PluginChange::Plugin);
     let told = store.plugin_changes.telling(projects.chain(plugins).collect());
     let vars = bind! { organization: id.0, actor: actor.0, now: now.micros() };
-    activity::change_holding(store, DELETE, vars, activities, told).await.map(drop)
+    let own = exports::ordered(store, exports::Of::Organization(id)).await?;
+    activity::change_exports(store, DELETE, vars, activities, own, told).await.map(drop)
 }

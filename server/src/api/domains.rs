@@ -31,7 +31,8 @@ pub async fn list_domains(
     Ok(Json(listing.envelope(Paged { count: paged.count, results })))
 }
 
-/// Claim a domain. Nobody else in the instance can claim it then.
+/// Claim a domain. `jit_provisioning_enabled` and `sso_enforcement` are checked and not
+/// kept: the answer has `false` and an empty text, since only a verified domain has them.
 pub async fn create_domain(
     auth: Authorized<OrganizationWrite, InOrganization>,
     State(app): State<App>,

@@ -1,4 +1,4 @@
-//! `/api/signup/{invite_id}/`, `/api/login/`, its precheck and its second step: how somebody
+//! `/api/signup/{token}/`, `/api/login/`, its precheck and its second step: how somebody
 //! without a key comes in (management-api 7.4, 8.4, 10).
 
 use axum::Json;
@@ -32,9 +32,9 @@ pub async fn get_invitation(
     State(app): State<App>,
     path: PathParams,
 ) -> ApiResult<Json<Invitation>> {
-    let id = path.get("invite_id")?;
+    let token = path.get("token")?;
     let identity = &app.services.identity;
-    let shown = identity.invitation(visitor.ctx.as_ref(), id, &visitor.peer).await?;
+    let shown = identity.invitation(visitor.ctx.as_ref(), token, &visitor.peer).await?;
     Ok(Json(shown.invitation))
 }
 
@@ -45,15 +45,15 @@ pub async fn accept_invitation(
     path: PathParams,
     body: ApiJson<SignUpInput>,
 ) -> ApiResult<Opened<SignedUp, 201>> {
-    let id = path.get("invite_id")?;
+    let token = path.get("token")?;
     let identity = &app.services.identity;
     if let Some(ctx) = &visitor.ctx {
-        let user = identity.join(ctx, id, &visitor.peer).await?;
+        let user = identity.join(ctx, token, &visitor.peer).await?;
         return Ok(Opened::new(signed_up(user, "/".to_owned())));
     }
     visitor.refuse_without_session()?;
     let input = || body.read();
-    let (user, session) = identity.sign_up(id, input, &visitor.peer, &visitor.request_id).await?;
+    let (user, session) = identity.sign_up(token, input, &visitor.peer, &visitor.request_id).await?;
     Ok(match session {
         Some(session) => Opened::new(signed_up(user, "/".to_owned())).with(&visitor, &session),
         // The address is to be confirmed first.

@@ -24,7 +24,7 @@ async fn member(app: &TestApp) -> String {
     let invites = format!("/api/organizations/{}/invites/", app.organization());
     let body = json!({"target_email": "grace@mail.example", "level": 1});
     let invite = owner.post(&invites, &body).await.json();
-    let link = format!("/api/signup/{}/", invite["id"].as_str().unwrap());
+    let link = format!("/api/signup/{}/", invite["token"].as_str().unwrap());
     let account = json!({"first_name": "Grace", "password": "plum-otter-violin-93"});
     let answer = app.anonymous().post(&link, &account).await;
     let set = answer.header("set-cookie").expect("a cookie");

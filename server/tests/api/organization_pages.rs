@@ -36,12 +36,12 @@ fn input(email: &str, level: Level) -> InviteInput {
 }
 
 /// The cookie of somebody who joined the owner's organization just now.
-async fn newcomer(app: &TestApp, email: &str, level: Level) -> String {
+pub(crate) async fn newcomer(app: &TestApp, email: &str, level: Level) -> String {
     let services = &app.app().services;
     let org = services.organizations.enter(&app.owner().ctx(), "@current").await.unwrap();
     let invite = services.invites.create(&org, input(email, level)).await.unwrap();
     let new = || Ok(SignUpInput { first_name: "Grace".to_owned(), password: PASSWORD.to_owned() });
-    let link = invite.id.to_string();
+    let link = invite.token.unwrap().0;
     let joined = services.identity.sign_up(&link, new, &Peer::default(), "test").await.unwrap();
     format!("session={}", joined.1.unwrap().token)
 }
@@ -113,7 +113,7 @@ async fn plain_members_change_no_settings() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn links_of_invites_are_for_those_who_could_make_them() {
+async fn ids_of_invites_are_for_those_who_could_make_them() {
     let app = TestApp::with_owner().await;
     let services = &app.app().services;
     let cookie = newcomer(&app, "grace@mail.example", Level::Member).await;
@@ -164,10 +164,25 @@ async fn a_pasted_list_is_previewed_and_sent() {
         .map(|one| json!([one["target_email"], one["first_name"], one["level"]]))
         .collect();
     assert_eq!(made, [json!(["grace@mail.example", "Grace", 8])]);
-    // Sent again, it is another invite.
-    let id = results[0]["id"].as_str().unwrap();
+    // The link is shown once, by the page that the form leads to.
+    let link = async || {
+        let shown = text(&page(&app, &format!("/organizations/{home}/invites"), &cookie).await);
+        let (_, rest) = shown.split_once("/signup/")?;
+        rest.split(|c: char| !c.is_ascii_alphanumeric()).next().map(str::to_owned)
+    };
+    let opens = async |token: &str| {
+        app.anonymous().get(&format!("/api/signup/{token}/")).await.status
+    };
+    let first = link().await.expect("a link");
+    assert_eq!((link().await, opens(&first).await), (None, 200));
+    // Made again, it is another invite with another link.
+    let writer = app.owner().key(&["organization_member:write"]).await;
+    let list = writer.get(&format!("/api/organizations/{home}/invites/")).await.json();
+    let id = list["results"][0]["id"].as_str().unwrap();
     let fields = [("id", home.as_str()), ("invite", id)];
     assert_eq!(call(&app, "resend_invite", &cookie, &fields).await.status, 200);
+    let second = link().await.expect("another link");
+    assert_eq!((opens(&first).await, opens(&second).await, link().await), (400, 200, None));
     assert_eq!(call(&app, "revoke_invite", &cookie, &fields).await.status, 404);
 }
 

@@ -69,6 +69,10 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
             </Alert>
         }
     });
+    let elsewhere = details.domain.warnings.iter().find(|warning| warning.attr == "domain");
+    let elsewhere = elsewhere.map(|warning| warning.detail.clone()).map(|detail| {
+        view! { <Alert kind="warning"><p>{detail}</p></Alert> }
+    });
     let value = details.domain.verification_challenge.clone();
     let checked = details.checked_at.map(|time| time.to_string());
     let answer = details.last_answer.clone();
@@ -81,6 +85,7 @@ fn Ownership(id: String, domain: DomainView) -> impl IntoView {
         <Section id="ownership" title="Ownership">
             <p>{state}</p>
             {failing}
+            {elsewhere}
             <p>{what_to_do}</p>
             <dl class="facts">
                 <dt>"Name"</dt>
@@ -164,7 +169,7 @@ fn Removal(id: String, domain: DomainView) -> impl IntoView {
             <Alert kind="warning">
                 <p>"What ends with it:"</p>
                 <ul>
-                    <li>"The claim: others on this instance can claim it then, and adding it again means another record."</li>
+                    <li>"The claim: others on this instance can verify it then, and adding it again means another record."</li>
                     {of_domain.jit_provisioning_enabled.then(|| view! {
                         <li>"People with an address of it do not join by signing in any more."</li>
                     })}

@@ -9,7 +9,7 @@ use crate::server_fns::domains::{DomainView, EnforceSso, SaveSaml, SetProvisioni
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Check, Choice, Select, TextArea, TextLine};
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::number::counted;
 use crate::ui::sections::Section;
 use crate::ui::time::Time;
@@ -182,13 +182,19 @@ pub(super) fn Saml(
             "saml_x509_cert": "{saml_x509_cert}",
         }),
     );
+    let warning = domain.warnings.iter().find(|warning| warning.attr == "saml_x509_cert");
+    let warning = warning.map(|warning| warning.detail.clone());
     let entity = domain.saml_entity_id.unwrap_or_default();
     let acs = domain.saml_acs_url.unwrap_or_default();
     let certificate = domain.saml_x509_cert.unwrap_or_default();
+    let shows =
+        [("saml_entity_id", &entity), ("saml_acs_url", &acs), ("saml_x509_cert", &certificate)];
+    let shows = shows.map(|(name, value)| (name.to_owned(), value.clone())).to_vec();
     let form = if may_change {
         view! {
             <div data-dirty-guard="">
                 <ActionForm action=save>
+                    <Shows sent=sent values=shows />
                     <FormFailure sent=sent fields=&["saml_entity_id", "saml_acs_url", "saml_x509_cert"] />
                     <input type="hidden" name="id" value=id />
                     <input type="hidden" name="domain" value=domain.id.to_string() />
@@ -199,6 +205,9 @@ pub(super) fn Saml(
                         hint="The provider's address for sign-ins." />
                     <TextArea sent=sent name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
                         hint="In PEM, or the base64 text alone." />
+                    {warning.map(|why| view! {
+                        <Alert kind="warning"><p>{why} " It is stored as it is, and nobody can sign in with it."</p></Alert>
+                    })}
                     <Submit sent=sent label="Save SAML" busy="Saving SAML..." saved="Saved" />
                     <ApiRequest call=call />
                 </ActionForm>

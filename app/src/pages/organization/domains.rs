@@ -83,6 +83,9 @@ pub(super) fn ownership(details: &DomainDetails) -> AnyView {
             (Tone::Warn, "Verified, record missing")
         }
         (true, false) => (Tone::Good, "Verified"),
+        (false, false) if details.domain.warnings.iter().any(|warning| warning.attr == "domain") => {
+            (Tone::Bad, "Verified by another organization")
+        }
         (false, false) => (Tone::Quiet, "Not verified yet"),
     };
     view! { <Status tone=tone label=label /> }.into_any()
@@ -104,7 +107,7 @@ fn AddForm(id: String) -> impl IntoView {
             <input type="hidden" name="id" value=id />
             <Back />
             <Field sent=sent name="domain" label="Domain" max=128
-                hint="Such as example.com. Nobody else on this instance can claim it then." />
+                hint="Such as example.com. It is yours once you have proved it." />
             <Submit sent=sent label="Add domain" busy="Adding domain..." />
             <ApiRequest call=call />
         </ActionForm>
@@ -116,7 +119,7 @@ fn AddForm(id: String) -> impl IntoView {
 fn Explanation() -> impl IntoView {
     view! {
         <Empty title="No domain yet">
-            <p>"Nobody else on this instance can claim a domain that you have added. Three steps prove that it is yours:"</p>
+            <p>"Three steps prove that a domain is yours. Nobody else on this instance can claim it then:"</p>
             <ol class="domain-steps">
                 <li>"Add the domain, such as " <code>"otter-tea.example"</code> "."</li>
                 <li>

@@ -8,7 +8,8 @@ use super::Tabs;
 use super::invite_form::InviteForm;
 use crate::pages::id_in_path;
 use crate::server_fns::invites::{
-    Held, InviteView, ResendInvite, RevokeInvite, list_invites, preview_invites,
+    InviteView, NewLink, ResendInvite, RevokeInvite, list_invites, preview_invites,
+    reveal_invite_links,
 };
 use crate::server_fns::organizations::get_organization;
 use crate::ui::alert::Alert;
@@ -45,6 +46,7 @@ pub(crate) fn Invites() -> impl IntoView {
     page(TITLE, async move {
         let organization = get_organization(id.clone()).await?;
         let found = list_invites(id.clone(), slice.limit, slice.offset).await?;
+        let links = new_links(reveal_invite_links(id.clone()).await?, found.sends_mail);
         let listed = match people.trim().is_empty() {
             true => Vec::new(),
             false => preview_invites(id.clone(), people.clone()).await?,
@@ -67,9 +69,10 @@ pub(crate) fn Invites() -> impl IntoView {
             <Tabs id=id.clone() />
             {(!sends_mail).then(|| view! {
                 <Alert kind="note">
-                    <p>"Mail is not set up on this instance, so nothing is mailed. Copy the link of each invite and pass it on."</p>
+                    <p>"Mail is not set up on this instance, so nothing is mailed. The link of an invite is shown once, when it is made: copy it and pass it on. New link replaces one that is lost."</p>
                 </Alert>
             })}
+            {links}
             <Section id="inviting" title="Invite people">
                 <InviteForm id=id people=people listed=listed levels=found.levels sends_mail=sends_mail />
             </Section>
@@ -83,30 +86,48 @@ pub(crate) fn Invites() -> impl IntoView {
 }
 
 fn columns() -> Vec<Column> {
-    ["Invited", "Level", "Invited by", "Sent", "State", "Link", "Actions"].map(Column::text).into()
+    ["Invited", "Level", "Invited by", "Sent", "State", "Actions"].map(Column::text).into()
+}
+
+/// The links of the invites that were made just before.
+fn new_links(links: Vec<NewLink>, sends_mail: bool) -> Option<AnyView> {
+    if links.is_empty() {
+        return None;
+    }
+    let lines = links.into_iter().map(|NewLink { email, link }| {
+        Line::new(vec![
+            cell(view! { <span class="wrap">{email}</span> }),
+            cell(view! { <CopyValue text=link what="invite link" /> }),
+        ])
+    });
+    let lines: Vec<Line> = lines.collect();
+    let columns: Vec<Column> = ["Invited", "Link"].map(Column::text).into();
+    let why = match sends_mail {
+        true => "The mail has a link of its own. These are for passing on by hand, and are shown this once.",
+        false => "Copy each link now and pass it on. It is shown this once: Weir keeps only what is needed to recognise it.",
+    };
+    Some(
+        view! {
+            <Section id="links" title="New invite links">
+                <Alert kind="warning"><p>{why}</p></Alert>
+                <Table caption="New invite links" columns=columns lines=lines />
+            </Section>
+        }
+        .into_any(),
+    )
 }
 
 fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Line {
-    let InviteView { held, email, first_name, level, invited_by, sent_at, .. } = invite.clone();
+    let InviteView { id: invite_id, email, first_name, level, invited_by, sent_at, .. } = invite.clone();
     let who = view! {
         <span class="wrap">{email.clone()}</span>
         {(!first_name.is_empty()).then(|| view! { <span class="faint">" " {first_name}</span> })}
     };
     let by = if invited_by.is_empty() { "Somebody who left".to_owned() } else { invited_by };
-    let (link, doings) = match held {
-        Some(Held { id: invite_id, link }) => {
-            let link = if invite.expired {
-                view! { <span class="faint">"Ended"</span> }.into_any()
-            } else {
-                view! { <CopyValue text=link what="invite link" /> }.into_any()
-            };
-            (link, doings(id, &invite_id, &invite, actions))
-        }
-        None => (
-            view! { <span class="faint">"Hidden"</span> }.into_any(),
-            view! { <span class="hint">"Only members of that level or above see its link."</span> }
-                .into_any(),
-        ),
+    let doings = match invite_id {
+        Some(invite_id) => doings(id, &invite_id, &invite, sends_mail, actions),
+        None => view! { <span class="hint">"Only members of that level or above can change it."</span> }
+            .into_any(),
     };
     Line::new(vec![
         cell(who),
@@ -114,7 +135,6 @@ fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Lin
         cell(by),
         cell(view! { <Time iso=sent_at /> }),
         state(&invite, sends_mail),
-        link,
         doings,
     ])
 }
@@ -141,7 +161,13 @@ fn state(invite: &InviteView, sends_mail: bool) -> AnyView {
     .into_any()
 }
 
-fn doings(id: &str, invite: &str, found: &InviteView, actions: Actions) -> AnyView {
+fn doings(
+    id: &str,
+    invite: &str,
+    found: &InviteView,
+    sends_mail: bool,
+    actions: Actions,
+) -> AnyView {
     let call = |method, rest: &str| {
         let path = format!("/api/organizations/{id}/invites/{rest}");
         ApiCall::new(method, path, "organization_member:write")
@@ -157,16 +183,20 @@ fn doings(id: &str, invite: &str, found: &InviteView, actions: Actions) -> AnyVi
     let (id, other_id) = (id.to_owned(), id.to_owned());
     let (invite, other_invite) = (invite.to_owned(), invite.to_owned());
     let (of, other_of) = (found.email.clone(), found.email.clone());
+    let (button, submit) = match sends_mail {
+        true => ("Resend", "Resend invite"),
+        false => ("New link", "Make new link"),
+    };
     view! {
         <span class="row-actions">
-            <Confirm button="Resend" of=of>
+            <Confirm button=button of=of>
                 <ActionForm action=actions.resend>
                     <p>"The invite gets a new link for three more days. The present link ends."</p>
                     <input type="hidden" name="id" value=id />
                     <input type="hidden" name="invite" value=invite />
                     <Back />
-                    <button type="submit" class="button button-primary" data-busy="Resending invite...">
-                        "Resend invite"
+                    <button type="submit" class="button button-primary" data-busy="Making link...">
+                        {submit}
                     </button>
                 </ActionForm>
                 <ApiRequest call=resend />

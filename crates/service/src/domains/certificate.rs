@@ -4,7 +4,6 @@
 //! it is valid. What does not: trust. A certificate is pinned by being entered.
 
 use weir_model::Timestamp;
-use weir_model::errors::FieldError;
 use x509_cert::Certificate;
 use x509_cert::der::DecodePem as _;
 
@@ -27,16 +26,13 @@ pub(super) struct Facts {
 /// identity providers have it.
 ///
 /// # Errors
-/// `invalid_input` at `saml_x509_cert`, saying why.
-pub(super) fn read(text: &str) -> Result<Option<Facts>, FieldError> {
+/// Why it is no certificate.
+pub(super) fn read(text: &str) -> Result<Option<Facts>, String> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);
     }
-    let wrong = |why: &str| {
-        let detail = format!("This is not an X.509 certificate in PEM: {why}.");
-        FieldError::new("saml_x509_cert", "invalid_input", detail)
-    };
+    let wrong = |why: &str| format!("This is not an X.509 certificate in PEM: {why}.");
     let inner = match text.strip_prefix(BEGIN) {
         Some(rest) => {
             let end = format!("it does not end with {END}");

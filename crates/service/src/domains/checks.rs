@@ -11,7 +11,7 @@ use weir_model::{DomainId, Timestamp};
 use weir_store::domains::{self as rows, DomainRow, Written};
 use weir_store::ids;
 
-use super::{Changeable, DAY_SECONDS, Domains, about, details, is_suspended, lookup};
+use super::{Changeable, DAY_SECONDS, Domains, about, is_suspended, lookup};
 use crate::Result;
 use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
@@ -20,13 +20,13 @@ use crate::error::{Error, NOT_FOUND};
 /// Domains that are looked at in one go: the next go notices what came between.
 const ROUND: usize = 100;
 
-/// What became of the wish to release a claim.
+/// What became of the wish to release a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Released {
     /// The domain is free.
     Yes,
-    /// Nobody claims it.
-    Unclaimed,
+    /// No organization has verified it. Claims alone hold nothing.
+    Unverified,
     /// It is verified, and that was not to be touched.
     Verified,
 }
@@ -71,7 +71,7 @@ impl Domains {
             self.verify(org, changeable).await?;
         }
         let found = rows::get(&self.core.store, org.organization, id).await?;
-        Ok(details(found.ok_or(Error::NotFound(NOT_FOUND))?))
+        self.detail(found.ok_or(Error::NotFound(NOT_FOUND))?).await
     }
 
     async fn check_one(&self, before: &DomainRow) -> Result<()> {
@@ -108,15 +108,15 @@ impl Domains {
         Ok(())
     }
 
-    /// Releases the claim of a domain, for the operator: an unverified one, or
-    /// with `verified_too` any.
+    /// Takes a domain from the organization that has verified it, for the operator,
+    /// if `verified_too` says so. A claim that is not verified holds nothing.
     ///
     /// # Errors
     /// Any failure of the store.
     pub async fn release(&self, name: &str, verified_too: bool) -> Result<Released> {
         let store = &self.core.store;
-        let Some(row) = rows::by_name(store, name).await? else { return Ok(Released::Unclaimed) };
-        if row.verified_at.is_some() && !verified_too {
+        let Some(row) = rows::by_name(store, name).await? else { return Ok(Released::Unverified) };
+        if !verified_too {
             return Ok(Released::Verified);
         }
         let now = self.core.clock.now();

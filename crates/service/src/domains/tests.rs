@@ -101,14 +101,15 @@ fn code(error: &Error) -> &str {
 }
 
 #[tokio::test]
-async fn of_two_claims_at_once_one_wins() {
-    let (services, org, _) = set_up().await;
+async fn of_claims_and_proofs_at_once_one_wins() {
+    let (services, org, records) = set_up().await;
     let ctx = test_support::stranger(&services, "grace").await;
     organization(&services, &ctx, "Coffee").await;
     let other = enter(&services, &ctx).await;
     for round in 0..5 {
         let name = format!("acme{round}.example.com");
         let mut outcomes = Vec::new();
+        let mut claimed = Vec::new();
         let claims = [&org, &other, &org, &other]
             .map(|org| (services.clone(), org.clone(), input(&name)))
             .map(|(services, org, input)| {
@@ -117,11 +118,35 @@ async fn of_two_claims_at_once_one_wins() {
         for claim in claims {
             outcomes.push(claim.await.unwrap());
         }
-        let won = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
-        assert_eq!(won, 1, "{outcomes:?}");
-        for error in outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
-            assert_eq!(code(error), "unique");
+        // One in each organization.
+        for outcome in outcomes {
+            match outcome {
+                Ok(domain) => claimed.push(domain),
+                Err(error) => assert_eq!(code(&error), "unique"),
+            }
         }
+        let [first, second] = claimed.as_slice() else { panic!("{claimed:?}") };
+        records.are(&[&first.verification_challenge, &second.verification_challenge]);
+        let mut holders = Vec::new();
+        for (org, domain) in [(&org, first), (&org, second), (&other, first), (&other, second)] {
+            let Ok(changeable) = services.domains.changeable(org, &domain.id.to_string()).await
+            else {
+                continue;
+            };
+            let (services, org) = (services.clone(), org.clone());
+            holders.push(tokio::spawn(async move {
+                services.domains.verify(&org, changeable).await
+            }));
+        }
+        assert_eq!(holders.len(), 2);
+        let mut won = 0;
+        for holder in holders {
+            match holder.await.unwrap() {
+                Ok(domain) => won += usize::from(domain.is_verified),
+                Err(error) => assert_eq!(code(&error), "verified_elsewhere"),
+            }
+        }
+        assert_eq!(won, 1);
     }
 }
 
@@ -303,7 +328,7 @@ async fn a_password_is_refused_where_a_provider_is_enforced() {
         let (first_name, password) = ("Grace".to_owned(), PASSWORD.to_owned());
         Ok(SignUpInput { first_name, password })
     };
-    let link = invite.id.to_string();
+    let link = invite.token.unwrap().0;
     let error = services.identity.sign_up(&link, input, &peer, "request").await.unwrap_err();
     assert_eq!(code(&error), "sso_enforced");
 
@@ -326,13 +351,13 @@ async fn rules_act_only_while_the_domain_is_verified() {
 #[tokio::test]
 async fn questions_are_counted_by_network() {
     let (services, _, _) = set_up().await;
-    let peer = Peer { address: Some("192.0.2.7".parse().unwrap()), agent: None };
+    let peer = Peer { address: Some("192.0.2.7".parse().unwrap()), ..Peer::default() };
     let ask = async |peer: &Peer| services.identity.precheck("a@mail.example", peer).await;
     for _ in 0..101 {
         ask(&peer).await.unwrap();
     }
     assert_eq!(ask(&peer).await.unwrap_err().kind(), ErrorKind::RateLimited);
-    let other = Peer { address: Some("192.0.2.8".parse().unwrap()), agent: None };
+    let other = Peer { address: Some("192.0.2.8".parse().unwrap()), ..Peer::default() };
     ask(&other).await.unwrap();
     services.clock.advance(61);
     ask(&peer).await.unwrap();
@@ -344,12 +369,12 @@ async fn the_operator_releases_claims() {
     services.domains.create(&org, input("stale.example")).await.unwrap();
     verified(&services, &org, &records, "acme.example").await;
     let release = async |name, too| services.domains.release(name, too).await.unwrap();
-    assert_eq!(release("nobody.example", true).await, Released::Unclaimed);
-    assert_eq!(release("", true).await, Released::Unclaimed);
-    assert_eq!(release("stale.example", false).await, Released::Yes);
+    assert_eq!(release("nobody.example", true).await, Released::Unverified);
+    assert_eq!(release("", true).await, Released::Unverified);
+    assert_eq!(release("stale.example", true).await, Released::Unverified);
     assert_eq!(release("acme.example", false).await, Released::Verified);
     assert_eq!(release("acme.example", true).await, Released::Yes);
-    assert_eq!(services.domains.list(&org, Page::default()).await.unwrap().count, 0);
+    assert_eq!(services.domains.list(&org, Page::default()).await.unwrap().count, 1);
 }
 
 #[tokio::test]

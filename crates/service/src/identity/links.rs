@@ -1,5 +1,5 @@
 //! One-time links to the owners of accounts: filling them into mails, and
-//! opening them.
+//! opening them. Links of invites are filled in here too.
 //!
 //! What belongs here: when a mail with a link is sent to whom, and what a link is
 //! worth. What does not: what is done with it (`confirm`, `reset`).
@@ -8,16 +8,17 @@
 //! wish for one waits in the outbox, so that no store and no backup has a token;
 //! of the token its hash is kept. A mail that is tried again gets another.
 
-use weir_model::UserId;
 use weir_model::accounts::{LinkKind, TOKEN_MAX};
 use weir_model::errors::FieldError;
 use weir_model::mail::{Mail, News, OneTimeLink};
+use weir_model::{InviteId, UserId};
 use weir_store::accounts::{self as rows, Changed, LinkRow, NewLink};
+use weir_store::invites as invite_rows;
 use weir_store::users::{self, UserRow};
 
 use super::{Identity, Peer, emails};
 use crate::error::Error;
-use crate::{Core, Result, secrets};
+use crate::{Core, Result, invites, secrets};
 
 /// What whoever has no link hears, or one that is void.
 const VOID: &str = "This link does not work any more, or never did. Ask for a new one.";
@@ -106,14 +107,14 @@ pub(super) fn void() -> Error {
 /// it is of no use any more, or never was.
 pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
     let (kind, user) = match &mail.news {
+        News::Invited { invite, .. } => return invited(core, *invite, mail).await,
         News::ConfirmAddress { user, .. } => {
             (LinkKind::Confirm, users::get(&core.store, *user).await?)
         }
         News::ResetPassword { account, .. } => {
             (LinkKind::Reset, users::by_email(&core.store, account).await?)
         }
-        News::Invited { .. }
-        | News::Joined { .. }
+        News::Joined { .. }
         | News::ExportFailed { .. }
         | News::ExportPaused { .. }
         | News::PluginDisabled { .. }
@@ -135,6 +136,21 @@ pub(crate) async fn filled(core: &Core, mail: &Mail) -> Result<Option<Mail>> {
         LinkKind::Reset => News::ResetPassword { account: emails::normalise(&user.email), link },
     };
     Ok(Some(Mail { to, news }))
+}
+
+/// The mail of an invite with a link; `None`: the invite is gone, or is void.
+async fn invited(core: &Core, invite: InviteId, mail: &Mail) -> Result<Option<Mail>> {
+    let Some(row) = invite_rows::get_any(&core.store, invite).await? else { return Ok(None) };
+    let inviter = invites::inviter(core, row.organization, row.created_by).await?;
+    if inviter.level.is_none_or(|level| level < row.level) {
+        return Ok(None);
+    }
+    let Some(link) = invites::mailed_link(core, row.id).await? else { return Ok(None) };
+    let mut mail = mail.clone();
+    if let News::Invited { token, .. } = &mut mail.news {
+        *token = Some(link);
+    }
+    Ok(Some(mail))
 }
 
 /// The address that the owner of an account is to confirm. One that belongs to

@@ -6,11 +6,11 @@
 
 use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
-use weir_model::invites::{ACCOUNT_FIRST_NAME_MAX, Invitation, SignUpInput, path};
+use weir_model::invites::{ACCOUNT_FIRST_NAME_MAX, Invitation, LinkToken, SignUpInput};
 use weir_model::mail::News;
 use weir_model::organizations::Level;
 use weir_model::users::User;
-use weir_model::{MembershipId, UserId, validate};
+use weir_model::{MembershipId, Timestamp, UserId, validate};
 use weir_store::invites::{self as invite_rows, Acceptance, Accepted, InviteRow};
 use weir_store::organizations::{self, OrganizationRow};
 use weir_store::sessions::Proved;
@@ -18,11 +18,12 @@ use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, members};
 
 use super::confirm::to_confirm;
-use super::passwords::{About, Password};
+use super::passwords::About;
 use super::{Identity, NewSession, Peer, emails};
 use crate::activity::{self, Changes};
 use crate::ctx::Ctx;
 use crate::error::Error;
+use crate::invites::Inviter;
 use crate::{Result, current, invites, mail, secrets, users};
 
 /// What somebody sees who opens the link of an invite.
@@ -63,7 +64,15 @@ pub enum InviteLink {
 /// An invite as somebody who has its link may take it up.
 struct Open {
     row: InviteRow,
+    token: LinkToken,
     home: OrganizationRow,
+    inviter: Inviter,
+}
+
+impl Open {
+    fn is_expired(&self, now: Timestamp) -> bool {
+        invites::is_expired(&self.row, self.inviter.level, now)
+    }
 }
 
 impl Identity {
@@ -72,35 +81,35 @@ impl Identity {
     /// # Errors
     /// [`Error::Invalid`] with the code of management-api 8.4 when it cannot be
     /// taken up by them; [`Error::Throttled`].
-    pub async fn invitation(&self, ctx: Option<&Ctx>, id: &str, peer: &Peer) -> Result<Shown> {
+    pub async fn invitation(&self, ctx: Option<&Ctx>, token: &str, peer: &Peer) -> Result<Shown> {
         let user = self.person(ctx).await?;
-        let open = self.open_invite(id, user.as_ref(), peer).await?;
+        let open = self.open_invite(token, user.as_ref(), peer).await?;
         if user.is_none() && self.has_account(&open.row).await? {
-            let sign_in = format!("/login?next={}", path(open.row.id));
+            let sign_in = format!("/login?next={}", open.token.path());
             return Err(FieldError::body("account_exists", sign_in).into());
         }
-        self.shown(open).await
+        Ok(shown(open))
     }
 
-    /// The same for the page of the link, which helps everybody on. Who has the link,
-    /// which is the secret, learns what the mail says; of an expired invite nothing.
+    /// The same for the page of the link, which helps everybody on. Who has the link
+    /// learns what the mail says; of an expired invite nothing.
     ///
     /// # Errors
     /// [`Error::Throttled`].
     pub async fn invite_link(
         &self,
         ctx: Option<&Ctx>,
-        id: &str,
+        token: &str,
         peer: &Peer,
     ) -> Result<InviteLink> {
         let user = self.person(ctx).await?;
-        let Some(open) = self.linked(id, peer).await? else { return Ok(InviteLink::Unknown) };
-        if invites::is_expired(&open.row, self.core.clock.now()) {
+        let Some(open) = self.linked(token, peer).await? else { return Ok(InviteLink::Unknown) };
+        if open.is_expired(self.core.clock.now()) {
             return Ok(InviteLink::Expired);
         }
         let Some(user) = user else {
             let has_account = self.has_account(&open.row).await?;
-            let shown = self.shown(open).await?;
+            let shown = shown(open);
             return Ok(match has_account {
                 true => InviteLink::SignIn(shown),
                 false => InviteLink::Open(shown),
@@ -113,17 +122,17 @@ impl Identity {
         if self.belongs(&open.row, &user).await? {
             return Ok(InviteLink::AlreadyMember);
         }
-        Ok(InviteLink::Open(self.shown(open).await?))
+        Ok(InviteLink::Open(shown(open)))
     }
 
     /// Makes the person of a session a member.
     ///
     /// # Errors
     /// As [`Identity::invitation`]; [`Error::Forbidden`] for a key.
-    pub async fn join(&self, ctx: &Ctx, id: &str, peer: &Peer) -> Result<User> {
+    pub async fn join(&self, ctx: &Ctx, token: &str, peer: &Peer) -> Result<User> {
         crate::policy::person_only(ctx)?;
         let user = self.person(Some(ctx)).await?.ok_or(Error::NotAuthenticated)?;
-        let open = self.open_invite(id, Some(&user), peer).await?;
+        let open = self.open_invite(token, Some(&user), peer).await?;
         self.accept(ctx, &open, &user, false).await?;
         Ok(users::shown(&user))
     }
@@ -138,12 +147,12 @@ impl Identity {
     /// wrong; [`Error::Unavailable`] when too many people sign in at once.
     pub async fn sign_up(
         &self,
-        id: &str,
+        token: &str,
         input: impl FnOnce() -> Result<SignUpInput, FieldError>,
         peer: &Peer,
         request_id: &str,
     ) -> Result<(User, Option<NewSession>)> {
-        let open = self.open_invite(id, None, peer).await?;
+        let open = self.open_invite(token, None, peer).await?;
         self.refuse_password_account(&open.row.email_key).await?;
         if self.has_account(&open.row).await? {
             return Err(account_exists(&open.row));
@@ -153,7 +162,7 @@ impl Identity {
         let email = &open.row.target_email;
         let homes = [open.home.name.as_str()];
         let about = About { email, organizations: &homes, first_name: &first_name };
-        let password = Password::chosen(&input.password, &about)?;
+        let password = self.hasher.queue()?.choose(&input.password, &about).await?;
         let hash = self.hasher.queue()?.hash(password).await?;
         let now = self.core.clock.now();
         let user = UserRow {
@@ -195,19 +204,16 @@ impl Identity {
 
     /// The invite behind a link, if this person (nobody: without a session) may
     /// take it up.
-    async fn open_invite(&self, id: &str, user: Option<&UserRow>, peer: &Peer) -> Result<Open> {
-        let open = self.linked(id, peer).await?.ok_or_else(unknown)?;
+    async fn open_invite(&self, token: &str, user: Option<&UserRow>, peer: &Peer) -> Result<Open> {
+        let open = self.linked(token, peer).await?.ok_or_else(unknown)?;
         if user.is_some_and(|user| !is_for(&open.row, user)) {
             return Err(refused(
                 "invalid_recipient",
                 "This invite is intended for another email address.",
             ));
         }
-        if invites::is_expired(&open.row, self.core.clock.now()) {
-            return Err(refused(
-                "expired",
-                "This invite has expired. Please ask your admin for a new one.",
-            ));
+        if open.is_expired(self.core.clock.now()) {
+            return Err(expired());
         }
         if let Some(user) = user
             && self.belongs(&open.row, user).await?
@@ -218,41 +224,15 @@ impl Identity {
     }
 
     /// The invite behind a link, whoever opens it.
-    async fn linked(&self, id: &str, peer: &Peer) -> Result<Option<Open>> {
+    async fn linked(&self, token: &str, peer: &Peer) -> Result<Option<Open>> {
         let counted = self.count_link(peer).await?;
-        let store = &self.core.store;
-        let row = match invites::parse_id(id) {
-            Some(id) => invite_rows::by_link(store, id).await?,
-            None => None,
-        };
-        let Some(row) = row else { return Ok(None) };
-        let home = organizations::get(store, row.organization).await?;
+        let core = &self.core;
+        let Some(row) = invites::by_token(core, token).await? else { return Ok(None) };
+        let home = organizations::get(&core.store, row.organization).await?;
         let Some(home) = home else { return Ok(None) };
         self.try_succeeded(counted).await?;
-        Ok(Some(Open { row, home }))
-    }
-
-    async fn shown(&self, open: Open) -> Result<Shown> {
-        let Open { row, home } = open;
-        let inviter = user_rows::get(&self.core.store, row.created_by).await?;
-        let level = self.level(&row).await?;
-        let invitation = Invitation {
-            id: row.id,
-            target_email: row.target_email,
-            first_name: row.first_name,
-            organization_name: home.name,
-        };
-        let inviter = inviter.map(|inviter| inviter.first_name);
-        Ok(Shown { invitation, inviter, level, message: row.message })
-    }
-
-    /// The level that an invite gives now: what the inviter may give, not what it
-    /// was at that time. Else somebody who was demoted or removed could still hand
-    /// out their level.
-    async fn level(&self, row: &InviteRow) -> Result<Level> {
-        let store = &self.core.store;
-        let inviter = organizations::level(store, row.organization, row.created_by).await?;
-        Ok(row.level.min(inviter.unwrap_or(Level::Member)))
+        let inviter = invites::inviter(core, row.organization, row.created_by).await?;
+        Ok(Some(Open { row, token: LinkToken(token.to_owned()), home, inviter }))
     }
 
     async fn belongs(&self, row: &InviteRow, user: &UserRow) -> Result<bool> {
@@ -266,8 +246,7 @@ impl Identity {
 
     async fn accept(&self, ctx: &Ctx, open: &Open, user: &UserRow, is_new: bool) -> Result<()> {
         let store = &self.core.store;
-        let Open { row, home } = open;
-        let level = self.level(row).await?;
+        let Open { row, home, .. } = open;
         let membership = MembershipId(ids::time_ordered(ctx.now));
         let mut mails = self.announcements(open, user).await?;
         if is_new && user.must_confirm {
@@ -276,7 +255,7 @@ impl Identity {
         let mails = self.core.mailing.rows(ctx.now, mails);
         let activities = [
             invites::entry(ctx, row, Deed::Accepted, Changes::none()),
-            joined(ctx, row, membership, user, level),
+            joined(ctx, row, membership, user),
         ];
         let project = current::first_project(&self.core, home.id).await?;
         let acceptance = Acceptance {
@@ -284,14 +263,18 @@ impl Identity {
             user: user.id,
             account: is_new.then_some(user),
             membership,
-            level,
-            project: project.map(|project| project.brief.id),
+            level: row.level,
+            project: project.as_ref().map(|project| project.brief.id),
             mails: &mails,
             activities: &activities,
         };
         match invite_rows::accept(store, acceptance, ctx.now).await? {
-            Accepted::Yes => {}
+            Accepted::Yes => {
+                let project = project.map(|project| project.brief.id);
+                current::follow(&self.core, ctx, home.id, project).await;
+            }
             Accepted::Gone => return Err(unknown()),
+            Accepted::Void => return Err(expired()),
             Accepted::AlreadyMember => return Err(already_member()),
             Accepted::EmailTaken => return Err(account_exists(row)),
         }
@@ -326,25 +309,35 @@ fn is_for(row: &InviteRow, user: &UserRow) -> bool {
     emails::normalise(&user.email) == row.email_key
 }
 
-fn joined(
-    ctx: &Ctx,
-    row: &InviteRow,
-    membership: MembershipId,
-    user: &UserRow,
-    level: Level,
-) -> Entry {
+fn shown(open: Open) -> Shown {
+    let Open { row, token, home, inviter } = open;
+    let invitation = Invitation {
+        id: token,
+        target_email: row.target_email,
+        first_name: row.first_name,
+        organization_name: home.name,
+    };
+    let inviter = inviter.user.map(|inviter| inviter.first_name);
+    Shown { invitation, inviter, level: row.level, message: row.message }
+}
+
+fn joined(ctx: &Ctx, row: &InviteRow, membership: MembershipId, user: &UserRow) -> Entry {
     let about = activity::About {
         subject: Subject::Member,
         id: membership.to_string(),
         name: Some(&user.email),
         project: None,
     };
-    let changes = Changes::none().field("level", &None, &Some(level));
+    let changes = Changes::none().field("level", &None, &Some(row.level));
     activity::entry(ctx, row.organization, about, Deed::Created, changes)
 }
 
 fn refused(code: &str, detail: impl Into<String>) -> Error {
     Error::Invalid(FieldError::body(code, detail))
+}
+
+fn expired() -> Error {
+    refused("expired", "This invite has expired. Please ask your admin for a new one.")
 }
 
 fn unknown() -> Error {

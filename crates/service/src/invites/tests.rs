@@ -35,7 +35,7 @@ async fn the_log_tells_who_was_invited_and_that_they_came() {
     let dropped = services.invites.create(&org, input("linus@mail.example")).await.unwrap();
     services.invites.delete(&org, &dropped.id.to_string()).await.unwrap();
     let peer = crate::identity::Peer::default();
-    services.identity.join(&grace, &made.id.to_string(), &peer).await.unwrap();
+    services.identity.join(&grace, &made.token.unwrap().0, &peer).await.unwrap();
     let of = Of::Organization(org.organization);
     let (_, entries) =
         activities(services.organizations.store(), of, Page::default()).await.unwrap();
@@ -115,7 +115,7 @@ async fn an_invite_is_renewed_by_those_who_could_make_it() {
     let refused = services.invites.renew(&plain, &id).await.unwrap_err();
     assert!(matches!(&refused, Error::Forbidden(why) if why == LEVEL_ABOVE), "{refused}");
     let again = services.invites.renew(&org, &id).await.unwrap();
-    assert_ne!(again.id, made.id);
+    assert_ne!((again.id, again.token), (made.id, made.token));
     assert_eq!((again.target_email, again.level), (made.target_email, made.level));
     // The earlier link is dead.
     let gone = services.invites.renew(&org, &id).await.unwrap_err();

@@ -80,7 +80,7 @@ impl House {
         let path = format!("/api/organizations/{}/invites/", self.app.organization());
         let body = json!({"target_email": "Grace@mail.example", "send_email": false});
         let invite = owner.post(&path, &body).await.json();
-        let path = format!("/api/signup/{}/", invite["id"].as_str().unwrap());
+        let path = format!("/api/signup/{}/", invite["token"].as_str().unwrap());
         let answer = self.post(&path, &json!({"first_name": "Grace", "password": PASSWORD})).await;
         assert_eq!(answer.status, 201, "{:?}", answer.body);
         answer

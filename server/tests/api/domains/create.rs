@@ -5,7 +5,9 @@ use uuid::Uuid;
 use weir_model::organizations::Level;
 use weir_testkit::TestApp;
 
-use super::{assert_guarded, challenge, claim, member, outsider, owner, path};
+use super::{
+    assert_guarded, challenge, claim, member, outsider, owner, path, record, verify,
+};
 
 const WRONG_NAME: &str = "Please enter a valid domain or subdomain name.";
 
@@ -51,6 +53,7 @@ async fn the_resource_has_every_field_of_its_type() {
             "saml_entity_id": "https://idp.example.com",
             "saml_acs_url": "",
             "saml_x509_cert": null,
+            "warnings": [],
         })
     );
     let other = claim(&app, "coffee.example.com").await;
@@ -127,28 +130,49 @@ async fn fields_are_checked_in_their_order() {
         let answer = owner.post(&path(&app), &body).await;
         answer.assert_field_error(400, "validation_error", code, detail, Some(attr));
     }
-    let answer = owner.post(&path(&app), &json!({"domain": domain, "saml_x509_cert": "??"})).await;
-    let (status, _, code, detail, attr) = answer.error();
-    assert_eq!(
-        (status, code.as_str(), attr.as_deref()),
-        (400, "invalid_input", Some("saml_x509_cert"))
-    );
-    assert!(detail.starts_with("This is not an X.509 certificate in PEM: "), "{detail}");
     assert_eq!(owner.get(&path(&app)).await.json()["count"], 0);
 }
 
+/// A claim holds a name within its organization, a proof in the instance.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_claimed_once_in_the_instance() {
+async fn a_name_belongs_to_who_proved_it() {
     let app = TestApp::with_owner().await;
-    claim(&app, "tea.example.com").await;
+    let mine = claim(&app, "tea.example.com").await;
     let outsider = outsider(&app).await;
     let theirs = "/api/organizations/@current/domains/";
     let body = json!({"domain": "tea.example.com"});
-    for (caller, path) in [(&owner(&app).await, path(&app).as_str()), (&outsider, theirs)] {
+    let unique = |answer: weir_testkit::Answer| {
         let detail = "domain with this domain already exists.";
-        let answer = caller.post(path, &body).await;
         answer.assert_field_error(400, "validation_error", "unique", detail, Some("domain"));
-    }
+    };
+    unique(owner(&app).await.post(&path(&app), &body).await);
+    let answer = outsider.post(theirs, &body).await;
+    let claimed = answer.json();
+    assert_eq!((answer.status, &claimed["is_verified"]), (201, &json!(false)));
+    assert_ne!(claimed["verification_challenge"], mine["verification_challenge"]);
+
+    // Both have their record there; the first to look has the domain.
+    let both = [&mine, &claimed].map(|one| vec![challenge(one).to_owned()]);
+    app.dns().set(&record(&mine), weir_testkit::DnsAnswer::Txt(both.into()));
+    assert_eq!(verify(&app, &mine).await.json()["is_verified"], true);
+    let one = format!("{theirs}{}/", claimed["id"].as_str().unwrap());
+    let answer = outsider.post(&format!("{one}verify/"), &json!({})).await;
+    let detail = "Another organization on this instance has verified this domain, so it cannot \
+                  be verified here. Whoever runs the instance can release it.";
+    answer.assert_field_error(400, "validation_error", "verified_elsewhere", detail, None);
+    // The claim says so.
+    let warnings = json!([{"attr": "domain", "code": "verified_elsewhere", "detail": detail}]);
+    let shown = outsider.get(&one).await.json();
+    assert_eq!((&shown["is_verified"], &shown["warnings"]), (&json!(false), &warnings));
+    let listed = outsider.get(theirs).await.json();
+    assert_eq!(listed["results"][0]["warnings"], warnings);
+    // It holds no name, so nobody loses theirs when it goes, and nobody claims any more.
+    assert_eq!(outsider.delete(&one).await.status, 204);
+    unique(outsider.post(theirs, &body).await);
+    let own = super::one(&app, &mine);
+    assert_eq!(owner(&app).await.get(&own).await.json()["is_verified"], true);
+    assert_eq!(owner(&app).await.delete(&own).await.status, 204);
+    assert_eq!(outsider.post(theirs, &body).await.status, 201);
     // A domain below is another.
     let below = json!({"domain": "green.tea.example.com"});
     assert_eq!(outsider.post(theirs, &below).await.status, 201);

@@ -93,8 +93,10 @@ pub(crate) async fn verified(app: &TestApp, name: &str) -> Value {
 
 /// Writes an enforcement that no request can set yet.
 pub(crate) async fn enforce(app: &TestApp, name: &str, sso: weir_model::domains::SsoEnforcement) {
-    use weir_store::domains::{DomainRow, Written, by_name, save};
-    let before = by_name(app.store(), name).await.unwrap().unwrap();
+    use weir_store::domains::{DomainRow, Written, ordered, rows, save};
+    let ids = ordered(app.store(), app.organization()).await.unwrap();
+    let rows = rows(app.store(), app.organization(), &ids).await.unwrap();
+    let before = rows.into_iter().find(|row| row.domain == name).unwrap();
     let revision = uuid::Uuid::new_v4();
     let row = DomainRow { revision, sso_enforcement: sso, ..before.clone() };
     assert_eq!(save(app.store(), before.revision, &row, &[]).await.unwrap(), Written::Yes);

@@ -89,7 +89,7 @@ async fn an_invite_gives_no_account_with_a_password() {
     let inviter = app.owner().key(&["organization_member:write"]).await;
     let body = json!({"target_email": "grace@mail.example"});
     let invite = inviter.post("/api/organizations/@current/invites/", &body).await.json();
-    let link = format!("/api/signup/{}/", invite["id"].as_str().unwrap());
+    let link = format!("/api/signup/{}/", invite["token"].as_str().unwrap());
     let account = json!({"first_name": "Grace", "password": PASSWORD});
     enforce(&app, "mail.example", SsoEnforcement::Saml).await;
     let detail = "Sign up with a password is disabled because SSO login is enforced for this \

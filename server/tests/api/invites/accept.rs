@@ -8,13 +8,13 @@ use weir_model::organizations::Level;
 use weir_service::Clock;
 use weir_testkit::{Answer, Call, TestApp};
 
-use super::{id, invite, member, owner, path};
+use super::{id, invite, member, owner, path, token};
 
 const PASSWORD: &str = "plum-otter-violin-93";
 const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
 
 fn link(invite: &Value) -> String {
-    format!("/api/signup/{}/", id(invite))
+    format!("/api/signup/{}/", token(invite))
 }
 
 fn account() -> Value {
@@ -43,13 +43,15 @@ fn assert_refused(answer: &Answer, code: &str, detail: &str) {
     assert_eq!(answer.header("set-cookie"), None);
 }
 
+/// SHA-256 of `late`.
+const LATE: &str = "089001a35679a33ef3db0ca350db9b9a2f0136e0e327577b04b3b98127470961";
 const UNKNOWN: &str = "The provided invite ID is not valid.";
 /// The cookie of no session.
 const NOBODY: &str = "session=x";
 
 /// The page of an invite, as this session sees it.
 async fn shown(app: &TestApp, invite: &Value, cookie: &str) -> String {
-    let path = format!("/signup/{}", id(invite));
+    let path = format!("/signup/{}", token(invite));
     let answer = with_session(app, Method::GET, &path, cookie).send().await;
     assert_eq!((answer.status, answer.header("referrer-policy")), (200, Some("no-referrer")));
     String::from_utf8(answer.body.to_vec()).unwrap()
@@ -66,7 +68,7 @@ async fn a_new_person_signs_up_and_is_in() {
         (
             200,
             json!({
-                "id": made["id"],
+                "id": made["token"],
                 "target_email": "Grace@mail.example",
                 "first_name": "G.",
                 "organization_name": "Acme Tea",
@@ -142,8 +144,9 @@ async fn names_and_passwords_follow_the_rules_of_the_web_app() {
 async fn links_that_lead_nowhere() {
     let clock = Clock::fixed(Timestamp::from_micros(1_780_000_000_000_000));
     let app = TestApp::at(clock.clone()).await.set_up().await;
-    for id in [Uuid::nil().to_string(), "junk".to_owned(), "%00".to_owned()] {
-        let path = format!("/api/signup/{id}/");
+    let long = "x".repeat(4000);
+    for token in [Uuid::nil().to_string(), "junk".to_owned(), "%00".to_owned(), long] {
+        let path = format!("/api/signup/{token}/");
         assert_refused(&app.anonymous().get(&path).await, "invalid_input", UNKNOWN);
         let answer = app.anonymous().post(&path, &account()).await;
         assert_refused(&answer, "invalid_input", UNKNOWN);
@@ -159,7 +162,7 @@ async fn links_that_lead_nowhere() {
     // An address with an account: its owner signs in.
     app.stranger("mallory").await;
     let made = invite(&app, "Mallory@mail.example").await;
-    let sign_in = format!("/login?next=/signup/{}", id(&made));
+    let sign_in = format!("/login?next=/signup/{}", token(&made));
     assert_refused(&app.anonymous().get(&link(&made)).await, "account_exists", &sign_in);
     let detail = "There already exists an account with email address Mallory@mail.example. \
                   Please log in instead.";
@@ -227,13 +230,13 @@ async fn who_is_a_member_does_not_join_again() {
         created_at: app.app().services.clock.now(),
         updated_at: app.app().services.clock.now(),
         emailing_attempt_made: false,
+        links: vec![LATE.to_owned()],
     };
     let rows = std::slice::from_ref(&late);
     assert!(weir_store::invites::create(store, app.organization(), rows, &[], &[]).await.unwrap());
-    let text = shown(&app, &json!({"id": late.id.to_string()}), &cookie).await;
+    let text = shown(&app, &json!({"token": "late"}), &cookie).await;
     assert!(text.contains("You belong to this organization already."), "{text}");
-    let path = format!("/api/signup/{}/", late.id);
-    let answer = with_session(&app, Method::POST, &path, &cookie).send().await;
+    let answer = with_session(&app, Method::POST, "/api/signup/late/", &cookie).send().await;
     let detail = "You already are a member of this organization.";
     assert_refused(&answer, "user_already_member", detail);
 }
@@ -287,21 +290,95 @@ async fn of_several_who_take_up_one_invite_at_once_one_wins() {
     assert_eq!(owner(&app).await.get(&members).await.json()["count"], 2);
 }
 
+/// An invite lasts as long as who made it could make it.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_gets_more_than_the_inviter_has_by_then() {
+async fn an_invite_of_somebody_who_left_or_lost_the_level_is_void() {
     let app = TestApp::with_owner().await;
     let linus = app.member("linus", Level::Administrator).await;
     let key = linus.key(&["*"]).await;
-    let body = json!({"target_email": "grace@mail.example", "level": 8});
-    let made = key.post(&path(&app), &body).await.json();
+    let made = async |email: &str, level: u8| {
+        let body = json!({"target_email": email, "level": level});
+        key.post(&path(&app), &body).await.json()
+    };
+    let high = made("grace@mail.example", 8).await;
+    let low = made("barbara@mail.example", 1).await;
+    let expired = async || {
+        let list = owner(&app).await.get(&path(&app)).await.json();
+        let results = list["results"].as_array().unwrap().clone();
+        results.iter().map(|one| one["is_expired"].as_bool().unwrap()).collect::<Vec<_>>()
+    };
+    let void = async |invite: &Value| {
+        let detail = "This invite has expired. Please ask your admin for a new one.";
+        assert_refused(&app.anonymous().get(&link(invite)).await, "expired", detail);
+        assert_refused(&sign_up(&app, invite).await, "expired", detail);
+        assert!(shown(&app, invite, NOBODY).await.contains("This invite has expired"));
+    };
+    assert!(shown(&app, &high, NOBODY).await.contains("Administrator"));
+    assert_eq!(expired().await, [false, false]);
+
     let member = format!("/api/organizations/{}/members/{}/", app.organization(), linus.id());
-    assert!(shown(&app, &made, NOBODY).await.contains("Administrator"));
+    assert_eq!(owner(&app).await.patch(&member, &json!({"level": 1})).await.status, 200);
+    void(&high).await;
+    // A member may invite members.
+    assert_eq!(app.anonymous().get(&link(&low)).await.status, 200);
+    assert_eq!(expired().await, [false, true]);
+
     assert_eq!(owner(&app).await.delete(&member).await.status, 204);
-    let text = shown(&app, &made, NOBODY).await;
-    assert!(text.contains("Member") && !text.contains("Administrator"), "{text}");
-    assert_eq!(sign_up(&app, &made).await.status, 201);
+    void(&low).await;
+    assert_eq!(expired().await, [true, true]);
     let members = format!("/api/organizations/{}/members/", app.organization());
-    assert_eq!(owner(&app).await.get(&members).await.json()["results"][0]["level"], 1);
+    assert_eq!(owner(&app).await.get(&members).await.json()["count"], 1);
+}
+
+/// What is decided when the invite is taken up, in the transaction: the level may have
+/// been lost a moment ago.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_transaction_looks_at_the_level_of_the_inviter() {
+    let app = TestApp::with_owner().await;
+    let linus = app.member("linus", Level::Administrator).await;
+    let body = json!({"target_email": "grace@mail.example", "level": 8});
+    let made = linus.key(&["*"]).await.post(&path(&app), &body).await.json();
+    let store = app.store();
+    let invite = weir_model::InviteId(id(&made).parse().unwrap());
+    let row = weir_store::invites::get_any(store, invite).await.unwrap().unwrap();
+    let accept = async || {
+        let acceptance = weir_store::invites::Acceptance {
+            invite: &row,
+            user: app.stranger("mallory").await.id(),
+            account: None,
+            membership: weir_model::MembershipId(Uuid::new_v4()),
+            level: row.level,
+            project: None,
+            mails: &[],
+            activities: &[],
+        };
+        weir_store::invites::accept(store, acceptance, app.app().services.clock.now()).await
+    };
+    let member = format!("/api/organizations/{}/members/{}/", app.organization(), linus.id());
+    assert_eq!(owner(&app).await.patch(&member, &json!({"level": 1})).await.status, 200);
+    assert_eq!(accept().await.unwrap(), weir_store::invites::Accepted::Void);
+}
+
+/// A read-only key learns nothing that lets anybody in, where no mail is set up.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lists_show_opens_nothing() {
+    let app = TestApp::with_owner().await;
+    let body = json!({"target_email": "grace@mail.example", "level": 15});
+    let made = owner(&app).await.post(&path(&app), &body).await.json();
+    let reader = app.owner().key(&["organization_member:read"]).await;
+    for caller in [reader, owner(&app).await] {
+        let list = caller.get(&path(&app)).await;
+        let shown = &list.json()["results"][0];
+        assert_eq!(shown["token"], Value::Null);
+        assert!(!String::from_utf8_lossy(&list.body).contains(token(&made)));
+        for tried in [id(shown), id(&made)] {
+            let path = format!("/api/signup/{tried}/");
+            assert_refused(&app.anonymous().get(&path).await, "invalid_input", UNKNOWN);
+            let answer = app.anonymous().post(&path, &account()).await;
+            assert_refused(&answer, "invalid_input", UNKNOWN);
+        }
+    }
+    assert_eq!(sign_up(&app, &made).await.status, 201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -327,14 +404,14 @@ async fn guessing_at_links_slows_down() {
 async fn the_page_works_without_scripts() {
     let app = TestApp::with_owner().await;
     let made = invite(&app, "grace@mail.example").await;
-    let page = app.anonymous().get(&format!("/signup/{}", id(&made))).await;
+    let page = app.anonymous().get(&format!("/signup/{}", token(&made))).await;
     let text = String::from_utf8(page.body.to_vec()).unwrap();
     assert_eq!((page.status, page.header("referrer-policy")), (200, Some("no-referrer")));
     assert!(text.contains("Ada invited you to join") && text.contains("Acme Tea"), "{text}");
     assert!(text.contains("name=\"password\"") && text.contains("grace@mail.example"), "{text}");
     let body = form_urlencoded::Serializer::new(String::new())
-        .append_pair("id", id(&made))
-        .append_pair("back", &format!("/signup/{}", id(&made)))
+        .append_pair("id", token(&made))
+        .append_pair("back", &format!("/signup/{}", token(&made)))
         .append_pair("first_name", "Grace")
         .append_pair("password", PASSWORD)
         .finish();
@@ -347,16 +424,16 @@ async fn the_page_works_without_scripts() {
 
     assert!(shown(&app, &made, NOBODY).await.contains("Weir does not know this link"));
     let made = invite_elsewhere(&app, "grace@mail.example").await;
-    let page = format!("/signup/{}", id(&made));
+    let page = format!("/signup/{}", token(&made));
     let text = app.anonymous().get(&page).await;
     assert!(
-        String::from_utf8_lossy(&text.body).contains(&format!("/login?next=/signup/{}", id(&made)))
+        String::from_utf8_lossy(&text.body).contains(&format!("/login?next=/signup/{}", token(&made)))
     );
     let text = with_session(&app, Method::GET, &page, &cookie).send().await;
     assert!(String::from_utf8_lossy(&text.body).contains("You are signed in as"));
     let join = with_session(&app, Method::POST, "/_fn/join_organization", &cookie)
         .header("content-type", "application/x-www-form-urlencoded")
-        .body(format!("id={}", id(&made)));
+        .body(format!("id={}", token(&made)));
     assert_eq!(join.send().await.status, 200);
     assert_eq!(member(&app, "barbara", Level::Member).await.get(&path(&app)).await.status, 200);
 }
@@ -398,7 +475,7 @@ async fn the_page_of_a_link_that_is_of_no_use_says_what_helps() {
     let revoked = invite(&app, "linus@mail.example").await;
     let one = format!("{}{}/", path(&app), id(&revoked));
     assert_eq!(owner(&app).await.delete(&one).await.status, 204);
-    for invite in [revoked, json!({"id": Uuid::nil().to_string()}), json!({"id": "junk"})] {
+    for invite in [revoked, json!({"token": Uuid::nil().to_string()}), json!({"token": "junk"})] {
         let text = shown(&app, &invite, NOBODY).await;
         assert!(text.contains("Weir does not know this link"), "{text}");
         assert!(!text.contains("linus@mail.example") && !text.contains("Acme Tea"), "{text}");

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use weir_model::organizations::Level;
 use weir_testkit::TestApp;
 
-use super::{id, invite, member, owner, path};
+use super::{id, invite, member, owner, path, token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_resource_has_every_field_of_its_type() {
@@ -28,7 +28,8 @@ async fn the_resource_has_every_field_of_its_type() {
     assert_eq!(made["created_by"]["uuid"], json!(app.owner().id()));
     assert!(!id(&made).is_empty() && id(&made) != Uuid::nil().to_string());
     assert_eq!(made["created_at"], made["updated_at"]);
-    for field in ["id", "created_by", "created_at", "updated_at"] {
+    assert_eq!(token(&made).len(), 43, "{made}");
+    for field in ["id", "created_by", "created_at", "updated_at", "token"] {
         made[field] = json!("[there]");
     }
     assert_eq!(
@@ -45,6 +46,7 @@ async fn the_resource_has_every_field_of_its_type() {
             "updated_at": "[there]",
             "message": "Hello!",
             "private_project_access": [],
+            "token": "[there]",
         })
     );
     let made = invite(&app, "linus@mail.example").await;
@@ -147,7 +149,7 @@ async fn an_earlier_invite_of_the_address_ends() {
     assert_ne!(first["id"], second["id"]);
     let list = owner(&app).await.get(&path(&app)).await.json();
     assert_eq!((&list["count"], &list["results"][0]["id"]), (&json!(1), &second["id"]));
-    let link = |invite: &Value| format!("/api/signup/{}/", id(invite));
+    let link = |invite: &Value| format!("/api/signup/{}/", token(invite));
     assert_eq!(app.anonymous().get(&link(&first)).await.status, 400);
     assert_eq!(app.anonymous().get(&link(&second)).await.status, 200);
 }

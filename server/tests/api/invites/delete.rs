@@ -5,7 +5,7 @@ use uuid::Uuid;
 use weir_model::organizations::Level;
 use weir_testkit::TestApp;
 
-use super::{id, invite, member, owner, path};
+use super::{id, invite, member, owner, path, token};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_member_takes_an_invite_back_and_its_link_is_dead() {
@@ -13,7 +13,7 @@ async fn any_member_takes_an_invite_back_and_its_link_is_dead() {
     let made = invite(&app, "grace@mail.example").await;
     let member = member(&app, "linus", Level::Member).await;
     let one = format!("{}{}/", path(&app), id(&made));
-    let link = format!("/api/signup/{}/", id(&made));
+    let link = format!("/api/signup/{}/", token(&made));
     assert_eq!(app.anonymous().get(&link).await.status, 200);
     let answer = member.delete(&one).await;
     assert_eq!((answer.status, answer.body.len()), (204, 0));

@@ -33,6 +33,11 @@ async fn invite(app: &TestApp, email: &str) -> Value {
     answer.json()
 }
 
+/// What opens the link of an invite: it is in the answer that made it.
+fn token(invite: &Value) -> &str {
+    invite["token"].as_str().unwrap()
+}
+
 fn id(invite: &Value) -> &str {
     invite["id"].as_str().unwrap()
 }

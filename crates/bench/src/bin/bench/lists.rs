@@ -136,7 +136,7 @@ pub(crate) async fn run(binary: &Path, directory: &Path, effort: Effort) -> Resu
 async fn fill(service: &Service, length: usize) -> Result<[(&'static str, &'static str); 5]> {
     #[derive(Deserialize)]
     struct Invite {
-        id: String,
+        token: String,
     }
     let lists = [
         ("members", "members/"),
@@ -152,7 +152,7 @@ async fn fill(service: &Service, length: usize) -> Result<[(&'static str, &'stat
         let sent: Vec<Invite> = serde_json::from_slice(&answer).context("no list of invites")?;
         people.extend(sent.into_iter().map(|invite| {
             let body = json!({ "first_name": "Grace", "password": "plum-otter-violin-93" });
-            anonymous("POST", &format!("/api/signup/{}/", invite.id), &body.to_string())
+            anonymous("POST", &format!("/api/signup/{}/", invite.token), &body.to_string())
         }));
     }
     all_well(Sending { requests: people, clients: SIGNING_UP, address: service.address() }).await?;
