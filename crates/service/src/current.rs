@@ -1,63 +1,82 @@
-//! What a user looks at: the current organization and project behind
+//! What a caller looks at: the current organization and project behind
 //! `@current` (management-api 5.5).
 //!
-//! What belongs here: finding it, and choosing anew when it is unset or gone.
+//! What belongs here: finding it, and choosing again when it is unset or gone.
 //! What does not: whether a key may see it.
+//!
+//! The account has a choice, which keys read and change. A session has its own,
+//! which begins as the account's: what a script chooses or creates does not move
+//! a person's browser to another project.
 
-use weir_model::{OrganizationId, UserId};
+use weir_model::{OrganizationId, ProjectId};
 use weir_store::projects::ProjectRow;
+use weir_store::sessions::{self, Current};
 use weir_store::users::UserRow;
 use weir_store::{organizations, projects, users};
 
+use crate::ctx::{Actor, Ctx};
 use crate::{Core, Result};
 
-/// The current organization: the stored one while the user belongs to it, else
+/// The current organization: the chosen one while the caller belongs to it, else
 /// the first, which is stored then.
-pub(crate) async fn organization(core: &Core, user: UserId) -> Result<Option<OrganizationId>> {
-    match users::get(&core.store, user).await? {
-        Some(user) => organization_of(core, &user).await,
+pub(crate) async fn organization(core: &Core, ctx: &Ctx) -> Result<Option<OrganizationId>> {
+    match users::get(&core.store, ctx.user()).await? {
+        Some(user) => organization_of(core, ctx, &user).await,
         None => Ok(None),
     }
 }
 
-pub(crate) async fn organization_of(core: &Core, user: &UserRow) -> Result<Option<OrganizationId>> {
-    if let Some(organization) = user.current_organization
+pub(crate) async fn organization_of(
+    core: &Core,
+    ctx: &Ctx,
+    user: &UserRow,
+) -> Result<Option<OrganizationId>> {
+    let (current, _) = chosen(core, ctx, user).await?;
+    if let Some(organization) = current.organization
         && organizations::level(&core.store, organization, user.id).await?.is_some()
     {
         return Ok(Some(organization));
     }
     let first = organizations::of_user(&core.store, user.id).await?.into_iter().next();
     let organization = first.map(|belonging| belonging.row.id);
-    if organization != user.current_organization {
+    if organization != current.organization {
         let project = match organization {
             Some(organization) => first_project(core, organization).await?,
             None => None,
         };
-        store(core, user, organization, project.as_ref()).await;
+        keep(core, ctx, organization, project.map(|row| row.brief.id)).await;
     }
     Ok(organization)
 }
 
-/// The current project: the stored one while the user may see it, else the
+/// The current project: the chosen one while the caller may see it, else the
 /// first of the current organization, which is stored then.
-pub(crate) async fn project(core: &Core, user: UserId) -> Result<Option<ProjectRow>> {
-    match users::get(&core.store, user).await? {
-        Some(user) => project_of(core, &user).await,
+pub(crate) async fn project(core: &Core, ctx: &Ctx) -> Result<Option<ProjectRow>> {
+    match users::get(&core.store, ctx.user()).await? {
+        Some(user) => project_of(core, ctx, &user).await,
         None => Ok(None),
     }
 }
 
-pub(crate) async fn project_of(core: &Core, user: &UserRow) -> Result<Option<ProjectRow>> {
-    if let Some(project) = user.current_project
+pub(crate) async fn project_of(
+    core: &Core,
+    ctx: &Ctx,
+    user: &UserRow,
+) -> Result<Option<ProjectRow>> {
+    let (current, is_of_session) = chosen(core, ctx, user).await?;
+    if let Some(project) = current.project
         && let Some(row) = projects::find(&core.store, project).await?
         && organizations::level(&core.store, row.brief.organization, user.id).await?.is_some()
     {
+        if !is_of_session {
+            follow(core, ctx, row.brief.organization, Some(project)).await;
+        }
         return Ok(Some(row));
     }
-    let Some(organization) = organization_of(core, user).await? else { return Ok(None) };
+    let Some(organization) = organization_of(core, ctx, user).await? else { return Ok(None) };
     let project = first_project(core, organization).await?;
-    if project.is_some() {
-        store(core, user, Some(organization), project.as_ref()).await;
+    if let Some(row) = &project {
+        keep(core, ctx, Some(organization), Some(row.brief.id)).await;
     }
     Ok(project)
 }
@@ -72,15 +91,43 @@ pub(crate) async fn first_project(
     Ok(projects::rows(&core.store, organization, &first).await?.into_iter().next())
 }
 
-/// Storing the choice saves work next time; failing to is no failure.
-async fn store(
+/// Lets the caller's session look at this. A key has no session.
+pub(crate) async fn follow(
     core: &Core,
-    user: &UserRow,
-    organization: Option<OrganizationId>,
-    project: Option<&ProjectRow>,
+    ctx: &Ctx,
+    organization: OrganizationId,
+    project: Option<ProjectId>,
 ) {
-    let project = project.map(|row| row.brief.id);
-    if let Err(error) = users::set_current(&core.store, user.id, organization, project).await {
+    let current = Current { organization: Some(organization), project };
+    if let Actor::Session { session, .. } = &ctx.actor
+        && let Err(error) = sessions::set_current(&core.store, session, current).await
+    {
+        tracing::warn!(%error, "the current project of a session was not stored");
+    }
+}
+
+/// What was chosen, and whether it was in this session.
+async fn chosen(core: &Core, ctx: &Ctx, user: &UserRow) -> Result<(Current, bool)> {
+    let of_account =
+        Current { organization: user.current_organization, project: user.current_project };
+    let of_session = match &ctx.actor {
+        Actor::Session { session, .. } => sessions::current(&core.store, session).await?,
+        Actor::Key { .. } => None,
+    };
+    Ok((of_session.unwrap_or(of_account), of_session.is_some()))
+}
+
+/// Storing the choice saves work next time; failing to is no failure.
+async fn keep(
+    core: &Core,
+    ctx: &Ctx,
+    organization: Option<OrganizationId>,
+    project: Option<ProjectId>,
+) {
+    if let Err(error) = users::set_current(&core.store, ctx.user(), organization, project).await {
         tracing::warn!(%error, "the current organization was not stored");
+    }
+    if let Some(organization) = organization {
+        follow(core, ctx, organization, project).await;
     }
 }

@@ -8,6 +8,7 @@
 mod backfill;
 mod change;
 mod config;
+mod directories;
 mod logs;
 mod overview;
 mod preview;
@@ -18,12 +19,14 @@ mod unattended;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use tokio::sync::Mutex;
 use weir_model::activity::Deed;
 use weir_model::errors::FieldError;
+use weir_model::exports::addresses::{Address, addresses};
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{
     BackfillInput, BatchExport, BatchExportInput, BatchExportPatch, Destination, ExportModel,
-    LATEST_RUNS, NAME_MAX, Run, Status,
+    LATEST_RUNS, NAME_MAX, Run, Trouble,
 };
 use weir_model::pagination::{Page, Paged};
 use weir_model::{BatchExportId, Patch, ProjectId, Timestamp, validate};
@@ -44,8 +47,9 @@ pub use preview::BackfillPreview;
 pub use runs::RunBeside;
 pub use trial::{SentDestination, Trial};
 
-/// Destinations whose setting `host` is dialled as it is.
-const DATABASES: [&str; 2] = ["Postgres", "Redshift"];
+/// What an address hears that is never connected to.
+const INNER: &str = "This is on a network that this server does not connect to. Whoever runs it can \
+                     allow it with egress_allow.";
 
 /// What a call about exports is within: an organization, or one project of it.
 #[derive(Debug, Clone, Copy)]
@@ -87,17 +91,24 @@ pub trait Hosts: Send + Sync {
     /// Whether this host, as it is written, is never connected to. What a name stands
     /// for is looked at with every connection.
     fn refuses(&self, host: &str) -> bool;
+
+    /// Why nothing can be connected to at this address, for people; none: something may.
+    fn fault(&self, _address: &Address) -> Option<String> {
+        None
+    }
 }
 
 /// Batch exports.
 #[derive(Clone)]
 pub struct Exports {
     core: Arc<Core>,
+    /// Held while it is decided whose a directory of the server is.
+    directories: Arc<Mutex<()>>,
 }
 
 impl Exports {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core }
+        Self { core, directories: Arc::default() }
     }
 
     /// Says who knows forbidden hosts; the first call counts. Before it all are saved.
@@ -105,21 +116,28 @@ impl Exports {
         let _ = self.core.hosts.set(hosts);
     }
 
-    /// A database on an inner network is refused when it is entered (batch-exports 8).
-    fn judge(&self, kind: &DestinationType, config: &Map<String, Value>) -> Result<()> {
-        let Some(hosts) = self.core.hosts.get().filter(|_| DATABASES.contains(&kind.name)) else {
-            return Ok(());
-        };
-        match config.get("host").and_then(Value::as_str).filter(|host| hosts.refuses(host)) {
-            None => Ok(()),
-            Some(host) => {
-                let detail = format!(
-                    "`{host}` is on a network that this server does not connect to. Whoever runs \
-                     it can allow it with egress_allow."
-                );
-                Err(FieldError::new("destination", "invalid_input", detail).into())
+    /// Judges the addresses of a destination when they are entered (batch-exports 8): those
+    /// that it did not have `before`.
+    fn judge(
+        &self,
+        kind: &DestinationType,
+        config: &Map<String, Value>,
+        before: Option<&Map<String, Value>>,
+    ) -> Result<()> {
+        let Some(hosts) = self.core.hosts.get() else { return Ok(()) };
+        let known = before.map(|before| addresses(kind, before)).unwrap_or_default();
+        for found in addresses(kind, config).into_iter().filter(|found| !known.contains(found)) {
+            let (attr, address) = found;
+            let (Address::Host(text) | Address::Url(text)) = &address;
+            let fault = match hosts.refuses(text) {
+                true => Some(INNER.to_owned()),
+                false => hosts.fault(&address),
+            };
+            if let Some(detail) = fault {
+                return Err(FieldError::new(&attr, "invalid_input", detail).into());
             }
         }
+        Ok(())
     }
 
     /// The exports of the organization or the project, newest first.
@@ -136,9 +154,8 @@ impl Exports {
         Ok(Paged { count, results: self.shown(found).await? })
     }
 
-    /// How many exports fail: those that are not paused and whose newest run that
-    /// has ended did not deliver. Where there are no exports this is one look at
-    /// an empty list.
+    /// How many exports fail: those that are not paused and whose runs fail, also if they
+    /// are tried again. Where there are no exports this is one look at an empty list.
     ///
     /// # Errors
     /// [`Error::MissingScope`].
@@ -149,11 +166,7 @@ impl Exports {
         let mut found = rows::rows(store, within.org.organization, &ids).await?;
         found.retain(|row| !row.paused);
         let latest = rows::latest_runs(store, &found, LATEST_RUNS).await?;
-        let fails = |runs: &&Vec<Run>| {
-            let ended = runs.iter().map(|run| run.status).find(|status| !status.is_active());
-            ended.is_some_and(Status::is_failure)
-        };
-        Ok(latest.iter().filter(fails).count() as u64)
+        Ok(latest.iter().filter(|runs| Trouble::of(runs).is_some()).count() as u64)
     }
 
     /// One export.
@@ -205,7 +218,9 @@ impl Exports {
             latest: Vec::new(),
         };
         let whole = config::complete(input.destination, &input.config)?;
-        self.judge(input.destination, &whole)?;
+        self.judge(input.destination, &whole, None)?;
+        let _directories = self.directories.lock().await;
+        self.check_directory(row.organization, input.destination, &whole).await?;
         let secrets = config::store(&self.core.sealer, &mut row, input.destination, &whole).await?;
         set_query(&mut row, input.hogql_query.as_deref())?;
         check(&row)?;
@@ -303,7 +318,7 @@ impl Exports {
             let fault = || FieldError::new("team_id", "does_not_exist", detail).into();
             return if is_ours { Ok(chosen) } else { Err(fault()) };
         }
-        if let Some(row) = current::project(&self.core, org.ctx.user()).await?
+        if let Some(row) = current::project(&self.core, &org.ctx).await?
             && row.brief.organization == org.organization
             && policy::project_in_limits(&org.ctx, org.organization, row.brief.id)
         {
@@ -370,6 +385,7 @@ fn parse_id(text: &str) -> Option<BatchExportId> {
 fn shown(row: ExportRow, latest_runs: Vec<Run>) -> Result<BatchExport> {
     let config = config::shown(&row)?;
     let schema = row.schema.as_deref().map(config::read_json).transpose()?;
+    let trouble = Trouble::of(&latest_runs);
     Ok(BatchExport {
         model: model(&row)?,
         interval: cadence(&row)?.interval(),
@@ -387,6 +403,9 @@ fn shown(row: ExportRow, latest_runs: Vec<Run>) -> Result<BatchExport> {
         start_at: row.start_at,
         end_at: row.end_at,
         latest_runs,
+        latest_error: trouble.as_ref().and_then(|trouble| trouble.error.clone()),
+        failing_since: trouble.as_ref().map(|trouble| trouble.since),
+        next_try_at: trouble.and_then(|trouble| trouble.next_try),
         hogql_query: row.query,
         schema,
         backfill_id: None,

@@ -71,7 +71,7 @@ impl Organizations {
     pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<OrgCtx> {
         policy::refuse_project_keys(ctx)?;
         let organization = if id == "@current" {
-            current::organization(&self.core, ctx.user())
+            current::organization(&self.core, ctx)
                 .await?
                 .ok_or(Error::NotFound(NO_CURRENT))?
         } else {
@@ -138,6 +138,8 @@ impl Organizations {
         for _ in 0..=SLUG_TRIES {
             match rows::create(store, &new, std::slice::from_ref(&created)).await? {
                 Created::Yes => {
+                    let project = new.project.brief.id;
+                    current::follow(&self.core, ctx, new.row.id, Some(project)).await;
                     let contents = Contents { member_count: 1, projects: vec![new.project.brief] };
                     return Ok(shown(new.row, Level::Owner, contents));
                 }

@@ -96,7 +96,7 @@ impl Projects {
     /// [`Error::SecondFactorMissing`].
     pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<ProjectCtx> {
         let (row, missing) = if id == "@current" {
-            (current::project(&self.core, ctx.user()).await?, NO_CURRENT)
+            (current::project(&self.core, ctx).await?, NO_CURRENT)
         } else {
             let project = ProjectId::in_path(id).ok_or(Error::NotFound(NOT_FOUND))?;
             (rows::find(&self.core.store, project).await?, NOT_FOUND)
@@ -145,7 +145,8 @@ impl Projects {
         Ok(Paged { count, results: found.into_iter().map(|row| row.brief).collect() })
     }
 
-    /// Adds a project with these settings. The caller looks at it from now on.
+    /// Adds a project with these settings. The caller looks at it from now on: the
+    /// account and the session, if there is one; other sessions stay where they are.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`] below administrator and
@@ -165,6 +166,7 @@ impl Projects {
         if !rows::create(store, &row, org.ctx.user(), &[created]).await? {
             return Err(Error::NotFound(NOT_FOUND));
         }
+        current::follow(&self.core, &org.ctx, org.organization, Some(number)).await;
         Ok(shown(org, row, Vec::new(), ProjectSecrets::default()))
     }
 

@@ -3,11 +3,13 @@
 //! What belongs here: showing and changing one's own account. What does not:
 //! members of an organization; sign-in, the address included (`identity`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use weir_model::activity::{Deed, Entry, Subject};
 use weir_model::errors::FieldError;
 use weir_model::organizations::Organization;
+use weir_model::projects::ProjectBrief;
 use weir_model::projects::serde_object::Empty;
 use weir_model::scopes::{Scope, ScopeObject};
 use weir_model::users::{EventsColumns, Me, OrganizationRef, User};
@@ -17,7 +19,7 @@ use weir_store::projects as project_rows;
 use weir_store::users::{self as rows, Deleted, UserChange, UserRow};
 
 use crate::activity::{self, About, Changes};
-use crate::ctx::Ctx;
+use crate::ctx::{Actor, Ctx};
 use crate::error::{Error, NOT_FOUND};
 use crate::identity::emails;
 use crate::organizations::required;
@@ -83,7 +85,7 @@ impl Users {
     pub async fn me(&self, ctx: &Ctx) -> Result<Me> {
         ctx.require(Scope::read(ScopeObject::User))?;
         let user = rows::get(&self.core.store, ctx.user()).await?;
-        self.show(user.ok_or(Error::NotAuthenticated)?).await
+        self.show(ctx, user.ok_or(Error::NotAuthenticated)?).await
     }
 
     /// Changes what the caller looks at. A project brings its organization
@@ -112,14 +114,18 @@ impl Users {
                 let unknown = || unknown("set_current_team", &project);
                 let row = project_rows::find(&core.store, project).await?.ok_or_else(unknown)?;
                 let home = row.brief.organization;
-                if organization.is_some_and(|wanted| wanted != home) {
+                if organization.is_some_and(|wanted| wanted != home)
+                    || !policy::project_in_limits(ctx, home, project)
+                {
                     return Err(unknown());
                 }
                 self.refuse_unseen(ctx, home, unknown()).await?;
                 (home, Some(project))
             }
         };
-        Ok(rows::set_current(&core.store, ctx.user(), Some(organization), project).await?)
+        rows::set_current(&core.store, ctx.user(), Some(organization), project).await?;
+        current::follow(core, ctx, organization, project).await;
+        Ok(())
     }
 
     /// Changes the caller's own settings.
@@ -148,11 +154,11 @@ impl Users {
         let before = rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
         // A change that names nothing is no change, of `updated_at` neither.
         if change == UserChange::default() {
-            return self.show(before).await;
+            return self.show(ctx, before).await;
         }
         let told = told(&self.core, ctx, &before, named(&before, &change)).await?;
         let user = rows::update(store, ctx.user(), change, ctx.now, &told).await?;
-        self.show(user.ok_or(Error::NotAuthenticated)?).await
+        self.show(ctx, user.ok_or(Error::NotAuthenticated)?).await
     }
 
     /// Deletes the caller's account with its keys and sessions.
@@ -182,6 +188,9 @@ impl Users {
         organization: OrganizationId,
         unknown: Error,
     ) -> Result<()> {
+        if !homes(&self.core, ctx).await?.show(ctx, organization) {
+            return Err(unknown);
+        }
         match organizations::enter(&self.core, ctx, organization).await {
             Ok(_) => Ok(()),
             Err(Error::NotFound(_)) => Err(unknown),
@@ -189,16 +198,24 @@ impl Users {
         }
     }
 
-    async fn show(&self, user: UserRow) -> Result<Me> {
+    async fn show(&self, ctx: &Ctx, user: UserRow) -> Result<Me> {
         let core = &self.core;
-        let project = current::project_of(core, &user).await?;
+        let project = current::project_of(core, ctx, &user).await?;
         let current = match &project {
             Some(project) => Some(project.brief.organization),
-            None => current::organization_of(core, &user).await?,
+            None => current::organization_of(core, ctx, &user).await?,
         };
-        let belongings = organization_rows::of_user(&core.store, user.id).await?;
+        let mut belongings = organization_rows::of_user(&core.store, user.id).await?;
+        let homes = homes(core, ctx).await?;
+        belongings.retain(|belonging| homes.show(ctx, belonging.row.id));
         let organizations = belongings.iter().map(reference).collect();
-        let organization = self.current_organization(current, belongings).await?;
+        let organization = self.current_organization(ctx, current, belongings).await?;
+        let is_visible = |brief: &ProjectBrief| {
+            policy::project_in_limits(ctx, brief.organization, brief.id)
+        };
+        let team = project.map(|project| project.brief).filter(is_visible);
+        let first = || organization.as_ref()?.teams.first().cloned();
+        let team = team.or_else(first);
         Ok(Me {
             date_joined: user.created_at,
             uuid: user.id,
@@ -215,7 +232,7 @@ impl Users {
             id: user.number,
             is_staff: user.is_staff,
             is_impersonated: false,
-            team: project.map(|project| project.brief),
+            team,
             organization,
             organizations,
             is_2fa_enabled: user.second_factor.is_some(),
@@ -230,15 +247,49 @@ impl Users {
         })
     }
 
+    /// The current one of these organizations, else the first, with the projects that
+    /// the key may see.
     async fn current_organization(
         &self,
+        ctx: &Ctx,
         current: Option<OrganizationId>,
-        belongings: Vec<Belonging>,
+        mut belongings: Vec<Belonging>,
     ) -> Result<Option<Organization>> {
-        let found = belongings.into_iter().find(|belonging| Some(belonging.row.id) == current);
-        let Some(belonging) = found else { return Ok(None) };
-        organizations::show(&self.core, belonging.row, belonging.level).await.map(Some)
+        if belongings.is_empty() {
+            return Ok(None);
+        }
+        let of_current = belongings.iter().position(|one| Some(one.row.id) == current);
+        let belonging = belongings.swap_remove(of_current.unwrap_or(0));
+        let mut shown = organizations::show(&self.core, belonging.row, belonging.level).await?;
+        shown.teams.retain(|team| policy::project_in_limits(ctx, team.organization, team.id));
+        Ok(Some(shown))
     }
+}
+
+/// The organizations of the projects that a key is limited to; `None`: the actor is
+/// not limited to projects.
+struct Homes(Option<BTreeSet<OrganizationId>>);
+
+impl Homes {
+    /// Whether the limits of the actor's key leave this organization visible.
+    fn show(&self, ctx: &Ctx, organization: OrganizationId) -> bool {
+        policy::organization_in_limits(ctx, organization)
+            && self.0.as_ref().is_none_or(|homes| homes.contains(&organization))
+    }
+}
+
+async fn homes(core: &Core, ctx: &Ctx) -> Result<Homes> {
+    let projects = match &ctx.actor {
+        Actor::Key { key, .. } if !key.scoped_teams.is_empty() => &key.scoped_teams,
+        Actor::Key { .. } | Actor::Session { .. } => return Ok(Homes(None)),
+    };
+    let mut homes = BTreeSet::new();
+    for project in projects {
+        if let Some(row) = project_rows::find(&core.store, *project).await? {
+            homes.insert(row.brief.organization);
+        }
+    }
+    Ok(Homes(Some(homes)))
 }
 
 /// What a change makes of the name. Which theme a page has is nobody else's

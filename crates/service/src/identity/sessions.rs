@@ -44,7 +44,7 @@ impl Identity {
     /// # Errors
     /// Any failure of the store.
     pub async fn session(&self, token: &str, request_id: String) -> Result<Option<Ctx>> {
-        if token.len() > 64 || !token.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        if !secrets::is_token(token) {
             return Ok(None);
         }
         let store = &self.core.store;
@@ -67,6 +67,18 @@ impl Identity {
         let actor =
             Actor::Session { user: row.user, session: hash, signed_in_at: row.signed_in_at };
         Ok(Some(Ctx { actor, now, request_id }))
+    }
+
+    /// Refuses a caller whose session has ended meanwhile, and one whose account may not
+    /// act any more. Does not count as use of the session.
+    ///
+    /// # Errors
+    /// [`Error::NotAuthenticated`].
+    pub async fn check_session(&self, ctx: &Ctx) -> Result<()> {
+        let Actor::Session { session, .. } = &ctx.actor else { return Ok(()) };
+        let row = sessions::of_active_user(&self.core.store, session).await?;
+        let is_open = row.is_some_and(|row| !has_ended(&row, self.core.clock.now()));
+        if is_open { Ok(()) } else { Err(Error::NotAuthenticated) }
     }
 
     /// Ends the session. A key has none: nothing happens.
@@ -137,9 +149,20 @@ impl Identity {
         replaced: Option<&str>,
         proved: Proved<'_>,
     ) -> Result<NewSession> {
+        let store = &self.core.store;
         let (row, session) = self.new_session(user, peer)?;
-        if !sessions::create(&self.core.store, &row, replaced, proved).await? {
+        let current = match replaced {
+            Some(replaced) => sessions::current(store, replaced).await?,
+            None => None,
+        };
+        if !sessions::create(store, &row, replaced, proved).await? {
             return Err(wrong());
+        }
+        // It goes on where the one before was; without this it begins as any other.
+        if let Some(current) = current
+            && let Err(error) = sessions::set_current(store, &row.hash, current).await
+        {
+            tracing::warn!(%error, "the current project of a session was not stored");
         }
         Ok(session)
     }
@@ -152,6 +175,10 @@ impl Identity {
         peer: &Peer,
     ) -> Result<(SessionRow, NewSession)> {
         let token = secrets::token()?;
+        let browser = match peer.browser.as_ref().filter(|token| secrets::is_token(token)) {
+            Some(token) => token.clone(),
+            None => secrets::token()?.reveal(),
+        };
         let now = self.core.clock.now();
         let expires_at = now.plus_seconds(ABSOLUTE_SECONDS);
         let row = SessionRow {
@@ -162,8 +189,9 @@ impl Identity {
             expires_at,
             address: peer.address.map(|address| address.to_canonical().to_string()),
             agent: peer.agent.as_ref().map(|agent| agent.chars().take(AGENT_MAX).collect()),
+            browser: Some(secrets::sha256_hex(&browser)),
         };
-        Ok((row, NewSession { token: token.reveal(), user, expires_at }))
+        Ok((row, NewSession { token: token.reveal(), browser, user, expires_at }))
     }
 }
 

@@ -32,7 +32,7 @@ impl Plugins {
         page: Page,
     ) -> Result<(PluginShape, Paged<PluginActivity>)> {
         self.may_read(org).await?;
-        let project = current::project(&self.core, org.ctx.user()).await?;
+        let project = current::project(&self.core, &org.ctx).await?;
         let project = project.filter(|row| row.brief.organization == org.organization);
         let project = project.map(|row| row.brief.id);
         let wanted = |entry: &Entry| match entry.scope {

@@ -1,9 +1,11 @@
 //! The caller as a user, on a store in memory.
 
 use weir_model::keys::PersonalKeyInput;
+use weir_model::projects::ProjectPatch;
 
 use super::*;
-use crate::test_support::{self, ada, key, key_input, organization, stranger};
+use crate::identity::Peer;
+use crate::test_support::{self, PASSWORD, ada, key, key_input, organization, stranger};
 
 #[tokio::test]
 async fn me() {
@@ -81,6 +83,44 @@ async fn the_current_organization_and_project() {
         assert_eq!((field.attr.as_deref(), field.code.as_str()), (Some(attr), "does_not_exist"));
     }
     assert_eq!(now().await, (zebra, 2));
+}
+
+#[tokio::test]
+async fn a_session_stays_where_it_is_when_a_key_goes_elsewhere() {
+    let services = test_support::set_up().await;
+    let browser = ada(&services).await;
+    let script = key(&services, &browser, key_input()).await;
+    let now = async |ctx: &Ctx| services.users.me(ctx).await.unwrap().team.unwrap().id.0;
+    assert_eq!((now(&browser).await, now(&script).await), (1, 1));
+
+    // Creating a project or an organization with a key, and choosing with one.
+    let org = services.organizations.enter(&script, "@current").await.unwrap();
+    services.projects.create(&org, ProjectPatch::default()).await.unwrap();
+    assert_eq!((now(&browser).await, now(&script).await), (1, 2));
+    organization(&services, &script, "Zebra").await;
+    assert_eq!((now(&browser).await, now(&script).await), (1, 3));
+    services.users.set_current(&script, None, Some(ProjectId(2))).await.unwrap();
+    assert_eq!((now(&browser).await, now(&script).await), (1, 2));
+    let entered = services.projects.enter(&browser, "@current").await.unwrap();
+    assert_eq!(entered.project, ProjectId(1));
+
+    // Another browser begins where the account is, and they do not move each other.
+    let other = ada(&services).await;
+    assert_eq!(now(&other).await, 2);
+    services.users.set_current(&browser, None, Some(ProjectId(3))).await.unwrap();
+    assert_eq!((now(&browser).await, now(&other).await, now(&script).await), (3, 2, 3));
+
+    // Proving the password again opens another session, which goes on there.
+    let again = services.identity.sign_in_again(&other, PASSWORD, &Peer::default()).await.unwrap();
+    let opened = services.identity.session(&again.token, "request".to_owned()).await.unwrap();
+    assert_eq!(now(&opened.unwrap()).await, 2);
+
+    // A project that is gone is none to look at.
+    let gone = services.projects.enter(&browser, "3").await.unwrap();
+    services.projects.delete(&gone).await.unwrap();
+    assert_eq!(services.users.me(&browser).await.unwrap().team, None);
+    services.users.set_current(&browser, None, Some(ProjectId(1))).await.unwrap();
+    assert_eq!(now(&browser).await, 1);
 }
 
 #[tokio::test]
