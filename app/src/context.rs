@@ -40,6 +40,10 @@ pub const NO_SESSION: &str = "No session can be kept safely at this address. Set
 /// Before the name of a field whose value is not kept when its form fails. A
 /// hidden field of that name goes along with it.
 pub const SECRET_MARK: &str = "secret:";
+/// Among what was entered, the path of the function that it was sent to.
+pub const FUNCTION: &str = "__path";
+/// In the address of a page whose form was not saved for want of a sign-in.
+pub const KEPT: &str = "__kept";
 /// What the next page tells waits this long for it.
 const NOTICE_SECONDS: u32 = 60;
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
@@ -143,6 +147,19 @@ impl Cookies {
         if self.secure { "__Host-notice" } else { "notice" }
     }
 
+    /// Name of the cookie that tells a browser in which somebody has signed in from
+    /// those of strangers.
+    #[must_use]
+    pub fn browser_name(self) -> &'static str {
+        if self.secure { "__Host-browser" } else { "browser" }
+    }
+
+    /// That cookie. It stays after the sign-out.
+    #[must_use]
+    pub fn browser(self, session: &NewSession) -> String {
+        self.hidden(self.browser_name(), &session.browser, YEAR_SECONDS)
+    }
+
     /// The cookie of a session.
     #[must_use]
     pub fn session(self, session: &NewSession) -> String {
@@ -192,7 +209,8 @@ pub struct Visit {
     pub wants_page: bool,
     /// Whether a server function is called.
     pub is_call: bool,
-    /// What was typed into a form that failed, without secrets.
+    /// What was entered into a form that was not saved, without secrets, and as
+    /// [`FUNCTION`] where it was sent to.
     pub typed: Vec<(String, String)>,
     /// What the page tells of a form that led to it.
     pub notice: Option<Notice>,
@@ -200,7 +218,7 @@ pub struct Visit {
 
 /// Makes one request known to pages and server functions.
 pub fn provide(web: &WebContext, visit: &Visit) {
-    provide_context(Typed(visit.typed.clone()));
+    provide_context(Typed::new(visit.typed.clone()));
     provide_context(visit.preferences.numbers);
     provide_context(web.clone());
     provide_context(visit.clone());
@@ -303,10 +321,11 @@ pub(crate) async fn send_event(body: String) -> Result<u16, UiError> {
     Ok((web.send_event.0)(body, visit.peer.address).await)
 }
 
-/// Gives the browser the cookie of a session.
+/// Gives the browser the cookies of a session.
 pub(crate) fn keep_session(session: &NewSession) {
     if let Ok((_, visit)) = context() {
         set_cookie(&visit.cookies.session(session));
+        set_cookie(&visit.cookies.browser(session));
     }
 }
 
@@ -492,7 +511,8 @@ fn is_account_page() -> bool {
 }
 
 /// An address without scheme and host.
-fn path_of(address: &str) -> &str {
+#[must_use]
+pub fn path_of(address: &str) -> &str {
     match address.split_once("://") {
         Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]),
         None => address,

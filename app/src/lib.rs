@@ -24,6 +24,8 @@ mod behaviours;
 pub mod context;
 #[cfg(feature = "ssr")]
 mod device;
+#[cfg(feature = "ssr")]
+mod edits;
 pub mod error;
 #[cfg(feature = "ssr")]
 pub mod facts;

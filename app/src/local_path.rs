@@ -1,12 +1,21 @@
 //! Paths within this site: what a redirect may lead to, and texts in queries.
 
-/// The path, if following it stays on this site: `/x`, but not `//x` or `/\x`.
+/// The path, if following it stays on this site: `/x`, but not `//x` or `/\x`. Nor
+/// `/..//x`, which libraries and browsers make `//x` of: no path of ours has such steps.
 #[must_use]
 pub fn safe(path: &str) -> Option<&str> {
     let rest = path.strip_prefix('/')?;
-    let stays =
-        !rest.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    stays.then_some(path)
+    let is_text = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let steps = rest.split(['?', '#']).next().unwrap_or_default();
+    let stays = !rest.starts_with('/') && !steps.split('/').any(is_dots);
+    (is_text && stays).then_some(path)
+}
+
+/// Whether a part of a path stands for the same place or the one above, as addresses
+/// are read: dots may be encoded.
+fn is_dots(part: &str) -> bool {
+    let dots = part.replace("%2e", ".").replace("%2E", ".");
+    dots == "." || dots == ".."
 }
 
 /// A text as the value of a query parameter.
@@ -31,8 +40,9 @@ pub fn encode(text: &str) -> String {
 #[must_use]
 pub fn without_outcome(path: &str) -> String {
     let Some((path, query)) = path.split_once('?') else { return path.to_owned() };
-    let of_outcome =
-        |pair: &&str| ["__path=", "__err=", "__done="].iter().any(|name| pair.starts_with(name));
+    let of_outcome = |pair: &&str| {
+        ["__path=", "__err=", "__done=", "__kept="].iter().any(|name| pair.starts_with(name))
+    };
     let kept: Vec<&str> = query.split('&').filter(|pair| !of_outcome(pair)).collect();
     if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
 }
@@ -43,11 +53,15 @@ mod tests {
 
     #[test]
     fn only_paths_of_this_site_are_safe() {
-        for good in ["/", "/projects/1/live?q=a%20b", "/a#b"] {
+        for good in ["/", "/projects/1/live?q=a%20b", "/a#b", "/a..b/.c", "/a?q=/..//b"] {
             assert_eq!(safe(good), Some(good));
         }
         for bad in ["", "x", "//x", "/\\x", "/a\\b", "/a\r\nb", "http://x", "/a b", "/ä"] {
             assert_eq!(safe(bad), None, "{bad}");
+        }
+        for dots in ["/..//x", "/.//x", "/a/../..//x", "/%2e%2E//x", "/.%2e//x", "/%2E//x", "/a/.."]
+        {
+            assert_eq!(safe(dots), None, "{dots}");
         }
     }
 
@@ -62,5 +76,6 @@ mod tests {
         assert_eq!(without_outcome("/a?__path=x&__err=y"), "/a");
         assert_eq!(without_outcome("/a?b=1&__path=x&c=2&__err=y"), "/a?b=1&c=2");
         assert_eq!(without_outcome("/a?__done=/_fn/f&b=1"), "/a?b=1");
+        assert_eq!(without_outcome("/a?b=1&__kept=1"), "/a?b=1");
     }
 }

@@ -158,6 +158,15 @@ pub(crate) fn with_fields(parts: &[Part]) -> impl Iterator<Item = (usize, &Setti
     settings(parts).filter(|setting| setting.kind != Kind::File).enumerate()
 }
 
+/// What the fields of the settings show, without secrets: names and values.
+pub(crate) fn form_values(parts: &[Part], present: &Map<String, Value>) -> Vec<(String, String)> {
+    let value = |(at, setting): (usize, &Setting)| {
+        let value = present.get(&setting.key).map(shown).unwrap_or_default();
+        (!setting.secret).then(|| (field(at, setting), value))
+    };
+    with_fields(parts).filter_map(value).collect()
+}
+
 /// A setting as a form sends it. Cannot be printed: it may be a secret.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SentSetting {

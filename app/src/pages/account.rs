@@ -10,7 +10,7 @@ use crate::server_fns::links::AskConfirmation;
 use crate::ui::alert::Alert;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::Field;
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
@@ -63,9 +63,14 @@ fn NameForm(first_name: String, last_name: String) -> impl IntoView {
         scope: "user:write",
         body: Some(json!({"first_name": "{first_name}", "last_name": "{last_name}"})),
     };
+    let shows = vec![
+        ("first_name".to_owned(), first_name.clone()),
+        ("last_name".to_owned(), last_name.clone()),
+    ];
     view! {
         <ActionForm action=rename>
             <FormFailure sent=sent fields=&["first_name", "last_name"] />
+            <Shows sent=sent values=shows />
             <Back />
             <Field sent=sent name="first_name" label="First name" autocomplete="given-name" max=150
                 value=first_name />

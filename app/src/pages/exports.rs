@@ -13,6 +13,7 @@ pub(crate) mod settings;
 mod stretch;
 mod words;
 
+pub(crate) use form::all_labels;
 use leptos::prelude::*;
 use server_fn::ServerFn;
 use weir_model::Timestamp;
@@ -198,13 +199,14 @@ fn entry(line: ExportLine, organization: &str, project: Option<String>) -> Line 
     let rhythm = words::rhythm(&export);
     let form = switch(&export, organization, &condition);
     let word = word_id(&export);
+    let trouble = trouble(&export, &recent);
     let head = view! {
         <a class="export-name" href=path.clone()>{export.name}</a>
         <span class="hint">{label}</span>
     };
     let mut cells = vec![cell(head)];
     cells.extend(project.map(cell));
-    cells.push(cell(view! { <Status tone=tone label=state id=word /> }));
+    cells.push(cell(view! { <Status tone=tone label=state id=word /> {trouble} }));
     cells.push(last);
     cells.push(next);
     cells.push(strip(&recent, &path));
@@ -246,7 +248,7 @@ fn switch(export: &BatchExport, organization: &str, condition: &str) -> AnyView 
 }
 
 fn last_run(run: &Run, model: ExportModel, path: &str) -> AnyView {
-    let (tone, label) = words::status(run.status);
+    let (tone, label) = words::run(run);
     let rows = words::count(run.records_completed).map(|count| {
         let (one, many) = words::rows(model);
         view! { <span class="hint">{counted(count, one, many)}</span> }
@@ -268,7 +270,7 @@ fn strip(recent: &[Run], path: &str) -> AnyView {
         return view! { <span class="faint">"-"</span> }.into_any();
     }
     let mark = |run: &Run| {
-        let (tone, label) = words::status(run.status);
+        let (tone, label) = words::run(run);
         let rows = words::count(run.records_completed).map(grouped).unwrap_or_default();
         let rows = if rows.is_empty() { rows } else { format!(", {rows} delivered") };
         Mark {
@@ -277,13 +279,36 @@ fn strip(recent: &[Run], path: &str) -> AnyView {
             href: Some(run_path(path, run)),
         }
     };
-    let failed = recent.iter().filter(|run| run.status.is_failure()).count();
+    let summary = summary(recent);
+    view! { <Strip marks=recent.iter().rev().map(mark).collect() summary=summary /> }.into_any()
+}
+
+/// How many of the newest runs failed, those that are tried again included.
+fn summary(recent: &[Run]) -> String {
     let total = counted(recent.len() as u64, "run", "runs");
-    let summary = match failed {
+    match recent.iter().filter(|run| run.is_failing()).count() {
         0 => format!("None of the last {total} failed."),
         failed => format!("{failed} of the last {total} failed."),
+    }
+}
+
+/// Since when an export fails, when it is tried again, and why it fails.
+fn trouble(export: &BatchExport, recent: &[Run]) -> Option<AnyView> {
+    let since = export.failing_since?.to_string();
+    let next = match export.next_try_at {
+        Some(next) => view! { ", next try " <Time iso=next.to_string() /> }.into_any(),
+        None if recent.iter().any(Run::is_retried) => ", tried again now".into_any(),
+        None => ().into_any(),
     };
-    view! { <Strip marks=recent.iter().rev().map(mark).collect() summary=summary /> }.into_any()
+    let error = export.latest_error.as_deref().and_then(|error| error.lines().next());
+    let error = error.map(|text| view! { <span class="export-error">{text.to_owned()}</span> });
+    Some(
+        view! {
+            <span class="hint">"Failing since " <Time iso=since /> {next}</span>
+            {error}
+        }
+        .into_any(),
+    )
 }
 
 fn label_of(kind: &str) -> &'static str {
@@ -357,6 +382,8 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
         view! { <Chip label=found.house.project(export.team_id.0) /> }
     });
     let form = switch(export, &found.house.id, &found.condition);
+    let trouble = trouble(export, &export.latest_runs)
+        .map(|trouble| view! { <p class="export-facts" id="trouble">{trouble}</p> });
     let paused = sent(ServerAction::<PauseExport>::new());
     let unpaused = sent(ServerAction::<UnpauseExport>::new());
     view! {
@@ -372,9 +399,45 @@ fn head(found: &ExportHead, title: &'static str) -> AnyView {
             <span>{words::rhythm(export)}</span>
             {next}
         </p>
+        {trouble}
         <SubNav label="Pages of the export" tabs=tabs />
         <FormFailure sent=paused />
         <FormFailure sent=unpaused />
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::exports::Status;
+
+    use super::*;
+
+    const ID: &str = "00000000-0000-4000-8000-000000000000";
+
+    #[test]
+    fn a_run_that_is_tried_again_counts_as_failed() {
+        let at = Timestamp::from_micros(0);
+        let run = |status, failing_since| Run {
+            id: ID.parse().unwrap(),
+            status,
+            records_completed: None,
+            latest_error: None,
+            data_interval_start: None,
+            data_interval_end: at,
+            cursor: None,
+            created_at: at,
+            finished_at: None,
+            last_updated_at: at,
+            records_total_count: None,
+            batch_export: ID.parse().unwrap(),
+            failing_since,
+            next_try_at: None,
+        };
+        let runs = [run(Status::Running, Some(at)), run(Status::Running, None)];
+        assert_eq!(summary(&runs), "1 of the last 2 runs failed.");
+        assert_eq!(summary(&runs[1..]), "None of the last 1 run failed.");
+        assert_eq!(words::run(&runs[0]).1, "Failing, tried again");
+        assert_eq!(words::run(&runs[1]).1, "Running");
+    }
 }

@@ -7,10 +7,10 @@ use weir_model::scopes::Scope;
 use super::id_in_path;
 use super::key_form::{Held, Presets, ReachFields, ScopeGrid};
 use super::keys::{Actions, facts, previous, refused, revoke};
-use crate::server_fns::key_forms::{KeyOffer, UpdateKey, get_key_offer};
+use crate::server_fns::key_forms::{KEY, KeyOffer, UpdateKey, get_key_offer};
 use crate::server_fns::keys::{KeyView, RotateKey, get_key};
-use crate::ui::field::{Choice, Field, Select};
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::field::{Choice, Field, Select, Typed};
+use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
@@ -55,6 +55,11 @@ pub(crate) fn Key() -> impl IntoView {
 fn EditForm(key: KeyView, offer: KeyOffer) -> impl IntoView {
     let update = ServerAction::<UpdateKey>::new();
     let sent = sent(update);
+    if sent.is_changed_elsewhere() {
+        // The key is shown as it is now.
+        provide_context(Typed::default());
+    }
+    let shows = vec![(KEY.to_owned(), key.edited())];
     let scopes: Vec<Scope> = key.scopes.iter().filter_map(|scope| scope.parse().ok()).collect();
     let preset = if scopes.contains(&Scope::All) { "all" } else { "custom" };
     let held = Held {
@@ -64,6 +69,7 @@ fn EditForm(key: KeyView, offer: KeyOffer) -> impl IntoView {
     view! {
         <ActionForm action=update>
             <FormFailure sent=sent fields=&["label", "scopes", "reach"] />
+            <Shows sent=sent values=shows />
             <input type="hidden" name="id" value=key.id />
             <Back />
             <Field sent=sent name="label" label="Label" max=LABEL_MAX value=key.label />

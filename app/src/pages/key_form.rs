@@ -6,7 +6,7 @@ use weir_model::scopes::{Scope, ScopeAction, ScopeObject};
 
 use crate::key_words::things;
 use crate::server_fns::key_forms::KeyOffer;
-use crate::ui::field::initial;
+use crate::ui::field::{initial, ticked};
 use crate::ui::form::Sent;
 use crate::ui::icon::Icon;
 
@@ -197,11 +197,12 @@ pub(super) fn ReachFields(
     .collect_view();
     let of_organizations = offer.organizations.into_iter().zip(0_u32..).map(|((id, name), at)| {
         let checked = organizations.contains(&id);
-        place(format!("reach[organizations][{at}]"), id, name, checked)
+        place(sent, format!("reach[organizations][{at}]"), id, name, checked)
     });
     let of_projects = offer.projects.into_iter().zip(0_u32..).map(|((id, name, home), at)| {
         let checked = projects.contains(&id);
-        place(format!("reach[projects][{at}]"), id.to_string(), format!("{name}, {home}"), checked)
+        let (name, label) = (format!("reach[projects][{at}]"), format!("{name}, {home}"));
+        place(sent, name, id.to_string(), label, checked)
     });
     let fault = sent.fault("reach");
     let described_by = fault.as_ref().map(|_| "reach-fault");
@@ -225,11 +226,8 @@ pub(super) fn ReachFields(
     .into_any()
 }
 
-fn place(name: String, value: String, label: String, checked: bool) -> AnyView {
-    // A box that is not ticked is not sent: of a form that failed, what was sent says
-    // it all.
-    let failed = !initial("preset", String::new()).is_empty();
-    let checked = if failed { !initial(&name, String::new()).is_empty() } else { checked };
+fn place(sent: Sent, name: String, value: String, label: String, checked: bool) -> AnyView {
+    let checked = ticked(sent, &name, checked);
     view! {
         <label class="choice">
             <input type="checkbox" name=name value=value checked=checked />

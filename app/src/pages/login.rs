@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::entrance::{Entrance, InsecureNote};
 use super::in_query;
+use crate::context::KEPT;
 use crate::server_fns::identity::{Door, SignIn, open_door};
 use crate::ui::alert::Alert;
 use crate::ui::field::Field;
@@ -11,16 +12,20 @@ use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
 
+/// Characters of a code or a recovery code, in groups or not.
+const CODE_MAX: usize = 40;
+
 /// The sign-in.
 #[component]
 pub(crate) fn Login() -> impl IntoView {
     let next = in_query("next");
     let is_reset = in_query("reset") == "done";
     let is_late = in_query("late") == "yes";
+    let unsent = !in_query("unsent").is_empty();
     let content = page("Sign in", async move {
         let door = open_door(next.clone()).await?;
         let content = if door.is_set_up {
-            view! { <LoginForm next=next door=door is_reset=is_reset is_late=is_late /> }.into_any()
+            view! { <LoginForm next=next door=door is_reset=is_reset is_late=is_late unsent=unsent /> }.into_any()
         } else {
             nobody().into_any()
         };
@@ -45,10 +50,26 @@ fn nobody() -> impl IntoView {
 }
 
 #[component]
-fn LoginForm(next: String, door: Door, is_reset: bool, is_late: bool) -> impl IntoView {
+fn LoginForm(
+    next: String,
+    door: Door,
+    is_reset: bool,
+    is_late: bool,
+    unsent: bool,
+) -> impl IntoView {
     let action = ServerAction::<SignIn>::new();
     let sent = sent(action);
+    let ended = match (next.contains(&format!("{KEPT}=")), unsent) {
+        (true, _) => Some(
+            "Your session has ended, so nothing was changed. Sign in within 15 minutes: the form then shows what you entered.",
+        ),
+        (false, true) => {
+            Some("Your session has ended. Nothing was changed, and the file was not kept.")
+        }
+        (false, false) => None,
+    };
     view! {
+        {ended.map(|ended| view! { <Alert kind="warning"><p>{ended}</p></Alert> })}
         {is_reset.then(|| view! {
             <Alert kind="note">
                 <p>"Your password is changed. Sign in with the new one."</p>
@@ -67,6 +88,11 @@ fn LoginForm(next: String, door: Door, is_reset: bool, is_late: bool) -> impl In
             <Field sent=sent name="email" label="E-mail address" kind="email" autocomplete="username" max=254
                 autofocus=true />
             <PasswordField sent=sent autocomplete="current-password" />
+            {sent.must_wait().then(|| view! {
+                <Field sent=sent name="code" label="Code" autocomplete="one-time-code" max=CODE_MAX
+                    hint="Only with two-step sign-in: with a code, or a recovery code, you need not wait. Enter your password again, too."
+                    required=false />
+            })}
             <Submit sent=sent label="Sign in" busy="Signing in..." />
         </ActionForm>
         // Where no mail is sent, that page says who helps.

@@ -4,9 +4,11 @@ use leptos::prelude::*;
 
 use super::entrance::Entrance;
 use super::in_query;
+use crate::context::KEPT;
 use crate::local_path;
 use crate::server_fns::account::get_viewer;
 use crate::server_fns::identity::SignInAgain;
+use crate::ui::alert::Alert;
 use crate::ui::form::{Back, FormFailure, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::password::PasswordField;
@@ -15,11 +17,13 @@ use crate::ui::password::PasswordField;
 #[component]
 pub(crate) fn LoginAgain() -> impl IntoView {
     let next = in_query("next");
+    let held = in_query("held");
+    let unsent = !in_query("unsent").is_empty();
     let content = page("Confirm your password", async move {
         let viewer = get_viewer().await?;
         Ok(view! {
             <PageHead title="Confirm your password" />
-            <AgainForm email=viewer.email next=next />
+            <AgainForm email=viewer.email next=next held=held unsent=unsent />
         }
         .into_any())
     });
@@ -27,11 +31,34 @@ pub(crate) fn LoginAgain() -> impl IntoView {
 }
 
 #[component]
-fn AgainForm(email: String, next: String) -> impl IntoView {
+fn AgainForm(
+    email: String,
+    /// The page that one goes on to.
+    next: String,
+    /// Name of the form that waits, if one does.
+    held: String,
+    /// Whether a form was sent that cannot wait, for it carried a file.
+    unsent: bool,
+) -> impl IntoView {
     let action = ServerAction::<SignInAgain>::new();
     let sent = sent(action);
-    let back = local_path::safe(&next).unwrap_or("/").to_owned();
+    let mut back = local_path::safe(&next).unwrap_or("/").to_owned();
+    let waits = !held.is_empty();
+    if waits {
+        let sign = if back.contains('?') { '&' } else { '?' };
+        back = format!("{back}{sign}{KEPT}=1");
+    }
+    let note = match (waits, unsent) {
+        (true, _) => {
+            Some("What you sent has not been done yet. It is done as soon as you confirm.")
+        }
+        (false, true) => Some(
+            "Nothing was changed, and the file was not kept. Once you have confirmed, send it again.",
+        ),
+        (false, false) => None,
+    };
     view! {
+        {note.map(|note| view! { <Alert kind="note"><p>{note}</p></Alert> })}
         <p class="lead">
             "What you are about to do can give others access. You signed in more than 15 minutes ago as "
             <strong>{email.clone()}</strong> "."
@@ -39,6 +66,7 @@ fn AgainForm(email: String, next: String) -> impl IntoView {
         <ActionForm action=action>
             <FormFailure sent=sent fields=&["password"] />
             <input type="hidden" name="next" value=next />
+            <input type="hidden" name="held" value=held />
             <input type="hidden" autocomplete="username" value=email />
             <Back />
             <PasswordField sent=sent autocomplete="current-password" autofocus=true />

@@ -26,7 +26,7 @@ use crate::ui::confirm::Confirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Check, Field};
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::number::{counted, grouped};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
@@ -146,6 +146,7 @@ fn RenameForm(id: String, name: String) -> impl IntoView {
     view! {
         <ActionForm action=rename>
             <FormFailure sent=sent fields=&["name"] />
+            <Shows sent=sent values=vec![("name".to_owned(), name.clone())] />
             <input type="hidden" name="id" value=id />
             <Back />
             <Field sent=sent name="name" label="Name" max=64 value=name />
@@ -284,7 +285,7 @@ fn Features(features: Vec<String>) -> impl IntoView {
     let features =
         features.into_iter().map(|name| view! { <li class="chip">{name}</li> }).collect_view();
     view! {
-        <Section id="features" title="Features" hint="Everything works for everyone. API clients read this list.">
+        <Section id="features" title="Features" hint="What this version has. None of it needs a licence, and API clients read this list.">
             <ul class="chips">{features}</ul>
         </Section>
     }

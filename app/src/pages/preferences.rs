@@ -3,16 +3,17 @@
 
 use leptos::prelude::*;
 use serde_json::json;
-use weir_model::preferences::{NumberFormat, Preferences, Zone};
+use weir_model::preferences::{NumberFormat, Preferences};
 
 use super::account_nav::AccountNav;
 use super::project_settings::ZONES;
+use crate::edits::TICKED;
 use crate::server_fns::account::{ChooseTheme, get_viewer};
-use crate::server_fns::preferences::{SetPreferences, get_preferences};
+use crate::server_fns::preferences::{SetPreferences, get_preferences, zone_fields};
 use crate::theme::Theme;
 use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::field::{Check, Choice, Field, RadioCards};
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::Section;
 
@@ -63,11 +64,15 @@ fn ThemeForm(theme: Theme) -> impl IntoView {
 fn FormatForm(chosen: Preferences) -> impl IntoView {
     let set = ServerAction::<SetPreferences>::new();
     let sent = sent(set);
-    let (zone, named) = match &chosen.zone {
-        Zone::Browser => ("browser", String::new()),
-        Zone::Named(name) if name == "UTC" => ("utc", String::new()),
-        Zone::Named(name) => ("named", name.clone()),
-    };
+    let (zone, named) = zone_fields(&chosen);
+    let named = named.to_owned();
+    let shows = [
+        ("zone", zone),
+        ("named", named.as_str()),
+        ("numbers", chosen.numbers.word()),
+        ("shortcuts", if chosen.shortcuts { TICKED } else { "" }),
+    ];
+    let shows = shows.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     let zones = vec![
         Choice::new("browser", "The one of the browser").hint("Without scripts times are in UTC."),
         Choice::new("utc", "UTC"),
@@ -81,6 +86,7 @@ fn FormatForm(chosen: Preferences) -> impl IntoView {
     view! {
         <ActionForm action=set>
             <FormFailure sent=sent fields=&["named", "numbers"] />
+            <Shows sent=sent values=shows />
             <Back />
             <RadioCards sent=sent name="zone" legend="Time zone" choices=zones value=zone />
             <Field sent=sent name="named" label="Name of another zone" max=64 value=named list="zones" required=false

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use serde_json::json;
 
 use super::project_in_path;
+use crate::edits::TICKED;
 use crate::server_fns::projects::{
     DeleteProject, ProjectFactsView, ProjectView, UpdateProject, get_project, get_project_facts,
 };
@@ -12,8 +13,8 @@ use crate::ui::api_request::{ApiCall, ApiRequest};
 use crate::ui::confirm::TypedConfirm;
 use crate::ui::copy::CopyValue;
 use crate::ui::empty::ReadOnly;
-use crate::ui::field::{Field, initial};
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::field::{Field, ticked};
+use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::number::counted;
 use crate::ui::page::{PageHead, page};
 use crate::ui::sections::{Section, SubNav, Tab};
@@ -123,8 +124,17 @@ fn Settings(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
 fn General(project: ProjectView) -> impl IntoView {
     let update = ServerAction::<UpdateProject>::new();
     let sent = sent(update);
-    let anonymize = ticked("anonymize_ips", project.anonymize_ips);
-    let without_persons = ticked("person_processing_opt_out", project.person_processing_opt_out);
+    let anonymize = ticked(sent, "anonymize_ips", project.anonymize_ips);
+    let without_persons =
+        ticked(sent, "person_processing_opt_out", project.person_processing_opt_out);
+    let word = |is_ticked: bool| if is_ticked { TICKED } else { "" };
+    let shows = [
+        ("name", project.name.as_str()),
+        ("timezone", project.timezone.as_str()),
+        ("anonymize_ips", word(project.anonymize_ips)),
+        ("person_processing_opt_out", word(project.person_processing_opt_out)),
+    ];
+    let shows = shows.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     let request = ApiCall {
         method: "PATCH",
         path: format!("/api/projects/{}/", project.id),
@@ -140,6 +150,7 @@ fn General(project: ProjectView) -> impl IntoView {
         <ActionForm action=update>
             <FormFailure sent=sent fields=&["name", "timezone"] />
             <input type="hidden" name="id" value=project.id.to_string() />
+            <Shows sent=sent values=shows />
             <Back />
             <Field sent=sent name="name" label="Name" max=200 value=project.name />
             <Field sent=sent name="timezone" label="Time zone" max=64 value=project.timezone list="zones"
@@ -210,15 +221,5 @@ fn Ending(project: ProjectView, facts: ProjectFactsView) -> impl IntoView {
             </ActionForm>
             <ApiRequest call=request />
         </Section>
-    }
-}
-
-/// Whether a box begins ticked: as it was sent if the form failed, else as it is
-/// stored. A box that is not ticked is not sent, so the name tells whether the
-/// form was.
-fn ticked(name: &str, stored: bool) -> bool {
-    match initial("name", String::new()).is_empty() {
-        true => stored,
-        false => initial(name, String::new()) == "true",
     }
 }

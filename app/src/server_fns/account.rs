@@ -93,18 +93,23 @@ pub(crate) async fn switch_project(project: i64) -> Result<(), UiError> {
 /// Changes the name.
 #[server(prefix = "/_fn", endpoint = "rename_account")]
 pub(crate) async fn rename_account(
+    #[server(default)] seen: String,
     first_name: String,
     #[server(default)] last_name: String,
 ) -> Result<(), UiError> {
-    use weir_model::Patch;
     use weir_service::users::MePatch;
 
+    use crate::edits::Edits;
+
     let (services, ctx) = enter()?;
+    let me = services.users.me(&ctx).await.map_err(ui_error)?;
+    let mut edits = Edits::of(&seen);
     let patch = MePatch {
-        first_name: Patch::Set(first_name),
-        last_name: Patch::Set(last_name),
+        first_name: edits.text("first_name", "First name", &first_name, &me.first_name),
+        last_name: edits.text("last_name", "Last name", &last_name, &me.last_name),
         ..MePatch::default()
     };
+    edits.check()?;
     services.users.update_me(&ctx, patch).await.map_err(ui_error)?;
     Ok(())
 }

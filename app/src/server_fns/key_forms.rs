@@ -7,6 +7,9 @@ use super::keys::reveal;
 use crate::context::{enter, enter_with_token, ui_error};
 use crate::error::UiError;
 
+/// What a form says that it shows: the key as a whole.
+pub(crate) const KEY: &str = "key";
+
 /// An offer for how long a new key works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Expiry {
@@ -98,6 +101,7 @@ pub(crate) async fn create_key(
 #[server(prefix = "/_fn", endpoint = "update_key")]
 pub(crate) async fn update_key(
     id: String,
+    #[server(default)] seen: String,
     label: String,
     preset: String,
     #[server(default)] scopes: Vec<String>,
@@ -106,7 +110,15 @@ pub(crate) async fn update_key(
     use weir_model::keys::PersonalKeyPatch;
     use weir_service::keys::check_input;
 
+    use crate::edits::{Seen, changed_elsewhere, fingerprint};
+
     let (services, ctx) = enter()?;
+    // What a key may do is one choice of many parts: parts of two choices are not mixed.
+    let now = super::keys::get_key(id.clone()).await?.edited();
+    if Seen::read(&seen).print(KEY).is_some_and(|print| print != fingerprint(&now)) {
+        let detail = "The form shows the key as it is now: make your change again.";
+        return Err(changed_elsewhere(detail));
+    }
     let Reach { projects, organizations, .. } = limits(reach)?;
     let scopes = of_preset(&preset, scopes);
     let input =

@@ -43,6 +43,18 @@ pub(crate) struct KeyView {
     pub(crate) refusals: Vec<RefusalView>,
 }
 
+impl KeyView {
+    /// What its form changes, as one text.
+    pub(crate) fn edited(&self) -> String {
+        let organizations = self.organizations.iter().map(|(id, _)| id.clone());
+        let projects = self.projects.iter().map(|(id, _)| id.to_string());
+        let mut parts: Vec<String> =
+            self.scopes.iter().cloned().chain(organizations).chain(projects).collect();
+        parts.sort();
+        format!("{}\n{}", self.label, parts.join("\n"))
+    }
+}
+
 /// A call of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CallView {

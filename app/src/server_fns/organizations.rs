@@ -142,12 +142,21 @@ pub(crate) async fn create_organization(name: String) -> Result<(), UiError> {
 
 /// Changes the name.
 #[server(prefix = "/_fn", endpoint = "rename_organization")]
-pub(crate) async fn rename_organization(id: String, name: String) -> Result<(), UiError> {
-    use weir_model::Patch;
+pub(crate) async fn rename_organization(
+    id: String,
+    #[server(default)] seen: String,
+    name: String,
+) -> Result<(), UiError> {
     use weir_model::organizations::OrganizationPatch;
 
+    use crate::edits::Edits;
+
     let (services, org) = enter_organization(&id).await?;
-    let patch = OrganizationPatch { name: Patch::Set(name), ..OrganizationPatch::default() };
+    let now = services.organizations.get(&org).await.map_err(ui_error)?;
+    let mut edits = Edits::of(&seen);
+    let name = edits.text("name", "Name", &name, &now.name);
+    edits.check()?;
+    let patch = OrganizationPatch { name, ..OrganizationPatch::default() };
     services.organizations.update(&org, patch).await.map_err(ui_error)?;
     Ok(())
 }

@@ -13,9 +13,11 @@ use weir_service::{ProjectCtx, Services};
 
 use crate::context::{done, enter_project, go, tell, tell_with_undo, ui_error};
 use crate::error::UiError;
-use crate::plugin_settings::{SentSetting, field_at, parts, values};
+use crate::plugin_settings::{SentSetting, field, field_at, parts, shown, values, with_fields};
 use views::{ConfigDetail, ConfigLine, LogView, OfferedPlugin, PipelineView};
 
+/// The field that says what becomes of events for which a transformation cannot be run.
+pub(crate) const ON_FAILURE: &str = "If it cannot be run";
 /// Where the list is that a config belongs to, below its project.
 const TRANSFORMATIONS: &str = "transformations";
 /// Where the configs of all other plugins are.
@@ -131,20 +133,59 @@ pub(crate) async fn create_plugin_config(
 pub(crate) async fn save_plugin_config(
     project: i64,
     config: String,
+    #[server(default)] seen: String,
     name: String,
     #[server(default)] description: String,
+    #[server(default)] on_failure: Option<String>,
     #[server(default)] settings: Vec<SentSetting>,
 ) -> Result<(), UiError> {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use weir_model::Patch;
+    use weir_model::plugin_configs::OnFailure;
+
+    use crate::edits::Edits;
 
     let (services, ctx, stage) = enter_config(project, &config).await?;
     let form = parts(stage.plugin.fields.config_schema.as_ref());
     let present = views::values_of(&stage.config);
     let own = stage.plugin.fields.description.as_deref().unwrap_or_default();
+    let plugin_name = crate::server_fns::plugins::views::name_of(&stage.plugin);
+    let mut edits = Edits::of(&seen);
+    let shown_name = ConfigLine::from(stage.clone()).name;
+    let name = match edits.is_own("name", "Name", &name, &shown_name) {
+        true => named(&name, &plugin_name),
+        false => Patch::Keep,
+    };
+    let shown_text = stage.config.fields.description.as_deref().unwrap_or_default();
+    let is_own_text = edits.is_own("description", "Description", &description, shown_text);
+    let policy = stage.config.fields.on_failure;
+    let on_failure = match on_failure.as_deref().and_then(OnFailure::of) {
+        Some(wanted) if edits.is_own("on_failure", ON_FAILURE, wanted.text(), policy.text()) => {
+            Patch::Set(wanted)
+        }
+        Some(_) | None => Patch::Keep,
+    };
+    // A setting that its sender left alone stays as it is stored.
+    let sent: BTreeMap<&str, &str> =
+        settings.iter().map(|one| (one.key.as_str(), one.value.as_str())).collect();
+    let mut left_alone = BTreeSet::new();
+    for (at, setting) in with_fields(&form).filter(|(_, setting)| !setting.secret) {
+        let stored = present.get(&setting.key).map(shown).unwrap_or_default();
+        let sent = sent.get(setting.key.as_str()).copied().unwrap_or_default();
+        if !edits.is_own(&field(at, setting), &setting.name, sent, &stored) {
+            left_alone.insert(setting.key.clone());
+        }
+    }
+    edits.check()?;
+    let settings: Vec<SentSetting> =
+        settings.into_iter().filter(|one| !left_alone.contains(&one.key)).collect();
     let patch = PluginConfigPatch {
         config: Some(SentConfig(values(&form, &settings, present))),
-        name: named(&name, &crate::server_fns::plugins::views::name_of(&stage.plugin)),
+        name,
+        on_failure,
         description: match description.trim() {
+            _ if !is_own_text => Patch::Keep,
             // What the plugin says of itself is no description of the config's own.
             text if text.is_empty() || text == own.trim() => Patch::Clear,
             text => Patch::Set(text.replace("\r\n", "\n")),

@@ -17,6 +17,7 @@ pub(crate) async fn get_preferences() -> Result<Preferences, UiError> {
 /// that is not ticked is not sent.
 #[server(prefix = "/_fn", endpoint = "set_preferences")]
 pub(crate) async fn set_preferences(
+    #[server(default)] seen: String,
     zone: String,
     #[server(default)] named: String,
     numbers: String,
@@ -24,7 +25,27 @@ pub(crate) async fn set_preferences(
 ) -> Result<(), UiError> {
     use weir_service::preferences::check;
 
+    use crate::edits::Edits;
+
     let (services, ctx) = enter()?;
+    let present = services.preferences.get(&ctx).await.map_err(ui_error)?;
+    let (stored_zone, stored_name) = zone_fields(&present);
+    let mut edits = Edits::of(&seen);
+    // The two fields of the zone are one choice.
+    let is_own_zone = edits.is_own("zone", "Time zone", &zone, stored_zone);
+    let is_own_name = edits.is_own("named", "Name of another zone", &named, stored_name);
+    let (zone, named) = match is_own_zone || is_own_name {
+        true => (zone, named),
+        false => (stored_zone.to_owned(), stored_name.to_owned()),
+    };
+    let stored_numbers = present.numbers.word();
+    let numbers = edits
+        .text("numbers", "Numbers", &numbers, stored_numbers)
+        .apply(stored_numbers.to_owned(), String::new());
+    let shortcuts = edits
+        .tick("shortcuts", "Single keys are shortcuts", shortcuts.is_some(), present.shortcuts)
+        .apply(present.shortcuts, false);
+    edits.check()?;
     let zone = match zone.as_str() {
         "named" if named.trim().is_empty() => {
             return Err(UiError::field("named", "required", "Enter the name of a zone."));
@@ -33,10 +54,21 @@ pub(crate) async fn set_preferences(
         "utc" => "UTC".to_owned(),
         _ => zone,
     };
-    let chosen = check(&zone, &numbers, shortcuts.is_some()).map_err(|mut fault| {
+    let chosen = check(&zone, &numbers, shortcuts).map_err(|mut fault| {
         // The field in which it was entered.
         fault.attr = fault.attr.map(|attr| if attr == "zone" { "named".to_owned() } else { attr });
         UiError::Field(fault)
     })?;
     services.preferences.set(&ctx, &chosen).await.map_err(ui_error)
+}
+
+/// What the form has for a time zone: the choice, and the name of another one.
+pub(crate) fn zone_fields(chosen: &Preferences) -> (&'static str, &str) {
+    use weir_model::preferences::Zone;
+
+    match &chosen.zone {
+        Zone::Browser => ("browser", ""),
+        Zone::Named(name) if name == "UTC" => ("utc", ""),
+        Zone::Named(name) => ("named", name),
+    }
 }

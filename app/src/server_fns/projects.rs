@@ -130,27 +130,42 @@ pub(crate) async fn delete_project(id: i64, typed_name: String) -> Result<(), Ui
     Ok(())
 }
 
-/// Changes the settings.
+/// Changes those of the settings that were changed in the form.
 #[server(prefix = "/_fn", endpoint = "update_project")]
 pub(crate) async fn update_project(
     id: i64,
+    #[server(default)] seen: String,
     name: String,
     timezone: String,
     // A box that is not ticked is not sent.
     #[server(default)] anonymize_ips: bool,
     #[server(default)] person_processing_opt_out: bool,
 ) -> Result<(), UiError> {
-    use weir_model::Patch;
     use weir_model::projects::ProjectPatch;
 
+    use crate::edits::Edits;
+
     let (services, project) = enter_project(id).await?;
+    let now = services.projects.get(&project).await.map_err(ui_error)?;
+    let mut edits = Edits::of(&seen);
     let patch = ProjectPatch {
-        name: Patch::Set(name),
-        timezone: Patch::Set(timezone.trim().to_owned()),
-        anonymize_ips: Patch::Set(anonymize_ips),
-        person_processing_opt_out: Patch::Set(person_processing_opt_out),
+        name: edits.text("name", "Name", &name, &now.brief.name),
+        timezone: edits.text("timezone", "Time zone", timezone.trim(), &now.brief.timezone),
+        anonymize_ips: edits.tick(
+            "anonymize_ips",
+            "Leave client addresses out of events",
+            anonymize_ips,
+            now.anonymize_ips,
+        ),
+        person_processing_opt_out: edits.tick(
+            "person_processing_opt_out",
+            "Store events without persons",
+            person_processing_opt_out,
+            now.person_processing_opt_out,
+        ),
         ..ProjectPatch::default()
     };
+    edits.check()?;
     let changed = services.projects.update(&project, patch).await;
     changed.map_err(|error| in_words(ui_error(error)))?;
     projects_changed().await;

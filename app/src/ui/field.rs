@@ -7,29 +7,81 @@ mod line;
 mod secret;
 mod text;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use leptos::prelude::*;
 
 use super::form::Sent;
 use super::icon::Icon;
+use crate::context::FUNCTION;
+use crate::edits::{SEEN, Seen, TICKED, fingerprint};
 
 pub(crate) use choice::{Check, Choice, RadioCards, Select};
-pub(crate) use instant::{MomentField, moment};
+pub(crate) use instant::{MomentField, moment, shown as moment_shown};
 pub(crate) use secret::SecretField;
 pub(crate) use text::{Field, TextArea, TextLine};
 
-/// What was typed into a form that failed.
+/// What was entered into a form that was not saved.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Typed(pub(crate) Vec<(String, String)>);
+pub(crate) struct Typed(Arc<Entered>);
+
+#[derive(Debug, Default)]
+struct Entered {
+    values: BTreeMap<String, String>,
+    seen: Seen,
+}
 
 impl Typed {
-    fn value(self, name: &str) -> Option<String> {
-        self.0.into_iter().find(|(field, _)| field == name).map(|(_, value)| value)
+    /// Of these fields; the first of a name counts.
+    pub(crate) fn new(fields: Vec<(String, String)>) -> Self {
+        let mut values = BTreeMap::new();
+        for (name, value) in fields {
+            values.entry(name).or_insert(value);
+        }
+        let seen = values.get(SEEN).map(|text| Seen::read(text)).unwrap_or_default();
+        Self(Arc::new(Entered { values, seen }))
+    }
+
+    /// The form: the path of the function that it was sent to.
+    pub(crate) fn function(&self) -> Option<&str> {
+        self.0.values.get(FUNCTION).map(String::as_str)
+    }
+
+    /// What was entered into the field of this name, if that is not what it showed
+    /// before: a field that was left alone shows what is stored.
+    fn value(&self, name: &str) -> Option<&str> {
+        let value = self.0.values.get(name)?;
+        let is_own = self.0.seen.print(name).is_none_or(|print| print != fingerprint(value));
+        is_own.then_some(value.as_str())
+    }
+
+    /// The same of a box. One that is not ticked is not sent: what was sent says it all.
+    fn ticked(&self, name: &str) -> Option<bool> {
+        let is_ticked = self.0.values.contains_key(name);
+        let word = if is_ticked { TICKED } else { "" };
+        let is_own = self.0.seen.print(name).is_none_or(|print| print != fingerprint(word));
+        is_own.then_some(is_ticked)
+    }
+
+    /// The fingerprint that the field of this name had, if something else was entered.
+    pub(crate) fn seen(&self, name: &str) -> Option<&str> {
+        let print = self.0.seen.print(name)?;
+        let is_own = self.value(name).is_some() || self.ticked(name) == Some(false);
+        is_own.then_some(print)
     }
 }
 
 /// The value a field begins with.
 pub(crate) fn initial(name: &str, otherwise: String) -> String {
-    use_context::<Typed>().and_then(|typed| typed.value(name)).unwrap_or(otherwise)
+    let typed = use_context::<Typed>();
+    typed.and_then(|typed| typed.value(name).map(str::to_owned)).unwrap_or(otherwise)
+}
+
+/// Whether a box begins ticked.
+pub(crate) fn ticked(sent: Sent, name: &str, otherwise: bool) -> bool {
+    let typed = use_context::<Typed>().filter(|_| sent.is_back());
+    typed.and_then(|typed| typed.ticked(name)).unwrap_or(otherwise)
 }
 
 /// Attributes of a field that tie it to its hint and fault.

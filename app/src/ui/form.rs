@@ -10,7 +10,9 @@ use leptos_router::hooks::{use_location, use_query_map};
 use server_fn::ServerFn;
 
 use super::alert::{Alert, ErrorAlert};
+use super::field::Typed;
 use super::icon::Icon;
+use crate::edits::{CHANGED_ELSEWHERE, SEEN, Seen, fingerprint};
 use crate::error::UiError;
 use crate::local_path;
 
@@ -19,6 +21,7 @@ use crate::local_path;
 pub(crate) struct Sent {
     failure: StoredValue<Option<UiError>>,
     done: bool,
+    is_kept: bool,
 }
 
 /// What became of the form of an action.
@@ -29,7 +32,13 @@ where
 {
     let failure = action.value().with_untracked(|value| value.as_ref()?.as_ref().err().cloned());
     let told = use_query_map().with_untracked(|query| query.get_str("__done") == Some(S::PATH));
-    Sent { done: told && failure.is_none(), failure: StoredValue::new(failure) }
+    let typed = use_context::<Typed>();
+    let is_ours = typed.is_some_and(|typed| typed.function() == Some(S::PATH));
+    Sent {
+        done: told && failure.is_none(),
+        is_kept: is_ours && failure.is_none(),
+        failure: StoredValue::new(failure),
+    }
 }
 
 impl Sent {
@@ -40,12 +49,31 @@ impl Sent {
 
     /// What became of a form that has no action: filters, samples of the gallery.
     pub(crate) fn sample(failure: Option<UiError>) -> Self {
-        Self { done: false, failure: StoredValue::new(failure) }
+        Self { done: false, is_kept: false, failure: StoredValue::new(failure) }
     }
 
     /// Whether the form was refused.
     pub(crate) fn failed(self) -> bool {
         self.failure.with_value(Option::is_some)
+    }
+
+    /// Whether the form was refused because of too many tries.
+    pub(crate) fn must_wait(self) -> bool {
+        self.failure.with_value(|failure| matches!(failure, Some(UiError::Throttled { .. })))
+    }
+
+    /// Whether the form shows again what was entered: it was refused, or waited for a
+    /// sign-in.
+    pub(crate) fn is_back(self) -> bool {
+        self.failed() || self.is_kept
+    }
+
+    /// Whether the form was refused because somebody else saved it meanwhile.
+    pub(crate) fn is_changed_elsewhere(self) -> bool {
+        self.failure.with_value(|failure| match failure {
+            Some(UiError::Field(fault)) => fault.code == CHANGED_ELSEWHERE,
+            _ => false,
+        })
     }
 
     /// Whether the page begins at the field of this name: at the one at fault,
@@ -76,6 +104,43 @@ pub(crate) fn Back(
     }
 }
 
+/// What the form shows, so that saving it changes only what is changed in it
+/// (`edits`). Values are as the fields have them.
+#[component]
+pub(crate) fn Shows(
+    /// What became of the form.
+    sent: Sent,
+    /// Names and values of its fields.
+    values: Vec<(String, String)>,
+) -> impl IntoView {
+    // What somebody else saved is shown by the refusal, and known from then on.
+    let typed = use_context::<Typed>().filter(|_| sent.is_back() && !sent.is_changed_elsewhere());
+    let print = |(name, value): &(String, String)| {
+        let before = typed.as_ref().and_then(|typed| typed.seen(name)).map(str::to_owned);
+        before.unwrap_or_else(|| fingerprint(value))
+    };
+    let prints: Vec<(&str, String)> =
+        values.iter().map(|field| (field.0.as_str(), print(field))).collect();
+    view! { <input type="hidden" name=SEEN value=Seen::write(&prints) /> }
+}
+
+/// That a form was not saved for want of a sign-in, where it shows what was entered.
+#[component]
+pub(crate) fn KeptNote(
+    /// What became of the form.
+    sent: Sent,
+) -> impl IntoView {
+    sent.is_kept.then(|| {
+        view! {
+            <Alert kind="warning" autofocus=true>
+                <p>
+                    "This was not saved: a sign-in was needed first. What you entered is in the form again, apart from passwords, other secrets and files. Check it and send it."
+                </p>
+            </Alert>
+        }
+    })
+}
+
 /// The failure of a form, unless a field shows it.
 #[component]
 pub(crate) fn FormFailure(
@@ -86,9 +151,13 @@ pub(crate) fn FormFailure(
     fields: &'static [&'static str],
 ) -> impl IntoView {
     let error = sent.failure.get_value();
-    error
+    let error = error
         .filter(|error| error.attr().is_none_or(|attr| !fields.contains(&attr)))
-        .map(|error| view! { <ErrorAlert error=error autofocus=true /> })
+        .map(|error| view! { <ErrorAlert error=error autofocus=true /> });
+    view! {
+        {error}
+        <KeptNote sent=sent />
+    }
 }
 
 /// The failure of a long form, at its top, with a link to the field at fault.
@@ -99,7 +168,7 @@ pub(crate) fn Summary(
     /// Name and label of its fields.
     fields: Vec<(String, String)>,
 ) -> impl IntoView {
-    sent.failure.get_value().map(|error| {
+    let failure = sent.failure.get_value().map(|error| {
         let at = error.attr().and_then(|attr| fields.into_iter().find(|(name, _)| name == attr));
         match at {
             Some((name, label)) => view! {
@@ -110,7 +179,11 @@ pub(crate) fn Summary(
             .into_any(),
             None => view! { <ErrorAlert error=error autofocus=true /> }.into_any(),
         }
-    })
+    });
+    view! {
+        {failure}
+        <KeptNote sent=sent />
+    }
 }
 
 /// The submit button, and that the form was saved.

@@ -11,11 +11,11 @@ use crate::context::{StepOutcome, TriedStep};
 use crate::pages::project_settings::Zones;
 use crate::server_fns::exports::House;
 use crate::server_fns::exports::config::asked;
-use crate::server_fns::exports::form::{CONNECTION, tried};
+use crate::server_fns::exports::form::{CONNECTION, form_values, tried};
 use crate::ui::alert::Alert;
 use crate::ui::api_request::ApiRequest;
 use crate::ui::field::{Check, Choice, Field, MomentField, Select, TextArea, TextLine};
-use crate::ui::form::{Back, Sent, Summary};
+use crate::ui::form::{Back, Sent, Shows, Summary};
 use crate::ui::sections::Section;
 use crate::ui::status::{Status, Tone};
 
@@ -48,14 +48,14 @@ impl Shape {
 
 /// The form. `saved` and `tested`: what became of it, by either button.
 pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
-    let sent = if tested.failed() { tested } else { saved };
+    let sent = if tested.is_back() { tested } else { saved };
     let outcome = tested.fault(CONNECTION);
     let summary = outcome.is_none().then(|| {
         view! { <Summary sent=sent fields=all_labels(shape.kind) /> }
     });
     let (save, test) = (saving(&shape), testing(&shape));
     let destination = fields(shape.kind, &shape.begin, sent);
-    let hidden = hidden(&shape);
+    let hidden = hidden(&shape, sent);
     let label = shape.kind.label;
     let keeps = shape.export.is_some() && asked(shape.kind).iter().any(|one| one.field.is_secret);
     let (verb, busy) = match shape.export {
@@ -106,7 +106,7 @@ pub(super) fn form(shape: Shape, saved: Sent, tested: Sent) -> AnyView {
     .into_any()
 }
 
-fn hidden(shape: &Shape) -> AnyView {
+fn hidden(shape: &Shape, sent: Sent) -> AnyView {
     let export = shape.export.as_ref().map(|export| {
         view! { <input type="hidden" name="export" value=export.id.to_string() /> }
     });
@@ -114,16 +114,21 @@ fn hidden(shape: &Shape) -> AnyView {
         .then(|| shape.house.projects.first().map(|(id, _)| id.to_string()))
         .flatten()
         .map(|id| view! { <input type="hidden" name="team_id" value=id /> });
+    let shows = shape.export.as_ref().map(|export| {
+        view! { <Shows sent=sent values=form_values(shape.kind, export) /> }
+    });
     view! {
         <input type="hidden" name="organization" value=shape.house.id.clone() />
         <input type="hidden" name="destination" value=shape.kind.name />
         {export}
+        {shows}
         {project}
     }
     .into_any()
 }
 
-fn all_labels(kind: &'static DestinationType) -> Vec<(String, String)> {
+/// Names and labels of all fields of the form.
+pub(crate) fn all_labels(kind: &'static DestinationType) -> Vec<(String, String)> {
     let own = [
         ("name", "Name"),
         ("team_id", "Project"),

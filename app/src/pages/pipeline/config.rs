@@ -12,10 +12,10 @@ use super::parts::{fault, numbers};
 use super::trial::trial;
 use crate::error::UiError;
 use crate::pages::{in_path, project_in_path};
-use crate::plugin_settings::{Kind, Setting, settings};
+use crate::plugin_settings::{Kind, Setting, form_values, settings};
 use crate::server_fns::plugin_configs::views::{ConfigDetail, LogLine};
 use crate::server_fns::plugin_configs::{
-    RemovePluginAttachment, RestorePluginConfig, RunPluginJob, SavePluginConfig,
+    ON_FAILURE, RemovePluginAttachment, RestorePluginConfig, RunPluginJob, SavePluginConfig,
     SwitchPluginConfig, get_plugin_config, list_plugin_logs,
 };
 use crate::ui::api_request::{ApiRequest, ApiUpload};
@@ -23,7 +23,7 @@ use crate::ui::bytes;
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::{ReadOnly, panel};
 use crate::ui::field::{Choice, FieldFrame, Select, TextArea, TextLine, Ties};
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{Back, FormFailure, KeptNote, Shows, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::pager::{Pager, slice_in_query};
 use crate::ui::sections::Section;
@@ -126,10 +126,27 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
     let sent = sent(save);
     let fields = setting_fields(sent, &found.form, Some(&found.values));
     let mut shown = names(&found.form);
-    shown.extend(["name".to_owned(), "description".to_owned()]);
+    shown.extend(["name", "description", "on_failure"].map(str::to_owned));
     let failed = failure(save, &shown);
     let (id, name) = (found.line.id.clone(), found.line.name.clone());
     let description = found.description.clone();
+    let mut shows =
+        vec![("name".to_owned(), name.clone()), ("description".to_owned(), description.clone())];
+    shows.extend(form_values(&found.form, &found.values));
+    let policy = found.on_failure.clone();
+    if found.line.transforms {
+        shows.push(("on_failure".to_owned(), policy.clone()));
+    }
+    let on_failure = found.line.transforms.then(|| {
+        let choices = vec![
+            Choice::new("store_unchanged", "Store the event without this step, with a warning"),
+            Choice::new("hold_then_drop", "Wait shortly, then drop the event with a reason"),
+        ];
+        view! {
+            <Select sent=sent name="on_failure" label=ON_FAILURE choices=choices value=policy
+                hint="What becomes of an event that this step fails on, has no time left for, or cannot be started for. A step that takes out what must not be stored should drop it." />
+        }
+    });
     let may_change = found.refusal.is_none();
     let submit = may_change.then(|| {
         let call = calls::saving(project, found);
@@ -143,6 +160,8 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
             <div data-dirty-guard="">
                 <ActionForm action=save>
                     {failed}
+                    <KeptNote sent=sent />
+                    <Shows sent=sent values=shows />
                     <input type="hidden" name="project" value=project.to_string() />
                     <input type="hidden" name="config" value=id />
                     <Back />
@@ -151,6 +170,7 @@ fn changing(project: i64, found: &ConfigDetail) -> AnyView {
                         <TextArea sent=sent name="description" label="Description (optional)"
                             max=DESCRIPTION_MAX rows=2 value=description />
                         {fields}
+                        {on_failure}
                         {submit}
                     </fieldset>
                 </ActionForm>

@@ -18,7 +18,7 @@ use crate::ui::code::Source;
 use crate::ui::confirm::Confirm;
 use crate::ui::empty::ReadOnly;
 use crate::ui::field::{Field, TextArea};
-use crate::ui::form::{Back, FormFailure, Submit, sent};
+use crate::ui::form::{Back, FormFailure, Shows, Submit, sent};
 use crate::ui::page::{PageHead, page};
 use crate::ui::query::in_query;
 use crate::ui::sections::Section;
@@ -180,6 +180,7 @@ fn Editor(
                     <FormFailure sent=sent fields=&["file"] />
                     <input type="hidden" name="organization" value=organization />
                     <input type="hidden" name="plugin" value=plugin />
+                    <Shows sent=sent values=vec![("source".to_owned(), text.clone())] />
                     <Back />
                     {naming}
                     <TextArea sent=sent name="source" label="Text of the file" value=text rows=20

@@ -8,19 +8,23 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use weir_model::exports::destinations::DestinationType;
-use weir_model::exports::{BatchExportInput, BatchExportPatch, ExportModel, Interval, SentConfig};
+use weir_model::exports::{
+    BatchExport, BatchExportInput, BatchExportPatch, ExportModel, Interval, SentConfig,
+};
 use weir_model::{Patch, ProjectId, Timestamp};
 use weir_service::exports::{SentDestination, Trial};
 use weir_service::{Ctx, Services};
 
 use super::House;
-use super::config::{Values, at_field, sent, shown};
+use super::config::{Asked, Values, asked, at_field, sent, shown};
 use crate::context::{
     TriedStep, done, enter_organization, enter_with_token, tell, try_destination, ui_error,
 };
+use crate::edits::Edits;
 use crate::error::UiError;
+use crate::pages::exports::all_labels;
 use crate::server_fns::projects::in_words;
-use crate::ui::field::moment;
+use crate::ui::field::{moment, moment_shown};
 
 /// The field under which a form finds what came of trying its destination.
 pub(crate) const CONNECTION: &str = "connection";
@@ -145,7 +149,64 @@ pub(crate) async fn create_export(
     Ok(())
 }
 
-/// Changes an export. Secrets that are left empty stay.
+/// What the form of an export shows: names and values of its fields, without secrets.
+pub(crate) fn form_values(
+    kind: &'static DestinationType,
+    export: &BatchExport,
+) -> Vec<(String, String)> {
+    let number = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let time = |time: Option<Timestamp>| {
+        time.map(|time| moment_shown(&time.to_string())).unwrap_or_default()
+    };
+    let own = [
+        ("name", export.name.clone()),
+        ("interval", export.interval.text().to_owned()),
+        ("timezone", export.timezone.clone()),
+        ("offset_day", number(export.offset_day)),
+        ("offset_hour", number(export.offset_hour)),
+        ("start_at", time(export.start_at)),
+        ("end_at", time(export.end_at)),
+        ("hogql_query", export.hogql_query.clone().unwrap_or_default()),
+    ];
+    let values = shown(kind, &export.destination.config);
+    let settings = asked(kind).into_iter().filter(|asked| !asked.field.is_secret);
+    let of_setting =
+        |asked: Asked| (asked.name(), values.get(&asked.path).cloned().unwrap_or_default());
+    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+    own.chain(settings.map(of_setting)).collect()
+}
+
+/// What is sent of a form, with what is stored in the place of what its sender left
+/// alone.
+///
+/// # Errors
+/// Somebody else changed what its sender changed.
+fn merged(
+    seen: &str,
+    kind: &'static DestinationType,
+    present: &BatchExport,
+    mut fields: Values,
+) -> Result<Values, UiError> {
+    let mut edits = Edits::of(seen);
+    let labels = all_labels(kind);
+    for (name, stored) in form_values(kind, present) {
+        let sent = fields.get(&name).map_or("", String::as_str);
+        let label = labels.iter().find(|(field, _)| *field == name);
+        let label = label.map_or(name.as_str(), |(_, label)| label);
+        if edits.is_own(&name, label, sent, &stored) {
+            continue;
+        }
+        // A box that is not ticked is not sent.
+        match stored.is_empty() {
+            true => fields.remove(&name),
+            false => fields.insert(name, stored),
+        };
+    }
+    edits.check()?;
+    Ok(fields)
+}
+
+/// Changes of an export what was changed in the form. Secrets that are left empty stay.
 #[server(prefix = "/_fn", endpoint = "update_export")]
 #[allow(
     clippy::too_many_arguments,
@@ -154,6 +215,7 @@ pub(crate) async fn create_export(
 pub(crate) async fn update_export(
     organization: String,
     export: String,
+    #[server(default)] seen: String,
     name: String,
     interval: String,
     #[server(default)] timezone: String,
@@ -171,20 +233,39 @@ pub(crate) async fn update_export(
     let kind = kind(&present.destination.kind)?;
     let session = Session::enter()?;
     let secrets = session.with_kept(&export, kind.name, secrets).await?;
+    let own = [
+        ("name", name),
+        ("interval", interval),
+        ("timezone", timezone),
+        ("offset_day", offset_day),
+        ("offset_hour", offset_hour),
+        ("start_at", start_at),
+        ("end_at", end_at),
+        ("hogql_query", hogql_query),
+    ];
+    let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let settings = config.into_iter().map(|(path, value)| (format!("config[{path}]"), value));
+    let fields = merged(&seen, kind, &present, own.chain(settings).collect())?;
+    let field = |name: &str| fields.get(name).map_or("", String::as_str);
+    let setting = |(name, value): (&String, &String)| {
+        let path = name.strip_prefix("config[")?.strip_suffix(']')?;
+        Some((path.to_owned(), value.clone()))
+    };
+    let config: Values = fields.iter().filter_map(setting).collect();
     let config = sent(kind, &config, &secrets);
-    let interval = interval_of(&interval)?;
-    let (offset_day, offset_hour) = offsets(interval, &offset_day, &offset_hour)?;
+    let interval = interval_of(field("interval"))?;
+    let (offset_day, offset_hour) = offsets(interval, field("offset_day"), field("offset_hour"))?;
     let patch = BatchExportPatch {
-        name: Patch::Set(name),
+        name: Patch::Set(field("name").to_owned()),
         // Who changes nothing of the destination is not asked for the password.
         config: (!is_unchanged(kind, &config, &present.destination.config)).then_some(config),
         interval: Patch::Set(interval),
-        timezone: set(given(&timezone)),
+        timezone: set(given(field("timezone"))),
         offset_day: set(offset_day),
         offset_hour: set(offset_hour),
-        start_at: set(time("start_at", &start_at)?),
-        end_at: set(time("end_at", &end_at)?),
-        hogql_query: set(given(&hogql_query)),
+        start_at: set(time("start_at", field("start_at"))?),
+        end_at: set(time("end_at", field("end_at"))?),
+        hogql_query: set(given(field("hogql_query"))),
         ..BatchExportPatch::default()
     };
     let changed = exports.update((&org).into(), &export, patch).await;

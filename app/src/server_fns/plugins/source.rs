@@ -60,9 +60,12 @@ pub(crate) async fn save_plugin_file(
     organization: String,
     plugin: String,
     file: String,
+    #[server(default)] seen: String,
     #[server(default)] source: String,
 ) -> Result<(), UiError> {
     use weir_model::plugins::source as model;
+
+    use crate::edits::Edits;
 
     let (services, org, found) = enter_plugin(&organization, &plugin).await?;
     let file = file.trim();
@@ -71,9 +74,16 @@ pub(crate) async fn save_plugin_file(
         return Err(UiError::field("file", "invalid_input", detail));
     }
     let name = model::file_name(file).map_err(UiError::Field)?;
-    // Forms send lines as mails do.
-    let change = vec![(name.clone(), Some(source.replace("\r\n", "\n")))];
-    change_source(&services, &org, &found, change).await?;
+    let present = services.plugins.source(&org, found.group, &plugin).await.map_err(ui_error)?;
+    let stored = present.files.get(&name).map(String::as_str).unwrap_or_default();
+    let mut edits = Edits::of(&seen);
+    let is_own = edits.is_own("source", "The file", &source, stored);
+    edits.check()?;
+    if is_own || !present.files.contains_key(&name) {
+        // Forms send lines as mails do.
+        let change = vec![(name.clone(), Some(source.replace("\r\n", "\n")))];
+        change_source(&services, &org, &found, change).await?;
+    }
     // What it can do may have put it on another list.
     let found = services.plugins.shelved(&org, &plugin).await.map_err(ui_error)?;
     let path = plugin_path(&organization, found.shelf.text(), &plugin);

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{FieldFrame, Ties, Typed, initial};
+use super::{FieldFrame, Ties, initial, ticked};
 use crate::ui::form::Sent;
 
 /// Something to choose.
@@ -166,7 +166,7 @@ pub(crate) fn Check(
         [hint, disabled].into_iter().filter(|text| !text.is_empty()).collect();
     let ties = Ties::new(name.clone(), explained.join(" "), sent);
     let autofocus = sent.begins_at(&name, false);
-    let checked = was_checked(sent, &name, checked);
+    let checked = ticked(sent, &name, checked);
     view! {
         <div class="field field-check">
             <label class="choice">
@@ -187,13 +187,4 @@ pub(crate) fn Check(
         </div>
     }
     .into_any()
-}
-
-/// A box that is not checked is not sent: of a form that failed, what was sent
-/// says it all.
-fn was_checked(sent: Sent, name: &str, otherwise: bool) -> bool {
-    match use_context::<Typed>().filter(|typed| sent.failed() && !typed.0.is_empty()) {
-        Some(typed) => typed.value(name).is_some(),
-        None => otherwise,
-    }
 }

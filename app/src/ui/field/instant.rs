@@ -41,7 +41,7 @@ pub(crate) fn moment(text: &str) -> Option<Timestamp> {
 }
 
 /// As such a field takes it.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let Some(time) = moment(text).map(Timestamp::to_chrono) else { return String::new() };
     let whole_minute = time.timestamp() % 60 == 0;
     let form = if whole_minute { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" };
