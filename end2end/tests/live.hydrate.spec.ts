@@ -158,6 +158,22 @@ test("a lost stream is told, retried, and the gap is filled", async ({ page, ser
   await expect(page.locator(".status-live")).toBeVisible();
 });
 
+test("a server that is down is not said to take events", async ({ page, server }) => {
+  await openLive(page, server);
+  // The stream alone is gone: the server is asked, and answers.
+  await page.route("**/_live/**", (route) => route.abort());
+  await page.reload();
+  const lost = page.getByRole("alert").filter({ hasText: "The connection is lost." });
+  await expect(lost).toContainText("The server answers");
+  await page.route("**/_fn/list_live_rows", (route) => route.abort());
+  await page.getByRole("button", { name: "Try now" }).click();
+  await expect(lost).toContainText("The server does not answer, so nobody knows here whether events arrive.");
+  await page.unroute("**/_fn/list_live_rows");
+  await page.unroute("**/_live/**");
+  await page.getByRole("button", { name: "Try now" }).click();
+  await expect(lost).toBeHidden();
+});
+
 test.describe("in another zone", () => {
   test.use({ timezoneId: "Asia/Kolkata" });
 

@@ -5,38 +5,59 @@ use std::time::Duration;
 
 use leptos::prelude::{document, set_timeout, window_event_listener_untyped};
 use leptos::wasm_bindgen::JsCast as _;
-use web_sys::{Element, HtmlButtonElement, SubmitEvent};
+use web_sys::{Element, HtmlButtonElement, HtmlFormElement, SubmitEvent};
 
-use super::{each, on};
+use super::{all_within, each, guard, on};
 
-/// `data-busy` on a submit button: what it says meanwhile; `data-becomes`: the word that
-/// the state whose id is `data-state` has then.
+const BUSY: &str = "aria-busy";
+const BUTTONS: &str = "button[type=submit]";
+
+/// Any form that changes something, and others whose button has `data-busy`: what it
+/// says meanwhile; `data-becomes`: the word that the state whose id is `data-state` has then.
 pub(super) fn start() {
-    on("submit", |event, _| {
-        let button = event
-            .dyn_ref::<SubmitEvent>()
-            .and_then(SubmitEvent::submitter)
-            .and_then(|button| button.dyn_into::<HtmlButtonElement>().ok());
-        let Some(button) = button.filter(|_| !event.default_prevented()) else { return };
-        let Some(busy) = button.get_attribute("data-busy") else { return };
-        let label = button.text_content().unwrap_or_default();
-        let _ = button.set_attribute("data-label", &label);
-        button.set_text_content(Some(&busy));
-        show(&button);
+    on("submit", |event, form| {
+        let button = event.dyn_ref::<SubmitEvent>().and_then(SubmitEvent::submitter);
+        let busy = button.as_ref().and_then(|button| button.get_attribute("data-busy"));
+        let changes = form.dyn_ref::<HtmlFormElement>().is_some_and(|form| form.method() == "post");
+        if event.default_prevented() || !changes && busy.is_none() {
+            return;
+        }
+        if form.has_attribute(BUSY) {
+            event.prevent_default();
+            return;
+        }
+        let _ = form.set_attribute(BUSY, "true");
+        if let Some(button) = button {
+            if let Some(busy) = busy {
+                let label = button.text_content().unwrap_or_default();
+                let _ = button.set_attribute("data-label", &label);
+                button.set_text_content(Some(&busy));
+            }
+            show(&button);
+        }
+        let form = form.clone();
         // A button that is disabled at once would not be sent along.
-        set_timeout(move || button.set_disabled(true), Duration::ZERO);
+        set_timeout(move || disable(&form, true), Duration::ZERO);
     });
     // Coming back to a page that the browser kept.
     let _forever = window_event_listener_untyped("pageshow", |_| again());
 }
 
+fn disable(form: &Element, disabled: bool) {
+    for button in all_within(form, BUTTONS) {
+        if let Ok(button) = button.dyn_into::<HtmlButtonElement>() {
+            button.set_disabled(disabled);
+        }
+    }
+}
+
 /// The page that answers has the state that is, and the reason if it is another.
-fn show(button: &HtmlButtonElement) {
+fn show(button: &Element) {
     let named = |name: &str| button.get_attribute(name);
     let state = named("data-state").and_then(|id| document().get_element_by_id(&id));
     if let (Some(state), Some(word)) = (state, named("data-becomes")) {
         let _ = state.set_attribute("data-was", &state.text_content().unwrap_or_default());
-        let _ = state.set_attribute("aria-busy", "true");
+        let _ = state.set_attribute(BUSY, "true");
         state.set_text_content(Some(&word));
     }
 }
@@ -45,11 +66,15 @@ fn again() {
     each::<Element>("[data-was]", |state| {
         state.set_text_content(state.get_attribute("data-was").as_deref());
         let _ = state.remove_attribute("data-was");
-        let _ = state.remove_attribute("aria-busy");
+        let _ = state.remove_attribute(BUSY);
     });
-    each::<HtmlButtonElement>("button[data-label]", |button| {
+    each::<Element>("button[data-label]", |button| {
         button.set_text_content(button.get_attribute("data-label").as_deref());
         let _ = button.remove_attribute("data-label");
-        button.set_disabled(false);
     });
+    each::<Element>("form[aria-busy]", |form| {
+        let _ = form.remove_attribute(BUSY);
+        disable(form, false);
+    });
+    guard::again();
 }

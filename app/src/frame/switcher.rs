@@ -21,9 +21,10 @@ pub(super) fn Switcher(
                 .into_iter()
                 .map(|(id, name)| {
                     let here = (Some(id) == project).then_some("true");
+                    let busy = format!("Opening {name}...");
                     view! {
                         <li>
-                            <button type="submit" name="project" value=id.to_string() aria-current=here>
+                            <button type="submit" name="project" value=id.to_string() aria-current=here data-busy=busy>
                                 {name}
                             </button>
                         </li>

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use super::address;
 use super::badge::badge;
-use super::feed::Feed;
+use super::feed::{Feed, Link};
 use super::filter::Filter;
 use super::row::Row;
 use crate::ui::prose::prose;
@@ -35,7 +35,7 @@ pub(crate) fn Arrivals(
     tick_steps(feed);
     let list = move || {
         if none.get() {
-            return waiting(&host);
+            return waiting(&host, feed);
         }
         view! {
             <ol class="arrivals">
@@ -83,12 +83,16 @@ fn tick(step: &str) {
     }
 }
 
-fn waiting(host: &str) -> AnyView {
+fn waiting(host: &str, feed: Feed) -> AnyView {
+    let state = move || match feed.link.get() {
+        Link::Lost(_) => "The connection is lost; trying again",
+        Link::Connecting | Link::Live => "Waiting for the first event",
+    };
     view! {
         <div class="waiting">
             <span class="pulse" aria-hidden="true"></span>
             <div>
-                <p><strong>"Waiting for the first event"</strong></p>
+                <p><strong>{state}</strong></p>
                 <p class="hint">
                     "Listening for anything sent with this key to " <code>{host.to_owned()}</code>
                 </p>

@@ -56,6 +56,8 @@ pub(super) struct Feed {
     pub(super) rows: RwSignal<Vec<Arc<Row>>>,
     /// The connection.
     pub(super) link: RwSignal<Link>,
+    /// Whether the server answered while the connection was gone; none: it was not asked yet.
+    pub(super) answers: RwSignal<Option<bool>>,
     /// Whether new rows wait.
     pub(super) paused: RwSignal<bool>,
     /// How many rows wait.
@@ -102,6 +104,7 @@ impl Feed {
             project,
             rows: RwSignal::new(rows),
             link: RwSignal::new(Link::Connecting),
+            answers: RwSignal::new(None),
             paused: RwSignal::new(false),
             waiting: RwSignal::new(0),
             has_gap: RwSignal::new(false),
@@ -166,6 +169,7 @@ impl Feed {
                     "hello" => {
                         self.inner.try_update_value(|inner| inner.wait = 1);
                         let _ = self.link.try_set(Link::Live);
+                        let _ = self.answers.try_set(None);
                         self.refill().await;
                     }
                     "again" => return self.connect(),
@@ -192,7 +196,21 @@ impl Feed {
         if let Some((wait, source)) = wait {
             drop(source);
             let _ = self.link.try_set(Link::Lost(wait));
-            spawn_local(leave_if_refused(self.project));
+            spawn_local(self.probe());
+        }
+    }
+
+    /// The stream itself tells neither a refusal nor a server that is down: another
+    /// request does. Whoever may not see the project any more is led to where the page
+    /// says why.
+    async fn probe(self) {
+        match list_live_rows(self.project, 1).await {
+            Err(UiError::SignIn | UiError::NotFound) => {
+                let _ = window().location().reload();
+            }
+            answer => {
+                let _ = self.answers.try_set(Some(answer.is_ok()));
+            }
         }
     }
 
@@ -350,14 +368,6 @@ fn now() -> u64 {
 /// How long to leave the list as it is, when drawing it took so many milliseconds.
 fn rest(took: u64) -> Duration {
     Duration::from_millis((took * REST_SHARE).clamp(REST, REST_MAX))
-}
-
-/// Whoever may not see the project any more is led to where the page says why:
-/// the stream itself does not tell a refusal from a failure.
-async fn leave_if_refused(project: i64) {
-    if let Err(UiError::SignIn | UiError::NotFound) = list_live_rows(project, 1).await {
-        let _ = window().location().reload();
-    }
 }
 
 /// Puts a row in its place among others, newest first; below those of the same time.

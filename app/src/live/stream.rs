@@ -263,7 +263,7 @@ fn status(feed: Feed, reloads: bool) -> AnyView {
     .into_any()
 }
 
-/// A banner while the stream is gone. Afterwards the gap is filled from the store, as
+/// A banner while the stream is gone, which says what is known. Afterwards the gap is filled from the store, as
 /// far as the list reaches.
 fn lost(feed: Feed) -> AnyView {
     let gone = Memo::new(move |_| matches!(feed.link.get(), Link::Lost(_)));
@@ -271,15 +271,21 @@ fn lost(feed: Feed) -> AnyView {
         Link::Lost(seconds @ 1..) => format!("Next try in {seconds} s"),
         Link::Lost(0) | Link::Connecting | Link::Live => "Trying now".to_owned(),
     };
+    let known = move || match feed.answers.get() {
+        None => "",
+        Some(true) => "The server answers: what arrives meanwhile appears here once it is back.",
+        Some(false) => {
+            "The server does not answer, so nobody knows here whether events arrive. What was \
+             stored appears once it is back."
+        }
+    };
     let banner = move || {
         gone.get().then(|| {
             view! {
                 <div class="alert alert-warning banner">
                     <Icon name="alert" />
                     <div class="alert-body">
-                        <p role="alert">
-                            "The connection is lost. Events still arrive; they appear here once it is back."
-                        </p>
+                        <p role="alert">"The connection is lost. " {known}</p>
                         <p class="faint">{wait}</p>
                     </div>
                     <button type="button" class="button" on:click=move |_| feed.retry()>"Try now"</button>
