@@ -12,9 +12,12 @@ pub(crate) mod cross_site;
 mod files;
 pub(crate) mod forms;
 mod functions;
+pub(crate) mod gate;
+mod held;
 mod help;
 mod instance;
 mod live;
+mod memory;
 mod pages;
 mod refused;
 mod test_event;
@@ -25,26 +28,20 @@ use std::sync::Arc;
 
 use any_spawner::Executor;
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
 use axum::routing::{get, post};
-use tokio::sync::Semaphore;
 use weir_app::context::{Assets, ProjectsChanged, TryDestination, WebContext};
 
 use crate::app::App;
 use crate::exports;
-
-/// Live streams at a time.
-const STREAMS: usize = 256;
 
 /// What the web app needs of the application.
 #[derive(Clone)]
 struct Web {
     app: App,
     context: WebContext,
-    streams: Arc<Semaphore>,
+    streams: live::Streams,
     drafts: Arc<typed::Drafts>,
+    held: Arc<held::Held>,
 }
 
 impl Web {
@@ -84,8 +81,9 @@ pub fn router(app: &App) -> Router {
             try_destination,
             send_event,
         },
-        streams: Arc::new(Semaphore::new(STREAMS)),
+        streams: live::Streams::new(&app.limits),
         drafts: Arc::default(),
+        held: Arc::default(),
         app: app.clone(),
     };
     Router::new()
@@ -95,7 +93,6 @@ pub fn router(app: &App) -> Router {
         .route("/_live/{project}", get(live::stream))
         .route("/_export/activity.csv", get(activity_csv::download))
         .route("/_files/{project}/imports.csv", get(files::imports))
-        .route_layer(from_fn_with_state(web.clone(), refuse_other_sites))
         .route("/_help/img/{name}", get(help::image))
         .fallback(pages::page_or_asset)
         .with_state(web)
@@ -104,14 +101,4 @@ pub fn router(app: &App) -> Router {
 /// Address of the style sheet; none: the site is not built.
 pub(crate) fn style_sheet() -> Option<String> {
     assets::of_pages().css
-}
-
-/// Nothing is changed for a page of another site. Pages and assets below the
-/// fallback change nothing: they take no method but GET and HEAD.
-async fn refuse_other_sites(State(web): State<Web>, request: Request, next: Next) -> Response {
-    if cross_site::may_pass(&web.app.config, request.method(), request.headers()) {
-        next.run(request).await
-    } else {
-        refused::answer(request.headers())
-    }
 }

@@ -20,13 +20,14 @@ use weir_model::plugins::{ARCHIVE_MAX, PluginInput, SentArchive, Shelf};
 use weir_service::error::NOT_FOUND;
 use weir_service::{Ctx, Error};
 
+use super::held::UNSENT;
 use super::{Web, visit};
 use crate::front::RoutePattern;
 use crate::http::input::{Fields, Upload};
 use crate::limits::{BodyLimits, Limits};
 
 /// What the addresses of these forms begin with.
-const ROOT: &str = "/_upload/";
+pub(super) const ROOT: &str = "/_upload/";
 /// Bytes of a form beside its file.
 const ROOM: usize = 64 << 10;
 /// Stands for scheme and host while an address passes through a library that wants a
@@ -154,8 +155,10 @@ impl Asked {
 fn failed(back: &str, function: &str, error: Error, request_id: &str) -> Response {
     let next = local_path::encode(back);
     match error {
-        Error::NotAuthenticated | Error::BadCredential(_) => to(&format!("/login?next={next}")),
-        Error::SignInAgain => to(&format!("/login/again?next={next}")),
+        Error::NotAuthenticated | Error::BadCredential(_) => {
+            to(&format!("/login?next={next}&{UNSENT}=1"))
+        }
+        Error::SignInAgain => to(&format!("/login/again?next={next}&{UNSENT}=1")),
         error => {
             let shown = match ui_error(error) {
                 // It does not know which request this is.

@@ -9,16 +9,24 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use futures::future::BoxFuture;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, Uri, header};
 use leptos::server_fn::error::SERVER_FN_ERROR_HEADER;
-use weir_app::context;
+use weir_app::context::{self, Cookies, FUNCTION};
 use weir_app::error::UiError;
 use weir_app::local_path;
+use weir_app::notice::Notice;
+use weir_service::Ctx;
 
-use super::{Web, typed, visit};
+use super::gate::Sender;
+use super::held::{Door, HELD};
+use super::{Web, held, typed, visit};
 use crate::front::RoutePattern;
 use crate::http::error::ApiError;
 
+/// What the addresses of server functions begin with.
+pub(super) const ROOT: &str = "/_fn/";
 /// Stands for scheme and host while an address passes through libraries that
 /// want a complete one.
 const HERE: &str = "http://here.invalid";
@@ -38,10 +46,13 @@ async fn answer(web: &Web, request: Request) -> Response {
         Ok(visit) => visit,
         Err(error) => return error.into_response(),
     };
-    let limit = web.app.limits.web_body.size;
-    let Ok(bytes) = to_bytes(body, limit).await else {
-        return ApiError::TooLarge(limit).into_response();
+    let limits = &web.app.limits;
+    let Ok(bytes) = to_bytes(body, limits.web_body.size).await else {
+        return ApiError::TooLarge(limits.web_body.size).into_response();
     };
+    if let Err(fault) = check(&bytes, limits.form_fields) {
+        return ApiError::Malformed(fault).into_response();
+    }
     let form = visit.wants_page.then(|| Form::read(&bytes));
     if let Some(form) = &form
         && let Ok(referer) = HeaderValue::from_str(&format!("{HERE}{}", form.back))
@@ -50,23 +61,112 @@ async fn answer(web: &Web, request: Request) -> Response {
     }
     let path = parts.uri.path().to_owned();
     if !exists(&path) {
-        return (StatusCode::NOT_FOUND, "Not found.\n").into_response();
+        return missing();
     }
     let context = web.context();
     let cookies = visit.cookies;
-    let session = typed::session(visit.ctx.as_ref()).map(str::to_owned);
+    let user = visit.ctx.as_ref().map(Ctx::user);
     let provide = move || context::provide(&context, &visit);
-    let request = Request::from_parts(parts, Body::from(bytes));
+    let head = parts.clone();
+    let request = Request::from_parts(parts, Body::from(bytes.clone()));
     let mut response =
         leptos_axum::handle_server_fns_with_context(provide, request).await.into_response();
     let Some(form) = &form else { return with_status(response).await };
-    if form.lead_back(&path, &mut response) {
-        let cookie = web.drafts.keep(session.as_deref(), cookies, &form.kept);
-        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-            response.headers_mut().append(header::SET_COOKIE, cookie);
+    let failed = form.lead_back(&path, &mut response);
+    let door = if failed { None } else { Door::of(&response) };
+    let seconds = match (failed, door, &form.held, user) {
+        (true, ..) => typed::SECONDS,
+        (false, Some(Door::SignIn), ..) => {
+            lead_to(&mut response, &held::to_sign_in(&form.back));
+            held::SECONDS
         }
-    }
+        (false, Some(Door::Confirm), _, Some(user)) => {
+            let name = web.held.keep(user, held::Sent { path: path.clone(), body: bytes });
+            lead_to(&mut response, &held::to_confirmation(&form.back, &name));
+            held::SECONDS
+        }
+        (false, None, Some(name), Some(user)) if path == held::CONFIRM => {
+            return match web.held.take(user, name) {
+                Some(form) => carry_out(web, head, cookies, form, response).await,
+                None => too_late(cookies, response),
+            };
+        }
+        (false, ..) => return response,
+    };
+    let kept = format!("{FUNCTION}={}&{}", local_path::encode(&path), form.kept);
+    set_cookie(&mut response, &web.drafts.keep(user, cookies, &kept, seconds));
     response
+}
+
+/// Carries a form out that waited for a password, in the session that confirming it
+/// opened. The answer is that of the form.
+fn carry_out(
+    web: &Web,
+    mut head: Parts,
+    cookies: Cookies,
+    form: held::Sent,
+    confirmed: Response,
+) -> BoxFuture<'_, Response> {
+    let set: Vec<HeaderValue> =
+        confirmed.headers().get_all(header::SET_COOKIE).iter().cloned().collect();
+    Box::pin(async move {
+        let session = format!("{}=", cookies.session_name());
+        let session = set.iter().find(|cookie| cookie.as_bytes().starts_with(session.as_bytes()));
+        let (Some(session), Ok(uri)) = (session, form.path.parse::<Uri>()) else {
+            return confirmed;
+        };
+        head.uri = uri;
+        // The session that sent this has ended.
+        head.extensions.remove::<Sender>();
+        head.headers.remove(header::CONTENT_LENGTH);
+        head.headers.insert(header::COOKIE, session.clone());
+        let mut response = answer(web, Request::from_parts(head, Body::from(form.body))).await;
+        // What the form sets comes last: it may have opened a session of its own.
+        let headers = response.headers_mut();
+        let own: Vec<HeaderValue> = headers.get_all(header::SET_COOKIE).iter().cloned().collect();
+        headers.remove(header::SET_COOKIE);
+        for cookie in set.into_iter().chain(own) {
+            headers.append(header::SET_COOKIE, cookie);
+        }
+        response
+    })
+}
+
+/// The password was confirmed, and what waited for it is gone.
+fn too_late(cookies: Cookies, mut confirmed: Response) -> Response {
+    let notice = Notice::new(held::TOO_LATE).text_in_cookie();
+    let cookie = cookies.hidden(cookies.notice_name(), &notice, typed::SECONDS);
+    set_cookie(&mut confirmed, &cookie);
+    confirmed
+}
+
+fn set_cookie(response: &mut Response, cookie: &str) {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+}
+
+fn lead_to(response: &mut Response, location: &str) {
+    if let Ok(location) = HeaderValue::from_str(location) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+}
+
+/// The answer where no function is.
+pub(super) fn missing() -> Response {
+    (StatusCode::NOT_FOUND, "Not found.\n").into_response()
+}
+
+/// Refuses a body that is no form of ours, before anything is made of it.
+fn check(body: &[u8], most: usize) -> Result<(), String> {
+    let fields = 1 + body.iter().filter(|byte| **byte == b'&').count();
+    if fields > most {
+        return Err(format!("The form has {fields} fields. It may have {most}."));
+    }
+    match percent_encoding::percent_decode(body).decode_utf8() {
+        Ok(_) => Ok(()),
+        Err(_) => Err("The form is not in UTF-8.".to_owned()),
+    }
 }
 
 /// A call by a script that failed at what was entered, which functions say without
@@ -100,6 +200,8 @@ struct Form {
     part: Option<String>,
     /// What was typed, for the case that it fails.
     kept: String,
+    /// Name of the form that waits for this one.
+    held: Option<String>,
 }
 
 impl Form {
@@ -115,6 +217,7 @@ impl Form {
             back: local_path::without_outcome(back),
             part: part.map(|(_, id)| id.to_string()),
             kept: typed::of(&fields),
+            held: fields.iter().find(|(name, _)| name == HELD).map(|(_, name)| name.to_string()),
         }
     }
 
@@ -138,9 +241,7 @@ impl Form {
         } else {
             location.to_owned()
         };
-        if let Ok(location) = HeaderValue::from_str(&location) {
-            headers.insert(header::LOCATION, location);
-        }
+        lead_to(response, &location);
         failed
     }
 }
@@ -152,7 +253,7 @@ mod tests {
     use bytes::Bytes;
     use http::{StatusCode, header};
 
-    use super::Form;
+    use super::{Form, check};
 
     fn redirect(to: &'static str) -> Response {
         (StatusCode::FOUND, [(header::LOCATION, to)]).into_response()
@@ -163,19 +264,37 @@ mod tests {
     }
 
     #[test]
+    fn forms_are_text_with_a_bounded_number_of_fields() {
+        for good in ["", "a=1&b=%C3%A4+%F0%9F%8D%B5", "a=ä&b"] {
+            assert_eq!(check(good.as_bytes(), 2), Ok(()), "{good}");
+        }
+        assert!(check(b"a&b&c", 2).unwrap_err().contains("3 fields"));
+        for bad in [&b"a=\xff"[..], b"a=%ff", b"a=%C3&b=%A4", b"\xc3=1", b"a=%ED%A0%80"] {
+            assert!(check(bad, 2).unwrap_err().contains("UTF-8"), "{bad:?}");
+        }
+    }
+
+    #[test]
     fn a_form_names_its_page() {
         let body = "email=a%40b.de&password=x&token=t&back=%2Fsetup%3Ftoken%3Dt%26__err%3Dold";
         let form = Form::read(&Bytes::from_static(body.as_bytes()));
         assert_eq!(form.back, "/setup?token=t");
         assert_eq!(form.kept, "email=a%40b.de");
-        for bad in ["back=%2F%2Fevil.example", "back=http%3A%2F%2Fevil", "x=1"] {
+        for bad in [
+            "back=%2F%2Fevil.example",
+            "back=http%3A%2F%2Fevil",
+            "back=%2F..%2F%2Fevil.example",
+            "back=%2F%252e%252E%2F%2Fevil.example",
+            "x=1",
+        ] {
             assert_eq!(Form::read(&Bytes::from_static(bad.as_bytes())).back, "/", "{bad}");
         }
     }
 
     #[test]
     fn the_way_back_says_how_it_went() {
-        let form = Form { back: "/a?b=1".to_owned(), part: None, kept: "name=x".to_owned() };
+        let form =
+            Form { back: "/a?b=1".to_owned(), part: None, kept: "name=x".to_owned(), held: None };
         let mut done = redirect("http://here.invalid/a?b=1");
         assert!(!form.lead_back("/_fn/f", &mut done));
         assert_eq!(location(&done), "/a?b=1&__done=/_fn/f");

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use weir_app::facts::{DiskFacts, Facts, InstanceFacts};
+use weir_app::facts::{DamageFacts, DiskFacts, Facts, InstanceFacts};
+use weir_ingest::log::Damage;
 
 use crate::app::App;
 use crate::config::StoreKind;
@@ -27,9 +28,15 @@ async fn now(app: &App) -> Facts {
         disk: disk(app).await,
         lag_bytes: app.ingest.lag_bytes(),
         accepts: app.ingest.accepts(),
+        damage: damage(app.ingest.damage()),
         export_runs: count(app.metrics.export_runs_active.get()),
         plugin_children: count(app.metrics.plugin_children.get()),
     }
+}
+
+fn damage(found: Damage) -> Option<DamageFacts> {
+    let Damage { places, bytes, missing } = found;
+    (!found.is_none()).then_some(DamageFacts { places, bytes, missing_bytes: missing })
 }
 
 /// The files are counted away from the threads that answer requests.

@@ -4,29 +4,63 @@
 //! from the store. The page is told when to.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use weir_model::errors::ErrorKind;
 use weir_model::live::LiveRow;
-use weir_service::Error as ServiceError;
+use weir_model::{ProjectId, UserId};
+use weir_service::{Ctx, Error as ServiceError, Services};
 
 use super::{Web, visit};
-use crate::app::Stopping;
+use crate::app::{App, Stopping};
 use crate::front::RoutePattern;
 use crate::http::error::{ApiError, ApiResult};
+use crate::limits::{Exhausted, Limits, Part, Parts};
 
 /// Comments keep proxies from closing an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// A stream ends after this time, and the page opens another: whoever may no
-/// longer see the project is noticed then.
+/// A stream ends after this time, and the page opens another.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
+
+/// The places for streams.
+#[derive(Clone)]
+pub(super) struct Streams {
+    all: Arc<Semaphore>,
+    /// One person cannot take them all.
+    people: Parts<UserId>,
+}
+
+/// A place for a stream; free again when dropped.
+struct Place {
+    _one: OwnedSemaphorePermit,
+    _of_person: Part<UserId>,
+}
+
+impl Streams {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(limits.streams)),
+            people: Parts::new(limits.streams_per_person),
+        }
+    }
+
+    fn enter(&self, user: UserId) -> Result<Place, Exhausted> {
+        let mut of_person = self.people.of(user);
+        of_person.grow_to(1)?;
+        let one = Arc::clone(&self.all).try_acquire_owned().map_err(|_| Exhausted)?;
+        Ok(Place { _one: one, _of_person: of_person })
+    }
+}
 
 /// Rows of a project from now on.
 pub(super) async fn stream(
@@ -46,14 +80,15 @@ async fn open(web: &Web, project: &str, request: Request) -> ApiResult<Response>
     let (parts, _body) = request.into_parts();
     let visit = visit::of(web, &parts).await?;
     let ctx = visit.ctx.ok_or(ServiceError::NotAuthenticated)?;
-    let project = web.app.services.projects.enter(&ctx, project).await?;
-    let permit = web.streams.clone().try_acquire_owned().map_err(|_| ApiError::Busy)?;
+    let project = web.app.services.projects.enter(&ctx, project).await?.project;
+    let place = web.streams.enter(ctx.user()).map_err(|Exhausted| ApiError::Busy)?;
     let watch = Watch {
-        rows: web.app.ingest.live().watch(project.project),
+        rows: web.app.ingest.live().watch(project),
         stopping: web.app.stopping.clone(),
         end: Instant::now() + LIFETIME,
+        may_watch: MayWatch::begin(&web.app, ctx, project),
         state: Phase::Greeting,
-        _permit: permit,
+        _place: place,
     };
     let events = stream::unfold(watch, |mut watch| async move {
         let event = watch.next().await?;
@@ -65,12 +100,52 @@ async fn open(web: &Web, project: &str, request: Request) -> ApiResult<Response>
 
 /// One stream.
 struct Watch {
-    rows: Receiver<std::sync::Arc<LiveRow>>,
+    rows: Receiver<Arc<LiveRow>>,
     stopping: Stopping,
     end: Instant,
+    may_watch: MayWatch,
     state: Phase,
     /// Given back when the stream ends.
-    _permit: OwnedSemaphorePermit,
+    _place: Place,
+}
+
+/// Ends when the reader of a stream may no longer see the project: signed out, removed,
+/// without what the organization asks for. A task of its own, because what waits beside
+/// busy rows is cut short by every one of them.
+struct MayWatch(JoinHandle<()>);
+
+impl MayWatch {
+    fn begin(app: &App, ctx: Ctx, project: ProjectId) -> Self {
+        let (services, every) = (app.services.clone(), app.limits.stream_check);
+        Self(tokio::spawn(async move {
+            let mut tick = tokio::time::interval_at(Instant::now() + every, every);
+            loop {
+                tick.tick().await;
+                match still_sees(&services, &ctx, project).await {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == ErrorKind::Unavailable => {
+                        tracing::warn!(%error, "whether a live stream may go on is not known");
+                    }
+                    Err(_) => return,
+                }
+            }
+        }))
+    }
+}
+
+impl Drop for MayWatch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn still_sees(
+    services: &Services,
+    ctx: &Ctx,
+    project: ProjectId,
+) -> Result<(), ServiceError> {
+    services.identity.check_session(ctx).await?;
+    services.projects.enter(ctx, &project.0.to_string()).await.map(drop)
 }
 
 enum Phase {
@@ -88,11 +163,11 @@ impl Watch {
                 Some(Event::default().event("hello").data("{}"))
             }
             Phase::Watching => tokio::select! {
+                // What ends the stream comes before the rows that wait.
+                biased;
                 () = self.stopping.begun() => None,
-                () = tokio::time::sleep_until(self.end) => {
-                    self.state = Phase::Ended;
-                    Some(Event::default().event("again").data("{}"))
-                }
+                _ = &mut self.may_watch.0 => self.end(),
+                () = tokio::time::sleep_until(self.end) => self.end(),
                 received = self.rows.recv() => match received {
                     Ok(row) => row_event(&row),
                     Err(RecvError::Lagged(_)) => Some(Event::default().event("behind").data("{}")),
@@ -101,6 +176,12 @@ impl Watch {
             },
             Phase::Ended => None,
         }
+    }
+
+    /// The page opens another, and learns what became of its own.
+    fn end(&mut self) -> Option<Event> {
+        self.state = Phase::Ended;
+        Some(Event::default().event("again").data("{}"))
     }
 }
 

@@ -1,24 +1,24 @@
-//! What was typed into a form that failed, on its way back to the page of the form:
-//! in a short-lived cookie or, where it is too long for one, in the memory of this
-//! process, under the session.
+//! What was typed into a form that was not carried out, on its way back to the page of
+//! the form: in a short-lived cookie or, where it is too long for one, in the memory of
+//! this process, under a name that the cookie has.
 //!
 //! What belongs here: what is kept, where, for how long. What does not: showing it
 //! again (`weir-app`). Secrets are not kept: fields that are named or marked as one,
 //! and addresses that carry one.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
+use std::time::Instant;
 
 use http::request::Parts;
-use parking_lot::Mutex;
-use weir_app::context::{Cookies, SECRET_MARK};
-use weir_service::{Actor, Ctx};
+use weir_app::context::{Cookies, KEPT, SECRET_MARK};
+use weir_model::UserId;
 
 use super::cookies;
+use super::memory::Memory;
 
 /// What a page tells when it should show what was typed, and cannot.
-pub(super) const LOST: &str = "What you typed was too long to keep. Enter it again.";
+pub(super) const LOST: &str = "What you typed could not be kept. Enter it again.";
 /// Fields that are not kept: secrets, and what the page knows by itself.
 const NOT_KEPT: [&str; 9] = [
     "password",
@@ -37,22 +37,23 @@ const SECRETS: &str = "secrets[";
 /// word too many: what is not kept is entered again.
 const SECRET_WORDS: [&str; 9] =
     ["token", "secret", "passw", "pwd", "key", "auth", "sig", "session", "credential"];
-/// What was typed is kept for so many seconds.
-const KEPT_SECONDS: u32 = 60;
+/// What was typed into a form that failed is kept for so many seconds.
+pub(super) const SECONDS: u32 = 60;
 /// Longest text in a cookie, in bytes: browsers drop cookies beyond 4096.
 const COOKIE_BYTES: usize = 3000;
 /// In the cookie, in the place of a text that is in memory. No form is written so.
 const IN_MEMORY: &str = "*";
-/// Bytes in memory of all sessions together.
-const MEMORY_BYTES: usize = 16 << 20;
+/// Bytes in memory of people who are signed in.
+const MEMBERS_BYTES: usize = 16 << 20;
+/// Bytes in memory of all others, who take no room from those.
+const STRANGERS_BYTES: usize = 4 << 20;
 
 /// What is kept of these fields, encoded as a form is.
 pub(super) fn of(fields: &[(Cow<'_, str>, Cow<'_, str>)]) -> String {
     // A field says by itself that it is a secret.
-    let is_marked = |name: &str| {
-        let mut marks = fields.iter().filter_map(|(name, _)| name.strip_prefix(SECRET_MARK));
-        name.starts_with(SECRET_MARK) || marks.any(|secret| secret == name)
-    };
+    let marked: HashSet<&str> =
+        fields.iter().filter_map(|(name, _)| name.strip_prefix(SECRET_MARK)).collect();
+    let is_marked = |name: &str| name.starts_with(SECRET_MARK) || marked.contains(name);
     let mut kept = form_urlencoded::Serializer::new(String::new());
     for (name, value) in fields {
         let is_secret = name.starts_with(SECRETS) || is_marked(name) || carries_secret(value);
@@ -82,87 +83,78 @@ fn is_secret_address(word: &str) -> bool {
             .any(|part| form_urlencoded::parse(part.as_bytes()).any(is_secret))
 }
 
-/// The session that a text in memory is kept under.
-pub(super) fn session(ctx: Option<&Ctx>) -> Option<&str> {
-    match &ctx?.actor {
-        Actor::Session { session, .. } => Some(session),
-        Actor::Key { .. } => None,
-    }
+/// Texts that are too long for a cookie, with who typed them.
+pub(super) struct Drafts {
+    members: Memory<(UserId, String)>,
+    strangers: Memory<String>,
 }
 
-/// Texts that are too long for a cookie: the last one of each session.
-#[derive(Default)]
-pub(super) struct Drafts(Mutex<HashMap<String, Draft>>);
-
-struct Draft {
-    text: String,
-    until: Instant,
+impl Default for Drafts {
+    fn default() -> Self {
+        Self { members: Memory::new(MEMBERS_BYTES), strangers: Memory::new(STRANGERS_BYTES) }
+    }
 }
 
 impl Drafts {
-    /// Keeps a text, and gives the cookie that leads to it. Where nobody is signed in
-    /// a long one is lost, and the page says so.
-    pub(super) fn keep(&self, session: Option<&str>, cookies: Cookies, text: &str) -> String {
+    /// Keeps a text for so many seconds, and gives the cookie that leads to it.
+    pub(super) fn keep(
+        &self,
+        user: Option<UserId>,
+        cookies: Cookies,
+        text: &str,
+        seconds: u32,
+    ) -> String {
         let name = cookies.typed_name();
         if text.len() <= COOKIE_BYTES {
-            return cookies.hidden(name, text, KEPT_SECONDS);
+            return cookies.hidden(name, text, seconds);
         }
-        if let Some(session) = session {
-            self.put(session, text, Instant::now());
-        }
-        cookies.hidden(name, IN_MEMORY, KEPT_SECONDS)
+        let (now, size, text) = (Instant::now(), text.len(), text.to_owned());
+        let draft = match user {
+            Some(user) => self.members.put((user, text), size, seconds, now),
+            None => self.strangers.put(text, size, seconds, now),
+        };
+        cookies.hidden(name, &format!("{IN_MEMORY}{draft}"), seconds)
     }
 
-    /// What was typed into the form whose failure a page shows; `None`: it is lost.
+    /// What was typed into the form that a page shows again; `None`: it is lost.
     pub(super) fn typed(
         &self,
-        session: Option<&str>,
+        user: Option<UserId>,
         cookies: Cookies,
         parts: &Parts,
     ) -> Option<Vec<(String, String)>> {
-        let shows_failure = parts.uri.query().is_some_and(|query| query.contains("__err="));
-        if !shows_failure {
+        let is_back = |pair: &str| {
+            pair.split_once('=').is_some_and(|(name, _)| name == "__err" || name == KEPT)
+        };
+        if !parts.uri.query().is_some_and(|query| query.split('&').any(is_back)) {
             return Some(Vec::new());
         }
         let kept = cookies::read(&parts.headers, cookies.typed_name()).unwrap_or_default();
-        let text = match kept {
-            IN_MEMORY => Cow::Owned(self.get(session?, Instant::now())?),
-            text => Cow::Borrowed(text),
+        let text = match kept.strip_prefix(IN_MEMORY) {
+            Some(draft) => Cow::Owned(self.get(user, draft, Instant::now())?),
+            None => Cow::Borrowed(kept),
         };
         Some(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
-    fn put(&self, session: &str, text: &str, now: Instant) {
-        let until = now + Duration::from_secs(KEPT_SECONDS.into());
-        let mut drafts = self.0.lock();
-        drafts.remove(session);
-        drafts.retain(|_, draft| now < draft.until);
-        let mut room = MEMORY_BYTES;
-        for draft in drafts.values() {
-            room = room.saturating_sub(draft.text.len());
-        }
-        while room < text.len() {
-            let oldest = drafts.iter().min_by_key(|(_, draft)| draft.until);
-            let Some(oldest) = oldest.map(|(session, _)| session.clone()) else { return };
-            room += drafts.remove(&oldest).map_or(0, |draft| draft.text.len());
-        }
-        drafts.insert(session.to_owned(), Draft { text: text.to_owned(), until });
-    }
-
-    fn get(&self, session: &str, now: Instant) -> Option<String> {
-        let drafts = self.0.lock();
-        drafts.get(session).filter(|draft| now < draft.until).map(|draft| draft.text.clone())
+    fn get(&self, user: Option<UserId>, draft: &str, now: Instant) -> Option<String> {
+        let of_member = || {
+            let (owner, text) = self.members.get(draft, now)?;
+            (Some(owner) == user).then_some(text)
+        };
+        of_member().or_else(|| self.strangers.get(draft, now))
     }
 }
 
 #[cfg(test)]
 mod tests {
 
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use weir_app::context::Cookies;
+    use weir_model::UserId;
 
-    use super::{COOKIE_BYTES, Drafts, KEPT_SECONDS, MEMORY_BYTES, carries_secret, of};
+    use super::{COOKIE_BYTES, Drafts, SECONDS, carries_secret, of};
 
     fn kept(body: &str) -> String {
         let fields: Vec<_> = form_urlencoded::parse(body.as_bytes()).collect();
@@ -183,6 +175,23 @@ mod tests {
         ] {
             assert_eq!(kept(body), expected, "{body}");
         }
+    }
+
+    /// Eight times the fields may not take much more than eight times as long; looking
+    /// through all of them for each takes 64 times as long.
+    #[test]
+    fn many_fields_take_time_in_proportion() {
+        let time = |count: usize| {
+            let body = "secret:a&a&".repeat(count / 2);
+            let runs = (0..5).map(|_| {
+                let began = Instant::now();
+                assert_eq!(kept(&body), "");
+                began.elapsed()
+            });
+            runs.min().unwrap()
+        };
+        let (few, many) = (time(4_000), time(32_000));
+        assert!(many < few * 32, "{few:?} {many:?}");
     }
 
     #[test]
@@ -216,33 +225,24 @@ mod tests {
     fn a_short_text_is_in_the_cookie_and_a_long_one_is_not() {
         let drafts = Drafts::default();
         let cookies = Cookies { secure: false };
-        let short = drafts.keep(Some("s"), cookies, "name=x");
+        let user = |number| Some(UserId(uuid::Uuid::from_u128(number)));
+        let short = drafts.keep(user(1), cookies, "name=x", SECONDS);
         assert!(short.starts_with("typed=name=x; ") && short.contains("HttpOnly"), "{short}");
-        assert_eq!(drafts.get("s", Instant::now()), None);
-        let long = "x".repeat(COOKIE_BYTES + 1);
-        let cookie = drafts.keep(Some("s"), cookies, &long);
-        assert!(cookie.starts_with("typed=*; "), "{cookie}");
-        assert_eq!(drafts.get("s", Instant::now()), Some(long));
-        assert_eq!(drafts.get("t", Instant::now()), None);
-    }
-
-    #[test]
-    fn memory_is_bounded() {
-        let drafts = Drafts::default();
-        let now = Instant::now();
-        let part = "x".repeat(MEMORY_BYTES / 4);
-        for number in 0..6 {
-            drafts.put(&number.to_string(), &part, now + Duration::from_millis(number));
-        }
-        let later = now + Duration::from_secs(1);
-        let left: Vec<u64> =
-            (0..6).filter(|number| drafts.get(&number.to_string(), later).is_some()).collect();
-        assert_eq!(left, [2, 3, 4, 5], "those that came first went");
-        drafts.put("5", "short", later);
-        assert_eq!(drafts.get("5", later).as_deref(), Some("short"));
-        drafts.put("huge", &"x".repeat(MEMORY_BYTES + 1), later);
-        assert_eq!(drafts.get("huge", later), None);
-        drafts.put("7", "x", later);
-        assert_eq!(drafts.get("7", later + Duration::from_secs(KEPT_SECONDS.into())), None);
+        let long = format!("name={}", "x".repeat(COOKIE_BYTES));
+        let kept = |typed_by, read_by, query: &str| {
+            let cookie = drafts.keep(typed_by, cookies, &long, SECONDS);
+            let cookie = cookie.split(';').next().unwrap();
+            assert!(cookie.starts_with("typed=*") && cookie.len() < 100, "{cookie}");
+            let request = http::Request::get(format!("/a{query}")).header("cookie", cookie);
+            let (parts, ()) = request.body(()).unwrap().into_parts();
+            drafts.typed(read_by, cookies, &parts)
+        };
+        let typed = Some(vec![("name".to_owned(), "x".repeat(COOKIE_BYTES))]);
+        assert_eq!(kept(user(1), user(1), "?__err=e"), typed);
+        assert_eq!(kept(user(1), user(1), "?a=1&__kept=1"), typed);
+        assert_eq!(kept(user(1), user(1), "?a=__kept"), Some(Vec::new()));
+        assert_eq!(kept(user(1), user(2), "?__err=e"), None, "of somebody else");
+        // Typed when the session had ended, and read once there is another.
+        assert_eq!(kept(None, user(1), "?__kept=1"), typed);
     }
 }

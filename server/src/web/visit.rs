@@ -6,8 +6,10 @@ use weir_app::context::{Cookies, Visit};
 use weir_app::notice::Notice;
 use weir_app::theme::{self, Theme};
 use weir_model::preferences::Preferences;
+use weir_service::Ctx;
 use weir_service::identity::Peer;
 
+use super::gate::Sender;
 use super::{Web, cookies, functions, typed};
 use crate::http::error::ApiResult;
 use crate::http::peer::{ClientAddress, Origin};
@@ -24,18 +26,19 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     let cookies = manner.cookies;
     let token = cookies::read(headers, cookies.session_name()).map(str::to_owned);
     let pending = cookies::read(headers, cookies.pending_name()).map(str::to_owned);
-    let ctx = match &token {
-        Some(token) => web.app.services.identity.session(token, request_id.clone()).await?,
-        None => None,
+    let ctx = match (parts.extensions.get::<Sender>(), &token) {
+        (Some(Sender(found)), _) => found.clone(),
+        (None, Some(token)) => web.app.services.identity.session(token, request_id.clone()).await?,
+        (None, None) => None,
     };
     let preferences = match &ctx {
         Some(ctx) => web.app.services.preferences.get(ctx).await?,
         None => Preferences::default(),
     };
     let host = asked.strip_prefix("http://");
-    let typed = web.drafts.typed(typed::session(ctx.as_ref()), cookies, parts);
+    let typed = web.drafts.typed(ctx.as_ref().map(Ctx::user), cookies, parts);
     let lost = typed.is_none().then(|| Notice::new(typed::LOST));
-    let is_call = parts.uri.path().starts_with("/_fn/");
+    let is_call = parts.uri.path().starts_with(functions::ROOT);
     Ok(Visit {
         ctx,
         token,
@@ -43,6 +46,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
         peer: Peer {
             address: parts.extensions.get::<ClientAddress>().map(|address| address.0),
             agent: text(headers, header::USER_AGENT.as_str()).map(str::to_owned),
+            browser: cookies::read(headers, cookies.browser_name()).map(str::to_owned),
         },
         request_id,
         cookies,
