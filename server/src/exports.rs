@@ -14,8 +14,10 @@ use weir_egress::Egress;
 use weir_export::destination::{Destination, Failure};
 use weir_export::destinations::{self, Surroundings};
 use weir_export::engine::Host;
-use weir_model::Timestamp;
 use weir_model::exports::Run;
+use weir_model::exports::addresses::Address;
+use weir_model::exports::destinations::DestinationType;
+use weir_model::{BatchExportId, OrganizationId, Timestamp};
 use weir_service::exports::{Hosts, Trial};
 use weir_store::exports::ExportRow;
 
@@ -32,6 +34,14 @@ pub struct WayOut(pub Egress);
 impl Hosts for WayOut {
     fn refuses(&self, host: &str) -> bool {
         self.0.never_dials(host)
+    }
+
+    fn fault(&self, address: &Address) -> Option<String> {
+        let judged = match address {
+            Address::Host(host) => self.0.judge_host(host),
+            Address::Url(url) => self.0.judge_url(url),
+        };
+        judged.err().map(|refused| format!("This address cannot be used: {refused}."))
     }
 }
 
@@ -66,7 +76,11 @@ impl Host for ExportHost {
 
     async fn config(&self, export: &ExportRow) -> Result<Map<String, Value>, Failure> {
         match self.app.services.exports.whole_config(export) {
-            Ok((_, config)) => Ok(config.0),
+            Ok((kind, config)) => {
+                let (organization, export) = (export.organization, Some(export.id));
+                own_directory(&self.app, organization, export, kind, &config.0).await?;
+                Ok(config.0)
+            }
             Err(error) => {
                 tracing::error!(export = %export.id, %error, "settings cannot be opened");
                 Err(Failure::last(
@@ -101,6 +115,29 @@ impl Host for ExportHost {
     }
 }
 
+/// Refuses a directory of the server that another organization has, or had before an
+/// export: stored ones may be older than this rule.
+async fn own_directory(
+    app: &App,
+    organization: OrganizationId,
+    export: Option<BatchExportId>,
+    kind: &DestinationType,
+    config: &Map<String, Value>,
+) -> Result<(), Failure> {
+    let exports = &app.services.exports;
+    match exports.has_own_directory(organization, export, kind, config).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Failure::last(
+            "DirectoryTaken",
+            "The directory, or one above or inside it, is used by another organization.",
+        )),
+        Err(error) => {
+            tracing::warn!(%error, "it is not known whose a directory of an export is");
+            Err(Failure::retryable("StoreUnavailable", "The directory could not be checked now."))
+        }
+    }
+}
+
 /// Does a step of the test of a destination.
 pub(crate) async fn try_step(
     app: &App,
@@ -108,6 +145,7 @@ pub(crate) async fn try_step(
     step: usize,
     time: Duration,
 ) -> Result<(), Failure> {
+    own_directory(app, trial.organization, None, trial.kind, &trial.config.0).await?;
     let destination = destinations::open(trial.kind.name, &trial.config.0, &app.surroundings())?;
     match timeout(time, destination.test(step, trial.model)).await {
         Ok(outcome) => outcome,

@@ -135,7 +135,7 @@ pub(crate) async fn get_export(
     let house = services.organizations.get(&org).await.map_err(ui_error)?.into();
     Ok(ExportHead {
         house,
-        condition: Condition::judge(found.paused, &found.latest_runs).text().to_owned(),
+        condition: Condition::of_export(&found).text().to_owned(),
         next_run: weir_service::exports::next_run(&found, org.ctx.now).map(|next| next.to_string()),
         recent_sign_in: policy::recent_if_person(&org.ctx).is_ok(),
         export: found,

@@ -5,6 +5,7 @@
 //! What does not: the query language (`weir-query`), who may do what
 //! (`weir-service`).
 
+pub mod addresses;
 mod backfill;
 pub mod config;
 pub mod destinations;
@@ -13,6 +14,7 @@ pub mod lists;
 mod log;
 pub mod prefix;
 mod table;
+mod trouble;
 
 use std::fmt;
 
@@ -26,6 +28,7 @@ pub use backfill::{Backfill, BackfillProgress};
 pub use interval::Interval;
 pub use log::{LOG_PAGE, LOG_PAGE_MAX, LogLevel, LogLine};
 pub use table::ExportModel;
+pub use trouble::Trouble;
 
 /// Longest name, in characters.
 pub const NAME_MAX: usize = 200;
@@ -78,6 +81,12 @@ pub struct BatchExport {
     pub end_at: Option<Timestamp>,
     /// The ten newest runs, newest first.
     pub latest_runs: Vec<Run>,
+    /// What went wrong last, while runs fail; null: they do not.
+    pub latest_error: Option<String>,
+    /// Since when runs fail, those that are tried again included; null: they do not.
+    pub failing_since: Option<Timestamp>,
+    /// When a run that failed is tried again; null: none waits for that.
+    pub next_try_at: Option<Timestamp>,
     /// The query that chooses columns and events, in its normal form; null: the
     /// usual columns of the destination, all events.
     pub hogql_query: Option<String>,
@@ -154,6 +163,11 @@ pub struct Run {
     pub records_total_count: Option<i32>,
     /// The export.
     pub batch_export: BatchExportId,
+    /// When the first of its tries failed since which it delivered nothing; null: none
+    /// did.
+    pub failing_since: Option<Timestamp>,
+    /// When it is tried again; null: it does not wait for that.
+    pub next_try_at: Option<Timestamp>,
 }
 
 /// How far a run or a backfill is (batch-exports 6.2).
@@ -323,6 +337,9 @@ pub struct BackfillInput {
     pub start_at: Option<String>,
     /// The instant after the last one; none: as far as regular runs have come.
     pub end_at: Option<String>,
+    /// Whether they came within the fields of an export: then those of its schedule are no
+    /// bounds.
+    pub of_export: bool,
 }
 
 #[cfg(test)]

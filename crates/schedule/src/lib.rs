@@ -19,6 +19,8 @@ const DAY: i64 = 86_400;
 
 /// Runs that a backfill has at most.
 const BACKFILL_RUNS_MAX: u64 = 5_000;
+/// Intervals with events that are counted one by one when a backfill is planned.
+pub const COUNTED: usize = 100;
 
 /// The time zone of exports that name none.
 pub const UTC: &str = "UTC";
@@ -33,6 +35,17 @@ fn zone(name: &str) -> Option<TimeZone> {
 #[must_use]
 pub fn zone_name(name: &str) -> Option<String> {
     zone(name)?.iana_name().map(str::to_owned)
+}
+
+/// How a backfill is cut into runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackfillPlan {
+    /// Where its first run begins.
+    pub start: Timestamp,
+    /// How many intervals each run covers.
+    pub each: u64,
+    /// How many runs it takes: not more than these.
+    pub runs: u64,
 }
 
 /// When an export runs: how often, and where its days and weeks begin.
@@ -156,9 +169,8 @@ impl Cadence {
         starts.into_iter().find(|begin| *begin <= first_event).unwrap_or(start)
     }
 
-    /// How many intervals each run of a backfill between two instants covers: one, or
-    /// as many as leave it with 5,000 runs. One event of long ago must
-    /// not make it endless.
+    /// How many intervals each run of a backfill between two instants covers that has
+    /// events everywhere: one, or as many as leave it with 5,000 runs.
     #[must_use]
     pub fn intervals_per_run(&self, start: Timestamp, end: Timestamp) -> u64 {
         parts(start, end, self.interval.seconds()).div_ceil(BACKFILL_RUNS_MAX).max(1)
@@ -168,28 +180,87 @@ impl Cadence {
     /// covers takes one too.
     #[must_use]
     pub fn runs_between(&self, start: Timestamp, end: Timestamp) -> u64 {
-        let each = self.intervals_per_run(start, end);
+        self.runs_of(start, end, self.intervals_per_run(start, end))
+    }
+
+    /// The plan of a backfill. `firsts`: the times of the first events of its intervals
+    /// that have any, of [`COUNTED`] of them at most. None: there is nothing to export.
+    ///
+    /// Runs are for intervals with events. Beyond those that were counted, all are
+    /// taken to have some.
+    #[must_use]
+    pub fn backfill_plan(
+        &self,
+        start: Option<Timestamp>,
+        end: Timestamp,
+        firsts: &[Timestamp],
+    ) -> Option<BackfillPlan> {
+        let (first, last) = (*firsts.first()?, *firsts.last()?);
+        let begin = self.backfill_start(start, first);
+        if begin >= end {
+            return None;
+        }
+        let counted = firsts.len() as u64;
+        if firsts.len() < COUNTED {
+            return Some(BackfillPlan { start: begin, each: 1, runs: counted });
+        }
+        let at = self.interval_end(start, last).min(end);
+        let rest = parts(at, end, self.interval.seconds());
+        let each = rest.div_ceil(BACKFILL_RUNS_MAX - counted).max(1);
+        let runs = counted.min(self.runs_of(begin, at, each)) + self.runs_of(at, end, each);
+        Some(BackfillPlan { start: begin, each, runs })
+    }
+
+    /// Where the interval of a backfill ends that has this time.
+    #[must_use]
+    pub fn interval_end(&self, start: Option<Timestamp>, time: Timestamp) -> Timestamp {
+        match start {
+            None => self.boundary_after(time),
+            Some(start) => self.bounds_of(start, 1, time).1,
+        }
+    }
+
+    /// The bounds of the run of a backfill that has this time: a backfill from `start`
+    /// to `end` whose runs cover so many intervals each.
+    #[must_use]
+    pub fn backfill_run(
+        &self,
+        start: Timestamp,
+        each: u64,
+        time: Timestamp,
+        end: Timestamp,
+    ) -> (Timestamp, Timestamp) {
+        let (begin, until) = self.bounds_of(start, each, time);
+        (begin, until.min(end))
+    }
+
+    fn bounds_of(&self, start: Timestamp, each: u64, time: Timestamp) -> (Timestamp, Timestamp) {
+        let each = each.max(1);
+        let bound = |runs: u64| self.later(start, runs.saturating_mul(each));
+        // To the nearest: it may be one off where days have 23 or 25 hours.
+        let mut runs = self.between(start, time) / each;
+        while runs > 0 && bound(runs) > time {
+            runs -= 1;
+        }
+        let mut begin = bound(runs);
+        loop {
+            runs = runs.saturating_add(1);
+            let until = bound(runs);
+            // A zone that changed sides of the date line has left out a day.
+            if until > time || runs == u64::MAX {
+                return (begin, until);
+            }
+            begin = until;
+        }
+    }
+
+    fn runs_of(&self, start: Timestamp, end: Timestamp, each: u64) -> u64 {
         let length = self.interval.seconds().saturating_mul(signed(each));
         let near = parts(start, end, length);
         let ends = |runs: u64| self.later(start, runs.saturating_mul(each)) >= end;
         // Days of 23 and 25 hours: one more or less.
         let tried = [near.saturating_sub(1), near];
         tried.into_iter().find(|runs| ends(*runs)).unwrap_or(near + 1)
-    }
-
-    /// Where the run of a backfill between two instants ends that begins at `next`.
-    #[must_use]
-    pub fn backfill_cut(&self, start: Timestamp, next: Timestamp, end: Timestamp) -> Timestamp {
-        let each = self.intervals_per_run(start, end);
-        let mut done = self.between(start, next);
-        loop {
-            done = done.saturating_add(each);
-            let until = self.later(start, done).min(end);
-            // A zone that changed sides of the date line has left out a day.
-            if until > next || until >= end {
-                return until;
-            }
-        }
     }
 
     /// Whether its boundaries are those of a calendar; else those of the clock.

@@ -128,7 +128,7 @@ fn a_day_that_a_zone_left_out_is_no_interval() {
         let (start, end) = (time("2011-12-01T00:00"), time("2012-01-10T00:00"));
         let (mut next, mut cut) = (start, 0);
         while next < end {
-            let until = apia.backfill_cut(start, next, end);
+            let (_, until) = apia.backfill_run(start, 1, next, end);
             assert!(until > next, "{next}");
             (next, cut) = (until, cut + 1);
         }
@@ -260,8 +260,12 @@ fn runs_of_a_backfill_lie_side_by_side() {
         assert_eq!(cadence.runs_between(start, end), runs, "{cadence:?} {start}");
         let (mut next, mut cut) = (start, 0);
         while next < end {
-            let until = cadence.backfill_cut(start, next, end);
+            let each = cadence.intervals_per_run(start, end);
+            let (begin, until) = cadence.backfill_run(start, each, next, end);
+            assert_eq!(begin, next, "{cadence:?}");
             assert!(until > next, "{cadence:?} {next}");
+            let within = Timestamp::from_micros(until.micros() - 1);
+            assert_eq!(cadence.backfill_run(start, each, within, end), (begin, until));
             (next, cut) = (until, cut + 1);
         }
         assert_eq!((next, cut), (end, runs), "{cadence:?} {start}");
@@ -269,14 +273,45 @@ fn runs_of_a_backfill_lie_side_by_side() {
     // An hour that one day has not moves nothing after it.
     let two = local(Interval::Day, "Europe/Berlin", 0, 2);
     let (start, end) = (time("2026-03-29T01:00"), time("2026-04-05T00:00"));
-    assert_eq!(two.backfill_cut(start, start, end).to_string(), "2026-03-30T00:00:00Z");
+    assert_eq!(two.backfill_run(start, 1, start, end).1.to_string(), "2026-03-30T00:00:00Z");
     // They end where regular runs do, on either side of a change of clocks.
     let day = local(Interval::Day, "Europe/Berlin", 0, 0);
     let (start, end) = (time("2026-03-27T23:00"), time("2026-03-30T22:00"));
-    let first = day.backfill_cut(start, start, end);
-    let second = day.backfill_cut(start, first, end);
+    let (_, first) = day.backfill_run(start, 1, start, end);
+    let (_, second) = day.backfill_run(start, 1, first, end);
     let shown = [first, second].map(|cut| cut.to_string());
     assert_eq!(shown, ["2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"]);
+}
+
+#[test]
+fn a_plan_has_runs_for_intervals_with_events() {
+    let hour = plain(Interval::Hour);
+    let plan = |start: Option<&str>, end: &str, firsts: &[Timestamp]| {
+        let plan = hour.backfill_plan(start.map(time), time(end), firsts)?;
+        Some((plan.start.to_string(), plan.each, plan.runs))
+    };
+    let end = "2026-08-21T14:00";
+    let begins = |text: &str, runs: u64| Some((text.to_owned(), 1, runs));
+    assert_eq!(plan(None, end, &[]), None);
+    assert_eq!(plan(None, end, &[time("2026-08-21T14:00")]), None);
+    // One event of the year 99 makes one run.
+    let firsts = [time("0099-03-04T05:06"), time("2026-08-21T12:30")];
+    assert_eq!(plan(None, end, &firsts), begins("0099-03-04T05:00:00Z", 2));
+    assert_eq!(plan(Some("0001-01-01T00:30"), end, &firsts), begins("0099-03-04T04:30:00Z", 2));
+    let hours = |from: &str, count: i64| -> Vec<Timestamp> {
+        (0..count).map(|n| time(from).plus_seconds(n * 3_600 + 1)).collect()
+    };
+    // All that follows is taken to have some.
+    let counted = i64::try_from(COUNTED).unwrap();
+    assert_eq!(
+        plan(None, "2026-08-11T00:00", &hours("2026-08-01T00:00", counted)),
+        begins("2026-08-01T00:00:00Z", 240)
+    );
+    let firsts = hours("0099-01-01T00:00", counted);
+    let (_, each, runs) = plan(None, end, &firsts).unwrap();
+    assert!(each > 3_000 && runs <= BACKFILL_RUNS_MAX, "{each} {runs}");
+    let (begin, until) = hour.backfill_run(firsts[0], each, time("2026-08-21T12:30"), time(end));
+    assert!(begin <= time("2026-08-21T12:30") && until <= time(end));
 }
 
 fn export() -> BatchExport {
@@ -297,6 +332,9 @@ fn export() -> BatchExport {
         start_at: None,
         end_at: None,
         latest_runs: Vec::new(),
+        latest_error: None,
+        failing_since: None,
+        next_try_at: None,
         hogql_query: None,
         schema: None,
         backfill_id: None,

@@ -21,7 +21,7 @@ use surrealdb::types::{SurrealValue, Variables};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::pagination::Page;
-use weir_model::{OrganizationId, ProjectId};
+use weir_model::{BatchExportId, OrganizationId, ProjectId};
 
 use crate::bind::bind;
 use crate::db::{Answer, Statement};
@@ -125,6 +125,24 @@ pub(crate) async fn change_holding(
     vars.insert("activities", stored?);
     let turns = store.turns.take(entries.iter().map(|entry| entry.organization_id.0)).await;
     store.db.run_holding(statement, vars, (held, turns)).await
+}
+
+/// The same for a change of these exports, whose runs write the same records: it waits
+/// for their turns first, so that running exports cannot outrun it.
+///
+/// # Errors
+/// Any failure of the store.
+pub(crate) async fn change_exports(
+    store: &Store,
+    statement: Statement,
+    vars: Variables,
+    entries: &[Entry],
+    exports: impl IntoIterator<Item = BatchExportId>,
+    held: impl Send + 'static,
+) -> Result<Answer> {
+    // Always before those of organizations: nobody who has one of those waits for these.
+    let turns = store.turns.take(exports.into_iter().map(|export| export.0)).await;
+    change_holding(store, statement, vars, entries, (held, turns)).await
 }
 
 const WRITE: Statement =

@@ -10,7 +10,7 @@
 //! | `project_batch_export` | `[project, export]` | the same for a project |
 //!
 //! Runs, backfills, log lines and the state of schedules are in modules of their
-//! own. The newest runs stand in the export's record by id: the engine cannot read
+//! own, and so is removing them when an export is gone. The newest runs stand in the export's record by id: the engine cannot read
 //! the end of a range without its beginning.
 
 mod back;
@@ -18,10 +18,11 @@ pub mod backfills;
 mod forget;
 pub mod logs;
 mod pause;
+mod removed;
 pub mod runs;
 pub mod schedule;
 
-use surrealdb::types::SurrealValue;
+use surrealdb::types::{SurrealValue, Variables};
 use uuid::Uuid;
 use weir_model::activity::Entry;
 use weir_model::exports::Run;
@@ -31,9 +32,11 @@ pub use self::backfills::BackfillRow;
 use self::backfills::StoredBackfill;
 pub use self::forget::forget;
 pub use self::pause::pause;
+pub(crate) use self::removed::remove_export;
+pub use self::removed::{delete, sweep};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
-use crate::db::Statement;
+use crate::db::{Answer, Statement};
 use crate::error::is_done;
 use crate::events::{Except, TimeStretch};
 use crate::{Error, Result, Store, lists};
@@ -428,7 +431,7 @@ pub async fn update(
         backfill: backfill.map(StoredBackfill::from),
         most: int(most as u64),
     };
-    match activity::change(store, UPDATE, vars, activities).await {
+    match activity::change_exports(store, UPDATE, vars, activities, [row.id], ()).await {
         Ok(_) => Ok(Changed::Yes),
         Err(Error::Refused { reason, .. }) if reason == "backfills" => {
             Ok(Changed::TooManyBackfills)
@@ -438,56 +441,17 @@ pub async fn update(
     }
 }
 
-/// Removes the export `$batch_export` of the organization `$organization` with
-/// its runs and backfills. Part of the transactions that do so.
-macro_rules! remove_export {
-    () => {
-        "LET $export_project = (SELECT VALUE project
-                                FROM ONLY type::record('batch_export', $batch_export));
-         FOR $backfill IN (SELECT VALUE record::id(id)[1] FROM
-                 batch_export_backfill:[$batch_export]..=[$batch_export, ..]) {
-             DELETE type::record('active_backfill', [$export_project, $backfill]) RETURN NONE;
-         };
-         DELETE batch_export_backfill:[$batch_export]..=[$batch_export, ..] RETURN NONE;
-         DELETE batch_export_run:[$batch_export]..=[$batch_export, ..] RETURN NONE;
-         DELETE active_run:[$batch_export]..=[$batch_export, ..] RETURN NONE;
-         DELETE batch_export_log:[$batch_export]..=[$batch_export, ..] RETURN NONE;
-         DELETE type::record('batch_export_state', $batch_export) RETURN NONE;
-         DELETE type::record('project_batch_export', [$export_project, $batch_export])
-             RETURN NONE;
-         DELETE type::record('org_batch_export', [$organization, $batch_export]) RETURN NONE;
-         DELETE type::record('batch_export', $batch_export) RETURN NONE;"
-    };
-}
-pub(crate) use remove_export;
-
-const DELETE: Statement = Statement::read(
-    "exports delete",
-    concat!(
-        "BEGIN;
-         LET $row = (SELECT * FROM ONLY type::record('batch_export', $batch_export));
-         IF $row != NONE AND $row.organization = $organization {",
-        remove_export!(),
-        write_activities!(),
-        "};
-         COMMIT;"
-    ),
-)
-.within(std::time::Duration::from_secs(30));
-
-/// Deletes an export of this organization with its runs and backfills. Deleting
-/// what is gone does nothing.
-///
-/// # Errors
-/// Any failure of the store.
-pub async fn delete(
+/// Runs a write about an export when it has its turn. Runs, their lines and changes by
+/// people write the same records: side by side they would collide again and again, and
+/// a cancellation could use up its tries.
+async fn in_turn(
     store: &Store,
-    organization: OrganizationId,
     export: BatchExportId,
-    activities: &[Entry],
-) -> Result<()> {
-    let vars = bind! { organization: organization.0, batch_export: export.0 };
-    activity::change(store, DELETE, vars, activities).await.map(drop)
+    statement: Statement,
+    vars: Variables,
+) -> Result<Answer> {
+    let turn = store.turns.take([export.0]).await;
+    store.db.run_holding(statement, vars, turn).await
 }
 
 #[cfg(test)]

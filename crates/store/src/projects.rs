@@ -16,7 +16,7 @@ use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
-use crate::exports::remove_export;
+use crate::exports::{self, remove_export};
 use crate::plugin_configs::remove_configs_of_project;
 use crate::{Error, Result, Store, lists};
 
@@ -333,5 +333,6 @@ pub async fn delete(
 ) -> Result<()> {
     let vars = bind! { organization: organization.0, project: project.0, now: now.micros() };
     let told = store.telling_of(project);
-    activity::change_holding(store, DELETE, vars, activities, told).await.map(drop)
+    let own = exports::ordered(store, exports::Of::Project(project)).await?;
+    activity::change_exports(store, DELETE, vars, activities, own, told).await.map(drop)
 }

@@ -5,6 +5,9 @@
 //! side they would collide, run again and collide again, and of fifty at once
 //! some would use up their tries.
 //!
+//! So do writes about one batch export: the engine that runs it, people who cancel
+//! runs, and whoever deletes it.
+//!
 //! What belongs here: whose turn it is. What does not: which organizations a
 //! change is about (`activity::change`), and keeping data right: that is what
 //! transactions do. A write that takes no turn may collide with one that has it,

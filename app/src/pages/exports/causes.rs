@@ -44,7 +44,7 @@ const CAUSES: &[Cause] = &[
         ],
     },
     Cause {
-        classes: &["TimedOut"],
+        classes: &["TimedOut", "Silent"],
         checks: &[
             "Is the server busy, or does something drop the packets on the way?",
             "For a run that is too long: choose a shorter interval, or fewer columns by a query.",
@@ -223,6 +223,10 @@ const CAUSES: &[Cause] = &[
         checks: &[
             "Make room on the disk of the destination. For a directory on the server that is the disk of Weir.",
         ],
+    },
+    Cause {
+        classes: &["DirectoryTaken"],
+        checks: &["Enter another path in the settings: organizations share no directory."],
     },
     Cause {
         classes: &["LocalExportsOff"],

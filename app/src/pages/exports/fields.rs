@@ -75,7 +75,12 @@ fn field(kind: &'static DestinationType, asked: &Asked, begin: &Begin, sent: Sen
                 required=required />
         }
         .into_any(),
-        Kind::Text { .. } | Kind::Identifier | Kind::Object(_) | Kind::TextOrObject(_) => view! {
+        Kind::Text { .. }
+        | Kind::Identifier
+        | Kind::Host
+        | Kind::HostPart
+        | Kind::Object(_)
+        | Kind::TextOrObject(_) => view! {
             <TextLine sent=sent name=name label=label hint=hint value=value max=1000
                 required=required />
         }

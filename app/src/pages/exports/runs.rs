@@ -215,7 +215,7 @@ fn listed(list: RunList, found: &ExportHead, asked: &Asked) -> AnyView {
 
 fn entry(line: RunLine, found: &ExportHead) -> Line {
     let run = &line.run;
-    let (tone, label) = words::status(run.status);
+    let (tone, label) = words::run(run);
     let (done, total) =
         (words::count(run.records_completed), words::count(run.records_total_count));
     let records = match (done, total) {
@@ -230,10 +230,13 @@ fn entry(line: RunLine, found: &ExportHead) -> Line {
     let error = first_line.map(|text| {
         view! { <p class="export-error">{text.to_owned()}</p> }
     });
+    let next_try = run.next_try_at.map(|time| {
+        view! { <span class="hint">"Next try " <Time iso=time.to_string() /></span> }
+    });
     let backfill = line.of_backfill.then(|| view! { <Chip label="Backfill" /> });
     let cells = vec![
         cell(view! { <span>{stretch::of_run(run)}</span> {backfill} }),
-        cell(view! { <Status tone=tone label=label /> {error} {progress} }),
+        cell(view! { <Status tone=tone label=label /> {next_try} {error} {progress} }),
         cell(records),
         cell(duration(line.milliseconds)),
         cell(grouped(line.attempt.into())),

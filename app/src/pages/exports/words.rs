@@ -3,7 +3,7 @@
 //! What belongs here: labels and hints. What does not: which settings there are
 //! (`weir_model::exports::destinations`), what helps against a fault (`causes`).
 
-use weir_model::exports::{BatchExport, ExportModel, Interval, LogLevel, Status};
+use weir_model::exports::{BatchExport, ExportModel, Interval, LogLevel, Run, Status};
 
 use crate::ui::status::Tone;
 
@@ -21,6 +21,11 @@ pub(super) const fn status(status: Status) -> (Tone, &'static str) {
         Status::Terminated => (Tone::Bad, "Ended from outside"),
         Status::ContinuedAsNew => (Tone::Quiet, "Went on as another"),
     }
+}
+
+/// How a run is doing: one that is tried again fails, though it has not ended.
+pub(super) const fn run(run: &Run) -> (Tone, &'static str) {
+    if run.is_retried() { (Tone::Bad, "Failing, tried again") } else { status(run.status) }
 }
 
 /// How an export is doing.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Surroundings;
-use super::files::store::{Connector, Store, retries};
+use super::files::store::{self, Connector, Store, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 
@@ -36,12 +36,13 @@ pub(super) fn open(
             "Buckets are letters, digits, `-`, `.` and `_`.",
         ));
     }
-    let endpoint = config.endpoint_url.as_deref().unwrap_or(ENDPOINT).trim_end_matches('/');
+    let endpoint = config.endpoint_url.as_deref().unwrap_or(ENDPOINT);
+    let endpoint = store::endpoint(&surroundings.egress, endpoint)?;
     let store = GoogleCloudStorageBuilder::new()
         .with_bucket_name(config.bucket_name)
         .with_service_account_key(config.service_account_key)
         // Set in any case: the key may name another.
-        .with_base_url(endpoint)
+        .with_base_url(&endpoint)
         .with_retry(retries())
         .with_http_connector(Connector::new(&surroundings.egress))
         .build()

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Surroundings;
-use super::files::store::{Connector, Store, retries};
+use super::files::store::{self, Connector, Store, is_header, retries};
 use super::files::{Files, read};
 use crate::destination::Failure;
 
@@ -34,19 +34,26 @@ pub(super) fn open(
     let mut builder = builder(&config.bucket_name, &config.region, surroundings)?
         .with_virtual_hosted_style_request(config.use_virtual_style_addressing);
     builder = match (&config.aws_access_key_id, &config.aws_secret_access_key) {
-        (Some(id), Some(secret)) => builder.with_access_key_id(id).with_secret_access_key(secret),
+        (Some(id), Some(secret)) if is_header(id) => {
+            builder.with_access_key_id(id).with_secret_access_key(secret)
+        }
+        (Some(_), Some(_)) => return Err(invalid("This is no access key.")),
         (None, None) => builder.with_skip_signature(true),
         _ => return Err(invalid("An access key and its secret belong together.")),
     };
     if let Some(endpoint) = &config.endpoint_url {
-        builder = builder.with_endpoint(match config.use_virtual_style_addressing {
+        let endpoint = match config.use_virtual_style_addressing {
             true => of_bucket(endpoint, &config.bucket_name),
-            false => endpoint.trim_end_matches('/').to_owned(),
-        });
+            false => endpoint.clone(),
+        };
+        builder = builder.with_endpoint(store::endpoint(&surroundings.egress, &endpoint)?);
     }
     if let Some(encryption) = &config.encryption {
         builder = builder.with_config(key("aws_server_side_encryption")?, encryption);
         if let Some(id) = config.kms_key_id.as_ref().filter(|_| encryption == "aws:kms") {
+            if !is_header(id) {
+                return Err(invalid("This is no key for encryption."));
+            }
             builder = builder.with_config(key("aws_sse_kms_key_id")?, id);
         }
     }
@@ -61,6 +68,9 @@ pub(super) fn bucket(
     secret: &str,
     surroundings: &Surroundings,
 ) -> Result<Store, Failure> {
+    if !is_header(key_id) {
+        return Err(invalid("This is no access key."));
+    }
     let endpoint = surroundings.hosts.s3.replace("{region}", region);
     let builder = builder(name, region, surroundings)?
         .with_access_key_id(key_id)
@@ -79,6 +89,7 @@ fn builder(
     if !is_name(bucket) || !is_name(region) {
         return Err(invalid("Buckets and regions are letters, digits, `-`, `.` and `_`."));
     }
+    store::endpoint(&surroundings.egress, &format!("https://{bucket}.s3.{region}.amazonaws.com"))?;
     Ok(AmazonS3Builder::new()
         .with_region(region)
         .with_bucket_name(bucket)

@@ -15,6 +15,7 @@ use weir_store::exports::runs::{self, Progress, RunRow};
 
 use super::Shared;
 use super::log::RunLog;
+use super::places::{Place, Silent};
 use super::settings::is_told;
 use super::source::{LeftOut, Making, Source, of_store, selection};
 use crate::columns::Columns;
@@ -59,6 +60,8 @@ pub(super) struct Attempt<'a> {
     pub(super) row: &'a RunRow,
     pub(super) progress: &'a mut Progress,
     pub(super) log: &'a mut RunLog,
+    /// Its place among the runs that go on.
+    pub(super) place: &'a mut Place,
     pub(super) cut: watch::Receiver<Option<Cut>>,
 }
 
@@ -108,7 +111,7 @@ impl Attempt<'_> {
         };
         let mut job = Job::of(self.row, self.export.project, columns, model);
         job.cursor.clone_from(&self.progress.cursor);
-        let mut writer = or_cut(&mut cut, destination.begin(job)).await??;
+        let mut writer = away(self.place, &mut cut, destination.begin(job)).await?;
         let mut changes = Changes::default();
         let sent = self.send(writer.as_mut(), &mut source, first, &mut changes, &mut cut).await;
         let left_out = source.left_out();
@@ -154,7 +157,7 @@ impl Attempt<'_> {
         let mut next = Some(first);
         while let Some(part) = next {
             let (rows, bytes) = (part.batch.rows.len() as u64, part.bytes);
-            or_cut(cut, writer.write(part.batch)).await??;
+            away(self.place, cut, writer.write(part.batch)).await?;
             sent += rows;
             self.progress.bytes = self.progress.bytes.saturating_add(bytes);
             self.shared.metrics.sent(rows, bytes);
@@ -167,7 +170,7 @@ impl Attempt<'_> {
             }
             next = or_cut(cut, source.next()).await??;
         }
-        or_cut(cut, writer.finish()).await??;
+        away(self.place, cut, writer.finish()).await?;
         Ok(sent)
     }
 
@@ -274,6 +277,23 @@ fn columns(
     })?;
     let is_counted = query.filter.is_none();
     Ok((Arc::new(Columns::of_query(Arc::new(query))), is_counted))
+}
+
+/// What a destination gives, unless the run is cut short meanwhile. A destination that
+/// is silent does not keep the place of the run.
+async fn away<T>(
+    place: &mut Place,
+    cut: &mut watch::Receiver<Option<Cut>>,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Setback> {
+    match or_cut(cut, place.during(work)).await? {
+        Ok(done) => Ok(done?),
+        Err(Silent) => {
+            let message =
+                "The destination took nothing for a long time while other exports waited.";
+            Err(Failure::retryable("Silent", message).into())
+        }
+    }
 }
 
 /// What this gives, unless the run is cut short meanwhile.

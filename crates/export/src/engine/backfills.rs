@@ -2,7 +2,8 @@
 
 use weir_model::Timestamp;
 use weir_model::exports::Status;
-use weir_schedule::Cadence;
+use weir_schedule::{BackfillPlan, COUNTED, Cadence};
+use weir_store::events::{TimeStretch, Wanted};
 use weir_store::exports::backfills::{self, BackfillState, Plan};
 use weir_store::exports::runs::{self, RunRow};
 use weir_store::exports::schedule;
@@ -56,16 +57,19 @@ pub(super) async fn look(
     if next >= last {
         return end(Status::Completed).await;
     }
-    let until = match repeated {
-        Some(_) => last,
-        None => cadence.backfill_cut(plan.start, next, last),
+    let (begin, until) = match repeated {
+        Some(_) => (next, last),
+        None => match bounds(shared, export, &cadence, plan, next, last).await? {
+            Some(bounds) => bounds,
+            None => return end(Status::Completed).await,
+        },
     };
     let run = RunRow {
         after: plan.after,
         up_to: plan.up_to,
         by_time: true,
         backfill: Some(id),
-        ..new_run(export, Some(next), until, now)
+        ..new_run(export, Some(begin), until, now)
     };
     let run = match repeated {
         None => run,
@@ -85,6 +89,28 @@ pub(super) async fn look(
     };
     let is_added = backfills::add_run_of(store, &run, next, until).await?;
     Ok(is_added.then_some(run))
+}
+
+/// The bounds of the next run, which begins at `next` or later: the first that has
+/// events. None: all that follow are empty.
+async fn bounds(
+    shared: &Shared,
+    export: &ExportRow,
+    cadence: &Cadence,
+    plan: Plan,
+    next: Timestamp,
+    last: Timestamp,
+) -> Result<Option<(Timestamp, Timestamp)>> {
+    let each = plan.each.unwrap_or_else(|| cadence.intervals_per_run(plan.start, last));
+    let (_, soon) = cadence.backfill_run(plan.start, each, next, last);
+    let time = TimeStretch { start: next.micros(), end: last.micros() };
+    let wanted = Wanted { after: plan.after, up_to: plan.up_to, time };
+    let found = events::next_time(&shared.store, export.project, wanted, soon.micros()).await?;
+    let found = found.map(Timestamp::from_micros);
+    Ok(found.map(|found| {
+        let (begin, until) = cadence.backfill_run(plan.start, each, found, last);
+        (begin.max(next), until)
+    }))
 }
 
 /// When a backfill was created; a little ago, if the clock was set back since.
@@ -119,25 +145,24 @@ async fn plan(
     if let Some(repeated) = repeated {
         // A run from the beginning has no start of its own.
         let start = start.unwrap_or_else(|| cadence.start_of(end));
-        return Ok(Some(Plan {
-            start,
-            total_runs: 1,
-            after: repeated.after,
-            up_to: repeated.up_to,
-        }));
-    }
-    let heads = events::heads(&shared.store, export.project).await?;
-    let spans = heads.values().filter_map(|head| head.span());
-    let Some(first) = spans.map(|span| span.from).min().map(Timestamp::from_micros) else {
-        return Ok(None);
-    };
-    let start = cadence.backfill_start(start, first);
-    if start >= end {
-        return Ok(None);
+        let (after, up_to) = (repeated.after, repeated.up_to);
+        return Ok(Some(Plan { start, total_runs: 1, each: None, after, up_to }));
     }
     let up_to = newest(shared, export.project).await?;
     let after = delivered(shared, export, backfill).await?;
-    Ok(Some(Plan { start, total_runs: cadence.runs_between(start, end), after, up_to }))
+    let time = TimeStretch { start: start.map_or(i64::MIN, Timestamp::micros), end: end.micros() };
+    let wanted = Wanted { after, up_to, time };
+    let ends = |at: i64| cadence.interval_end(start, Timestamp::from_micros(at)).micros();
+    let firsts = events::first_times(&shared.store, export.project, wanted, COUNTED, ends).await?;
+    let firsts: Vec<Timestamp> = firsts.into_iter().map(Timestamp::from_micros).collect();
+    let planned = cadence.backfill_plan(start, end, &firsts);
+    Ok(planned.map(|BackfillPlan { start, each, runs }| Plan {
+        start,
+        total_runs: runs,
+        each: Some(each),
+        after,
+        up_to,
+    }))
 }
 
 /// The last arrival number that a backfill which makes up for a pause need not look

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! every second: due (schedule) -> run, next of each backfill -> run
-//! beside that: until when everything that was acknowledged can be read
+//! beside that: until when everything that was acknowledged can be read,
+//!              and removing what is left of deleted exports
 //! a task per run: tries -> scan, persons, rows -> destination
 //! ```
 //!
@@ -22,6 +23,7 @@ mod log;
 mod metrics;
 mod people;
 mod persons;
+mod places;
 mod run;
 mod schedule;
 mod settings;
@@ -33,7 +35,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use weir_model::{BackfillId, BatchExportId, RunId, Timestamp};
 use weir_store::exports::runs::RunRow;
@@ -43,6 +45,8 @@ use weir_store::{Result, Store};
 pub use host::Host;
 pub use metrics::{Metrics, Taken};
 pub use settings::Settings;
+
+use places::Places;
 
 /// Looks between two times at which runs that have not ended are taken up.
 const TAKE_UP: u64 = 60;
@@ -66,7 +70,7 @@ struct Shared {
     settings: Settings,
     metrics: Metrics,
     /// Of those that read and send at the same time.
-    places: Semaphore,
+    places: Places,
     /// Everything that was acknowledged until then can be read.
     applied: watch::Sender<Option<Timestamp>>,
     /// A run has ended: what waits for it need not wait for the next look.
@@ -127,7 +131,7 @@ impl Engine {
             host,
             settings,
             metrics: Metrics::default(),
-            places: Semaphore::new(settings.parallel),
+            places: Places::new(settings.places()),
             applied: watch::Sender::new(None),
             ended: Notify::new(),
             stop: watch::Sender::new(false),
@@ -137,6 +141,7 @@ impl Engine {
             tokio::select! {
                 () = keep_going(Arc::clone(&own), handle) => {}
                 never = follow(&own) => match never {},
+                never = sweep(&own) => match never {},
             }
         });
         Self { shared, main: Mutex::new(Some(main)) }
@@ -169,6 +174,17 @@ async fn follow(shared: &Shared) -> std::convert::Infallible {
         let now = shared.host.now();
         shared.host.applied().await;
         shared.applied.send_replace(Some(now));
+        tokio::time::sleep(shared.settings.tick).await;
+    }
+}
+
+/// Removes what is left of exports that were deleted. Those that ran for long take a
+/// while, and must not hold up the others.
+async fn sweep(shared: &Shared) -> std::convert::Infallible {
+    loop {
+        if let Err(error) = exports::sweep(&shared.store, shared.host.now()).await {
+            tracing::warn!(%error, "what is left of a deleted export could not be removed");
+        }
         tokio::time::sleep(shared.settings.tick).await;
     }
 }

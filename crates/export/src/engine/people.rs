@@ -11,9 +11,10 @@ use crate::rows::{Person, Record};
 
 /// Bytes of persons that are kept, and what was known before. Both have twice so
 /// many at most: what one look brings comes on top.
-const KEPT: usize = 16 << 20;
-/// Distinct ids whose persons are read at a time: each may have half a megabyte.
-const TOGETHER: usize = 32;
+const KEPT: usize = 8 << 20;
+/// Distinct ids whose persons are read at a time: each may have a megabyte, and eight
+/// runs may be under way.
+const TOGETHER: usize = 8;
 /// Events are joined until their persons have so many bytes. One that comes again
 /// counts again: rows have it again.
 const JOINED: usize = 4 << 20;

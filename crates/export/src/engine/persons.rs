@@ -28,8 +28,9 @@ use crate::rows::{Cell, PersonRecord};
 
 /// Ids of which is kept whom they lead to.
 const KNOWN: usize = 200_000;
-/// Records that are read at a time: each may have half a megabyte.
-const FETCH: usize = 32;
+/// Records that are read at a time: each may have a megabyte, and eight runs may be
+/// under way.
+const FETCH: usize = 8;
 /// Rows that are given on at once,
 const ROWS: usize = 1_000;
 /// or so many bytes of them: a person of many distinct ids has its properties in

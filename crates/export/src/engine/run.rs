@@ -10,8 +10,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
-use weir_model::exports::{ExportModel, Interval, LogLevel, Run, Status};
-use weir_model::{BatchExportId, RunId};
+use weir_model::exports::{ExportModel, Interval, LATEST_RUNS, LogLevel, Run, Status, Trouble};
+use weir_model::{BatchExportId, RunId, Timestamp};
 use weir_store::exports::runs::{self, Progress, RunRow, Runs};
 use weir_store::exports::{self, ExportRow};
 
@@ -56,6 +56,8 @@ pub(super) async fn work(shared: Arc<Shared>, export: BatchExportId, run: RunId)
         attempt: row.attempt,
         bytes: row.bytes,
         target: row.target.clone(),
+        failing_since: row.run.failing_since,
+        next_try: row.run.next_try_at,
     };
     let log = RunLog::new(shared.store.clone(), export, run, row.attempt + 1);
     let worker = Worker { shared, row, progress, log, failing: None, seen: None };
@@ -108,22 +110,22 @@ impl Worker {
     async fn attempt(&mut self, cut: &watch::Sender<Option<Cut>>) -> Outcome {
         let shared = Arc::clone(&self.shared);
         let mut waiting = cut.subscribe();
-        let place = tokio::select! {
-            place = shared.places.acquire() => place,
+        let organization = match self.export().await {
+            Ok(export) => export.organization,
+            Err(outcome) => return outcome,
+        };
+        let mut place = tokio::select! {
+            place = shared.places.take(organization) => place,
             cut = is_cut(&mut waiting) => return of_cut(Some(cut)),
         };
-        // The engine is closed.
-        let Ok(_place) = place else { return Outcome::Stopped };
         let now = shared.host.uptime();
-        let export = match exports::find(&self.shared.store, self.row.run.batch_export).await {
-            Ok(Some(export)) => export,
-            Ok(None) => return Outcome::Gone,
-            Err(error) => {
-                tracing::warn!(%error, "an export could not be read");
-                return Outcome::Again(wait(self.progress.attempt.max(1), None));
-            }
+        // It may have waited for long.
+        let export = match self.export().await {
+            Ok(export) => export,
+            Err(outcome) => return outcome,
         };
         self.progress.attempt += 1;
+        self.progress.next_try = None;
         let target = target(&export);
         if self.progress.target.as_ref().is_some_and(|before| *before != target) {
             // What was delivered is elsewhere, and what was counted something else.
@@ -141,6 +143,7 @@ impl Worker {
             row: &self.row,
             progress: &mut self.progress,
             log: &mut self.log,
+            place: &mut place,
             cut: cut.subscribe(),
         };
         let before = attempt.progress.delivered;
@@ -155,10 +158,23 @@ impl Worker {
         let worked = self.shared.host.uptime().saturating_sub(now);
         if self.progress.delivered != before || (worked > PATIENCE && !is_late) {
             self.failing = None;
+            self.progress.failing_since = None;
         }
         let outcome = self.judged(outcome, is_late).await;
         self.seen = Some(export);
         outcome
+    }
+
+    /// The export, as it is now.
+    async fn export(&self) -> Result<ExportRow, Outcome> {
+        match exports::find(&self.shared.store, self.row.run.batch_export).await {
+            Ok(Some(export)) => Ok(export),
+            Ok(None) => Err(Outcome::Gone),
+            Err(error) => {
+                tracing::warn!(%error, "an export could not be read");
+                Err(Outcome::Again(wait(self.progress.attempt.max(1), None)))
+            }
+        }
     }
 
     async fn judged(&mut self, outcome: Result<(), Setback>, is_late: bool) -> Outcome {
@@ -176,6 +192,9 @@ impl Worker {
         let attempt = self.progress.attempt;
         let text = failure.to_string().replace('\0', "");
         let before = self.progress.latest_error.replace(text.clone());
+        if self.progress.failing_since.is_none() {
+            self.progress.failing_since = Some(self.failing_since().await);
+        }
         if !failure.is_retryable {
             self.tell(LogLevel::Error, format!("Try {attempt} failed. {text}")).await;
             return Outcome::Ended(Status::Failed);
@@ -194,10 +213,28 @@ impl Worker {
             let message = format!("Try {attempt} failed, the next is in {seconds} seconds. {text}");
             self.tell(LogLevel::Warning, message).await;
         }
+        let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
+        self.progress.next_try = Some(self.shared.host.now().plus_seconds(seconds));
         match self.note(Status::Running).await {
             // What could not be written now is written with the next try.
             Ok(true) | Err(_) => Outcome::Again(wait),
             Ok(false) => Outcome::Gone,
+        }
+    }
+
+    /// Since when the export fails, if this run does from now on.
+    async fn failing_since(&self) -> Timestamp {
+        let now = self.shared.host.now();
+        let Ok(export) = self.export().await else { return now };
+        match exports::latest_runs(&self.shared.store, &[export], LATEST_RUNS).await {
+            Ok(runs) => {
+                let runs: Vec<Run> = runs.into_iter().flatten().collect();
+                Trouble::of(&runs).map_or(now, |trouble| trouble.since.min(now))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the runs of an export could not be read");
+                now
+            }
         }
     }
 
@@ -243,6 +280,7 @@ impl Worker {
         };
         if status == Status::Completed {
             self.progress.latest_error = None;
+            self.progress.failing_since = None;
         }
         // It is still active in the store where that could not be written: it is
         // taken up again.
@@ -292,6 +330,7 @@ impl Worker {
         let mut run = self.row.run.clone();
         run.status = status;
         run.latest_error.clone_from(&self.progress.latest_error);
+        run.failing_since = self.progress.failing_since;
         self.shared.host.failed(export, &run).await;
         let newest = Runs { after: export.last_paused_at, limit: NEWEST, ..Runs::default() };
         match runs::page(store, export.id, newest).await {

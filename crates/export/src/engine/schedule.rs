@@ -235,6 +235,8 @@ pub(super) fn new_run(
         last_updated_at: now,
         records_total_count: None,
         batch_export: export.id,
+        failing_since: None,
+        next_try_at: None,
     })
 }
 

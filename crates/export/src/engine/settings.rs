@@ -2,11 +2,19 @@
 
 use std::time::Duration;
 
+use super::places::Limits;
+
 /// Bounds of the engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Runs that read and send at the same time.
     pub parallel: usize,
+    /// Those of one organization: however many exports it has, others have places.
+    pub of_an_organization: usize,
+    /// Runs that wait for a silent destination and do not count among those.
+    pub aside: usize,
+    /// Time without an answer after which a destination counts as silent.
+    pub silence: Duration,
     /// Runs of one export that have begun and not ended: few enough that a
     /// destination that is slow or silent leaves places for the others.
     pub of_an_export: usize,
@@ -27,12 +35,28 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             parallel: 8,
+            of_an_organization: 4,
+            aside: 4,
+            silence: Duration::from_secs(30),
             of_an_export: 2,
             waiting: 12,
             jitter: 5,
             tick: Duration::from_secs(1),
             // A table of ids that is nearly full: 13 MB.
             persons: 450_000,
+        }
+    }
+}
+
+impl Settings {
+    /// How places are shared out.
+    pub(super) fn places(&self) -> Limits {
+        Limits {
+            all: self.parallel,
+            of_one: self.of_an_organization,
+            aside: self.aside,
+            aside_of_one: self.aside.div_ceil(2),
+            silence: self.silence,
         }
     }
 }
@@ -110,5 +134,6 @@ mod tests {
     fn one_export_leaves_places_for_others() {
         let settings = Settings::default();
         assert!(settings.parallel >= 4 * settings.of_an_export);
+        assert!(settings.parallel >= 2 * settings.of_an_organization);
     }
 }

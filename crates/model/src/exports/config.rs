@@ -7,12 +7,13 @@
 
 use serde_json::{Map, Value};
 
+use super::addresses::{HOST_MAX, host_fault, is_host_part, url_fault};
 use super::destinations::{DestinationType, Field, Kind, LINE_CODECS, Need};
 use crate::errors::FieldError;
 use crate::validate;
 
 /// What the names of settings begin with in faults.
-const AT: &str = "destination__config";
+pub(super) const AT: &str = "destination__config";
 /// Names of events in a list.
 const TEXTS_MAX: usize = 1000;
 /// Characters of such a name.
@@ -138,7 +139,15 @@ fn each(fields: &[&'static Field], look: &mut dyn FnMut(&[&'static str], &'stati
     walk(fields, &mut Vec::new(), look);
 }
 
-fn at<'a>(config: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Value> {
+/// Every setting of a kind with its path.
+pub(super) fn each_with(
+    kind: &DestinationType,
+    mut look: impl FnMut(&[&'static str], &'static Field),
+) {
+    each(&all(kind), &mut look);
+}
+
+pub(super) fn at<'a>(config: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Value> {
     let (last, outer) = path.split_last()?;
     let mut config = config;
     for name in outer {
@@ -248,8 +257,16 @@ fn read(
         }
         Kind::Url => {
             let given = validate::text(attr, text()?, 1000)?;
-            if !is_url(&given) {
-                return Err(wrong("Enter a valid URL."));
+            url_fault(&given).map_or(Ok(Value::from(given)), |fault| Err(wrong(fault)))
+        }
+        Kind::Host => {
+            let given = validate::text(attr, text()?, HOST_MAX)?;
+            host_fault(&given).map_or(Ok(Value::from(given)), |fault| Err(wrong(fault)))
+        }
+        Kind::HostPart => {
+            let given = validate::text(attr, text()?, HOST_MAX)?;
+            if !is_host_part(&given) {
+                return Err(wrong("Use letters, digits, `-`, `.` and `_`."));
             }
             Ok(Value::from(given))
         }
@@ -309,18 +326,6 @@ fn is_identifier(text: &str) -> bool {
     text.chars().all(fits) && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// `http` or `https`, a host, no user (SECURITY-NOTES 4).
-fn is_url(text: &str) -> bool {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    rest.is_some_and(|rest| {
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        !authority.is_empty()
-            && !authority.starts_with(':')
-            && !authority.contains(['@', '\\'])
-            && !rest.contains(|c: char| c.is_whitespace() || c.is_control())
-    })
-}
-
 /// A path that stays below the directory it begins in, as far as its text says.
 fn is_below(path: &str) -> bool {
     let is_name = |part: &str| !matches!(part, "" | "." | "..");
@@ -343,6 +348,10 @@ fn check(kind: &DestinationType, config: &Map<String, Value>) -> Result<(), Fiel
     }
     match kind.name {
         "S3" => match (text("aws_access_key_id"), text("aws_secret_access_key")) {
+            (Some(id), _) if !id.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                let attr = format!("{AT}__aws_access_key_id");
+                Err(FieldError::new(&attr, "invalid_input", "This is no access key."))
+            }
             (Some(_), None) => missing("aws_secret_access_key", "The access key has no secret."),
             (None, Some(_)) => missing("aws_access_key_id", "The secret has no access key."),
             _ => Ok(()),

@@ -46,6 +46,10 @@ pub enum Kind {
     Identifier,
     /// An address that begins with `http://` or `https://`.
     Url,
+    /// The name or the address of a host, without a port.
+    Host,
+    /// What becomes a part of the name of a host: letters, digits, `-`, `.` and `_`.
+    HostPart,
     /// A whole number within bounds.
     Integer {
         /// The least.
@@ -150,8 +154,8 @@ const S3: DestinationType = DestinationType {
     name: "S3",
     label: "S3 and compatible storage",
     fields: &[
-        required("bucket_name", TEXT),
-        required("region", TEXT),
+        required("bucket_name", Kind::HostPart),
+        required("region", Kind::HostPart),
         required("prefix", TEXT),
         address(secret(nullable("aws_access_key_id", TEXT))),
         secret(nullable("aws_secret_access_key", TEXT)),
@@ -182,7 +186,7 @@ const GOOGLE_CLOUD_STORAGE: DestinationType = DestinationType {
     name: "GoogleCloudStorage",
     label: "Google Cloud Storage",
     fields: &[
-        required("bucket_name", TEXT),
+        required("bucket_name", Kind::HostPart),
         // The file that Google gives out, as text.
         secret(required("service_account_key", LONG)),
         or("prefix", MAY_BE_EMPTY, "\"\""),
@@ -197,7 +201,7 @@ const POSTGRES: DestinationType = DestinationType {
     name: "Postgres",
     label: "PostgreSQL",
     fields: &[
-        address(required("host", TEXT)),
+        address(required("host", Kind::Host)),
         address(or("port", PORT, "5432")),
         required("database", TEXT),
         address(secret(required("user", TEXT))),
@@ -212,7 +216,7 @@ const REDSHIFT: DestinationType = DestinationType {
     name: "Redshift",
     label: "Amazon Redshift",
     fields: &[
-        address(required("host", TEXT)),
+        address(required("host", Kind::Host)),
         address(or("port", PORT, "5439")),
         required("database", TEXT),
         address(secret(required("user", TEXT))),
@@ -226,8 +230,8 @@ const REDSHIFT: DestinationType = DestinationType {
 };
 
 const COPY_INPUTS: &[Field] = &[
-    required("s3_bucket", TEXT),
-    required("region_name", TEXT),
+    required("s3_bucket", Kind::HostPart),
+    required("region_name", Kind::HostPart),
     or("s3_key_prefix", TEXT, "\"/\""),
     // The ARN of a role, or credentials.
     required("authorization", Kind::TextOrObject(AWS_CREDENTIALS)),
@@ -243,7 +247,7 @@ const SNOWFLAKE: DestinationType = DestinationType {
     name: "Snowflake",
     label: "Snowflake",
     fields: &[
-        address(required("account", TEXT)),
+        address(required("account", Kind::HostPart)),
         required("database", TEXT),
         required("warehouse", TEXT),
         required("schema", TEXT),
@@ -276,7 +280,7 @@ const DATABRICKS: DestinationType = DestinationType {
     name: "Databricks",
     label: "Databricks",
     fields: &[
-        address(required("server_hostname", TEXT)),
+        address(required("server_hostname", Kind::Host)),
         required("http_path", TEXT),
         address(required("client_id", TEXT)),
         secret(required("client_secret", TEXT)),

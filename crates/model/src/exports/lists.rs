@@ -4,9 +4,9 @@ use super::{Backfill, LogLevel, Run, Status};
 use crate::ids::RunId;
 use crate::time::Timestamp;
 
-/// Runs on a page.
+/// Runs on a page, unless another number is asked for.
 pub const RUN_PAGE: usize = 100;
-/// Backfills on a page.
+/// Backfills on a page, unless another number is asked for.
 pub const BACKFILL_PAGE: usize = 50;
 /// Days that a list of runs goes back when it is not said how far.
 pub const RUN_DAYS: i64 = 7;
@@ -28,6 +28,10 @@ pub struct RunQuery {
     pub statuses: Vec<Status>,
     /// The last run of the page before.
     pub cursor: Option<RunId>,
+    /// How many to pass over.
+    pub offset: usize,
+    /// How many at most; none: [`RUN_PAGE`].
+    pub limit: Option<usize>,
 }
 
 /// The order of a list of runs.
@@ -94,6 +98,8 @@ pub struct LogQuery {
     pub levels: Vec<LogLevel>,
     /// Only lines that contain this text, whatever the case of its letters.
     pub search: Option<String>,
+    /// How many to pass over.
+    pub offset: usize,
     /// How many at most.
     pub limit: usize,
 }

@@ -122,6 +122,29 @@ impl Template {
         Ok(Self { pieces })
     }
 
+    /// Whether files of both can lie in one directory, or in one that is inside the
+    /// other's. Case makes no difference: not every disk tells names apart by it.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let (own, other) = (self.parts(), other.parts());
+        own.iter().zip(&other).all(|(own, other)| may_be_equal(own, other))
+    }
+
+    /// The parts of the path in lower case, with a mark in the place of each variable.
+    fn parts(&self) -> Vec<String> {
+        let text: String = self
+            .pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(plain) => plain.to_lowercase(),
+                // None of them has a slash.
+                Piece::Variable(_) => ANYTHING.to_string(),
+            })
+            .collect();
+        let parts = text.split('/').filter(|part| !matches!(*part, "" | "."));
+        parts.map(str::to_owned).collect()
+    }
+
     /// The directory: no slash first, last or doubled.
     ///
     /// # Errors
@@ -163,6 +186,28 @@ impl Template {
     }
 }
 
+/// Stands for a variable in a part of a path: names have no control characters.
+const ANYTHING: char = '\u{0}';
+
+/// Whether two parts of paths can be the same name, as far as what is around their
+/// variables tells.
+fn may_be_equal(one: &str, other: &str) -> bool {
+    let around = |part: &'_ str| {
+        let begin = part.split(ANYTHING).next().unwrap_or_default().to_owned();
+        let end = part.rsplit(ANYTHING).next().unwrap_or_default().to_owned();
+        part.contains(ANYTHING).then_some((begin, end))
+    };
+    match (around(one), around(other)) {
+        (None, None) => one == other,
+        (Some((begin, end)), None) => other.starts_with(&begin) && other.ends_with(&end),
+        (None, Some((begin, end))) => one.starts_with(&begin) && one.ends_with(&end),
+        (Some((begin, end)), Some((other_begin, other_end))) => {
+            (begin.starts_with(&other_begin) || other_begin.starts_with(&begin))
+                && (end.ends_with(&other_end) || other_end.ends_with(&end))
+        }
+    }
+}
+
 fn start(bounds: &Bounds<'_>) -> String {
     bounds.start.map_or_else(|| FROM_THE_BEGINNING.to_owned(), bound)
 }
@@ -178,5 +223,47 @@ pub fn join(directory: &str, name: &str) -> String {
     match directory {
         "" => name.to_owned(),
         directory => format!("{directory}/{name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_share_a_directory_overlap() {
+        let overlap = |one: &str, other: &str| {
+            let (one, other) = (Template::parse(one).unwrap(), Template::parse(other).unwrap());
+            assert_eq!(one.overlaps(&other), other.overlaps(&one));
+            one.overlaps(&other)
+        };
+        for (one, other) in [
+            ("a", "a"),
+            ("a/b", "a/b/"),
+            ("a//b", "a/b"),
+            ("Events/Daily", "events/daily"),
+            ("ÄRGER", "ärger"),
+            ("a", "a/b/c"),
+            ("", "a"),
+            ("{year}", "2026"),
+            ("{year}/a", "{table}/a/b"),
+            ("a/{year}-{month}", "a/2026-11/b"),
+            ("date={year}", "date=2026/x"),
+            ("a/{table}_x", "a/events_{year}"),
+        ] {
+            assert!(overlap(one, other), "{one} {other}");
+        }
+        for (one, other) in [
+            ("a", "b"),
+            ("a", "ab"),
+            ("a/b", "a/c"),
+            ("a/{year}/b", "c/{year}/b"),
+            ("a/{year}/b", "a/{year}/c"),
+            ("one-{year}", "two-{year}"),
+            ("{year}-one", "{year}-two"),
+            ("one-{year}", "o"),
+        ] {
+            assert!(!overlap(one, other), "{one} {other}");
+        }
     }
 }

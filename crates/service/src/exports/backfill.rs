@@ -3,10 +3,10 @@
 
 use weir_model::activity::{Deed, Entry};
 use weir_model::errors::FieldError;
-use weir_model::exports::lists::{BACKFILL_PAGE, BackfillPage};
+use weir_model::exports::lists::BackfillPage;
 use weir_model::exports::{BACKFILLS_MAX, Backfill, BackfillInput, Run, Status};
+use weir_model::pagination::Page;
 use weir_model::{BackfillId, Timestamp};
-use weir_schedule::Cadence;
 use weir_store::exports::backfills as rows;
 use weir_store::exports::{BackfillRow, ExportRow};
 use weir_store::ids;
@@ -29,14 +29,18 @@ impl Exports {
         within: Within<'_>,
         export: &str,
         cursor: Option<BackfillId>,
+        page: Page,
     ) -> Result<BackfillPage> {
         policy::check(within.org, Action::ReadExports)?;
         let row = self.find(within, export).await?;
         let store = &self.core.store;
-        let mut backfills =
-            rows::page(store, row.project, row.id, cursor, BACKFILL_PAGE + 1).await?;
-        let more = backfills.len() > BACKFILL_PAGE;
-        backfills.truncate(BACKFILL_PAGE);
+        let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        let (offset, limit) = (number(page.offset), number(page.limit));
+        let most = offset.saturating_add(limit).saturating_add(1);
+        let found = rows::page(store, row.project, row.id, cursor, most).await?;
+        let mut backfills: Vec<Backfill> = found.into_iter().skip(offset).collect();
+        let more = backfills.len() > limit;
+        backfills.truncate(limit);
         Ok(BackfillPage { backfills, more })
     }
 
@@ -117,6 +121,8 @@ pub(super) fn again(export: &ExportRow, run: &Run, now: Timestamp) -> BackfillRo
     }
 }
 
+const START: &str = "start_at";
+const END: &str = "end_at";
 /// What bounds of another form hear.
 const FORM: &str = "Write the bounds of a backfill as ISO 8601 times with an offset, such as \
                     2026-08-01T00:00:00+00:00, or as dates.";
@@ -145,34 +151,42 @@ pub(super) fn row(
 /// The bounds that were asked for, checked.
 pub(super) fn bounds(
     input: &BackfillInput,
-    cadence: &Cadence,
+    export: &ExportRow,
     now: Timestamp,
 ) -> Result<(Option<Timestamp>, Timestamp)> {
-    let read = |text: &Option<String>| text.as_deref().map(bound).transpose();
-    let start = read(&input.start_at)?;
-    let end = read(&input.end_at)?.unwrap_or_else(|| cadence.boundary_before(now));
+    let asked = |attr, text: &Option<String>, own: Option<Timestamp>| {
+        let asked = text.as_deref().map(|text| bound(attr, text)).transpose()?;
+        // Clients send back the export that they have read, with the window in which its
+        // schedule starts runs.
+        Ok::<_, Error>(asked.filter(|asked| !input.of_export || Some(*asked) != own))
+    };
+    let start = asked(START, &input.start_at, export.start_at)?;
+    let end = match asked(END, &input.end_at, export.end_at)? {
+        Some(end) => end,
+        None => super::cadence(export)?.boundary_before(now),
+    };
     if end > now {
-        return Err(fault("The end of a backfill must not be in the future."));
+        return Err(fault(END, "The end of a backfill must not be in the future."));
     }
     if start.is_some_and(|start| start >= end) {
-        return Err(fault("The start of a backfill must be before its end."));
+        return Err(fault(START, "The start of a backfill must be before its end."));
     }
     Ok((start, end))
 }
 
-fn fault(detail: &str) -> Error {
-    FieldError::body("invalid_input", detail).into()
+fn fault(attr: &str, detail: &str) -> Error {
+    FieldError::new(attr, "invalid_input", detail).into()
 }
 
 /// A time with an offset, or a date.
-fn bound(text: &str) -> Result<Timestamp> {
+fn bound(attr: &str, text: &str) -> Result<Timestamp> {
     let text = text.trim();
     let read = match text.get(10..) {
         Some("") => Timestamp::parse_lenient(&format!("{text}T00:00Z")),
         Some(clock) if clock.contains(['Z', 'z', '+', '-']) => Timestamp::parse_lenient(text),
         Some(_) | None => None,
     };
-    read.ok_or_else(|| fault(FORM))
+    read.ok_or_else(|| fault(attr, FORM))
 }
 
 /// That the project has as many backfills as may go on at a time.
@@ -188,23 +202,65 @@ pub(super) fn too_many() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use weir_model::exports::Interval;
-    use weir_schedule::UTC;
+    use uuid::Uuid;
+    use weir_model::{BatchExportId, OrganizationId, ProjectId};
 
-    fn asked(start: Option<&str>, end: Option<&str>) -> Result<(Option<String>, String), String> {
-        let input =
-            BackfillInput { start_at: start.map(str::to_owned), end_at: end.map(str::to_owned) };
-        let now = Timestamp::parse("2026-08-21T14:30:00Z").unwrap();
-        let cadence = Cadence::of(Interval::Hour, UTC, None, None).unwrap();
-        match bounds(&input, &cadence, now) {
+    use super::*;
+
+    fn time(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    /// It starts runs from a day of the past up to one of the future.
+    fn export() -> ExportRow {
+        ExportRow {
+            id: BatchExportId(Uuid::nil()),
+            organization: OrganizationId(Uuid::nil()),
+            project: ProjectId(1),
+            name: "Nightly".to_owned(),
+            kind: "NoOp".to_owned(),
+            config: "{}".to_owned(),
+            secrets: None,
+            model: "events".to_owned(),
+            interval: "hour".to_owned(),
+            timezone: None,
+            offset_day: None,
+            offset_hour: None,
+            paused: false,
+            created_at: time("2026-08-01T00:00:00Z"),
+            updated_at: time("2026-08-01T00:00:00Z"),
+            last_paused_at: None,
+            backfilled: None,
+            start_at: Some(time("2026-08-10T00:00:00Z")),
+            end_at: Some(time("2027-01-01T00:00:00Z")),
+            query: None,
+            schema: None,
+            revision: Uuid::nil(),
+            latest: Vec::new(),
+        }
+    }
+
+    type Asked = Result<(Option<String>, String), (String, String)>;
+
+    fn of(start: Option<&str>, end: Option<&str>, of_export: bool) -> Asked {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        let input = BackfillInput { start_at: text(start), end_at: text(end), of_export };
+        match bounds(&input, &export(), time("2026-08-21T14:30:00Z")) {
             Ok((start, end)) => Ok((start.map(|start| start.to_string()), end.to_string())),
             Err(Error::Invalid(fault)) => {
-                assert_eq!((fault.attr, fault.code.as_str()), (None, "invalid_input"));
-                Err(fault.detail)
+                assert_eq!(fault.code.as_str(), "invalid_input");
+                Err((fault.attr.unwrap(), fault.detail))
             }
             Err(other) => panic!("{other}"),
         }
+    }
+
+    fn asked(start: Option<&str>, end: Option<&str>) -> Asked {
+        of(start, end, false)
+    }
+
+    fn refused(attr: &str, detail: &str) -> Asked {
+        Err((attr.to_owned(), detail.to_owned()))
     }
 
     #[test]
@@ -221,19 +277,35 @@ mod tests {
             assert_eq!(asked(Some(text), None), Ok(expected), "{text}");
         }
         for text in ["", "x", "2026-08-01T00:00:00", "2026-13-01", "20260801", "2026-08-0ä"] {
-            assert_eq!(asked(Some(text), None).unwrap_err(), FORM, "{text}");
-            assert_eq!(asked(None, Some(text)).unwrap_err(), FORM, "{text}");
+            assert_eq!(asked(Some(text), None), refused("start_at", FORM), "{text}");
+            assert_eq!(asked(None, Some(text)), refused("end_at", FORM), "{text}");
         }
     }
 
     #[test]
     fn bounds_are_in_order_and_past() {
         let future = "The end of a backfill must not be in the future.";
-        assert_eq!(asked(None, Some("2026-08-22")).unwrap_err(), future);
-        let order = "The start of a backfill must be before its end.";
-        assert_eq!(asked(Some("2026-08-02"), Some("2026-08-02")).unwrap_err(), order);
+        assert_eq!(asked(None, Some("2026-08-22")), refused("end_at", future));
+        let order = refused("start_at", "The start of a backfill must be before its end.");
+        assert_eq!(asked(Some("2026-08-02"), Some("2026-08-02")), order);
         // Nothing is complete since then.
-        assert_eq!(asked(Some("2026-08-21T14:00:00Z"), None).unwrap_err(), order);
+        assert_eq!(asked(Some("2026-08-21T14:00:00Z"), None), order);
         assert!(asked(Some("2026-08-21T14:00:00Z"), Some("2026-08-21T14:30:00Z")).is_ok());
+    }
+
+    #[test]
+    fn the_window_of_the_schedule_is_no_bound() {
+        let (start, end) = (Some("2026-08-10T00:00:00Z"), Some("2027-01-01T00:00:00Z"));
+        let whole = Ok((None, "2026-08-21T14:00:00Z".to_owned()));
+        assert_eq!(of(start, end, true), whole);
+        assert_eq!(of(None, None, true), whole);
+        // What was changed in the object is meant.
+        let day = Some("2026-08-20");
+        let expected = (Some("2026-08-20T00:00:00Z".to_owned()), "2026-08-21T14:00:00Z".to_owned());
+        assert_eq!(of(day, end, true), Ok(expected));
+        let later = "The end of a backfill must not be in the future.";
+        assert_eq!(of(start, Some("2027-01-02"), true), refused("end_at", later));
+        // So are bounds that stand alone.
+        assert_eq!(asked(start, end), refused("end_at", later));
     }
 }

@@ -36,6 +36,12 @@ impl Exports {
         export: &str,
         wish: &Wish,
     ) -> Result<BatchExport> {
+        let _directories = match wish {
+            Wish::Patch(patch) if patch.destination.is_some() || patch.config.is_some() => {
+                Some(self.directories.lock().await)
+            }
+            _ => None,
+        };
         for _ in 0..TRIES {
             let before = self.find(within, export).await?;
             let Change { mut row, backfill, entries } =
@@ -123,7 +129,7 @@ impl Exports {
                 Ok(Change { row: before.clone(), backfill: Some(backfill), entries })
             }
             Wish::Backfill(input) => {
-                let (start, end) = backfill::bounds(input, &cadence(before)?, now)?;
+                let (start, end) = backfill::bounds(input, before, now)?;
                 let backfill = backfill::row(before, start, end, now)?;
                 let entries = vec![started(within, before, &backfill, Changes::none())];
                 Ok(Change { row: before.clone(), backfill: Some(backfill), entries })
@@ -162,15 +168,17 @@ impl Exports {
         if kind != present {
             // Nothing of the old destination gets to the new one.
             let whole = config::complete(kind, &sent)?;
-            self.judge(kind, &whole)?;
+            self.judge(kind, &whole, None)?;
+            self.check_directory(row.organization, kind, &whole).await?;
             row.kind = kind.name.to_owned();
             secrets = config::store(&self.core.sealer, &mut row, kind, &whole).await?;
         } else if !sent.0.is_empty() {
             let stored = config::open(&self.core.sealer, before)?;
             let whole = config::changed(kind, &stored, &sent)?;
             secrets = config::changed_secrets(kind, &stored, &whole);
-            if whole.get("host") != stored.get("host") {
-                self.judge(kind, &whole)?;
+            self.judge(kind, &whole, Some(&stored))?;
+            if whole.get("path") != stored.get("path") {
+                self.check_directory(row.organization, kind, &whole).await?;
             }
             if whole != stored {
                 config::store(&self.core.sealer, &mut row, kind, &whole).await?;

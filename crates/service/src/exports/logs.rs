@@ -47,6 +47,6 @@ impl Exports {
 }
 
 fn wanted(query: LogQuery) -> rows::Logs {
-    let LogQuery { after, before, levels, search, limit } = query;
-    rows::Logs { after, before, levels, search, limit }
+    let LogQuery { after, before, levels, search, offset, limit } = query;
+    rows::Logs { after, before, levels, search, offset, limit }
 }

@@ -4,7 +4,7 @@
 //! does not: the list of the API, which is in order of creation.
 
 use weir_model::Timestamp;
-use weir_model::exports::{BatchExport, RECENT_RUNS, Run, Status};
+use weir_model::exports::{BatchExport, LATEST_RUNS, RECENT_RUNS, Run, Trouble};
 use weir_model::pagination::{Page, Paged};
 use weir_store::exports::{self as rows, ExportRow};
 
@@ -12,14 +12,10 @@ use super::{Exports, Within, shown};
 use crate::Result;
 use crate::policy::{self, Action};
 
-/// Runs of each export that are looked at to find those that fail: some of the
-/// newest may be under way or cancelled.
-const JUDGED: usize = 6;
-
 /// How an export is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
-    /// Its newest run that ended failed.
+    /// Its runs fail, or are tried again.
     Failing,
     /// Its schedule starts runs.
     Active,
@@ -47,12 +43,14 @@ impl Condition {
         Self::ALL.into_iter().find(|condition| condition.text() == text)
     }
 
-    /// The condition of an export with these runs, newest first.
+    /// The condition of an export.
     #[must_use]
-    pub fn judge(paused: bool, runs: &[Run]) -> Self {
-        let ended = |run: &&Run| !run.status.is_active() && run.status != Status::Cancelled;
-        let newest = runs.iter().find(ended);
-        match (newest.is_some_and(|run| run.status.is_failure()), paused) {
+    pub fn of_export(export: &BatchExport) -> Self {
+        Self::judge(export.paused, export.failing_since.is_some())
+    }
+
+    fn judge(paused: bool, fails: bool) -> Self {
+        match (fails, paused) {
             (true, _) => Self::Failing,
             (false, true) => Self::Paused,
             (false, false) => Self::Active,
@@ -75,7 +73,7 @@ pub struct OverviewQuery {
 /// An export and how it is doing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportOverview {
-    /// The export.
+    /// The export, without its newest runs.
     pub export: BatchExport,
     /// How it is doing.
     pub condition: Condition,
@@ -112,9 +110,9 @@ impl Exports {
         ids.reverse();
         let all = rows::rows(store, within.org.organization, &ids).await?;
         let count_of_all = all.len() as u64;
-        let runs = rows::latest_runs(store, &all, JUDGED).await?;
+        let runs = rows::latest_runs(store, &all, LATEST_RUNS).await?;
         let judged = all.into_iter().zip(runs).map(|(row, runs)| {
-            let condition = Condition::judge(row.paused, &runs);
+            let condition = Condition::judge(row.paused, Trouble::of(&runs).is_some());
             (row, condition)
         });
         let mut wanted: Vec<(ExportRow, Condition)> =
@@ -125,7 +123,8 @@ impl Exports {
         let runs = rows::latest_runs(store, &some, RECENT_RUNS).await?;
         let mut results = Vec::with_capacity(some.len());
         for ((row, condition), recent) in some.into_iter().zip(conditions).zip(runs) {
-            let export = shown(row, Vec::new())?;
+            let newest = recent.iter().take(LATEST_RUNS).cloned().collect();
+            let export = BatchExport { latest_runs: Vec::new(), ..shown(row, newest)? };
             let next_run = super::next_run(&export, within.org.ctx.now);
             results.push(ExportOverview { export, condition, recent, next_run });
         }

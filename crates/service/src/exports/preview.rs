@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 use weir_model::Timestamp;
 use weir_model::exports::{BackfillInput, ExportModel, Status};
-use weir_store::events::{self, Selection, TimeStretch};
+use weir_schedule::COUNTED;
+use weir_store::events::{self, Selection, TimeStretch, Wanted};
 use weir_store::exports::ExportRow;
 use weir_store::exports::backfills as rows;
 
@@ -29,7 +30,7 @@ pub struct BackfillPreview {
     pub start_at: Option<Timestamp>,
     /// The instant after the last one.
     pub end_at: Timestamp,
-    /// How many runs it takes.
+    /// How many runs it takes: not more than these. Intervals without events have none.
     pub runs: u64,
     /// How many intervals of the export each run covers.
     pub intervals_per_run: u64,
@@ -65,19 +66,23 @@ impl Exports {
         let row = self.find(within, export).await?;
         let (store, now) = (&self.core.store, within.org.ctx.now);
         let cadence = cadence(&row)?;
-        let (wanted, end_at) = backfill::bounds(input, &cadence, now)?;
+        let (wanted, end_at) = backfill::bounds(input, &row, now)?;
         let heads = events::heads(store, row.project).await?;
         let spans = heads.values().filter_map(events::Head::span);
         let first_event = spans.map(|span| span.from).min().map(Timestamp::from_micros);
-        let start_at = first_event
-            .map(|first| cadence.backfill_start(wanted, first))
-            .filter(|start| *start < end_at);
-        let (mut runs, mut intervals_per_run, mut records) = (0, 1, Some(0));
-        if let Some(start) = start_at {
-            runs = cadence.runs_between(start, end_at);
-            intervals_per_run = cadence.intervals_per_run(start, end_at);
-            records = self.about(&row, start, end_at).await?;
-        }
+        let wanted_time =
+            TimeStretch { start: wanted.map_or(i64::MIN, Timestamp::micros), end: end_at.micros() };
+        let all = Wanted { after: 0, up_to: u64::MAX, time: wanted_time };
+        let ends = |at: i64| cadence.interval_end(wanted, Timestamp::from_micros(at)).micros();
+        let firsts = events::first_times(store, row.project, all, COUNTED, ends).await?;
+        let firsts: Vec<Timestamp> = firsts.into_iter().map(Timestamp::from_micros).collect();
+        let plan = cadence.backfill_plan(wanted, end_at, &firsts);
+        let start_at = plan.map(|plan| plan.start);
+        let (runs, intervals_per_run) = plan.map_or((0, 1), |plan| (plan.runs, plan.each));
+        let records = match start_at {
+            None => Some(0),
+            Some(start) => self.about(&row, start, end_at).await?,
+        };
         let mut preview = BackfillPreview {
             start_at,
             end_at,

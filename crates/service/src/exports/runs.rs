@@ -82,8 +82,9 @@ impl Exports {
             RunOrder::NewestFirst => newest(&self.core, &row, query, week_ago).await?,
             _ => ordered(&self.core, &row, query, week_ago).await?,
         };
-        let more = runs.len() > RUN_PAGE;
-        runs.truncate(RUN_PAGE);
+        let limit = query.limit.unwrap_or(RUN_PAGE);
+        let more = runs.len() > limit;
+        runs.truncate(limit);
         Ok(RunPage { runs, more })
     }
 
@@ -172,19 +173,23 @@ async fn newest(
     query: &RunQuery,
     week_ago: Timestamp,
 ) -> Result<Vec<Run>> {
-    let limit = if query.statuses.is_empty() { RUN_PAGE + 1 } else { AT_ONCE };
+    let page = query.limit.unwrap_or(RUN_PAGE) + 1;
+    let all_of_them = query.statuses.is_empty() && query.offset == 0;
+    let limit = if all_of_them { page } else { AT_ONCE };
     let mut wanted = Runs {
         after: Some(query.after.unwrap_or(week_ago)),
         before: query.before,
         cursor: query.cursor,
         limit,
     };
-    let mut kept = Vec::new();
-    while kept.len() <= RUN_PAGE {
+    let (mut kept, mut passed) = (Vec::new(), 0);
+    while kept.len() < page {
         let some = rows::page(&core.store, row.id, wanted).await?;
         let is_last = some.len() < limit;
         wanted.cursor = some.last().map(|run| run.id).or(wanted.cursor);
-        kept.extend(some.into_iter().filter(|run| has_status(query, run)));
+        let mut wanted_ones = some.into_iter().filter(|run| has_status(query, run));
+        passed += wanted_ones.by_ref().take(query.offset - passed).count();
+        kept.extend(wanted_ones);
         if is_last {
             break;
         }
@@ -234,7 +239,7 @@ async fn ordered(
         Some(cursor) => all.iter().position(|run| run.id == cursor).map_or(all.len(), |at| at + 1),
     };
     let rest = all.into_iter().skip(passed).filter(|run| has_status(query, run));
-    Ok(rest.take(RUN_PAGE + 1).collect())
+    Ok(rest.skip(query.offset).take(query.limit.unwrap_or(RUN_PAGE) + 1).collect())
 }
 
 fn has_status(query: &RunQuery, run: &Run) -> bool {

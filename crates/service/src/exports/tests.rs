@@ -1,9 +1,11 @@
+mod directories;
 mod overview;
 
 use serde_json::{Map, Value, json};
 use weir_model::exports::destinations::DestinationType;
-use weir_model::exports::{BACKFILLS_MAX, Interval, SentConfig};
+use weir_model::exports::{BACKFILLS_MAX, Interval, SentConfig, Status};
 use weir_model::organizations::Level;
+use weir_model::pagination::Page;
 use weir_model::{RunId, Timestamp, UserId};
 use weir_store::exports::backfills;
 use weir_store::exports::runs::RunRow;
@@ -181,6 +183,8 @@ fn run(export: &BatchExport, number: i64) -> Run {
         last_updated_at: at(2),
         records_total_count: Some(7),
         batch_export: export.id,
+        failing_since: None,
+        next_try_at: None,
     }
 }
 
@@ -228,7 +232,7 @@ async fn five_backfills_of_a_project_go_on_at_a_time() {
     for _ in 0..2 {
         exports.push(services.exports.create((&org).into(), input(postgres())).await.unwrap());
     }
-    let wanted = || BackfillInput { start_at: Some("2025-01-01".to_owned()), end_at: None };
+    let wanted = || BackfillInput { start_at: Some("2025-01-01".to_owned()), ..BackfillInput::default() };
     let tries = (0..8).map(|number: usize| {
         let id = exports[number % 2].id.to_string();
         let (services, org) = (services.clone(), org.clone());
@@ -375,7 +379,7 @@ async fn an_export_whose_runs_fail_is_paused_and_administrators_are_told() {
     }
     let made = services.exports.create((&org).into(), input(postgres())).await.unwrap();
     let id = made.id.to_string();
-    let wanted = BackfillInput { start_at: Some("2025-01-01".to_owned()), end_at: None };
+    let wanted = BackfillInput { start_at: Some("2025-01-01".to_owned()), ..BackfillInput::default() };
     services.exports.backfill((&org).into(), &id, wanted).await.unwrap();
     let row = stored(&services, &org, &made).await;
     let (kind, whole) = services.exports.whole_config(&row).unwrap();
@@ -385,7 +389,7 @@ async fn an_export_whose_runs_fail_is_paused_and_administrators_are_told() {
     assert!(paused.await.unwrap());
     let shown = services.exports.get((&org).into(), &id).await.unwrap();
     assert_eq!((shown.paused, shown.last_paused_at), (true, Some(services.clock.now())));
-    let backfills = services.exports.backfills((&org).into(), &id, None).await.unwrap().backfills;
+    let backfills = services.exports.backfills((&org).into(), &id, None, Page::default()).await.unwrap().backfills;
     assert_eq!((backfills.len(), backfills[0].status), (1, Status::Cancelled));
     let log = services
         .activity

@@ -6,6 +6,7 @@
 
 use serde_json::Map;
 use weir_model::exports::destinations::DestinationType;
+use weir_model::OrganizationId;
 use weir_model::exports::{ExportModel, SentConfig};
 
 use super::{Exports, Within, config, model};
@@ -24,6 +25,8 @@ pub struct SentDestination {
 /// A destination that the caller may try out.
 #[derive(Debug, Clone)]
 pub struct Trial {
+    /// Whose it is.
+    pub organization: OrganizationId,
     /// Its kind.
     pub kind: &'static DestinationType,
     /// All of its settings, secrets included.
@@ -69,7 +72,8 @@ impl Exports {
     ) -> Result<Trial> {
         policy::check(within.org, Action::WriteExports)?;
         policy::recent_if_person(&within.org.ctx)?;
-        Ok(Trial { kind, config: SentConfig(config::complete(kind, config)?), model })
+        let config = SentConfig(config::complete(kind, config)?);
+        Ok(Trial { organization: within.org.organization, kind, config, model })
     }
 
     /// The destination that an export would have with these settings. Its secrets
@@ -99,6 +103,7 @@ impl Exports {
             // Nothing of the old destination gets to the new one.
             config::complete(kind, &sent)?
         };
-        Ok(Trial { kind, config: SentConfig(whole), model: model(&row)? })
+        let (organization, model) = (row.organization, model(&row)?);
+        Ok(Trial { organization, kind, config: SentConfig(whole), model })
     }
 }

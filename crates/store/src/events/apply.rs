@@ -12,7 +12,8 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::groups::{self, GroupWrite, TypesWrite};
 use crate::persons::{self, PersonWrite};
-use crate::{Result, Store, definitions, warnings};
+use crate::warnings::{self, AffectedBlock};
+use crate::{Result, Store, definitions};
 
 /// How far a partition has applied the log: everything before the record at
 /// `offset`, and of that record the first `index` events.
@@ -70,8 +71,8 @@ pub struct ProjectWrite {
     pub property_names: Vec<PropertyDefinition>,
     /// What was skipped or altered, counted.
     pub warnings: Vec<WarningCount>,
-    /// Samples of what was skipped.
-    pub samples: Vec<Sample>,
+    /// Blocks of dropped and altered events that are new or were added to.
+    pub affected: Vec<AffectedBlock>,
 }
 
 impl ProjectWrite {
@@ -90,7 +91,7 @@ impl ProjectWrite {
             event_names: Vec::new(),
             property_names: Vec::new(),
             warnings: Vec::new(),
-            samples: Vec::new(),
+            affected: Vec::new(),
         }
     }
 }
@@ -121,8 +122,11 @@ pub struct Head {
     pub from_time: i64,
     /// Latest event time, microseconds.
     pub to_time: i64,
-    /// Number of samples ever written: the next one takes the place after it.
+    /// Number of dropped and altered events so far: that of the next one.
     pub samples: i64,
+    /// Number of the first one in the newest block of them.
+    #[surreal(default)]
+    pub affected: i64,
     /// Whether there are events whose distinct id belongs to another partition: a
     /// transformation gave it to them. Heads of before there were transformations do
     /// not say.
@@ -141,14 +145,9 @@ impl Head {
             from_time: i64::MAX,
             to_time: i64::MIN,
             samples: 0,
+            affected: 0,
             strays: false,
         }
-    }
-
-    /// Number of the first of the last `count` samples.
-    #[must_use]
-    pub fn first_sample(&self, count: usize) -> i64 {
-        self.samples - int(count as u64)
     }
 
     /// The span of event times, if there are events.
@@ -209,7 +208,7 @@ const APPLY: Statement = Statement::write(
             first_at = first_at ?? $row.first_at, last_at = $row.last_at,
             samples = array::slice(array::concat($row.samples, samples ?? []), 0, 5) RETURN NONE;
     };
-    FOR $row IN $samples { UPSERT $row.id CONTENT $row RETURN NONE };
+    FOR $row IN $affected { UPSERT $row.id CONTENT $row RETURN NONE };
     FOR $row IN $event_names {
         UPSERT $row.id SET first_at = first_at ?? $row.first_at, last_at = $row.last_at
             RETURN NONE;
@@ -323,7 +322,7 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
     let mut event_names: Vec<Value> = Vec::new();
     let mut property_names: Vec<Value> = Vec::new();
     let mut warning_rows: Vec<Value> = Vec::new();
-    let mut samples: Vec<Value> = Vec::new();
+    let mut affected: Vec<Value> = Vec::new();
     let mut first: Vec<RecordId> = Vec::new();
     for mut write in apply.projects {
         let project = write.project;
@@ -349,9 +348,8 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
         if write.is_first {
             first.push(RecordId::new("project", RecordIdKey::Number(project.0)));
         }
-        for (number, sample) in (write.head.first_sample(write.samples.len())..).zip(write.samples)
-        {
-            samples.push(warnings::sample_row(project, partition, number, sample));
+        for block in write.affected {
+            affected.extend(warnings::affected_rows(project, partition, block));
         }
         heads.push(with_id(keys::head(project, partition), write.head.into_value()));
         for person in &write.persons {
@@ -394,7 +392,7 @@ pub async fn apply(store: &Store, apply: Apply) -> Result<()> {
         event_names: event_names,
         property_names: property_names,
         warnings: warning_rows,
-        samples: samples,
+        affected: affected,
         first: first,
     };
     store.db.run(APPLY, vars).await?;

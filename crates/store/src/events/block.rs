@@ -108,6 +108,23 @@ impl Summary {
         Some(latest.min(self.from_time.saturating_add(at * SECOND + SECOND - 1)))
     }
 
+    /// The earliest time from `low` on at which the block may hold an event; `None`:
+    /// there is none. Not too late, and less than a second too early where it says in
+    /// which seconds it has events.
+    #[must_use]
+    pub fn earliest_from(&self, low: i64) -> Option<i64> {
+        if self.to_time < low {
+            return None;
+        }
+        let earliest = self.from_time.max(low);
+        let Some(seconds) = &self.seconds else { return Some(earliest) };
+        let (seconds, _) = seconds.as_chunks::<4>();
+        let wanted = earliest.saturating_sub(self.from_time).div_euclid(SECOND);
+        let before = seconds.partition_point(|at| i64::from(u32::from_be_bytes(*at)) < wanted);
+        let at = i64::from(u32::from_be_bytes(*seconds.get(before)?));
+        Some(earliest.max(self.from_time.saturating_add(at * SECOND)))
+    }
+
     /// What is left of it once names and distinct ids were looked at.
     pub(super) fn times_only(self) -> Self {
         Self { names: Vec::new(), ids: Bytes::default(), ..self }
@@ -347,6 +364,18 @@ pub(super) mod tests {
             (i64::MAX, Some(20 * day)),
         ] {
             assert_eq!(wide.latest_before(high), latest, "{high}");
+        }
+        for (low, earliest) in [
+            (i64::MIN, Some(5)),
+            (6, Some(6)),
+            (day, Some(3 * day + 5 - SECOND)),
+            // Within the second all is possible.
+            (3 * day + 2, Some(3 * day + 2)),
+            (3 * day + 9, Some(10 * day + 5)),
+            (4 * day, Some(10 * day + 5)),
+            (20 * day + 1, None),
+        ] {
+            assert_eq!(wide.earliest_from(low), earliest, "{low}");
         }
         let narrow = block(&[0, WIDE * SECOND]);
         assert!(narrow.seconds.is_none());

@@ -2,7 +2,7 @@
 //! the blocks that may hold something of it.
 //!
 //! What belongs here: how long a stretch is, which blocks are opened in which
-//! order, filters. What does not: other orders (`read`).
+//! order, filters. What does not: other orders (`read`), passing over events (`skip`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use weir_model::ProjectId;
 use weir_model::events::EventQuery;
 
 use super::apply::Head;
-use super::block::{StoredEvent, Summary};
+use super::block::{Span, StoredEvent, Summary};
 use super::read::{
     FETCH, Place, by_uuid, first_of, heads, partition_of, range, read_block, split_id,
 };
+use super::scan::size;
 use super::{historical_partition, keys, live_partition};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
 
 /// The first stretch of event time that a page looks into, microseconds.
-const FIRST_WINDOW: i64 = 60_000_000;
+pub(super) const FIRST_WINDOW: i64 = 60_000_000;
 /// Longest stretch of event time that one statement looks into.
 const LONGEST_WINDOW: i64 = 64 * 86_400_000_000;
 /// With so few pointers in a stretch, the next one is longer.
@@ -33,6 +34,8 @@ const MANY_POINTERS: usize = 2_000;
 const KEPT: usize = 8_192;
 /// Bytes of properties after which a page ends early.
 const PAGE_BYTES: usize = 16 << 20;
+/// Bytes of decoded blocks that a page keeps for its next stretches.
+const BLOCK_BYTES: usize = 16 << 20;
 
 const SUMMARIES: Statement = Statement::read("event summaries", "SELECT * FROM $ids;");
 const TIMES: Statement = Statement::read(
@@ -55,37 +58,16 @@ pub async fn page(
         let event = by_uuid(store, project, uuid).await?;
         return Ok((event.into_iter().filter(|e| matches(query, e)).collect(), false));
     }
-    let heads = heads(store, project).await?;
-    let Some(newest) = heads.values().filter_map(|h| h.span().map(|s| s.to)).max() else {
+    let Some(mut reader) = Reader::begin(store, project, query).await? else {
         return Ok((Vec::new(), false));
     };
-    let oldest = heads.values().filter_map(|h| h.span().map(|s| s.from)).min().unwrap_or(newest);
-    let lower = query.after.map_or(oldest, |after| oldest.max(after.micros().saturating_add(1)));
-    // Exclusive bound; events at `before` itself count when a uuid says where to go on.
-    let upper = query.before.map_or(newest + 1, |before| {
-        let end = before.micros().saturating_add(i64::from(query.before_uuid.is_some()));
-        end.min(newest + 1)
-    });
-    let names_ids = query.distinct_id.is_some() || !query.any_of.is_empty();
-    let ways = names_ids.then(|| {
-        let ids = query.distinct_id.iter().chain(&query.any_of);
-        ids.flat_map(|id| ways(project, id, &heads)).collect::<Vec<u16>>()
-    });
-    let (wide, blocks) = (HashMap::new(), HashMap::new());
-    let mut reader = Reader { store, project, query, ways, wide, blocks };
     let mut found: Vec<StoredEvent> = Vec::new();
-    let (mut high, mut width) = (upper, FIRST_WINDOW);
+    let (lower, mut high, mut width) = (reader.lower, reader.upper, FIRST_WINDOW);
     let mut bytes = 0;
     while high > lower && found.len() <= query.limit {
         let low = lower.max(high.saturating_sub(width));
         let window = reader.window(low, high, query.limit + 1 - found.len()).await?;
-        // Wide where there is little, narrow where there is much: what one
-        // statement reads stays bounded.
-        width = match window.narrow {
-            0..=FEW_POINTERS => width.saturating_mul(4).min(LONGEST_WINDOW),
-            MANY_POINTERS.. => (width / 4).max(FIRST_WINDOW),
-            _ => width,
-        };
+        width = next_width(width, window.narrow);
         high = low;
         for event in window.events {
             bytes += event.properties.len();
@@ -99,6 +81,16 @@ pub async fn page(
     let more = found.len() > query.limit;
     found.truncate(query.limit);
     Ok((found, more))
+}
+
+/// The length of the next stretch: wide where there is little, narrow where there is
+/// much, so that what one statement reads stays bounded.
+pub(super) fn next_width(width: i64, pointers: usize) -> i64 {
+    match pointers {
+        0..=FEW_POINTERS => width.saturating_mul(4).min(LONGEST_WINDOW),
+        MANY_POINTERS.. => (width / 4).max(FIRST_WINDOW),
+        _ => width,
+    }
 }
 
 /// The partitions that may have events of a distinct id: its own, that of imports,
@@ -128,33 +120,92 @@ struct Window {
 }
 
 /// The blocks that may hold events of the query in a stretch.
-struct Candidates {
+pub(super) struct Candidates {
     /// See [`Window`].
-    narrow: usize,
-    /// Each with the latest time in the stretch that it may have.
-    blocks: Vec<(Place, i64)>,
+    pub(super) narrow: usize,
+    pub(super) blocks: Vec<Candidate>,
+}
+
+/// A block that may hold events of the query in a stretch.
+pub(super) struct Candidate {
+    pub(super) place: Place,
+    /// The latest time in the stretch that it may have.
+    latest: i64,
+    /// Its earliest and its latest time.
+    pub(super) span: Span,
+    /// How many events it has, if the query takes them all but for their times.
+    pub(super) all: Option<u64>,
+}
+
+impl Candidate {
+    /// `None`: it has nothing before `high`.
+    fn of(place: Place, summary: &Summary, all: Option<u64>, high: i64) -> Option<Self> {
+        let span = Span { from: summary.from_time, to: summary.to_time };
+        summary.latest_before(high).map(|latest| Self { place, latest, span, all })
+    }
+}
+
+/// What is kept of the summary of a wide block.
+struct Wide {
+    summary: Summary,
+    /// See [`Candidate`].
+    all: Option<u64>,
 }
 
 /// One page's work: blocks are decoded once.
-struct Reader<'a> {
-    store: &'a Store,
-    project: ProjectId,
-    query: &'a EventQuery,
+pub(super) struct Reader<'a> {
+    pub(super) store: &'a Store,
+    pub(super) project: ProjectId,
+    pub(super) query: &'a EventQuery,
+    /// No event of the query is earlier,
+    pub(super) lower: i64,
+    /// or at this time or later.
+    pub(super) upper: i64,
     /// The partitions that are looked into; `None`: all.
     ways: Option<Vec<u16>>,
     /// Summaries of blocks that reach over long; `None`: the query finds nothing
     /// in it.
-    wide: HashMap<Place, Option<Summary>>,
+    wide: HashMap<Place, Option<Wide>>,
     blocks: HashMap<Place, Arc<Vec<StoredEvent>>>,
+    block_bytes: usize,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// Finds out between which times events of the query may be; `None`: there are no
+    /// events.
+    pub(super) async fn begin(
+        store: &'a Store,
+        project: ProjectId,
+        query: &'a EventQuery,
+    ) -> Result<Option<Self>> {
+        let heads = heads(store, project).await?;
+        let spans = || heads.values().filter_map(Head::span);
+        let newest = spans().map(|span| span.to).max();
+        let oldest = spans().map(|span| span.from).min();
+        let (Some(newest), Some(oldest)) = (newest, oldest) else { return Ok(None) };
+        let lower =
+            query.after.map_or(oldest, |after| oldest.max(after.micros().saturating_add(1)));
+        // Exclusive bound; events at `before` itself count when a uuid says where to go on.
+        let upper = query.before.map_or(newest + 1, |before| {
+            let end = before.micros().saturating_add(i64::from(query.before_uuid.is_some()));
+            end.min(newest + 1)
+        });
+        let names_ids = query.distinct_id.is_some() || !query.any_of.is_empty();
+        let ways = names_ids.then(|| {
+            let ids = query.distinct_id.iter().chain(&query.any_of);
+            ids.flat_map(|id| ways(project, id, &heads)).collect::<Vec<u16>>()
+        });
+        let (wide, blocks) = (HashMap::new(), HashMap::new());
+        let block_bytes = 0;
+        Ok(Some(Self { store, project, query, lower, upper, ways, wide, blocks, block_bytes }))
+    }
+
     /// The newest `wanted` events with `low <= time < high`, in order.
     async fn window(&mut self, low: i64, high: i64, mut wanted: usize) -> Result<Window> {
         let Candidates { narrow, mut blocks } = self.candidates(low, high).await?;
-        blocks.sort_by_key(|(_, latest)| std::cmp::Reverse(*latest));
+        blocks.sort_by_key(|block| std::cmp::Reverse(block.latest));
         let mut found: Vec<StoredEvent> = Vec::new();
-        for (place, latest) in blocks {
+        for Candidate { place, latest, .. } in blocks {
             // Blocks come by their latest event here: once enough events are
             // newer than all that follows, the rest cannot matter.
             if found.len() >= wanted && found.get(wanted - 1).is_some_and(|e| e.timestamp > latest)
@@ -176,7 +227,7 @@ impl Reader<'_> {
         Ok(Window { narrow, events: found })
     }
 
-    async fn candidates(&mut self, low: i64, high: i64) -> Result<Candidates> {
+    pub(super) async fn candidates(&mut self, low: i64, high: i64) -> Result<Candidates> {
         let (narrow, mut places) = self.places(low, high).await?;
         if let Some(ways) = &self.ways {
             places.retain(|(partition, _)| ways.contains(partition));
@@ -186,8 +237,9 @@ impl Reader<'_> {
         for place in places {
             match self.wide.get(&place) {
                 Some(known) => {
-                    let latest = known.as_ref().and_then(|summary| summary.latest_before(high));
-                    blocks.extend(latest.map(|latest| (place, latest)));
+                    blocks.extend(known.as_ref().and_then(|Wide { summary, all }| {
+                        Candidate::of(place, summary, *all, high)
+                    }))
                 }
                 None => unknown.push(place),
             }
@@ -201,16 +253,22 @@ impl Reader<'_> {
                 let (id, summary) = split_id::<Summary>(row, SUMMARIES.name)?;
                 let place =
                     (partition_of(&id, 1, SUMMARIES.name)?, first_of(&id, 2, SUMMARIES.name)?);
-                let summary = Some(summary).filter(|summary| self.may_match(summary));
-                let latest = summary.as_ref().and_then(|summary| summary.latest_before(high));
-                blocks.extend(latest.map(|latest| (place, latest)));
-                let recurs = summary.as_ref().is_none_or(|summary| summary.seconds.is_some());
+                let known = self.may_match(&summary).then(|| {
+                    let all = self.takes_all(&summary).then_some(summary.count);
+                    let all = all.and_then(|count| u64::try_from(count).ok());
+                    Wide { all, summary: summary.times_only() }
+                });
+                let candidate = known
+                    .as_ref()
+                    .and_then(|Wide { summary, all }| Candidate::of(place, summary, *all, high));
+                blocks.extend(candidate);
+                let recurs = known.as_ref().is_none_or(|known| known.summary.seconds.is_some());
                 if recurs && self.wide.len() < KEPT {
-                    self.wide.insert(place, summary.map(Summary::times_only));
+                    self.wide.insert(place, known);
                 }
             }
         }
-        blocks.retain(|(_, latest)| *latest >= low);
+        blocks.retain(|block| block.latest >= low);
         Ok(Candidates { narrow, blocks })
     }
 
@@ -255,19 +313,27 @@ impl Reader<'_> {
                 || self.query.any_of.iter().any(|id| summary.may_be_about(self.project, id)))
     }
 
+    /// Whether the query takes every event of a block, but for their times.
+    fn takes_all(&self, summary: &Summary) -> bool {
+        self.query.distinct_id.is_none()
+            && self.query.any_of.is_empty()
+            && self.query.event.as_ref().is_none_or(|name| summary.names == [name.as_str()])
+    }
+
     async fn block(&mut self, place: Place) -> Result<Arc<Vec<StoredEvent>>> {
         if let Some(events) = self.blocks.get(&place) {
             return Ok(Arc::clone(events));
         }
         let events = Arc::new(read_block(self.store, self.project, place).await?);
-        if self.blocks.len() < 32 {
+        if self.block_bytes < BLOCK_BYTES {
+            self.block_bytes += events.iter().map(size).sum::<usize>();
             self.blocks.insert(place, Arc::clone(&events));
         }
         Ok(events)
     }
 }
 
-fn matches(query: &EventQuery, event: &StoredEvent) -> bool {
+pub(super) fn matches(query: &EventQuery, event: &StoredEvent) -> bool {
     let after_cursor = match (query.before, query.before_uuid) {
         (Some(before), Some(uuid)) => (event.timestamp, event.uuid) < (before.micros(), uuid),
         (Some(before), None) => event.timestamp < before.micros(),

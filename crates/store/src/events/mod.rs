@@ -24,20 +24,24 @@ mod apply;
 mod block;
 mod by_time;
 mod keys;
+mod next;
 mod purge;
 mod read;
 mod received;
 mod scan;
+mod skip;
 
 pub use apply::{
     Apply, Head, NewBlock, Position, ProjectWrite, Sample, WarningCount, apply, position, positions,
 };
 pub use block::{BlockBuilder, Span, StoredEvent, Summary};
 pub use by_time::page;
+pub use next::{Wanted, first_times, next_time};
 pub use purge::purge;
-pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, stored_uuids};
+pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, see_each, stored_uuids};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeStretch, count, estimate, size};
+pub use skip::{Begin, skip};
 
 pub(crate) use self::keys::part;
 pub(crate) use self::read::range;

@@ -26,7 +26,6 @@ const DELETE_COUNTS: Statement = Statement::read(
     "purge counts",
     "BEGIN;
      DELETE $counts RETURN NONE;
-     DELETE $samples RETURN NONE;
      DELETE $traffic RETURN NONE;
      COMMIT;",
 );
@@ -51,10 +50,10 @@ pub async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     }
     let vars = bind! {
         counts: warnings::of_project("ingestion_warning", project),
-        samples: warnings::of_project("ingestion_sample", project),
         traffic: projects::traffic_of_project(project),
     };
     store.db.run(DELETE_COUNTS, vars).await?;
+    warnings::purge(store, project).await?;
     persons::purge(store, project).await?;
     groups::purge(store, project).await?;
     definitions::purge(store, project).await?;

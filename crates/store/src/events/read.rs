@@ -14,6 +14,7 @@ use weir_model::ProjectId;
 
 use super::apply::Head;
 use super::block::{BlockBuilder, StoredEvent, decode};
+use super::scan::size;
 use super::{PARTITIONS, keys};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -23,6 +24,8 @@ use crate::{Error, Result, Store};
 pub(super) const FETCH: usize = 256;
 /// The first stretch of arrival numbers that a page looks into.
 const FIRST_ARRIVALS: u64 = 2_048;
+/// Bytes of events that a page by arrival reads before it ends early.
+const PAGE_BYTES: usize = 16 << 20;
 
 const HEADS: Statement = Statement::read("event heads", "SELECT * FROM $ids;");
 // One small row per project and partition: read once, at the start.
@@ -42,6 +45,18 @@ pub(super) struct BlockRow {
 struct UuidRow {
     id: RecordId,
     at: Vec<i64>,
+}
+
+impl UuidRow {
+    /// The block of the event, and its index in it.
+    fn place(&self) -> Result<(Place, usize)> {
+        let [partition, first, index] = self.at.as_slice() else {
+            let detail = "unexpected place".to_owned();
+            return Err(Error::Shape { statement: UUIDS.name, detail });
+        };
+        let place = (u16::try_from(*partition).unwrap_or(0), u64::try_from(*first).unwrap_or(0));
+        Ok((place, usize::try_from(*index).unwrap_or(usize::MAX)))
+    }
 }
 
 /// Where a block is: partition and first arrival number.
@@ -138,7 +153,8 @@ pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> 
 
 /// The newest events by order of arrival, before arrival number `before`.
 ///
-/// Opens only the blocks that it needs, the newest first.
+/// Opens only the blocks that it needs, the newest first. The page is shorter where
+/// events are large.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -156,6 +172,7 @@ pub async fn arrivals(
         }
     }
     let mut events: Vec<StoredEvent> = Vec::new();
+    let (mut bytes, mut is_short) = (0, false);
     // The partition whose next block may hold the newest event.
     while let Some(at) = (0..ends.len()).max_by_key(|at| ends.get(*at).map(|back| back.last)) {
         let Some(back) = ends.get_mut(at) else { break };
@@ -163,14 +180,22 @@ pub async fn arrivals(
         if newer > limit {
             break;
         }
+        if newer > 0 && bytes > PAGE_BYTES {
+            // What is older may come after something that was not read.
+            let last = back.last;
+            events.retain(|event| event.arrival > last);
+            is_short = true;
+            break;
+        }
         let found = read_block(store, project, (back.partition, back.first)).await?;
+        bytes += found.iter().map(size).sum::<usize>();
         events.extend(found.into_iter().filter(|event| event.arrival < end));
         if !back.step(store, project).await? {
             ends.swap_remove(at);
         }
     }
     events.sort_by_key(|event| std::cmp::Reverse(event.arrival));
-    let more = events.len() > limit;
+    let more = is_short || events.len() > limit;
     events.truncate(limit);
     Ok(ArrivalPage { events, more })
 }
@@ -243,6 +268,33 @@ pub(super) async fn firsts_between(
     ids.iter().map(|id| first_of(id, 2, SUMMARY_RANGE.name)).collect()
 }
 
+/// Shows the stored events with these uuids to `see`, block by block. Uuids of no event
+/// are left out.
+///
+/// # Errors
+/// When the store cannot be read or a block is damaged.
+pub async fn see_each(
+    store: &Store,
+    project: ProjectId,
+    uuids: &[Uuid],
+    mut see: impl FnMut(&StoredEvent),
+) -> Result<()> {
+    let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
+    for chunk in uuids.chunks(FETCH) {
+        let ids: Vec<_> = chunk.iter().map(|uuid| keys::uuid(project, *uuid)).collect();
+        let rows: Vec<UuidRow> = store.db.run(UUIDS, bind! { ids: ids }).await?.rows(0)?;
+        for row in rows {
+            let (place, index) = row.place()?;
+            places.entry(place).or_default().push(index);
+        }
+    }
+    for (place, indexes) in places {
+        let events = read_block(store, project, place).await?;
+        indexes.into_iter().filter_map(|index| events.get(index)).for_each(&mut see);
+    }
+    Ok(())
+}
+
 pub(super) async fn by_uuid(
     store: &Store,
     project: ProjectId,
@@ -251,12 +303,8 @@ pub(super) async fn by_uuid(
     let vars = bind! { ids: vec![keys::uuid(project, uuid)] };
     let row: Option<UuidRow> = store.db.run(UUIDS, vars).await?.row(0)?;
     let Some(row) = row else { return Ok(None) };
-    let [partition, first, index] = row.at.as_slice() else {
-        return Err(Error::Shape { statement: UUIDS.name, detail: "unexpected place".to_owned() });
-    };
-    let place = (u16::try_from(*partition).unwrap_or(0), u64::try_from(*first).unwrap_or(0));
-    let events = read_block(store, project, place).await?;
-    Ok(events.into_iter().nth(usize::try_from(*index).unwrap_or(usize::MAX)))
+    let (place, index) = row.place()?;
+    Ok(read_block(store, project, place).await?.into_iter().nth(index))
 }
 
 pub(super) async fn read_block(

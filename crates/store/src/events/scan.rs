@@ -18,6 +18,7 @@ use weir_model::ProjectId;
 
 use super::apply::Head;
 use super::block::{StoredEvent, Summary};
+use super::next::Pointers;
 use super::read::{FETCH, Place, first_of, firsts_between, heads, partition_of, range, read_block};
 use super::{PARTITIONS, keys};
 use crate::bind::bind;
@@ -38,8 +39,6 @@ const TOGETHER: usize = 4;
 const BATCH_EVENTS: usize = 1_000;
 /// or at so many bytes of them.
 const BATCH_BYTES: usize = 1 << 20;
-/// Stretches of event time of one width that one statement looks through.
-const BUCKETS: i64 = 360;
 
 /// Which events are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -166,9 +165,9 @@ impl Selection {
 
 /// What is needed of a summary here.
 #[derive(SurrealValue)]
-struct Brief {
-    id: RecordId,
-    last: i64,
+pub(super) struct Brief {
+    pub(super) id: RecordId,
+    pub(super) last: i64,
     count: i64,
     from_time: i64,
     to_time: i64,
@@ -177,7 +176,7 @@ struct Brief {
 }
 
 impl Brief {
-    fn summary(&self) -> Summary {
+    pub(super) fn summary(&self) -> Summary {
         Summary {
             last: self.last,
             count: self.count,
@@ -195,11 +194,11 @@ const BRIEFS: Statement = Statement::read(
     "event summaries in order",
     "SELECT id, last, count, from_time, to_time, names, seconds FROM $range;",
 );
-const BRIEFS_OF: Statement = Statement::read(
+pub(super) const BRIEFS_OF: Statement = Statement::read(
     "event summaries of blocks",
     "SELECT id, last, count, from_time, to_time, names, seconds FROM $ids;",
 );
-const BY_TIME: Statement =
+pub(super) const BY_TIME: Statement =
     Statement::read("event blocks in a stretch of time", "SELECT VALUE id FROM $range;");
 
 /// A block with something of the selection, as far as its summary tells.
@@ -412,19 +411,9 @@ impl Where {
     async fn places(&self, time: TimeStretch) -> Result<BTreeSet<Place>> {
         let mut places = BTreeSet::new();
         for width in keys::WIDTHS {
-            let end = keys::bucket(time.end.saturating_sub(1), width) + 1;
-            let mut from = keys::bucket(time.start, width);
-            while from < end {
-                let to = from.saturating_add(BUCKETS).min(end);
-                let (low, high) = ([self.project.0, width, from], [self.project.0, width, to]);
-                let vars = bind! { range: range("event_time", &low, &high) };
-                for id in self.store.db.run(BY_TIME, vars).await?.rows::<RecordId>(0)? {
-                    let first = first_of(&id, 4, BY_TIME.name)?;
-                    if first <= self.selection.up_to {
-                        places.insert((partition_of(&id, 3, BY_TIME.name)?, first));
-                    }
-                }
-                from = to;
+            let mut pointers = Pointers::new(self.project, width, time);
+            while let Some(found) = pointers.next(&self.store).await? {
+                places.extend(found.into_iter().filter(|(_, first)| *first <= self.selection.up_to));
             }
         }
         Ok(places)

@@ -1,6 +1,7 @@
 //! Applying and reading back, on a real engine in memory.
 
 mod applying;
+mod next;
 mod pages;
 mod purge;
 mod received;

@@ -12,7 +12,7 @@ use weir_model::exports::{Backfill, BackfillProgress, RECENT_RUNS, Status};
 use weir_model::{BackfillId, BatchExportId, ProjectId, RunId, Timestamp};
 
 use super::runs::{RunRow, StoredRun, add_run};
-use super::{int, number};
+use super::{in_turn, int, number};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -58,8 +58,11 @@ pub struct BackfillState {
 pub struct Plan {
     /// Where its first run begins.
     pub start: Timestamp,
-    /// How many runs it takes.
+    /// How many runs it takes, at most.
     pub total_runs: u64,
+    /// How many intervals each of them covers; none: it was planned by a version that
+    /// did not note it.
+    pub each: Option<u64>,
     /// It exports what arrived after this number,
     pub after: u64,
     /// and up to this one.
@@ -80,6 +83,7 @@ pub(super) struct StoredBackfill {
     finished_runs: Option<i64>,
     records: Option<i64>,
     plan_start: Option<i64>,
+    each: Option<i64>,
     after: Option<i64>,
     up_to: Option<i64>,
     next: Option<i64>,
@@ -100,6 +104,7 @@ impl From<&BackfillRow> for StoredBackfill {
             finished_runs: None,
             records: None,
             plan_start: None,
+            each: None,
             after: None,
             up_to: None,
             next: None,
@@ -123,6 +128,7 @@ fn state(
         (Some(start), Some(up_to)) => Some(Plan {
             start,
             total_runs: total_runs.unwrap_or_default(),
+            each: stored.each.map(number),
             after: stored.after.map_or(0, number),
             up_to: number(up_to),
         }),
@@ -252,7 +258,7 @@ const BEGIN: Statement = Statement::write(
      IF ['Starting', 'Running'] CONTAINSNOT $status { THROW 'ended' };
      UPDATE type::record('batch_export_backfill', [$export, $backfill]) SET
          status = 'Running', plan_start = $start, next = $start, total_runs = $total_runs,
-         after = $after, up_to = $up_to, updated_at = $now RETURN NONE;
+         each = $each, after = $after, up_to = $up_to, updated_at = $now RETURN NONE;
      COMMIT;",
 );
 
@@ -272,11 +278,12 @@ pub async fn begin(
         backfill: backfill.0,
         start: plan.start.micros(),
         total_runs: int(plan.total_runs),
+        each: plan.each.map(int),
         after: int(plan.after),
         up_to: int(plan.up_to),
         now: now.micros(),
     };
-    is_done(store.db.run(BEGIN, vars).await)
+    is_done(in_turn(store, export, BEGIN, vars).await)
 }
 
 const ADD_RUN: Statement = Statement::write(
@@ -296,8 +303,8 @@ const ADD_RUN: Statement = Statement::write(
     ),
 );
 
-/// Adds the next run of a backfill, which begins at `begins`; the one after it
-/// begins at `next`. `false`: the backfill has ended, or is elsewhere.
+/// Adds the next run of a backfill, which has come to `begins`; the one after it begins
+/// at `next` or later. `false`: the backfill has ended, or is elsewhere.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -313,7 +320,7 @@ pub async fn add_run_of(
         begins: begins.micros(),
         next: next.micros(),
     };
-    is_done(store.db.run(ADD_RUN, vars).await)
+    is_done(in_turn(store, run.run.batch_export, ADD_RUN, vars).await)
 }
 
 // Whoever cancels a backfill cancels its runs: there is one at a time.
@@ -321,26 +328,24 @@ const END: Statement = Statement::write(
     "exports end backfill",
     concat!(
         "BEGIN;
-         LET $present = (SELECT status, step
+         LET $present = (SELECT status, step, cancelled_runs
                          FROM ONLY type::record('batch_export_backfill', [$export, $backfill]));
          IF $present = NONE { THROW 'gone' };
          IF $present.step != $step {
              IF ['Starting', 'Running'] CONTAINSNOT $present.status { THROW 'ended' };
-             LET $missing = IF $status = 'Completed' {
-                 (SELECT VALUE id FROM batch_export_run:[$export]..=[$export, ..]
-                  WHERE backfill = $backfill AND status = 'Cancelled' LIMIT 1)
-             } ELSE {
-                 []
-             };
-             LET $ended = IF array::len($missing) > 0 { 'Cancelled' } ELSE { $status };
+             LET $is_whole = ($present.cancelled_runs ?? 0) = 0 OR $status != 'Completed';
+             LET $ended = IF $is_whole { $status } ELSE { 'Cancelled' };
              UPDATE type::record('batch_export_backfill', [$export, $backfill]) SET
-                 step = $step, status = $ended, updated_at = $now, finished_at = $now RETURN NONE;
+                 step = $step, status = $ended, updated_at = $now, finished_at = $now,
+                 total_runs = IF $ended = 'Completed' { finished_runs ?? 0 } ELSE { total_runs }
+                 RETURN NONE;
              DELETE type::record('active_backfill', [$project, $backfill]) RETURN NONE;
              IF $status = 'Cancelled' {
                  FOR $run IN (SELECT VALUE record::id(id)[1]
                               FROM active_run:[$export]..=[$export, ..]) {
                      UPDATE type::record('batch_export_run', [$export, $run]) SET
-                         step = $step, status = 'Cancelled', updated_at = $now, finished_at = $now
+                         step = $step, status = 'Cancelled', updated_at = $now,
+                         finished_at = $now, next_try = NONE
                          WHERE backfill = $backfill RETURN NONE;
                      LET $left = (SELECT VALUE status
                                   FROM ONLY type::record('batch_export_run', [$export, $run]));
@@ -378,7 +383,7 @@ pub async fn end(
         step: ids::time_ordered(now),
         now: now.micros(),
     };
-    is_done(activity::change(store, END, vars, activities).await)
+    is_done(activity::change_exports(store, END, vars, activities, [export], ()).await)
 }
 
 /// Cancels a backfill that is starting or running, and its runs; whoever works on

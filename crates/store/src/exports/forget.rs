@@ -1,18 +1,16 @@
 //! Forgetting old runs and log lines, so that an export that runs every five
 //! minutes for years can still be read and deleted.
 
-use surrealdb::types::{RecordId, SurrealValue, Value};
+use surrealdb::types::RecordId;
 use uuid::Uuid;
 use weir_model::Timestamp;
 
 use super::ExportRow;
+use super::removed::delete_all;
 use super::runs::last_of;
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
-
-/// Records deleted with one transaction.
-const CHUNK: usize = 500;
 
 const LINES: Statement = Statement::read(
     "exports old lines",
@@ -25,7 +23,6 @@ const RUNS: Statement = Statement::read(
      WHERE $latest CONTAINSNOT record::id(id)[1];",
 )
 .within(std::time::Duration::from_secs(30));
-const DELETE: Statement = Statement::read("exports forget", "DELETE $ids RETURN NONE;");
 
 /// Removes log lines before one time and runs before another; the runs that the
 /// export shows stay.
@@ -40,18 +37,10 @@ pub async fn forget(
 ) -> Result<()> {
     let vars = bind! { export: export.id.0, before: lines.micros() };
     let ids = store.db.run(LINES, vars).await?.rows::<RecordId>(0)?;
-    delete(store, ids).await?;
+    delete_all(store, export.id, &ids).await?;
     let before = last_of(runs.micros().div_euclid(1_000));
     let latest: Vec<Uuid> = export.latest.iter().map(|run| run.0).collect();
     let vars = bind! { export: export.id.0, before: before, latest: latest };
     let ids = store.db.run(RUNS, vars).await?.rows::<RecordId>(0)?;
-    delete(store, ids).await
-}
-
-async fn delete(store: &Store, ids: Vec<RecordId>) -> Result<()> {
-    for some in ids.chunks(CHUNK) {
-        let ids: Vec<Value> = some.iter().map(|id| id.clone().into_value()).collect();
-        store.db.run(DELETE, bind! { ids: ids }).await?;
-    }
-    Ok(())
+    delete_all(store, export.id, &ids).await
 }

@@ -21,8 +21,6 @@ use crate::{Error, Result, Store};
 pub const LINES: u32 = 200;
 /// Longest message, in bytes.
 const MESSAGE: usize = 2_000;
-/// Lines that a page looks at, at most.
-const LOOK: usize = 50_000;
 
 /// What a page of lines is to have.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,6 +33,8 @@ pub struct Logs {
     pub levels: Vec<LogLevel>,
     /// With this text in them, in upper or lower case.
     pub search: Option<String>,
+    /// Behind the first of them, so many.
+    pub offset: usize,
     /// At most so many.
     pub limit: usize,
 }
@@ -94,7 +94,7 @@ pub async fn add(store: &Store, line: &LogLine, number: u32) -> Result<()> {
         number: i64::from(number),
         most: i64::from(LINES),
     };
-    is_done(store.db.run(ADD, vars).await).map(drop)
+    is_done(super::in_turn(store, line.log_source_id, ADD, vars).await).map(drop)
 }
 
 const RANGE: Statement = Statement::read(
@@ -123,16 +123,20 @@ pub async fn page(
     // A run has none before it was created.
     let created = run.and_then(super::runs::created);
     let mut stretches = Stretches::between(wanted.after.max(created), wanted.before);
-    let (mut lines, mut seen) = (Vec::new(), 0);
-    while lines.len() < wanted.limit && seen < LOOK {
+    let (mut lines, mut passed) = (Vec::new(), 0);
+    while lines.len() < wanted.limit {
         let Some((low, high)) = stretches.next() else { break };
         let vars = bind! { export: export.0, low: low * 1_000, high: high * 1_000 + 999 };
         let rows = store.db.run(RANGE, vars).await?.rows::<StoredLine>(0)?;
         stretches.had(rows.len());
-        seen += rows.len();
         for row in rows.into_iter().rev() {
             let line = shown(export, row)?;
-            if lines.len() < wanted.limit && fits(&line) {
+            if lines.len() == wanted.limit || !fits(&line) {
+                continue;
+            }
+            if passed < wanted.offset {
+                passed += 1;
+            } else {
                 lines.push(line);
             }
         }

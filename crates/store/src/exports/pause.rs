@@ -49,5 +49,5 @@ pub async fn pause(
         now: now.micros(),
         mails: mail::stored(mails)?,
     };
-    is_done(activity::change(store, PAUSE, vars, activities).await)
+    is_done(activity::change_exports(store, PAUSE, vars, activities, [export], ()).await)
 }

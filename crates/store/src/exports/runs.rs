@@ -16,7 +16,7 @@ use weir_model::{BackfillId, BatchExportId, RunId, Timestamp};
 
 use super::back::Stretches;
 use super::schedule::{Schedule, StoredSchedule, move_schedule};
-use super::{ExportRow, StoredExcept, int, number};
+use super::{ExportRow, StoredExcept, in_turn, int, number};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
@@ -89,6 +89,10 @@ pub struct Progress {
     pub bytes: u64,
     /// What it exports where, as a fingerprint: the rest counts for that alone.
     pub target: Option<String>,
+    /// When the first of its tries failed since which it delivered nothing.
+    pub failing_since: Option<Timestamp>,
+    /// When it is tried again.
+    pub next_try: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, SurrealValue)]
@@ -114,6 +118,8 @@ pub(super) struct StoredRun {
     bytes: Option<i64>,
     delivered: Option<i64>,
     target: Option<String>,
+    failing_since: Option<i64>,
+    next_try: Option<i64>,
 }
 
 impl From<&RunRow> for StoredRun {
@@ -141,6 +147,8 @@ impl From<&RunRow> for StoredRun {
             bytes: Some(int(row.bytes)),
             delivered: row.delivered.map(int),
             target: row.target.clone(),
+            failing_since: run.failing_since.map(Timestamp::micros),
+            next_try: run.next_try_at.map(Timestamp::micros),
         }
     }
 }
@@ -171,6 +179,8 @@ impl TryFrom<StoredRun> for RunRow {
             last_updated_at: Timestamp::from_micros(stored.updated_at),
             records_total_count: count(stored.records_total),
             batch_export: BatchExportId(stored.export),
+            failing_since: stored.failing_since.map(Timestamp::from_micros),
+            next_try_at: stored.next_try.map(Timestamp::from_micros),
         };
         Ok(Self {
             run,
@@ -233,7 +243,7 @@ pub async fn create(
         from: StoredSchedule::of(export, before),
         to: StoredSchedule::of(export, after),
     };
-    is_done(store.db.run(CREATE, vars).await)
+    is_done(in_turn(store, export, CREATE, vars).await)
 }
 
 // Whoever ends a run of a backfill counts it there, and a run that failed ends the
@@ -251,6 +261,7 @@ const STEP: Statement = Statement::write(
              step = $step, status = $status, records_completed = $completed,
              records_total = $total, latest_error = $latest_error, cursor = $cursor,
              delivered = $delivered, attempt = $attempt, bytes = $bytes, target = $target,
+             failing_since = $failing_since, next_try = $next_try,
              updated_at = $now, finished_at = $finished_at RETURN NONE;
          IF $finished_at != NONE {
              DELETE type::record('active_run', [$export, $run]) RETURN NONE;
@@ -299,10 +310,12 @@ pub async fn step(
         attempt: i64::from(progress.attempt),
         bytes: int(progress.bytes),
         target: progress.target.clone(),
+        failing_since: progress.failing_since.map(Timestamp::micros),
+        next_try: progress.next_try.map(Timestamp::micros),
         now: now.micros(),
         finished_at: (!progress.status.is_active()).then_some(now.micros()),
     };
-    is_done(store.db.run(STEP, vars).await)
+    is_done(in_turn(store, export, STEP, vars).await)
 }
 
 const CANCEL: Statement = Statement::write(
@@ -315,12 +328,13 @@ const CANCEL: Statement = Statement::write(
          IF $present.step != $step {
              IF ['Starting', 'Running'] CONTAINSNOT $present.status { THROW 'ended' };
              UPDATE type::record('batch_export_run', [$export, $run]) SET
-                 step = $step, status = 'Cancelled', updated_at = $now, finished_at = $now
-                 RETURN NONE;
+                 step = $step, status = 'Cancelled', updated_at = $now, finished_at = $now,
+                 next_try = NONE RETURN NONE;
              DELETE type::record('active_run', [$export, $run]) RETURN NONE;
              IF $present.backfill != NONE {
                  UPDATE type::record('batch_export_backfill', [$export, $present.backfill]) SET
                      finished_runs = (finished_runs ?? 0) + 1,
+                     cancelled_runs = (cancelled_runs ?? 0) + 1,
                      records = (records ?? 0) + ($present.records_completed ?? 0),
                      updated_at = $now RETURN NONE;
              };
@@ -348,7 +362,7 @@ pub async fn request_cancel(
         step: ids::time_ordered(now),
         now: now.micros(),
     };
-    is_done(activity::change(store, CANCEL, vars, activities).await)
+    is_done(activity::change_exports(store, CANCEL, vars, activities, [export], ()).await)
 }
 
 /// A run of an export, as the API shows it.
@@ -493,7 +507,7 @@ pub(super) fn created(run: RunId) -> Option<Timestamp> {
 }
 
 /// The first id of a millisecond.
-fn first_of(millis: i64) -> Uuid {
+pub(super) fn first_of(millis: i64) -> Uuid {
     Uuid::from_u128(u128::try_from(millis).unwrap_or(0) << 80)
 }
 

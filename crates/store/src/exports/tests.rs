@@ -68,6 +68,8 @@ fn run(export: &ExportRow, seconds: i64) -> RunRow {
         last_updated_at: created_at,
         records_total_count: None,
         batch_export: export.id,
+        failing_since: None,
+        next_try_at: None,
     };
     RunRow { after: 3, up_to: 9, ..RunRow::new(run) }
 }
@@ -83,6 +85,8 @@ fn progress(status: Status, completed: u64) -> Progress {
         attempt: 2,
         bytes: 100,
         target: Some("t".to_owned()),
+        failing_since: Some(at(1)),
+        next_try: Some(at(2)),
     }
 }
 
@@ -134,6 +138,7 @@ async fn a_run_that_ended_stays_as_it_is() {
         (Status::Running, Some(4), Some(5), 2)
     );
     assert_eq!(stored.target.as_deref(), Some("t"));
+    assert_eq!((stored.run.failing_since, stored.run.next_try_at), (Some(at(1)), Some(at(2))));
     assert_eq!((stored.after, stored.up_to, stored.run.finished_at), (3, 9, None));
 
     assert!(runs::request_cancel(&store, export.id, id, at(2), &[]).await.unwrap());
@@ -141,7 +146,7 @@ async fn a_run_that_ended_stays_as_it_is() {
     let done = progress(Status::Completed, 6);
     assert!(!runs::step(&store, export.id, id, &done, at(4)).await.unwrap());
     let stored = runs::find(&store, export.id, id).await.unwrap().unwrap();
-    assert_eq!(stored.status, Status::Cancelled);
+    assert_eq!((stored.status, stored.next_try_at), (Status::Cancelled, None));
     assert_eq!((stored.records_completed, stored.finished_at), (Some(4), Some(at(2))));
     assert_eq!(runs::active(&store).await.unwrap(), []);
     let nobody = RunId(Uuid::from_u128(5));
@@ -243,7 +248,7 @@ async fn a_backfill_goes_from_run_to_run() {
     let id = started(&store, &export).await;
     let found = backfills::active(&store).await.unwrap();
     assert_eq!((found.len(), found[0].plan, found[0].shown.progress), (1, None, None));
-    let plan = Plan { start: at(0), total_runs: 2, after: 0, up_to: 50 };
+    let plan = Plan { start: at(0), total_runs: 2, each: Some(1), after: 0, up_to: 50 };
     assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
 
     let first = RunRow { backfill: Some(id), by_time: true, ..run(&export, 3600) };
@@ -270,7 +275,7 @@ async fn a_cancelled_run_counts_for_its_backfill_and_a_failed_one_ends_it() {
     let store = store().await;
     let export = export(&store).await;
     let id = started(&store, &export).await;
-    let plan = Plan { start: at(0), total_runs: 2, after: 0, up_to: 50 };
+    let plan = Plan { start: at(0), total_runs: 2, each: Some(1), after: 0, up_to: 50 };
     assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
     let shown = async || backfills::find(&store, PROJECT, export.id, id).await.unwrap().unwrap();
 
@@ -297,7 +302,7 @@ async fn a_cancelled_run_counts_for_its_backfill_and_a_failed_one_ends_it() {
 async fn a_backfill_without_one_of_its_runs_is_not_completed() {
     let store = store().await;
     let export = export(&store).await;
-    let plan = Plan { start: at(0), total_runs: 1, after: 0, up_to: 50 };
+    let plan = Plan { start: at(0), total_runs: 1, each: Some(1), after: 0, up_to: 50 };
     for (is_cancelled, status) in [(true, Status::Cancelled), (false, Status::Completed)] {
         let id = started(&store, &export).await;
         assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
@@ -346,7 +351,7 @@ async fn cancelling_a_backfill_cancels_its_runs_alone() {
     let store = store().await;
     let export = export(&store).await;
     let id = started(&store, &export).await;
-    let plan = Plan { start: at(0), total_runs: 2, after: 0, up_to: 50 };
+    let plan = Plan { start: at(0), total_runs: 2, each: Some(1), after: 0, up_to: 50 };
     assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
     let own = RunRow { backfill: Some(id), ..run(&export, 3600) };
     assert!(backfills::add_run_of(&store, &own, at(0), at(3600)).await.unwrap());
@@ -388,4 +393,101 @@ async fn what_is_old_is_forgotten() {
     assert_eq!(runs::page(&store, export.id, all).await.unwrap(), rows[..RECENT_RUNS]);
     let lines = logs::page(&store, export.id, None, Logs { limit: 100, ..Logs::default() });
     assert_eq!(lines.await.unwrap().len(), 2);
+}
+
+/// How many records a table of exports has.
+async fn records(store: &Store, table: &str) -> usize {
+    const ALL: Statement = Statement::read("test", "SELECT VALUE id FROM type::table($table);");
+    let vars = bind! { table: table.to_owned() };
+    let found = store.db.run(ALL, vars).await.unwrap();
+    { found }.rows::<surrealdb::types::RecordId>(0).unwrap().len()
+}
+
+fn line(row: &RunRow, seconds: i64) -> LogLine {
+    LogLine {
+        log_source_id: row.run.batch_export,
+        instance_id: row.run.id,
+        timestamp: at(seconds),
+        level: LogLevel::Info,
+        message: "Try 1".to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_export_is_gone_at_once_and_its_runs_soon() {
+    let store = store().await;
+    let (gone, stays) = (export(&store).await, export(&store).await);
+    for export in [&gone, &stays] {
+        for n in 0..30 {
+            let row = run(export, n * 86_400);
+            create_run(&store, &row).await;
+            logs::add(&store, &line(&row, n * 86_400), 0).await.unwrap();
+        }
+        started(&store, export).await;
+    }
+    delete(&store, gone.organization, gone.id, &[]).await.unwrap();
+    assert_eq!(find(&store, gone.id).await.unwrap(), None);
+    let active = runs::active(&store).await.unwrap();
+    assert!(active.len() == 30 && active.iter().all(|row| row.run.batch_export == stays.id));
+    assert_eq!(backfills::active(&store).await.unwrap().len(), 1);
+    // Its runs have ended for those who work on them.
+    let late = line(&run(&gone, 1), 1);
+    logs::add(&store, &late, 1).await.unwrap();
+
+    // The clock was set back since.
+    sweep(&store, at(10 * 86_400)).await.unwrap();
+    for (table, left) in [
+        ("batch_export_run", 30),
+        ("batch_export_log", 30),
+        ("batch_export_backfill", 1),
+        ("batch_export_state", 1),
+        ("removed_export", 0),
+    ] {
+        assert_eq!(records(&store, table).await, left, "{table}");
+    }
+    sweep(&store, at(0)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn busy_runs_do_not_hold_up_who_ends_them() {
+    let store = store().await;
+    let export = export(&store).await;
+    for n in 0..150 {
+        create_run(&store, &run(&export, n)).await;
+    }
+    let id = started(&store, &export).await;
+    let plan = Plan { start: at(0), total_runs: 2, each: Some(1), after: 0, up_to: 50 };
+    assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
+    let mut busy = tokio::task::JoinSet::new();
+    for n in 0..8 {
+        let (store, row) = (store.clone(), run(&export, n));
+        create_run(&store, &row).await;
+        busy.spawn(async move {
+            let id = row.run.id;
+            let mut steps = 0;
+            // Until the run is gone, as the engine does.
+            while runs::step(&store, row.run.batch_export, id, &progress(Status::Running, 1), at(1))
+                .await
+                .unwrap()
+            {
+                logs::add(&store, &line(&row, n), steps).await.unwrap();
+                steps += 1;
+            }
+            steps
+        });
+    }
+    let own = run(&export, 3_600);
+    let own = RunRow { backfill: Some(id), ..own };
+    assert!(backfills::add_run_of(&store, &own, at(0), at(3_600)).await.unwrap());
+    let second = std::time::Duration::from_secs(1);
+    tokio::time::sleep(second / 5).await;
+
+    let begun = std::time::Instant::now();
+    assert!(backfills::cancel(&store, PROJECT, export.id, id, at(5), &[]).await.unwrap());
+    assert!(begun.elapsed() < second, "cancelled after {:?}", begun.elapsed());
+    let begun = std::time::Instant::now();
+    delete(&store, export.organization, export.id, &[]).await.unwrap();
+    assert!(begun.elapsed() < second, "deleted after {:?}", begun.elapsed());
+    let steps: u32 = busy.join_all().await.into_iter().sum();
+    assert!(steps > 8, "they were busy");
 }

@@ -13,7 +13,7 @@ use object_store::{
     BackoffConfig, MultipartUpload, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig,
 };
 use tokio::task::JoinSet;
-use weir_egress::FaultClass;
+use weir_egress::{Egress, FaultClass, Refused};
 use weir_model::exports::ExportModel;
 
 use super::connector::Answered;
@@ -41,6 +41,27 @@ pub(in crate::destinations) fn retries() -> RetryConfig {
         max_retries: 3,
         retry_timeout: Duration::from_secs(60),
     }
+}
+
+/// The address of a storage. The client of storages makes requests of it in its own way
+/// and ends in a panic where that fails, so nothing is left to chance.
+pub(in crate::destinations) fn endpoint(egress: &Egress, url: &str) -> Result<String, Failure> {
+    match egress.judge_url(url) {
+        // It is refused when it is dialled, as a name is that leads there.
+        Ok(()) | Err(Refused::Address) => {}
+        Err(refused) => return Err(refused.into()),
+    }
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-._~:/[]%@!$&'()*+,;=".contains(c);
+    if !url.chars().all(fits) {
+        let message = "The address cannot be used: it has characters that no address has.";
+        return Err(Failure::last("InvalidAddress", message));
+    }
+    Ok(url.trim_end_matches('/').to_owned())
+}
+
+/// Whether a text can stand in a header of a request, for the same reason.
+pub(in crate::destinations) fn is_header(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// A storage, as far as exports use it.

@@ -362,3 +362,59 @@ async fn a_run_of_an_export_that_is_deleted_stops() {
     fixture.until_world(|world| world.aborted == 1).await;
     assert_eq!(fixture.runs().await, []);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_tried_again_says_since_when_and_when() {
+    let (fixture, run) = failing(10, refused()).await;
+    let failed_at = run.failing_since.unwrap();
+    assert!(run.is_retried() && failed_at <= fixture.host.now());
+    assert_eq!(run.next_try_at, Some(failed_at.plus_seconds(30)));
+    // The next try fails, too.
+    fixture.host.advance(30);
+    let again = |runs: &[Run]| {
+        runs.first()
+            .and_then(|run| run.next_try_at)
+            .is_some_and(|next| Some(next) > run.next_try_at)
+    };
+    let runs = fixture.until_runs(again).await;
+    assert_eq!(runs[0].failing_since, Some(failed_at));
+    fixture.world(|world| world.fault = None);
+    fixture.host.advance(60);
+    let done = fixture.until_runs(status(Status::Completed)).await.remove(0);
+    assert_eq!((done.failing_since, done.next_try_at, done.latest_error), (None, None, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_after_a_failed_one_fails_since_that_one_did() {
+    let mut fixture = Fixture::new("every 5 minutes").await;
+    fixture.start();
+    fixture.arrive(10).await;
+    fixture.world(|world| world.fault = Some(Failure::last("AccessDenied", "No.")));
+    fixture.host.advance(FIRST);
+    let failed = fixture.until_runs(status(Status::Failed)).await.remove(0);
+    assert!(failed.failing_since.is_some() && failed.next_try_at.is_none());
+    fixture.arrive(10).await;
+    fixture.host.advance(FIRST);
+    let has_failed = |runs: &[Run]| runs.get(1).is_some_and(|run| run.status == Status::Failed);
+    let runs = fixture.until_runs(has_failed).await;
+    assert_eq!(runs[1].failing_since, failed.failing_since);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_destination_does_not_keep_the_place_of_its_run() {
+    let mut fixture = Fixture::new("every 5 minutes").await;
+    fixture.parallel = 1;
+    fixture.silence = Duration::from_millis(50);
+    fixture.start();
+    fixture.arrive(10).await;
+    fixture.world(|world| world.hangs = true);
+    fixture.host.advance(FIRST);
+    fixture.until_world(|world| world.begun == 1).await;
+    // The first run hangs for good; the next one has its place.
+    fixture.world(|world| world.hangs = false);
+    fixture.arrive(10).await;
+    fixture.host.advance(FIRST);
+    let has_run = |runs: &[Run]| runs.get(1).is_some_and(|run| run.status == Status::Completed);
+    let runs = fixture.until_runs(has_run).await;
+    assert_eq!(runs[0].status, Status::Running);
+}

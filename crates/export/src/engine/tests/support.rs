@@ -258,6 +258,10 @@ pub(super) struct Fixture {
     pub(super) persons: usize,
     /// Time between two looks of the engine.
     pub(super) tick: Duration,
+    /// Runs that go on at the same time.
+    pub(super) parallel: usize,
+    /// Time after which a destination counts as silent.
+    pub(super) silence: Duration,
     engine: Option<(Engine, Runtime)>,
     next: AtomicU64,
     applied: Mutex<HashMap<u16, u64>>,
@@ -315,6 +319,8 @@ impl Fixture {
             export: row.id,
             persons: Settings::default().persons,
             tick: Duration::from_millis(5),
+            parallel: Settings::default().parallel,
+            silence: Settings::default().silence,
             engine: None,
             next: AtomicU64::new(1),
             applied: Mutex::default(),
@@ -337,8 +343,14 @@ impl Fixture {
             .enable_all()
             .build()
             .unwrap();
-        let settings =
-            Settings { jitter: 0, tick: self.tick, persons: self.persons, ..Settings::default() };
+        let settings = Settings {
+            jitter: 0,
+            tick: self.tick,
+            persons: self.persons,
+            parallel: self.parallel,
+            silence: self.silence,
+            ..Settings::default()
+        };
         let host: Arc<dyn Host> = Arc::clone(&self.host) as Arc<dyn Host>;
         let engine = Engine::start(self.store.clone(), host, settings, runtime.handle());
         self.engine = Some((engine, runtime));
@@ -430,6 +442,7 @@ impl Fixture {
             from_time: before.from_time.min(summary.from_time),
             to_time: before.to_time.max(summary.to_time),
             samples: 0,
+            affected: 0,
             strays: false,
         };
         let write = ProjectWrite {

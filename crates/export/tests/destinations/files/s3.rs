@@ -245,3 +245,49 @@ fn settings_that_reach_elsewhere_are_final() {
         assert_eq!((failure.class, failure.is_retryable), (class, false), "{config}");
     }
 }
+
+/// Settings that were stored before they were judged.
+#[test]
+fn addresses_that_cannot_be_used_end_in_a_fault() {
+    let s3 = json!({"bucket_name": "b", "region": "r", "prefix": "p"});
+    let google = json!({"bucket_name": "b", "service_account_key": "{}"});
+    for endpoint in [
+        "http://256.0.0.1",
+        "http://münchen.example",
+        "http://%61.example",
+        "http://a.example:99999",
+        "http://a.example/\"{x}",
+        "http://a.example/ä",
+        "http://a.example/?x=<",
+    ] {
+        for (kind, base) in [("S3", &s3), ("GoogleCloudStorage", &google)] {
+            let config = with(base.clone(), json!({ "endpoint_url": endpoint }));
+            let failure = opened(kind, &config, &surroundings(None)).err().unwrap();
+            assert_eq!(failure.class, "InvalidAddress", "{kind} {endpoint}");
+        }
+        let connection = format!("AccountName=a;AccountKey=a2V5;BlobEndpoint={endpoint}");
+        let azure = json!({"container_name": "c", "connection_string": connection});
+        let failure = opened("AzureBlob", &azure, &surroundings(None)).err().unwrap();
+        assert_eq!(failure.class, "InvalidAddress", "{endpoint}");
+    }
+    let named = with(
+        s3.clone(),
+        json!({"endpoint_url": "http://127.0.0.1:9000", "use_virtual_style_addressing": true}),
+    );
+    assert_eq!(opened("S3", &named, &surroundings(None)).err().unwrap().class, "InvalidAddress");
+    // What stands in headers.
+    for others in [
+        json!({"aws_access_key_id": "ä", "aws_secret_access_key": "s"}),
+        json!({"aws_access_key_id": "a\nb", "aws_secret_access_key": "s"}),
+        json!({"encryption": "aws:kms", "kms_key_id": "ä"}),
+    ] {
+        let config = with(s3.clone(), others);
+        let failure = opened("S3", &config, &surroundings(None)).err().unwrap();
+        assert_eq!(failure.class, "InvalidConfig", "{config}");
+    }
+    let azure = json!({
+        "container_name": "c", "connection_string": "AccountName=ä;AccountKey=a2V5;BlobEndpoint=http://a.example",
+    });
+    let failure = opened("AzureBlob", &azure, &surroundings(None)).err().unwrap();
+    assert_eq!(failure.class, "InvalidCredentials");
+}

@@ -55,6 +55,10 @@ fn check_config(kind: &DestinationType, config: &Map<String, Value>) {
                 let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
                 assert!(!name.is_empty() && name.len() <= 63 && name.chars().all(fits), "{name}");
             }
+            (Kind::Host | Kind::HostPart, Some(host)) => {
+                let is_plain = host.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'%');
+                assert!(is_plain && !host.contains(['/', '@', '\\']), "{host}");
+            }
             (Kind::Url, Some(url)) => {
                 let (scheme, rest) = url.split_once("://").unwrap_or_default();
                 assert!(matches!(scheme, "http" | "https"), "{url}");

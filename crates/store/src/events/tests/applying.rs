@@ -5,11 +5,12 @@ use weir_model::PersonId;
 
 use super::support::{PROJECT, ada, event, events, query, store, stretch};
 use crate::events::{
-    NewBlock, Position, Sample, Span, WarningCount, apply, head, next_arrivals, open_block, page,
+    NewBlock, Position, Span, WarningCount, apply, head, next_arrivals, open_block, page,
     position, stored_uuids,
 };
 use crate::persons::PersonWrite;
-use crate::{Error, persons, warnings};
+use crate::warnings::{Affected, AffectedBuilder};
+use crate::{Error, Room, persons, warnings};
 
 #[tokio::test]
 async fn a_stretch_is_applied_once() {
@@ -65,16 +66,21 @@ async fn persons_and_warnings_are_written_with_the_events() {
     let seen = Span { from: 3, to: 4 };
     first.projects[0].warnings =
         vec![WarningCount { code: "missing_event_name".to_owned(), count: 2, seen, sample: None }];
-    first.projects[0].samples = (0..2)
-        .map(|n| Sample {
-            code: "missing_event_name".to_owned(),
-            received_at: n,
+    let mut dropped = AffectedBuilder::begin(0);
+    for received_at in 0..2 {
+        let event = Affected {
+            codes: vec!["missing_event_name".to_owned()],
+            is_stored: false,
+            received_at,
             detail: Some("dropped by a (config 1)".to_owned()),
             event: None,
             distinct_id: Some("a".to_owned()),
+            uuid: None,
             payload: "{}".to_owned(),
-        })
-        .collect();
+        };
+        dropped.push(&event).unwrap();
+    }
+    first.projects[0].affected = vec![dropped.finish().unwrap()];
     apply(&store, first).await.unwrap();
 
     let mut second = stretch(0, 1, 2, &events(2, 2, "a"));
@@ -85,12 +91,13 @@ async fn persons_and_warnings_are_written_with_the_events() {
     let error = apply(&store, stale).await.unwrap_err();
     assert!(matches!(&error, Error::Refused { reason, .. } if reason == "stale person"), "{error}");
 
-    let found = persons::by_ids(&store, PROJECT, &[id, PersonId(Uuid::nil())]).await.unwrap();
+    let ids = [id, PersonId(Uuid::nil())];
+    let found = persons::by_ids(&store, PROJECT, &ids, &mut Room::of(9_999)).await.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].version, &found[0].state), (1, &ada(r#"{"a":1}"#)));
     let counts = warnings::counts(&store, PROJECT).await.unwrap();
     assert_eq!((counts[0].count, counts[0].first_at.micros()), (2, 3));
-    let samples = warnings::samples(&store, PROJECT).await.unwrap();
+    let samples = warnings::dropped(&store, PROJECT, 9).await.unwrap();
     assert_eq!(
         samples.iter().map(|s| s.key.as_str()).collect::<Vec<_>>(),
         ["drop-0-1", "drop-0-0"]

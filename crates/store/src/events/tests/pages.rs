@@ -1,5 +1,7 @@
 //! Pages by event time and by arrival.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 use weir_model::events::EventQuery;
 use weir_model::{ProjectId, Timestamp};
@@ -7,7 +9,12 @@ use weir_model::{ProjectId, Timestamp};
 use super::support::{PROJECT, events, query, store, stretch};
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::events::{Head, LIVE_PARTITIONS, apply, arrivals, head, live_partition, page};
+use crate::events::{
+    Begin, Head, LIVE_PARTITIONS, apply, arrivals, head, live_partition, page, skip,
+};
+
+/// More than any of these tests takes.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn pages_come_newest_first_across_blocks_and_partitions() {
@@ -134,6 +141,34 @@ async fn events_that_were_given_another_distinct_id_are_found_by_it() {
 }
 
 #[tokio::test]
+async fn events_are_passed_over_by_the_counts_of_their_blocks() {
+    let store = store().await;
+    for block in 0..20_u64 {
+        let part = events(block * 100 + 1, block * 100 + 100, "a");
+        apply(&store, stretch(0, block, block + 1, &part)).await.unwrap();
+    }
+    let to = |number: u64| Begin::Behind {
+        time: i64::try_from(number).unwrap() * 1_000_000,
+        uuid: Uuid::from_u128(number.into()),
+    };
+    for offset in [1, 7, 100, 101, 1_234, 1_999, 2_000] {
+        let found = skip(&store, PROJECT, &query(1), offset, PATIENCE).await.unwrap();
+        assert_eq!(found, to(2_001 - offset), "{offset}");
+    }
+    let beyond = skip(&store, PROJECT, &query(1), 2_001, PATIENCE).await.unwrap();
+    assert_eq!(beyond, Begin::Beyond);
+    // Behind the cursor of a page, of events at one time too.
+    let behind = EventQuery {
+        before: Some(Timestamp::from_micros(1_000_000_000)),
+        before_uuid: Some(Uuid::from_u128(1_000)),
+        ..query(1)
+    };
+    assert_eq!(skip(&store, PROJECT, &behind, 1, PATIENCE).await.unwrap(), to(999));
+    let late = skip(&store, PROJECT, &query(1), 1_000, Duration::ZERO).await.unwrap();
+    assert_eq!(late, Begin::TooLong);
+}
+
+#[tokio::test]
 async fn a_head_that_says_nothing_of_strays_has_none() {
     let store = store().await;
     let own = live_partition(PROJECT, "a");
@@ -179,6 +214,21 @@ async fn pages_of_an_import_that_is_not_sorted_are_complete_and_in_order() {
     let named = EventQuery { event: Some("event 4".to_owned()), ..query(31) };
     let of_name = |(_, uuid): &&(i64, Uuid)| uuid.as_u128() % 11 == 4;
     assert_eq!(walk(named).await, sent.iter().filter(of_name).copied().collect::<Vec<_>>());
+    for (filter, all) in [
+        (query(9), sent.clone()),
+        (
+            EventQuery { event: Some("event 4".to_owned()), ..query(9) },
+            sent.iter().filter(of_name).copied().collect(),
+        ),
+    ] {
+        for offset in [1, 2, 99, all.len() / 2, all.len() - 1, all.len(), all.len() + 1] {
+            let skipped = skip(&store, PROJECT, &filter, offset as u64, PATIENCE).await.unwrap();
+            let expected = all.get(offset - 1).map_or(Begin::Beyond, |(time, uuid)| {
+                Begin::Behind { time: *time, uuid: *uuid }
+            });
+            assert_eq!(skipped, expected, "{offset}");
+        }
+    }
     let (after, before) = (sent[900].0, sent[400].0);
     let between = EventQuery {
         after: Some(Timestamp::from_micros(after)),

@@ -5,14 +5,15 @@ use weir_model::traffic::RefusedRequest;
 use weir_model::{ProjectId, Timestamp};
 
 use super::support::{PROJECT, ada, events, records, store, stretch};
-use crate::events::{Sample, Span, WarningCount, apply, purge};
+use crate::events::{Span, WarningCount, apply, purge};
 use crate::groups::{GroupWrite, TypesWrite};
 use crate::persons::{self, PersonWrite};
 use crate::traffic::write_refused;
+use crate::warnings::AffectedBuilder;
 
 #[tokio::test]
 async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
-    const TABLES: [&str; 13] = [
+    const TABLES: [&str; 14] = [
         "event_block",
         "event_summary",
         "event_time",
@@ -24,7 +25,8 @@ async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
         "event_definition",
         "property_definition",
         "ingestion_warning",
-        "ingestion_sample",
+        "affected_block",
+        "affected_summary",
         "refused_requests",
     ];
     let store = store().await;
@@ -59,14 +61,7 @@ async fn a_purge_removes_everything_of_a_project_and_nothing_else() {
             first_at,
         }];
         part.head.samples = 1;
-        part.samples = vec![Sample {
-            code: "too_deep".to_owned(),
-            received_at: 1,
-            detail: None,
-            event: None,
-            distinct_id: None,
-            payload: "{}".to_owned(),
-        }];
+        part.affected = vec![AffectedBuilder::begin(0).finish().unwrap()];
         apply(&store, write).await.unwrap();
         let refused = RefusedRequest {
             key: "refused-1".to_owned(),

@@ -35,9 +35,10 @@ pub(super) fn stretch(partition: u16, from: u64, to: u64, events: &[StoredEvent]
         last: summary.last,
         count: summary.count,
         // Reaches back over earlier stretches of the same partition.
-        from_time: 0,
+        from_time: summary.from_time.min(0),
         to_time: summary.to_time,
         samples: 0,
+        affected: 0,
         strays: events.iter().any(|e| is_stray(PROJECT, partition, &e.distinct_id)),
     };
     let block = NewBlock { first: events[0].arrival, data, summary, added_times };

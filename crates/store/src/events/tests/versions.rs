@@ -7,7 +7,7 @@ use super::support::{PROJECT, ada, events, records, store, stretch};
 use crate::events::{Position, apply, position};
 use crate::groups::GroupWrite;
 use crate::persons::PersonWrite;
-use crate::{Error, persons};
+use crate::{Error, Room, persons};
 
 /// Two hundred records in no order of their ids, each of another version than its
 /// neighbours, and the versions that they were left at.
@@ -36,7 +36,8 @@ async fn of_many_persons_one_that_is_stale_or_missing_refuses_all() {
     apply(&store, at(1, changes)).await.unwrap();
     let ids: Vec<PersonId> = versions().map(|(n, _)| id(n)).collect();
     let stored = async || {
-        let found = persons::by_ids(&store, PROJECT, &ids).await.unwrap();
+        let mut room = Room::ALL;
+        let found = persons::by_ids(&store, PROJECT, &ids, &mut room).await.unwrap();
         let mut found: Vec<_> = found.iter().map(|row| (row.id, row.version)).collect();
         found.sort_unstable();
         found

@@ -1,0 +1,91 @@
+//! Directories of the server that organizations do not share.
+
+use super::*;
+use crate::test_support::organization;
+
+fn local(path: &str) -> BatchExportInput {
+    BatchExportInput {
+        destination: DestinationType::of("LocalDirectory").unwrap(),
+        ..input(json!({ "path": path }))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn organizations_share_no_directory() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let own = org(&services, &ctx).await;
+    let mallory = stranger(&services, "mallory").await;
+    let home = organization(&services, &mallory, "Home").await;
+    let other = services.organizations.enter(&mallory, &home.to_string()).await.unwrap();
+    let exports = &services.exports;
+    let create = async |org: &OrgCtx, path: &str| exports.create(org.into(), local(path)).await;
+    let refused = |outcome: Result<BatchExport>| match outcome {
+        Err(Error::Invalid(fault)) => fault.attr.as_deref() == Some("destination__config__path"),
+        _ => false,
+    };
+    let made = create(&own, "Events/daily").await.unwrap();
+    for path in [
+        "Events/daily",
+        "events/DAILY",
+        "events/daily/",
+        "events",
+        "events/daily/x/y",
+        "events/{table}",
+        "{table}",
+        "../events/daily",
+        "events/../events/daily",
+    ] {
+        assert!(refused(create(&other, path).await), "{path}");
+    }
+    // An organization may have several in one place.
+    create(&own, "events/daily").await.unwrap();
+    let theirs = create(&other, "events/hourly").await.unwrap();
+    let patch = |path: &str| BatchExportPatch {
+        config: Some(config(json!({ "path": path }))),
+        ..BatchExportPatch::default()
+    };
+    let id = theirs.id.to_string();
+    assert!(refused(exports.update((&other).into(), &id, patch("events")).await));
+    exports.update((&other).into(), &id, patch("events/hourly/b")).await.unwrap();
+    let no_op =
+        BatchExportInput { destination: DestinationType::of("NoOp").unwrap(), ..input(json!({})) };
+    let id = exports.create((&other).into(), no_op).await.unwrap().id.to_string();
+    let moved = BatchExportPatch {
+        destination: DestinationType::of("LocalDirectory"),
+        ..patch("Events/Daily")
+    };
+    assert!(refused(exports.update((&other).into(), &id, moved.clone()).await));
+    // What is deleted is free.
+    let kind = DestinationType::of("LocalDirectory").unwrap();
+    let Value::Object(path) = json!({"path": "events/daily/2026"}) else { panic!() };
+    let is_theirs = |export| exports.has_own_directory(other.organization, export, kind, &path);
+    assert!(!is_theirs(None).await.unwrap());
+    // Of older data, which may overlap, the export that was there first goes on.
+    assert!(!is_theirs(Some(theirs.id)).await.unwrap());
+    assert!(is_theirs(Some(made.id)).await.unwrap());
+    for export in exports.list((&own).into(), Page::default()).await.unwrap().results {
+        exports.delete((&own).into(), &export.id.to_string()).await.unwrap();
+    }
+    assert!(is_theirs(None).await.unwrap());
+    exports.update((&other).into(), &id, moved).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_organizations_at_once_one_has_the_directory() {
+    let services = set_up().await;
+    let ctx = ada(&services).await;
+    let own = org(&services, &ctx).await;
+    let mallory = stranger(&services, "mallory").await;
+    let home = organization(&services, &mallory, "Home").await;
+    let other = services.organizations.enter(&mallory, &home.to_string()).await.unwrap();
+    let exports = &services.exports;
+    for n in 0..5 {
+        let path = format!("path-{n}");
+        let (one, two) = tokio::join!(
+            exports.create((&own).into(), local(&path)),
+            exports.create((&other).into(), local(&path)),
+        );
+        assert_ne!(one.is_ok(), two.is_ok(), "{path}");
+    }
+}

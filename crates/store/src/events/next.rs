@@ -1,0 +1,222 @@
+//! The first event of a stretch of event time: for backfills, which leave out the
+//! intervals without events.
+//!
+//! What belongs here: finding it by pointers, summaries and a few blocks. What does
+//! not: reading all events of a stretch (`scan`).
+
+use std::collections::HashSet;
+
+use surrealdb::types::{RecordId, SurrealValue};
+use weir_model::ProjectId;
+
+use super::apply::Head;
+use super::block::StoredEvent;
+use super::keys;
+use super::read::{FETCH, Place, first_of, heads, partition_of, range, read_block};
+use super::scan::{BRIEFS_OF, BY_TIME, Brief, TimeStretch};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Result, Store};
+
+/// Buckets of the first window.
+const FIRST: i64 = 16;
+/// A window of more buckets is counted before it is read.
+const UNCOUNTED: i64 = 360;
+/// Pointers that one window has at most, unless it is a single bucket.
+const MANY: i64 = 4_000;
+
+const COUNT: Statement = Statement::read(
+    "event blocks in a stretch of time, counted",
+    "SELECT count() AS pointers FROM $range GROUP ALL;",
+);
+
+#[derive(SurrealValue)]
+struct Counted {
+    pointers: i64,
+}
+
+/// The pointers of one width in a stretch of event time, in order of their buckets.
+/// Windows grow over what is empty, since years may lie between two events.
+pub(super) struct Pointers {
+    project: ProjectId,
+    width: i64,
+    at: i64,
+    end: i64,
+    step: i64,
+}
+
+impl Pointers {
+    pub(super) fn new(project: ProjectId, width: i64, time: TimeStretch) -> Self {
+        let at = keys::bucket(time.start, width);
+        let end = keys::bucket(time.end.saturating_sub(1), width) + 1;
+        Self { project, width, at, end, step: FIRST }
+    }
+
+    /// The blocks that the next window leads to; none: there are no more pointers.
+    pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<Place>>> {
+        while self.at < self.end {
+            let to = self.at.saturating_add(self.step).min(self.end);
+            let low = [self.project.0, self.width, self.at];
+            let high = [self.project.0, self.width, to];
+            let range = range("event_time", &low, &high);
+            if self.step > UNCOUNTED {
+                let vars = bind! { range: range.clone() };
+                let counted = store.db.run(COUNT, vars).await?.row::<Counted>(0)?;
+                let pointers = counted.map_or(0, |counted| counted.pointers);
+                if pointers > MANY {
+                    self.step = (self.step / 8).max(FIRST);
+                    continue;
+                }
+            }
+            let ids = store.db.run(BY_TIME, bind! { range: range }).await?.rows::<RecordId>(0)?;
+            self.at = to;
+            if ids.is_empty() {
+                self.step = self.step.saturating_mul(4);
+                continue;
+            }
+            let place = |id: &RecordId| {
+                Ok((partition_of(id, 3, BY_TIME.name)?, first_of(id, 4, BY_TIME.name)?))
+            };
+            return ids.iter().map(place).collect::<Result<Vec<Place>>>().map(Some);
+        }
+        Ok(None)
+    }
+}
+
+/// Which events count.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// Those that arrived after this number,
+    pub after: u64,
+    /// and up to this one.
+    pub up_to: u64,
+    /// Those that happened in this stretch of time.
+    pub time: TimeStretch,
+}
+
+/// The time of the first event that is wanted; none: there is none. Any time before
+/// `soon` is as good as the first one: the search stops there.
+///
+/// # Errors
+/// When the store cannot be read or a block is damaged.
+pub async fn next_time(
+    store: &Store,
+    project: ProjectId,
+    wanted: Wanted,
+    soon: i64,
+) -> Result<Option<i64>> {
+    let heads = heads(store, project).await?;
+    let spans = || heads.values().filter_map(Head::span);
+    let (from, to) = (spans().map(|span| span.from).min(), spans().map(|span| span.to).max());
+    let (Some(from), Some(to)) = (from, to) else { return Ok(None) };
+    let start = wanted.time.start.max(from);
+    let end = wanted.time.end.min(to.saturating_add(1));
+    let mut search = Search { store, project, wanted, soon, first: None, seen: HashSet::new() };
+    for width in keys::WIDTHS {
+        // Nothing later than what was found matters.
+        let end = search.first.unwrap_or(end);
+        if start >= end || search.is_over() {
+            break;
+        }
+        let mut pointers = Pointers::new(project, width, TimeStretch { start, end });
+        while let Some(places) = pointers.next(store).await? {
+            search.look(places).await?;
+            let passed = |first| keys::bucket(first, width) < pointers.at;
+            if search.first.is_some_and(passed) {
+                break;
+            }
+        }
+    }
+    Ok(search.first)
+}
+
+/// The time of the first event of each interval that has any, of at most so many
+/// intervals. `end`: where the interval ends that a time is in.
+///
+/// # Errors
+/// When the store cannot be read or a block is damaged.
+pub async fn first_times(
+    store: &Store,
+    project: ProjectId,
+    mut wanted: Wanted,
+    most: usize,
+    end: impl Fn(i64) -> i64,
+) -> Result<Vec<i64>> {
+    let mut times = Vec::new();
+    // The very first event says where all intervals begin.
+    let mut soon = i64::MIN;
+    while times.len() < most {
+        let Some(time) = next_time(store, project, wanted, soon).await? else { break };
+        times.push(time);
+        wanted.time.start = end(time).max(time.saturating_add(1));
+        soon = end(wanted.time.start);
+    }
+    Ok(times)
+}
+
+struct Search<'a> {
+    store: &'a Store,
+    project: ProjectId,
+    wanted: Wanted,
+    soon: i64,
+    first: Option<i64>,
+    /// Blocks with many pointers come up again and again.
+    seen: HashSet<Place>,
+}
+
+impl Search<'_> {
+    fn is_over(&self) -> bool {
+        self.first.is_some_and(|first| first < self.soon)
+    }
+
+    fn found(&mut self, time: i64) {
+        if time < self.first.unwrap_or(self.wanted.time.end) {
+            self.first = Some(time);
+        }
+    }
+
+    /// Looks through the summaries of blocks, and into those that leave it open.
+    async fn look(&mut self, mut places: Vec<Place>) -> Result<()> {
+        places.retain(|place| self.seen.insert(*place));
+        let Wanted { after, up_to, time } = self.wanted;
+        for some in places.chunks(FETCH) {
+            let id = |(partition, first): &Place| keys::summary(self.project, *partition, *first);
+            let ids: Vec<RecordId> = some.iter().map(id).collect();
+            let mut answer = self.store.db.run(BRIEFS_OF, bind! { ids: ids }).await?;
+            let mut blocks = Vec::new();
+            for brief in answer.rows::<Brief>(0)? {
+                let partition = partition_of(&brief.id, 1, BRIEFS_OF.name)?;
+                let first = first_of(&brief.id, 2, BRIEFS_OF.name)?;
+                let last = u64::try_from(brief.last).unwrap_or(0);
+                let summary = brief.summary();
+                if last <= after || first > up_to {
+                    continue;
+                }
+                let Some(earliest) = summary.earliest_from(time.start) else { continue };
+                let is_exact = summary.seconds.is_none() && summary.from_time >= time.start;
+                let is_whole = first > after && last <= up_to;
+                blocks.push((earliest, is_exact && is_whole, (partition, first)));
+            }
+            blocks.sort_unstable();
+            for (earliest, is_known, place) in blocks {
+                if self.is_over() || self.first.is_some_and(|first| earliest >= first) {
+                    break;
+                }
+                if is_known {
+                    self.found(earliest);
+                    continue;
+                }
+                let events = read_block(self.store, self.project, place).await?;
+                let fits = |event: &&StoredEvent| {
+                    event.arrival > after && event.arrival <= up_to && event.timestamp >= time.start
+                };
+                let first = events.iter().filter(fits).map(|event| event.timestamp).min();
+                first.into_iter().for_each(|first| self.found(first));
+            }
+            if self.is_over() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

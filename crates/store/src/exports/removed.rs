@@ -1,0 +1,162 @@
+//! Deleting exports. What makes one reachable goes at once, with everything that is
+//! under way; its old runs, lines and backfills are removed afterwards, however many
+//! there are.
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `removed_export` | export | nothing: its runs, lines and backfills are to be removed |
+
+use surrealdb::types::{RecordId, Value, Variables};
+use uuid::Uuid;
+use weir_model::activity::Entry;
+use weir_model::{BatchExportId, OrganizationId, Timestamp};
+
+use super::back::Stretches;
+use super::in_turn;
+use super::runs::{first_of, last_of};
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Result, Store};
+
+/// Records deleted with one transaction.
+const CHUNK: usize = 500;
+
+/// Removes the export `$batch_export` of the organization `$organization`: everything
+/// that leads to it, and what has not ended of its work. Part of the transactions that
+/// do so. How much it has to write does not depend on how long the export has run.
+macro_rules! remove_export {
+    () => {
+        "LET $export_project = (SELECT VALUE project
+                                FROM ONLY type::record('batch_export', $batch_export));
+         FOR $backfill IN (SELECT VALUE record::id(id)[1] FROM
+                 active_backfill:[$export_project]..=[$export_project, ..]
+                 WHERE export = $batch_export) {
+             DELETE type::record('active_backfill', [$export_project, $backfill]) RETURN NONE;
+         };
+         FOR $run IN (SELECT VALUE record::id(id)[1]
+                      FROM active_run:[$batch_export]..=[$batch_export, ..]) {
+             UPDATE type::record('batch_export_run', [$batch_export, $run])
+                 SET status = 'Cancelled' RETURN NONE;
+             DELETE type::record('active_run', [$batch_export, $run]) RETURN NONE;
+         };
+         DELETE type::record('batch_export_state', $batch_export) RETURN NONE;
+         DELETE type::record('project_batch_export', [$export_project, $batch_export])
+             RETURN NONE;
+         DELETE type::record('org_batch_export', [$organization, $batch_export]) RETURN NONE;
+         DELETE type::record('batch_export', $batch_export) RETURN NONE;
+         UPSERT type::record('removed_export', $batch_export) CONTENT {} RETURN NONE;"
+    };
+}
+pub(crate) use remove_export;
+
+const DELETE: Statement = Statement::read(
+    "exports delete",
+    concat!(
+        "BEGIN;
+         LET $row = (SELECT * FROM ONLY type::record('batch_export', $batch_export));
+         IF $row != NONE AND $row.organization = $organization {",
+        remove_export!(),
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Deletes an export of this organization with its runs and backfills. Deleting
+/// what is gone does nothing.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete(
+    store: &Store,
+    organization: OrganizationId,
+    export: BatchExportId,
+    activities: &[Entry],
+) -> Result<()> {
+    let vars = bind! { organization: organization.0, batch_export: export.0 };
+    activity::change_exports(store, DELETE, vars, activities, [export], ()).await.map(drop)
+}
+
+// As many as were deleted a moment ago.
+const REMOVED: Statement =
+    Statement::read("exports removed", "SELECT VALUE record::id(id) FROM removed_export;");
+const RUNS: Statement = Statement::read(
+    "exports removed runs",
+    "SELECT VALUE id FROM batch_export_run:[$export, $low]..=[$export, $high];",
+);
+const LINES: Statement = Statement::read(
+    "exports removed lines",
+    "SELECT VALUE id FROM batch_export_log:[$export, $low]..=[$export, $high, ..];",
+);
+// As many as people have started.
+const BACKFILLS: Statement = Statement::read(
+    "exports removed backfills",
+    "SELECT VALUE id FROM batch_export_backfill:[$export]..=[$export, ..];",
+);
+const REMOVE: Statement = Statement::read("exports remove", "DELETE $ids RETURN NONE;");
+const DONE: Statement = Statement::read(
+    "exports removal done",
+    "DELETE type::record('removed_export', $export) RETURN NONE;",
+);
+
+/// Removes what is left of exports that were deleted. What it does not get to is left
+/// to the next call.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn sweep(store: &Store, now: Timestamp) -> Result<()> {
+    for export in store.db.run(REMOVED, bind! {}).await?.rows::<Uuid>(0)? {
+        // Runs first: no line is added to a run that is gone.
+        remove_stretches(store, export, RUNS, now, |low, high| {
+            bind! { export: export, low: first_of(low), high: last_of(high) }
+        })
+        .await?;
+        remove_stretches(store, export, LINES, now, |low, high| {
+            bind! { export: export, low: low * 1_000, high: high * 1_000 + 999 }
+        })
+        .await?;
+        remove(store, export, BACKFILLS, bind! { export: export }).await?;
+        store.db.run(DONE, bind! { export: export }).await?;
+    }
+    Ok(())
+}
+
+/// Removes what a statement finds in all stretches of milliseconds. They are short
+/// where there is much, so the ids of one fit into memory.
+async fn remove_stretches(
+    store: &Store,
+    export: Uuid,
+    found: Statement,
+    now: Timestamp,
+    vars: impl Fn(i64, i64) -> Variables,
+) -> Result<()> {
+    // The clock may have been set back.
+    for mut stretches in [Stretches::between(None, Some(now)), Stretches::between(Some(now), None)]
+    {
+        while let Some((low, high)) = stretches.next() {
+            stretches.had(remove(store, export, found, vars(low, high)).await?);
+        }
+    }
+    Ok(())
+}
+
+/// Removes what a statement finds, and says how much that was.
+async fn remove(store: &Store, export: Uuid, found: Statement, vars: Variables) -> Result<usize> {
+    let ids = store.db.run(found, vars).await?.rows::<RecordId>(0)?;
+    delete_all(store, BatchExportId(export), &ids).await?;
+    Ok(ids.len())
+}
+
+/// Deletes records of an export, chunk by chunk.
+pub(super) async fn delete_all(
+    store: &Store,
+    export: BatchExportId,
+    ids: &[RecordId],
+) -> Result<()> {
+    for some in ids.chunks(CHUNK) {
+        let ids: Vec<Value> = some.iter().cloned().map(Value::RecordId).collect();
+        in_turn(store, export, REMOVE, bind! { ids: ids }).await?;
+    }
+    Ok(())
+}
