@@ -248,6 +248,8 @@ test("a backfill fails, says why, and is done again", async ({ page, server, scr
   await page.goto(list);
   const row = page.getByRole("row").filter({ hasText: NAME });
   await expect(row.getByText("Failing", { exact: true })).toBeVisible();
+  await expect(row.getByText(/^Failing since/)).toBeVisible();
+  await expect(row.getByText(/^TokenRefused/)).toBeVisible();
 
   takes = true;
   await page.goto(one);

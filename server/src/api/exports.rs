@@ -54,7 +54,7 @@ use crate::http::error::ApiResult;
 use crate::http::extract::{ApiJson, Authorized, InOrganization, InProject, PathParams};
 use crate::http::guards::{ExportsRead, ExportsWrite};
 use crate::http::pagination::Listing;
-use body::Unpausing;
+use body::{Replacement, Unpausing};
 
 /// The export in a path.
 const ID: &str = "export_id";
@@ -87,6 +87,10 @@ in_both_places! {
     /// secrets must be sent again when its address or user changes.
     ExportsWrite update_batch_export update_project_batch_export
         (path: PathParams, body: ApiJson<BatchExportPatch>) -> Json<BatchExport> = update;
+
+    /// The same, with the fields that a new export needs.
+    ExportsWrite replace_batch_export replace_project_batch_export
+        (path: PathParams, body: ApiJson<Replacement>) -> Json<BatchExport> = replace;
 
     /// Delete a batch export with its runs and backfills.
     ExportsWrite delete_batch_export delete_project_batch_export
@@ -139,6 +143,19 @@ async fn update(
     let id = path.get(ID)?;
     app.services.exports.get(within, id).await?;
     Ok(Json(app.services.exports.update(within, id, body.checked()?).await?))
+}
+
+async fn replace(
+    app: &App,
+    within: Within<'_>,
+    path: &PathParams,
+    body: &ApiJson<Replacement>,
+) -> ApiResult<Json<BatchExport>> {
+    policy::check(within.org(), Action::WriteExports)?;
+    let id = path.get(ID)?;
+    app.services.exports.get(within, id).await?;
+    let Replacement(patch) = body.checked()?;
+    Ok(Json(app.services.exports.update(within, id, patch).await?))
 }
 
 async fn delete(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<NoContent> {

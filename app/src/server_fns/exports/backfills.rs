@@ -49,10 +49,14 @@ pub(crate) async fn list_backfills(
     export: String,
     cursor: String,
 ) -> Result<BackfillList, UiError> {
+    use weir_model::exports::lists::BACKFILL_PAGE;
+    use weir_model::pagination::Page;
+
     let (services, org) = enter_organization(&organization).await?;
     let cursor = cursor.parse().ok();
+    let wanted = Page { limit: BACKFILL_PAGE as u64, offset: 0 };
     let page =
-        services.exports.backfills((&org).into(), &export, cursor).await.map_err(ui_error)?;
+        services.exports.backfills((&org).into(), &export, cursor, wanted).await.map_err(ui_error)?;
     Ok(BackfillList { backfills: page.backfills, more: page.more })
 }
 
@@ -67,7 +71,8 @@ pub(crate) async fn preview_backfill(
     let (services, org) = enter_organization(&organization).await?;
     let input = bounds(&start, &end)?;
     let exports = &services.exports;
-    let found = exports.preview_backfill((&org).into(), &export, &input).await.map_err(ui_error)?;
+    let found = exports.preview_backfill((&org).into(), &export, &input).await;
+    let found = found.map_err(|error| at_bound(ui_error(error)))?;
     Ok(Preview {
         start_at: found.start_at.map(|time| time.to_string()),
         end_at: found.end_at.to_string(),
@@ -92,7 +97,8 @@ pub(crate) async fn start_backfill(
 ) -> Result<(), UiError> {
     let (services, org) = enter_organization(&organization).await?;
     let input = bounds(&start, &end)?;
-    services.exports.backfill((&org).into(), &export, input).await.map_err(ui_error)?;
+    let started = services.exports.backfill((&org).into(), &export, input).await;
+    started.map_err(|error| at_bound(ui_error(error)))?;
     let path = format!("/organizations/{organization}/exports/{export}/backfill");
     done(&path, "Scheduled the backfill. Its runs come one after the other.");
     Ok(())
@@ -112,6 +118,14 @@ pub(crate) async fn cancel_backfill(
     Ok(())
 }
 
+/// A fault at the field of the form that has the bound it names.
+fn at_bound(error: UiError) -> UiError {
+    let UiError::Field(mut fault) = error else { return error };
+    let field = fault.attr.as_deref().and_then(|attr| attr.strip_suffix("_at"));
+    fault.attr = field.map(str::to_owned).or(fault.attr);
+    UiError::Field(fault)
+}
+
 /// Bounds as fields for moments send them; an empty one is left to the service.
 fn bounds(start: &str, end: &str) -> Result<BackfillInput, UiError> {
     let read = |name: &str, text: &str| match (text.trim(), moment(text)) {
@@ -122,5 +136,6 @@ fn bounds(start: &str, end: &str) -> Result<BackfillInput, UiError> {
             Err(UiError::field(name, "invalid_input", detail))
         }
     };
-    Ok(BackfillInput { start_at: read("start", start)?, end_at: read("end", end)? })
+    let (start_at, end_at) = (read("start", start)?, read("end", end)?);
+    Ok(BackfillInput { start_at, end_at, of_export: false })
 }

@@ -115,6 +115,8 @@ impl Form<'_> {
             Kind::Text { .. }
             | Kind::Identifier
             | Kind::Url
+            | Kind::Host
+            | Kind::HostPart
             | Kind::Integer { .. }
             | Kind::Choice(_) => Some(match (text, field.need) {
                 ("", Need::Nullable) => Value::Null,

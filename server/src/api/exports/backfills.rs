@@ -17,7 +17,7 @@ use crate::filters;
 use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{ApiJson, Authorized, InOrganization, InProject, PathParams};
 use crate::http::guards::{ExportsRead, ExportsWrite};
-use crate::http::pagination::Params;
+use crate::http::pagination::Listing;
 
 /// The backfill in a path.
 const BACKFILL: &str = "backfill_id";
@@ -36,14 +36,14 @@ pub struct BackfillList {
     pub next: Option<String>,
     /// Always null: pages are walked with `next`.
     pub previous: Option<String>,
-    /// The backfills of this page, at most fifty.
+    /// The backfills of this page.
     pub results: Vec<Backfill>,
 }
 
 in_both_places! {
     /// The backfills of a batch export, newest first.
     ExportsRead list_batch_export_backfills list_project_batch_export_backfills
-        (path: PathParams, params: Params<BackfillFilters>) -> Json<BackfillList> = list;
+        (path: PathParams, listing: Listing<BackfillFilters>) -> Json<BackfillList> = list;
 
     /// Export a stretch of time anew, whether the export is paused or not.
     ExportsWrite create_batch_export_backfill create_project_batch_export_backfill
@@ -62,15 +62,17 @@ async fn list(
     app: &App,
     within: Within<'_>,
     path: &PathParams,
-    params: &Params<BackfillFilters>,
+    listing: &Listing<BackfillFilters>,
 ) -> ApiResult<Json<BackfillList>> {
     let id = path.get(ID)?;
     app.services.exports.get(within, id).await?;
-    let cursor = cursor(params.param("cursor"))?;
-    let page = app.services.exports.backfills(within, id, cursor).await?;
+    let cursor = cursor(listing.param("cursor"))?;
+    let page = app.services.exports.backfills(within, id, cursor, listing.page()).await?;
     let next = page.backfills.last().filter(|_| page.more);
     Ok(Json(BackfillList {
-        next: next.map(|backfill| params.link(&[("cursor", Some(backfill.id.to_string()))])),
+        next: next.map(|backfill| {
+            listing.link(&[("cursor", Some(backfill.id.to_string())), ("offset", None)])
+        }),
         previous: None,
         results: page.backfills,
     }))

@@ -43,7 +43,9 @@ impl Input for BackfillInput {
                 Patch::Keep | Patch::Clear => None,
             })
         };
-        Ok(Self { start_at: text("start_at")?, end_at: text("end_at")? })
+        // What an export has and bounds have not.
+        let of_export = fields.has("interval") || fields.has(DESTINATION);
+        Ok(Self { start_at: text("start_at")?, end_at: text("end_at")?, of_export })
     }
 }
 
@@ -136,6 +138,19 @@ impl Input for BatchExportPatch {
             end_at: fields.nullable_time("end_at")?,
             hogql_query: fields.nullable_text("hogql_query", QUERY_MAX)?,
         })
+    }
+}
+
+/// The body of PUT: a change with the fields that a new export needs.
+#[derive(Debug)]
+pub struct Replacement(pub BatchExportPatch);
+
+impl Input for Replacement {
+    const EXAMPLE: &'static str = BatchExportInput::EXAMPLE;
+
+    fn read(fields: &Fields) -> Result<Self, FieldError> {
+        BatchExportInput::read(fields)?;
+        BatchExportPatch::read(fields).map(Self)
     }
 }
 

@@ -27,6 +27,7 @@ filters! {
     /// Which log lines of an export are wanted.
     LogFilters {
         "limit": Number, "Lines at most, 1 to 500. Left out: 50.";
+        "offset": Number, "Lines to pass over. Left out: none.";
         "after": Time, "Only lines after this time.";
         "before": Time, "Only lines before this time.";
         "level": Text, "Only lines of this level: `DEBUG`, `INFO`, `WARNING` or `ERROR`. Can be given several times, or as a list with commas.";
@@ -39,6 +40,7 @@ filters! {
     /// Which log lines of a run are wanted.
     RunLogFilters {
         "limit": Number, "Lines at most, 1 to 500. Left out: 50.";
+        "offset": Number, "Lines to pass over. Left out: none.";
         "after": Time, "Only lines after this time.";
         "before": Time, "Only lines before this time.";
         "level": Text, "Only lines of this level: `DEBUG`, `INFO`, `WARNING` or `ERROR`. Can be given several times, or as a list with commas.";
@@ -66,8 +68,9 @@ async fn of_export(
     app.services.exports.get(within, id).await?;
     let name = "instance_id";
     let run = uuid(params.param(name).filter(|text| !text.is_empty()), name)?.map(RunId);
-    let lines = app.services.exports.logs(within, id, run, query(params)?).await?;
-    Ok(Json(envelope(lines)))
+    let query = query(params)?;
+    let lines = app.services.exports.logs(within, id, run, and_one(&query)).await?;
+    Ok(Json(envelope(params, &query, lines)))
 }
 
 async fn of_run(
@@ -78,26 +81,57 @@ async fn of_run(
 ) -> ApiResult<Json<Envelope<LogLine>>> {
     let (id, run) = (path.get(ID)?, path.get(RUN)?);
     app.services.exports.run(within, id, run).await?;
-    let lines = app.services.exports.run_logs(within, id, run, query(params)?).await?;
-    Ok(Json(envelope(lines)))
+    let query = query(params)?;
+    let lines = app.services.exports.run_logs(within, id, run, and_one(&query)).await?;
+    Ok(Json(envelope(params, &query, lines)))
 }
 
-/// A list without further pages, as clients know it: older lines are asked for
-/// with `before`.
-fn envelope(results: Vec<LogLine>) -> Envelope<LogLine> {
-    Envelope { count: results.len() as u64, next: None, previous: None, results }
+/// One line more tells whether there is another page.
+fn and_one(query: &LogQuery) -> LogQuery {
+    LogQuery { limit: query.limit + 1, ..query.clone() }
+}
+
+/// Lines are not counted: `count` is that of the lines up to here, and one more where
+/// there are more. The next page begins at an offset, among lines that are no newer
+/// than the first of these: lines that are written meanwhile move none of them.
+fn envelope<F: Filters>(
+    params: &Params<F>,
+    query: &LogQuery,
+    mut results: Vec<LogLine>,
+) -> Envelope<LogLine> {
+    let count = (query.offset + results.len()) as u64;
+    let more = results.len() > query.limit;
+    results.truncate(query.limit);
+    let newest = results.first().map(|line| beside(line.timestamp, 1));
+    let next = newest.filter(|_| more).map(|newest| {
+        let mut changes = vec![
+            ("limit", Some(query.limit.to_string())),
+            ("offset", Some((query.offset + query.limit).to_string())),
+        ];
+        if query.before.is_none() && query.offset == 0 {
+            changes.push(("before", Some(newest.to_string())));
+        }
+        params.link(&changes)
+    });
+    Envelope { count, next, previous: None, results }
+}
+
+/// The time so many microseconds later.
+fn beside(time: Timestamp, micros: i64) -> Timestamp {
+    Timestamp::from_micros(time.micros().saturating_add(micros))
 }
 
 fn query<F: Filters>(params: &Params<F>) -> Result<LogQuery, FieldError> {
     let text = |name: &str| params.param(name).filter(|text| !text.is_empty());
     let limit = text("limit").and_then(|text| text.trim().parse::<usize>().ok());
-    // The bounds do not belong to what is wanted.
-    let beside = |time: Timestamp, micros| Timestamp::from_micros(time.micros() + micros);
+    let offset = text("offset").and_then(|text| text.trim().parse::<usize>().ok());
     Ok(LogQuery {
+        // The bounds do not belong to what is wanted.
         after: time(text("after"), "after")?.map(|after| beside(after, 1)),
         before: time(text("before"), "before")?.map(|before| beside(before, -1)),
         levels: params.words("level").map(level).collect::<Result<_, _>>()?,
         search: text("search").map(|text| text.chars().take(SEARCH_MAX).collect()),
+        offset: offset.unwrap_or(0).min(1_000_000_000),
         limit: limit.filter(|limit| *limit > 0).unwrap_or(LOG_PAGE).min(LOG_PAGE_MAX),
     })
 }

@@ -17,7 +17,7 @@ use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InOrganization, InProject, PathParams};
 use crate::http::guards::{ExportsRead, ExportsWrite};
-use crate::http::pagination::Params;
+use crate::http::pagination::Listing;
 
 /// The run in a path.
 pub(super) const RUN: &str = "run_id";
@@ -42,7 +42,7 @@ pub struct RunList {
     pub next: Option<String>,
     /// Always null: pages are walked with `next`.
     pub previous: Option<String>,
-    /// The runs of this page, at most a hundred.
+    /// The runs of this page.
     pub results: Vec<Run>,
 }
 
@@ -63,7 +63,7 @@ pub struct StartedBackfill {
 in_both_places! {
     /// The runs of a batch export, newest first.
     ExportsRead list_batch_export_runs list_project_batch_export_runs
-        (path: PathParams, params: Params<RunFilters>) -> Json<RunList> = list;
+        (path: PathParams, listing: Listing<RunFilters>) -> Json<RunList> = list;
 
     /// One run.
     ExportsRead get_batch_export_run get_project_batch_export_run
@@ -83,21 +83,24 @@ async fn list(
     app: &App,
     within: Within<'_>,
     path: &PathParams,
-    params: &Params<RunFilters>,
+    listing: &Listing<RunFilters>,
 ) -> ApiResult<Json<RunList>> {
     // The export first: what is not there has no pages to be asked for.
     let id = path.get(ID)?;
     app.services.exports.get(within, id).await?;
-    let page = app.services.exports.runs(within, id, &query(params)?).await?;
+    let page = app.services.exports.runs(within, id, &query(listing)?).await?;
     let next = page.runs.last().filter(|_| page.more);
     Ok(Json(RunList {
-        next: next.map(|run| params.link(&[("cursor", Some(run.id.to_string()))])),
+        next: next
+            .map(|run| listing.link(&[("cursor", Some(run.id.to_string())), ("offset", None)])),
         previous: None,
         results: page.runs,
     }))
 }
 
-fn query(params: &Params<RunFilters>) -> ApiResult<RunQuery> {
+fn query(params: &Listing<RunFilters>) -> ApiResult<RunQuery> {
+    let page = params.page();
+    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let time = |name: &str| time(params.param(name).filter(|text| !text.is_empty()), name);
     Ok(RunQuery {
         order: params.param("ordering").and_then(RunOrder::of).unwrap_or_default(),
@@ -107,6 +110,8 @@ fn query(params: &Params<RunFilters>) -> ApiResult<RunQuery> {
         end: time("end")?,
         statuses: params.words("status").map(status).collect::<Result<_, _>>()?,
         cursor: cursor(params.param("cursor"))?,
+        offset: number(page.offset),
+        limit: Some(number(page.limit)),
     })
 }
 

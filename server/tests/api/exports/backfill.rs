@@ -36,18 +36,23 @@ async fn bounds_are_checked() {
     let backfill = format!("{path}backfill/");
     let form = "Write the bounds of a backfill as ISO 8601 times with an offset, such as \
                 2026-08-01T00:00:00+00:00, or as dates.";
-    for (body, detail) in [
-        (json!({"start_at": "2026-05-01T00:00:00"}), form),
-        (json!({"start_at": "yesterday"}), form),
-        (json!({"end_at": ""}), form),
-        (json!({"end_at": "2026-05-29"}), "The end of a backfill must not be in the future."),
+    for (body, attr, detail) in [
+        (json!({"start_at": "2026-05-01T00:00:00"}), "start_at", form),
+        (json!({"start_at": "yesterday"}), "start_at", form),
+        (json!({"end_at": ""}), "end_at", form),
+        (
+            json!({"end_at": "2026-05-29"}),
+            "end_at",
+            "The end of a backfill must not be in the future.",
+        ),
         (
             json!({"start_at": "2026-05-02", "end_at": "2026-05-01"}),
+            "start_at",
             "The start of a backfill must be before its end.",
         ),
     ] {
         let answer = owner.post(&backfill, &body).await;
-        assert_invalid(&answer, None, "invalid_input", detail);
+        assert_invalid(&answer, Some(attr), "invalid_input", detail);
     }
     let answer = owner.post(&backfill, &json!({"start_at": []})).await;
     assert_invalid(&answer, Some("start_at"), "invalid_input", "Not a valid string.");
@@ -67,4 +72,27 @@ async fn five_go_on_at_a_time() {
                   cancel it.";
     answer.assert_error(429, "throttled_error", "too_many_concurrent_backfills", detail);
     assert_eq!(answer.header("retry-after"), Some("60"));
+}
+
+/// A client sends back the object that it has read.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_window_of_an_export_is_no_bound_of_its_backfill() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let window = with(s3(), "start_at", json!("2026-05-20T00:00:00Z"));
+    let window = with(window, "end_at", json!("2026-12-31T00:00:00Z"));
+    let (export, path) = made(&app, &owner, &window).await;
+    let answer = owner.post(&format!("{path}backfill/"), &export).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    let found = stored(&app, &export).await;
+    let bounds = (found[0].start_at, found[0].end_at.to_string());
+    assert_eq!(bounds, (None, "2026-05-28T00:00:00Z".to_owned()));
+    // A bound that was changed in it counts.
+    let begins = with(export, "start_at", json!("2026-05-25T00:00:00Z"));
+    let answer = owner.post(&format!("{path}backfills/"), &begins).await;
+    assert_eq!(answer.status, 201, "{:?}", answer.body);
+    let late = with(begins, "end_at", json!("2027-01-01T00:00:00Z"));
+    let answer = owner.post(&format!("{path}backfill/"), &late).await;
+    let detail = "The end of a backfill must not be in the future.";
+    assert_invalid(&answer, Some("end_at"), "invalid_input", detail);
 }

@@ -57,40 +57,158 @@ async fn the_answer_shows_everything_but_secrets() {
     }
 }
 
+/// Every destination with this host in its address, and the name of that setting.
+fn everywhere(host: &str) -> Vec<(&'static str, Value)> {
+    let export = |kind: &str, config: Value| {
+        json!({
+            "name": kind, "interval": "hour", "paused": true,
+            "destination": {"type": kind, "config": config},
+        })
+    };
+    let url = format!("http://{host}:9000/x");
+    // A URL has IPv6 in brackets.
+    let alone = host.trim_matches(['[', ']']);
+    let database = json!({"host": alone, "database": "d", "user": "u", "password": "p"});
+    let s3 = json!({
+        "bucket_name": "b", "region": "r", "prefix": "p", "endpoint_url": url,
+        "use_virtual_style_addressing": false,
+    });
+    let azure = format!("AccountName=a;AccountKey=a2V5;BlobEndpoint={url}");
+    vec![
+        ("endpoint_url", export("S3", s3)),
+        (
+            "connection_string",
+            export("AzureBlob", json!({"container_name": "c", "connection_string": azure})),
+        ),
+        (
+            "endpoint_url",
+            export(
+                "GoogleCloudStorage",
+                json!({"bucket_name": "b", "service_account_key": "{}", "endpoint_url": url}),
+            ),
+        ),
+        ("host", export("Postgres", database.clone())),
+        ("host", export("Redshift", database)),
+        (
+            "token_uri",
+            export(
+                "BigQuery",
+                json!({
+                    "project_id": "p", "dataset_id": "d", "private_key": "k",
+                    "private_key_id": "i", "token_uri": url, "client_email": "e",
+                }),
+            ),
+        ),
+        (
+            "server_hostname",
+            export(
+                "Databricks",
+                json!({
+                    "server_hostname": alone, "http_path": "/x", "client_id": "c",
+                    "client_secret": "s", "catalog": "c", "schema": "s", "table_name": "t",
+                }),
+            ),
+        ),
+        ("url", export("HTTP", json!({"url": url, "token": "t"}))),
+    ]
+}
+
+const INNER: &str = "This is on a network that this server does not connect to. Whoever runs it \
+                     can allow it with egress_allow.";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn databases_on_inner_networks_are_not_saved() {
+async fn inner_addresses_are_not_saved() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
-    let at = |host: &str| {
-        let mut body = with(postgres(), "paused", json!(true));
-        body["destination"]["config"]["host"] = json!(host);
-        body
-    };
-    let (_, export) = made(&app, &owner, &at("db.example")).await;
-    for host in ["127.0.0.1", "10.1.2.3", "0x7f000001", "::1", "169.254.169.254", "localhost"] {
-        let detail = format!(
-            "`{host}` is on a network that this server does not connect to. Whoever runs it can \
-             allow it with egress_allow."
-        );
-        let answer = owner.post(&path(&app), &at(host)).await;
-        assert_invalid(&answer, Some("destination"), "invalid_input", &detail);
-        let moved = json!({"host": host, "user": "u", "password": "p"});
-        let patch = json!({"destination": {"config": moved}});
-        let answer = owner.patch(&export, &patch).await;
-        assert_invalid(&answer, Some("destination"), "invalid_input", &detail);
+    for host in [
+        "127.0.0.1",
+        "169.254.169.254",
+        "10.1.2.3",
+        "2130706433",
+        "0177.0.0.1",
+        "0x7f000001",
+        "127.1",
+        "127.0.0.1.",
+        "[::1]",
+        "[::ffff:169.254.169.254]",
+        "[64:ff9b::127.0.0.1]",
+        "localhost",
+    ] {
+        for (name, body) in everywhere(host) {
+            let attr = format!("destination__config__{name}");
+            let answer = owner.post(&path(&app), &body).await;
+            assert_invalid(&answer, Some(&attr), "invalid_input", INNER);
+        }
+    }
+    // Nor does a change lead there.
+    for ((_, body), (name, moved)) in everywhere("a.example").iter().zip(everywhere("127.0.0.1")) {
+        let (_, export) = made(&app, &owner, body).await;
+        let config = &moved["destination"]["config"];
+        let patch = json!({"destination": {"config": config}});
+        let attr = format!("destination__config__{name}");
+        assert_invalid(&owner.patch(&export, &patch).await, Some(&attr), "invalid_input", INNER);
+        assert_eq!(owner.patch(&export, &json!({"name": "n"})).await.status, 200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn databases_on_inner_networks_that_are_allowed_are_saved() {
+async fn what_is_no_host_is_not_saved() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    for host in ["münchen.example", "①②⑦.0.0.1", "%31%32%37.0.0.1", "256.0.0.1", "a b"] {
+        for (name, body) in everywhere(host) {
+            let answer = owner.post(&path(&app), &body).await;
+            let (status, _, code, _, attr) = answer.error();
+            let expected = format!("destination__config__{name}");
+            assert_eq!((status, attr.as_deref()), (400, Some(expected.as_str())), "{host} {code}");
+        }
+    }
+    for host in [
+        "postgres://db.example/events",
+        "postgresql://u:p@db.example:5432/events",
+        "/var/run/postgresql",
+        "db.example:5432",
+    ] {
+        for kind in ["Postgres", "Redshift"] {
+            let config = json!({"host": host, "database": "d", "user": "u", "password": "p"});
+            let body = with(s3(), "destination", json!({"type": kind, "config": config}));
+            let detail =
+                "Enter the name or the address of the host alone: no URL, no path, no port.";
+            let answer = owner.post(&path(&app), &body).await;
+            assert_invalid(&answer, Some("destination__config__host"), "invalid_input", detail);
+        }
+    }
+    // What becomes a part of the name of a host is a part of it.
+    for (kind, name, config) in [
+        ("S3", "region", json!({"bucket_name": "b", "region": "r.evil.example/", "prefix": "p"})),
+        ("S3", "bucket_name", json!({"bucket_name": "ä", "region": "r", "prefix": "p"})),
+        (
+            "Snowflake",
+            "account",
+            json!({
+                "account": "169.254.169.254/", "database": "d", "warehouse": "w", "schema": "s",
+                "user": "u", "password": "p",
+            }),
+        ),
+    ] {
+        let body = with(s3(), "destination", json!({"type": kind, "config": config}));
+        let attr = format!("destination__config__{name}");
+        let detail = "Use letters, digits, `-`, `.` and `_`.";
+        let answer = owner.post(&path(&app), &body).await;
+        assert_invalid(&answer, Some(&attr), "invalid_input", detail);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inner_addresses_that_are_allowed_are_saved() {
     let app =
         TestApp::start(|config| config.egress_allow = "::1,10.1.0.0/16".parse().unwrap(), |_| {});
     let app = app.await.set_up().await;
     let owner = owner(&app).await;
-    for host in ["10.1.2.3", "::1", "localhost"] {
-        let mut body = with(postgres(), "paused", json!(true));
-        body["destination"]["config"]["host"] = json!(host);
-        made(&app, &owner, &body).await;
+    for host in ["10.1.2.3", "[::1]", "localhost"] {
+        for (_, body) in everywhere(host) {
+            made(&app, &owner, &body).await;
+        }
     }
 }
 

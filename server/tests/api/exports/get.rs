@@ -31,3 +31,35 @@ async fn what_is_elsewhere_is_not_here() {
         assert_not_found(&owner.get(&path.replace(id, junk)).await);
     }
 }
+
+/// A run whose tries fail has not ended, and its export fails all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_says_since_when_it_fails_and_when_it_is_tried_again() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let (export, path) = made(&app, &owner, &s3()).await;
+    for name in ["latest_error", "failing_since", "next_try_at"] {
+        assert_eq!(export.get(name), Some(&Value::Null), "{name}");
+    }
+    let completed = ran(&app, &export, 1, Status::Completed).await;
+    let (since, next) =
+        (completed.created_at.plus_seconds(60), completed.created_at.plus_seconds(180));
+    let error = "ConnectionRefused: No connection is accepted at this host and port.";
+    let retried = Run {
+        latest_error: Some(error.to_owned()),
+        failing_since: Some(since),
+        next_try_at: Some(next),
+        ..run(&export, 3_601, Status::Running)
+    };
+    create_run(app.store(), &retried).await;
+    let shown = owner.get(&path).await.json();
+    for shown in [
+        &shown,
+        &shown["latest_runs"][0],
+        &owner.get(&super::path(&app)).await.json()["results"][0],
+    ] {
+        assert_eq!(shown["latest_error"], error);
+        assert_eq!(shown["failing_since"], since.to_string());
+        assert_eq!(shown["next_try_at"], next.to_string());
+    }
+}

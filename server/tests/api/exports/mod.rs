@@ -3,6 +3,7 @@
 
 mod backfill;
 mod backfills;
+mod busy;
 mod create;
 mod delete;
 mod delivery;
@@ -131,6 +132,8 @@ fn run(export: &Value, seconds: i64, status: Status) -> Run {
         last_updated_at: created_at,
         records_total_count: None,
         batch_export: id(export),
+        failing_since: None,
+        next_try_at: None,
     }
 }
 

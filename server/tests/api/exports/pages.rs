@@ -165,6 +165,28 @@ async fn the_list_tells_what_fails_and_runs_tell_why() {
     let html = text(&page(&app, &format!("{}?state=paused", pages(&app)), &cookie).await);
     assert!(html.contains("Clear filters") && !html.contains("Broken"));
 
+    // A run that is tried again has not ended, and fails.
+    let (retried, _) = made(&app, &owner, &with(postgres(), "name", json!("Retried"))).await;
+    let again = Run {
+        latest_error: Some("ConnectionRefused: No connection is accepted there.".to_owned()),
+        failing_since: Some(Timestamp::from_micros(NOW)),
+        next_try_at: Some(Timestamp::from_micros(NOW).plus_seconds(120)),
+        ..run(&retried, 3600, Status::Running)
+    };
+    create_run(app.store(), &again).await;
+    let html = text(&page(&app, &format!("{}?state=failing", pages(&app)), &cookie).await);
+    for words in
+        ["Retried", "Failing since", "next try", "ConnectionRefused", "1 of the last 1 run"]
+    {
+        assert!(html.contains(words), "{words}");
+    }
+    assert!(html.contains("2<span class=\"hidden\"> failing exports"), "the rail counts it");
+    let one = format!("{}/{}", pages(&app), retried["id"].as_str().unwrap());
+    let html = text(&page(&app, &one, &cookie).await);
+    for words in ["Failing since", "next try", "Failing, tried again", "Next try"] {
+        assert!(html.contains(words), "{words}");
+    }
+
     let one = format!("{}/{}", pages(&app), export["id"].as_str().unwrap());
     let html = text(&page(&app, &one, &cookie).await);
     assert!(html.contains("NameNotFound") && html.contains("What to check"));

@@ -180,6 +180,10 @@ async fn a_query_is_replaced_and_cleared() {
     assert_eq!(other.json()["schema"]["fields"][0]["alias"], "id");
     let none = owner.patch(&path, &json!({"hogql_query": null})).await.json();
     assert_eq!((&none["hogql_query"], &none["schema"]), (&Value::Null, &Value::Null));
-    // PUT is not among the operations.
-    assert_eq!(owner.put(&path, &s3()).await.status, 405);
+    // PUT is the same with what a new export needs.
+    let answer = owner.put(&path, &json!({"name": "Weekly"})).await;
+    let detail = "This field is required.";
+    answer.assert_field_error(400, "validation_error", "required", detail, Some("destination"));
+    let answer = owner.put(&path, &s3()).await;
+    assert_eq!((answer.status, &answer.json()["id"]), (200, &owner.get(&path).await.json()["id"]));
 }

@@ -1,0 +1,77 @@
+//! What ends work on an export answers at once, however much of it is under way.
+
+use std::time::Instant;
+
+use weir_server::config::Config;
+
+use super::*;
+
+/// Intervals with an event: as many runs of each backfill.
+const RUNS: i64 = 400;
+/// One second is what people get; tests share the machine with others.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// An instance that works on its exports all the time.
+async fn busy() -> TestApp {
+    let clock = Clock::fixed(Timestamp::from_micros(NOW));
+    let settings = |config: &mut Config| {
+        config.rate_per_minute = 0;
+        config.rate_per_hour = 0;
+    };
+    let options = |options: &mut Options| {
+        options.clock = clock.clone();
+        options.exports =
+            Settings { jitter: 0, tick: Duration::from_millis(20), ..Settings::default() };
+    };
+    TestApp::with_settings_and_options(settings, options).await.set_up().await
+}
+
+async fn at_once(what: &str, expected: u16, answer: impl Future<Output = Answer>) {
+    let begun = Instant::now();
+    let answer = answer.await;
+    assert_eq!(answer.status, expected, "{what}: {:?}", answer.body);
+    assert!(begun.elapsed() < AT_ONCE, "{what} took {:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_and_deleting_do_not_wait_for_runs() {
+    let app = busy().await;
+    let owner = owner(&app).await;
+    let now = Timestamp::from_micros(NOW);
+    let event = |n: i64| {
+        json!({
+            "event": "bought", "distinct_id": "ada",
+            "timestamp": now.plus_seconds(-300 * n).to_string(),
+        })
+    };
+    let batch: Vec<Value> = (1..=RUNS).map(event).collect();
+    let body = json!({"api_key": app.project_key(), "batch": batch});
+    assert_eq!(app.anonymous().post("/batch/", &body).await.status, 200);
+    app.app().ingest.applied().await;
+
+    let mut exports = Vec::new();
+    for n in 0..4 {
+        let export = json!({
+            "name": format!("busy {n}"), "interval": "every 5 minutes", "paused": true,
+            "destination": {"type": "NoOp", "config": {}},
+        });
+        let (_, path) = made(&app, &owner, &export).await;
+        let started = owner.post(&format!("{path}backfills/"), &json!({})).await;
+        assert_eq!(started.status, 201, "{:?}", started.body);
+        exports.push((path, started.json()["backfill_id"].as_str().unwrap().to_owned()));
+    }
+    for (path, id) in &exports {
+        let backfill = format!("{path}backfills/{id}/");
+        let begun = |shown: &Value| shown["progress"]["finished_runs"].as_u64() > Some(2);
+        let shown = until(&owner, &backfill, begun).await;
+        assert_eq!(shown["status"], "Running", "{shown}");
+    }
+    let (path, id) = &exports[0];
+    let cancel = owner.post(&format!("{path}backfills/{id}/cancel/"), &json!({}));
+    at_once("cancelling a backfill", 200, cancel).await;
+    at_once("deleting an export", 204, owner.delete(&exports[1].0)).await;
+    let renamed = owner.patch(&exports[2].0, &json!({"name": "still busy"}));
+    at_once("changing an export", 200, renamed).await;
+    let project = format!("/api/organizations/{}/projects/{}/", app.organization(), app.project());
+    at_once("deleting the project", 204, owner.delete(&project)).await;
+}
