@@ -8,8 +8,9 @@
 //! ```
 //!
 //! What belongs here: the child's life, what crosses the border, the pool of
-//! children, limits, and the environment that plugins find (plugins.md 6). What does
-//! not: projects, the store, the network, when something is called.
+//! children, limits, and the environment that plugins find (plugins.md 6). Sources are
+//! compiled in children too. What does not: projects, the store, the network, when
+//! something is called.
 //!
 //! Invariant: as many events come out as went in, whatever a script does.
 //! Invariant: a call that a program was not granted is refused in the parent.
@@ -28,5 +29,5 @@ pub use answer::{Capabilities, Delivered, Failure, Outcome, Transformed, Webhook
 pub use error::{ErrorKind, Fault, ScriptError};
 pub use host::{Host, HostCall, LogLevel, MetricOp, NoHost};
 pub use pool::{Limits, Pool, PoolSettings};
-pub use program::{Attachment, Delivery, Grants, Meta, Program, ProgramKey, Step, Task};
+pub use program::{Attachment, Delivery, Grants, Meta, Program, ProgramKey, Source, Step, Task};
 pub use wire::{Confinement, Probe};

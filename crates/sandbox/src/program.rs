@@ -83,9 +83,20 @@ pub struct Grants {
 pub struct Step {
     /// What is called.
     pub program: Arc<Program>,
-    /// How much time beyond 5 ms per event this step may use up in the whole request.
-    /// When it is used up the step is passed over for the rest of the events.
-    pub allowance: Duration,
+    /// How much time beyond 5 ms per event this step may use up in the whole request, by
+    /// payer. It is passed over for an event of which one payer has nothing left.
+    pub allowances: Vec<Duration>,
+}
+
+/// What kind of source is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Source {
+    /// Code for the server: becomes a `weir_transpile::Script`.
+    Server,
+    /// `frontend.tsx`: becomes a `weir_transpile::Page`.
+    Frontend,
+    /// `site.ts`: likewise.
+    Site,
 }
 
 /// How events reach a destination.

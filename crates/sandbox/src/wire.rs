@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::answer::{Capabilities, Webhook};
 use crate::error::ScriptError;
 use crate::host::HostCall;
-use crate::program::{Attachment, Delivery};
+use crate::program::{Attachment, Delivery, Source};
 
 /// The bytes before the JSON.
 pub(crate) const HEAD: usize = 5;
@@ -41,6 +41,8 @@ pub(crate) mod to_child {
     pub(crate) const EXPIRED: u8 = b'E';
     /// [`super::Probe`] is wanted. No content.
     pub(crate) const PROBE: u8 = b'S';
+    /// [`super::Compile`].
+    pub(crate) const COMPILE: u8 = b'C';
 }
 
 /// Kinds of frames to the parent.
@@ -61,6 +63,10 @@ pub(crate) mod to_parent {
     pub(crate) const DONE: u8 = b'D';
     /// [`super::Probe`].
     pub(crate) const PROBE: u8 = b'S';
+    /// It compiles now. No content.
+    pub(crate) const COMPILING: u8 = b'B';
+    /// What came of it, or the fault of the source as a text.
+    pub(crate) const COMPILED: u8 = b'K';
 }
 
 /// What holds the child, as it says itself.
@@ -114,10 +120,11 @@ pub(crate) struct Load<'a> {
     pub(crate) plugin: std::borrow::Cow<'a, str>,
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct WireStep {
     pub(crate) slot: u32,
-    pub(crate) allowance_us: u64,
+    /// By payer.
+    pub(crate) allowances_us: Vec<u64>,
 }
 
 /// Events go through steps.
@@ -128,8 +135,20 @@ pub(crate) struct Transform<'a> {
     pub(crate) careful: bool,
     /// Steps that are left out for the first event.
     pub(crate) skip: Vec<usize>,
+    /// Who pays for each event.
+    pub(crate) payers: Vec<std::borrow::Cow<'a, [usize]>>,
     #[serde(borrow)]
     pub(crate) events: Vec<&'a RawValue>,
+}
+
+/// A source is to be compiled.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Compile<'a> {
+    pub(crate) kind: Source,
+    #[serde(borrow)]
+    pub(crate) name: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    pub(crate) text: std::borrow::Cow<'a, str>,
 }
 
 /// Events go to a destination.

@@ -67,9 +67,9 @@ pub struct Plugins {
     core: Arc<Core>,
 }
 
-/// A plugin that the caller may change.
+/// A plugin that the caller may change, and the group that it was asked for in.
 #[derive(Debug)]
-pub struct Changeable(PluginRow);
+pub struct Changeable(PluginRow, Group);
 
 impl Plugins {
     pub(crate) fn new(core: Arc<Core>) -> Self {
@@ -230,7 +230,7 @@ impl Plugins {
             return Err(Error::Forbidden(OFFERING.to_owned()));
         }
         self.may_change(org, &row).await?;
-        Ok(Changeable(row))
+        Ok(Changeable(row, group))
     }
 
     /// Changes a plugin. What it can do decides which groups show it from now on.
@@ -245,7 +245,7 @@ impl Plugins {
         patch: PluginPatch,
     ) -> Result<Plugin> {
         let is_global = required("is_global", patch.is_global.clone())?;
-        let Changeable(mut before) = changeable;
+        let Changeable(mut before, _) = changeable;
         for _ in 0..TRIES {
             match is_global {
                 Some(true) => self.may_offer(org).await?,
@@ -274,7 +274,7 @@ impl Plugins {
     /// # Errors
     /// [`Error::Invalid`] while it is offered to all organizations.
     pub async fn delete(&self, org: &OrgCtx, changeable: Changeable) -> Result<()> {
-        let Changeable(row) = changeable;
+        let Changeable(row, _) = changeable;
         let store = &self.core.store;
         for _ in 0..TRIES {
             let configs = config_rows::rows_of_plugin(store, row.id).await?;
@@ -307,7 +307,7 @@ impl Plugins {
         if row.organization != org.organization {
             return Err(Error::NotFound(NOT_FOUND));
         }
-        Ok(Changeable(row))
+        Ok(Changeable(row, group))
     }
 
     async fn may_read(&self, org: &OrgCtx) -> Result<()> {

@@ -55,7 +55,7 @@ struct StandIn;
 
 #[async_trait]
 impl PluginCode for StandIn {
-    async fn look(&self, files: &BTreeMap<String, String>) -> Looked {
+    async fn look(&self, _: OrganizationId, files: &BTreeMap<String, String>) -> Looked {
         let page = |name: &str| files.get(name).map(|text| format!("made of {text}"));
         let mut looked = Looked { frontend: page(FRONTEND), site: page(SITE), ..Looked::default() };
         for (name, text) in files {

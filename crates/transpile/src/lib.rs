@@ -2,12 +2,13 @@
 //! run (plugins 6.1).
 //!
 //! What belongs here: types and JSX taken out, modules turned into functions, which
-//! modules a text asks for, which names it exports, and where a fault is. What does
+//! modules a text asks for, and where a fault is. What does
 //! not: running anything, archives and manifests, which modules exist.
 //!
-//! Every text has a result in bounded time and memory: it is measured before it is
-//! parsed ([`SOURCE_MAX`], [`NESTING_MAX`], [`CHAIN_MAX`]), and it is parsed on a thread
-//! whose stack is large enough for these bounds.
+//! A text is measured before it is parsed ([`SOURCE_MAX`], [`NESTING_MAX`],
+//! [`CHAIN_MAX`]). The compiler itself has no limits of time and memory and calls itself
+//! for whatever is nested, so texts of members are compiled in a child process that has
+//! such limits and a stack of [`STACK`] bytes (`weir-sandbox`).
 
 mod analysis;
 mod compile;
@@ -18,12 +19,12 @@ mod position;
 mod scan;
 mod server;
 
-pub use analysis::{Export, Import};
-pub use depth::FRONTEND_MAX;
+pub use analysis::Import;
+pub use depth::{FRONTEND_MAX, STACK};
 pub use error::SourceError;
 pub use page::{Page, frontend, site};
 pub use scan::{CHAIN_MAX, NESTING_MAX};
-pub use server::{Kind, Script, exports, server};
+pub use server::{Kind, Script, server};
 
 /// The longest source that is read, in bytes.
 pub const SOURCE_MAX: usize = 512 * 1024;

@@ -5,6 +5,7 @@
 //! getters, so they follow the variables behind them as those of a module do; imports
 //! are read once, when the function begins.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use oxc_allocator::Allocator;
@@ -13,9 +14,9 @@ use oxc_ast::ast::{
     ModuleExportName, Statement,
 };
 use oxc_span::{GetSpan, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Analysis, Export, Import};
+use crate::analysis::{self, Analysis, Import};
 use crate::compile::{self, Language, Plain, Style};
 use crate::depth;
 use crate::error::{Fault, SourceError};
@@ -23,21 +24,12 @@ use crate::position::Lines;
 use crate::scan::Grammar;
 
 /// Code for a browser.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// JavaScript.
     pub code: String,
     /// The modules that it asks for by a constant name.
     pub imports: Vec<Import>,
-    /// What it seems to export.
-    pub exports: Vec<Export>,
-}
-
-impl Page {
-    /// Whether it seems to export a name: `scene` of a frontend, `inject` of a site.
-    pub fn has(&self, name: &str) -> bool {
-        self.exports.iter().any(|export| export.name == name)
-    }
 }
 
 /// Turns `frontend.tsx` into the text of a module with `getFrontendApp(require)`, which
@@ -50,12 +42,12 @@ impl Page {
 pub fn frontend(text: &str) -> Result<Page, SourceError> {
     depth::guarded("frontend.tsx", text, Grammar::Jsx, |text| {
         let plain = compile::strip(text, Language::Tsx, Style::Bare)?;
-        let (body, imports, exports) = body(text, &plain, Surroundings::App)?;
+        let (body, imports) = body(text, &plain, Surroundings::App)?;
         let code = format!(
             "export function getFrontendApp(require) {{\n\"use strict\";\n{body}\nreturn \
              module.exports;\n}}\n"
         );
-        Ok(Page { code: checked(&code, Style::Bare)?, imports, exports })
+        Ok(Page { code: checked(&code, Style::Bare)?, imports })
     })
 }
 
@@ -68,11 +60,11 @@ pub fn frontend(text: &str) -> Result<Page, SourceError> {
 pub fn site(text: &str) -> Result<Page, SourceError> {
     depth::guarded("site.ts", text, Grammar::Script, |text| {
         let plain = compile::strip(text, Language::TypeScript, Style::Bare)?;
-        let (body, imports, exports) = body(text, &plain, Surroundings::Site)?;
+        let (body, imports) = body(text, &plain, Surroundings::Site)?;
         let code = format!("(function () {{\n\"use strict\";\n{body}\nreturn module.exports;\n}})");
         let code = checked(&code, Style::Dense)?;
         let expression = code.trim_end().trim_end_matches(';').to_owned();
-        Ok(Page { code: expression, imports, exports })
+        Ok(Page { code: expression, imports })
     })
 }
 
@@ -101,16 +93,13 @@ fn body(
     text: &str,
     plain: &Plain,
     surroundings: Surroundings,
-) -> Result<(String, Vec<Import>, Vec<Export>), Fault> {
+) -> Result<(String, Vec<Import>), Fault> {
     let code = plain.code.as_str();
     let allocator = Allocator::default();
     let parsed = compile::parse(&allocator, code, Language::JavaScript)?;
     let mut analysis = Analysis::of(&parsed, code);
     for import in &mut analysis.imports {
         import.line = plain.source_line(import.line);
-    }
-    for export in &mut analysis.exports {
-        export.line = plain.source_line(export.line);
     }
 
     let refused = |message: &str, line: u32| Err(Fault::new(message, Lines::of(text).start(line)));
@@ -143,7 +132,7 @@ fn body(
     for statement in &parsed.program.body {
         writer.statement(statement);
     }
-    Ok((writer.finish(), analysis.imports, analysis.exports))
+    Ok((writer.finish(), analysis.imports))
 }
 
 /// Writes modules as functions.
@@ -162,10 +151,7 @@ struct Writer<'c> {
 
 impl<'c> Writer<'c> {
     fn new(code: &'c str) -> Self {
-        let mut prefix = String::from("$m");
-        while code.contains(&prefix) {
-            prefix.push('_');
-        }
+        let prefix = unused(code);
         let head = "const module={exports:{}},exports=module.exports;\n".to_owned();
         Self { code, prefix, modules: 0, head, stars: String::new(), body: String::new() }
     }
@@ -306,23 +292,23 @@ impl<'c> Writer<'c> {
     }
 }
 
+/// The beginning of names that the code does not have.
+fn unused(code: &str) -> String {
+    let number = |behind: &str| {
+        let end = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+        behind.get(..end)?.parse::<usize>().ok()
+    };
+    // A text cannot have as many numbers as it has bytes, so one of these is free.
+    let used: HashSet<usize> = code.split("$m").skip(1).filter_map(number).collect();
+    let free = (0..=used.len()).find(|number| !used.contains(number));
+    format!("$m{}_", free.unwrap_or(used.len()))
+}
+
 /// What a declaration declares.
 fn names(declaration: &Declaration<'_>) -> Vec<String> {
-    match declaration {
-        Declaration::VariableDeclaration(variables) => variables
-            .declarations
-            .iter()
-            .flat_map(|variable| variable.id.get_binding_identifiers())
-            .map(|id| id.name.to_string())
-            .collect(),
-        Declaration::FunctionDeclaration(function) => {
-            function.id.iter().map(|id| id.name.to_string()).collect()
-        }
-        Declaration::ClassDeclaration(class) => {
-            class.id.iter().map(|id| id.name.to_string()).collect()
-        }
-        _ => Vec::new(),
-    }
+    let mut names = Vec::new();
+    analysis::binding(declaration, |id| names.push(id.name.to_string()));
+    names
 }
 
 /// A string of the language.

@@ -22,6 +22,10 @@ pub const NESTING_MAX: usize = 200;
 /// one `if`; of all brackets that are open together.
 pub const CHAIN_MAX: usize = 2000;
 
+/// Bytes of JSX that may be read again because a quote or a slash among its text has no
+/// end.
+const AGAIN_MAX: usize = 16 << 20;
+
 /// How a text is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grammar {
@@ -76,6 +80,8 @@ struct Scan<'t> {
     word: Option<&'t str>,
     /// Whether a dot stood before the word, so that it is a name.
     after_dot: bool,
+    /// Bytes that were read a second time.
+    again: usize,
 }
 
 impl<'t> Scan<'t> {
@@ -92,6 +98,7 @@ impl<'t> Scan<'t> {
             may_end: false,
             word: None,
             after_dot: false,
+            again: 0,
         };
         if text.trim_start_matches('\u{feff}').starts_with("#!") {
             scan.skip_line();
@@ -146,7 +153,12 @@ impl<'t> Scan<'t> {
     fn or_text(&mut self, read: impl FnOnce(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
         let start = self.at;
         match read(self) {
-            Err(_) if self.grammar == Grammar::Jsx => {
+            Err(fault) if self.grammar == Grammar::Jsx => {
+                // What has no end is read again from its second byte on, but not for ever.
+                self.again += self.at.saturating_sub(start);
+                if self.again > AGAIN_MAX {
+                    return Err(fault);
+                }
                 self.at = start + 1;
                 self.follow(Before::Operator);
                 self.count(false, 1)

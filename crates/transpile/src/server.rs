@@ -1,16 +1,18 @@
 //! Server code: `index.ts`, `index.js` (plugins 6.1).
 
-use oxc_allocator::Allocator;
-use serde::Serialize;
+use std::ops::Range;
 
-use crate::analysis::{self, Analysis, Export, Import};
+use oxc_allocator::Allocator;
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::{self, Analysis, Import};
 use crate::compile::{self, Language, Plain, Style};
 use crate::depth;
 use crate::error::{Fault, SourceError};
 use crate::scan::Grammar;
 
 /// How a script says what it offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// With `import` or `export`.
@@ -22,7 +24,7 @@ pub enum Kind {
 }
 
 /// Server code that the engine runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Script {
     /// JavaScript. A source that is JavaScript already stays as it is, so that its lines
     /// and columns do.
@@ -32,8 +34,6 @@ pub struct Script {
     pub kind: Kind,
     /// The modules that it asks for by a constant name, in the order of the source.
     pub imports: Vec<Import>,
-    /// What it seems to offer.
-    pub exports: Vec<Export>,
     /// The line of the source for every line of `code`, both from 1. Empty when they are
     /// the same.
     pub lines: Vec<u32>,
@@ -60,15 +60,6 @@ pub fn server(file_name: &str, text: &str) -> Result<Script, SourceError> {
     depth::guarded(file_name, text, Grammar::Script, |text| script(language(file_name), text))
 }
 
-/// The names that server code seems to offer: a first guess, made without running it.
-///
-/// # Errors
-///
-/// The first fault of the source.
-pub fn exports(text: &str) -> Result<Vec<Export>, SourceError> {
-    server("index.ts", text).map(|script| script.exports)
-}
-
 fn language(file_name: &str) -> Language {
     let extension = file_name.rsplit_once('.').map_or("", |(_, extension)| extension);
     if ["js", "mjs", "cjs"].iter().any(|other| extension.eq_ignore_ascii_case(other)) {
@@ -87,9 +78,7 @@ fn script(language: Language, text: &str) -> Result<Script, Fault> {
     if !lines.is_empty() && !analysis.markers.is_empty() {
         // Taking types out leaves `export {}` where a module imported types alone. Authors
         // mean a script: what they export stands in `module.exports`, or is its functions.
-        for marker in analysis.markers.iter().rev() {
-            code.replace_range(marker.clone(), "");
-        }
+        code = without(&code, &analysis.markers);
         analysis = analyse(&code)?;
     }
     let kind = if analysis.is_module {
@@ -100,16 +89,24 @@ fn script(language: Language, text: &str) -> Result<Script, Fault> {
         Kind::Functions
     };
     if kind == Kind::Module && analysis.offers_declared() {
-        let names = analysis.exports.iter().map(|export| export.name.as_str());
-        code.push_str(&analysis::export_clause(names));
+        code.push_str(&analysis::export_clause(analysis.declared.iter().map(String::as_str)));
     }
     for import in &mut analysis.imports {
         import.line = compile::source_line(&lines, import.line);
     }
-    for export in &mut analysis.exports {
-        export.line = compile::source_line(&lines, export.line);
+    Ok(Script { code, kind, imports: analysis.imports, lines })
+}
+
+/// A text without these parts, which come in order.
+fn without(text: &str, parts: &[Range<usize>]) -> String {
+    let mut rest = String::with_capacity(text.len());
+    let mut from = 0;
+    for part in parts {
+        rest.push_str(text.get(from..part.start).unwrap_or_default());
+        from = part.end;
     }
-    Ok(Script { code, kind, imports: analysis.imports, exports: analysis.exports, lines })
+    rest.push_str(text.get(from..).unwrap_or_default());
+    rest
 }
 
 fn analyse(code: &str) -> Result<Analysis, Fault> {

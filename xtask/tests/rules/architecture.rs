@@ -74,8 +74,8 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         of: "weir-sandbox",
-        uses: &[],
-        why: "whoever runs foreign code has nothing that is worth being reached",
+        uses: &["weir-transpile"],
+        why: "whoever runs or compiles foreign code has nothing that is worth being reached",
     },
     Layer {
         of: "weir-transpile",

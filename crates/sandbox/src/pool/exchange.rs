@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use serde_json::Value;
@@ -65,6 +66,8 @@ pub(super) struct Reply {
     /// How long it had been silent in the end.
     pub(super) silent: Duration,
     pub(super) probe: Option<Probe>,
+    /// What came of a source.
+    pub(super) compiled: Option<BytesMut>,
     /// Why it is not complete.
     pub(super) broken: Option<Broken>,
 }
@@ -85,6 +88,7 @@ pub(super) async fn exchange(
         heard: false,
         silent: Duration::ZERO,
         probe: None,
+        compiled: None,
         broken: None,
     };
     let mut calls = FuturesUnordered::new();
@@ -123,6 +127,7 @@ pub(super) async fn exchange(
                     unreached = false;
                 }
                 to_parent::PROBE => reply.probe = read_frame(&body).ok(),
+                to_parent::COMPILED => reply.compiled = Some(body),
                 to_parent::DONE => return reply,
                 to_parent::CALL => {
                     let Ok(Call { id, slot, call }) = read_frame::<Call>(&body) else {
@@ -149,7 +154,7 @@ pub(super) async fn exchange(
                     }
                     continue;
                 }
-                to_parent::LOADING | to_parent::LOADED => {}
+                to_parent::LOADING | to_parent::LOADED | to_parent::COMPILING => {}
                 _ => return reply.broken(Broken::Ended, &waits),
             }
             frames += 1;

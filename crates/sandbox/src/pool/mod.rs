@@ -4,6 +4,7 @@
 //! started when its lane is first used, and replaced when it ends.
 
 mod child;
+mod compile;
 mod exchange;
 mod lane;
 mod single;
@@ -16,13 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use crate::answer::{Capabilities, Delivered, Transformed};
 use crate::error::{Fault, ScriptError};
 use crate::host::{Host, NoHost};
-use crate::program::{Delivery, Grants, Meta, Program, ProgramKey, Step, Task};
+use crate::program::{Delivery, Grants, Meta, Program, ProgramKey, Source, Step, Task};
 use crate::wire::{self, Confinement, Item, Probe, What, to_child};
 
 use child::LEAVE;
@@ -68,6 +70,8 @@ pub struct Limits {
     pub task: Duration,
     /// For a delivery, a task, a job, with all waiting.
     pub wall: Duration,
+    /// For compiling a source.
+    pub compile: Duration,
     /// How much later than a script's limit a child is killed that does not answer.
     pub grace: Duration,
     /// How many programs a child keeps loaded.
@@ -87,6 +91,7 @@ impl Default for Limits {
             deliver: Duration::from_secs(1),
             task: Duration::from_secs(5),
             wall: Duration::from_secs(30),
+            compile: Duration::from_secs(5),
             grace: Duration::from_millis(250),
             programs: 64,
         }
@@ -115,7 +120,8 @@ impl Pool {
         self.lanes[lane % self.lanes.len()].turn(&self.settings, &self.common).await
     }
 
-    /// Sends events through steps, in order. There are as many answers as events.
+    /// Sends events through steps that may take any time, in order. There are as many
+    /// answers as events.
     ///
     /// The same lane is the same child: `global` of a program is one per lane. If
     /// this is dropped before it is done, the child ends.
@@ -126,7 +132,33 @@ impl Pool {
         events: &[Box<RawValue>],
         host: &dyn Host,
     ) -> Result<Vec<Transformed>, Fault> {
-        transform::transform(self.turn(lane).await, &self.settings, steps, events, host).await
+        self.transform_within(lane, steps, &[], events, host).await
+    }
+
+    /// The same within allowances: `payers` says of each event whose it uses up, as
+    /// indices of [`Step::allowances`].
+    pub async fn transform_within(
+        &self,
+        lane: usize,
+        steps: &[Step],
+        payers: &[Vec<usize>],
+        events: &[Box<RawValue>],
+        host: &dyn Host,
+    ) -> Result<Vec<Transformed>, Fault> {
+        let turn = self.turn(lane).await;
+        transform::transform(turn, &self.settings, steps, payers, events, host).await
+    }
+
+    /// Compiles a source to what [`Source`] says of its kind; else there is the fault of
+    /// the source with its place. `name` is the file that the fault shows.
+    pub async fn compile<T: DeserializeOwned>(
+        &self,
+        lane: usize,
+        kind: Source,
+        name: &str,
+        text: &str,
+    ) -> Result<Result<T, String>, Fault> {
+        compile::compile(self.turn(lane).await, &self.settings, kind, name, text).await
     }
 
     /// Gives events to a destination. There are as many answers as events. Together

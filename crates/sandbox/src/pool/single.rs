@@ -85,7 +85,7 @@ fn delivered(item: Item, how: Delivery) -> Delivered {
     }
 }
 
-fn ended_idle(reply: &Reply, before: u32) -> Result<u32, Fault> {
+pub(super) fn ended_idle(reply: &Reply, before: u32) -> Result<u32, Fault> {
     if reply.broken.is_none() || reply.heard {
         return Ok(0);
     }

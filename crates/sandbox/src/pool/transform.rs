@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
+use super::child::micros;
 use super::exchange::{Broken, Patience, Reply, exchange};
 use super::lane::Turn;
 use super::{Limits, PoolSettings};
@@ -33,28 +34,30 @@ pub(super) async fn transform(
     mut turn: Turn<'_>,
     settings: &PoolSettings,
     steps: &[Step],
+    payers: &[Vec<usize>],
     events: &[Box<RawValue>],
     host: &dyn Host,
 ) -> Result<Vec<Transformed>, Fault> {
     let limits = &settings.limits;
-    let mut work = Work::new(steps, limits);
+    let mut work = Work::new(steps, payers, limits);
     let mut idle_ends = 0;
     while work.done.len() < events.len() {
         let mut child = turn.take().await?;
         let mut out = Vec::new();
         let mut by_slot = BTreeMap::new();
         let mut wire_steps = Vec::with_capacity(steps.len());
-        for (step, allowance) in steps.iter().zip(&work.allowances) {
+        for (step, allowances) in steps.iter().zip(&work.allowances) {
             let slot = child.slot(&step.program, limits, &mut out)?;
             by_slot.insert(slot, &*step.program);
-            let allowance_us = u64::try_from(allowance.as_micros()).unwrap_or(u64::MAX);
-            wire_steps.push(WireStep { slot, allowance_us });
+            let allowances_us = allowances.iter().copied().map(micros).collect();
+            wire_steps.push(WireStep { slot, allowances_us });
         }
         let rest = portion(&events[work.done.len()..]);
         let request = Transform {
             steps: wire_steps,
             careful: work.careful,
             skip: work.skip.clone(),
+            payers: (0..rest.len()).map(|index| work.payers(index).into()).collect(),
             events: rest.iter().map(|event| &**event).collect(),
         };
         wire::put(&mut out, to_child::TRANSFORM, &request)?;
@@ -97,7 +100,10 @@ struct Work<'a> {
     limits: &'a Limits,
     steps: usize,
     done: Vec<Transformed>,
-    allowances: Vec<Duration>,
+    /// By step and payer.
+    allowances: Vec<Vec<Duration>>,
+    /// By event.
+    payers: &'a [Vec<usize>],
     careful: bool,
     /// Steps that are left out for the next event, and why.
     skip: Vec<usize>,
@@ -111,12 +117,13 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(steps: &[Step], limits: &'a Limits) -> Self {
+    fn new(steps: &[Step], payers: &'a [Vec<usize>], limits: &'a Limits) -> Self {
         Self {
             limits,
             steps: steps.len(),
             done: Vec::new(),
-            allowances: steps.iter().map(|step| step.allowance).collect(),
+            allowances: steps.iter().map(|step| step.allowances.clone()).collect(),
+            payers,
             careful: false,
             skip: Vec::new(),
             failures: Vec::new(),
@@ -126,14 +133,29 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Who pays for an event, counted from the first one that is not done.
+    fn payers(&self, index: usize) -> &'a [usize] {
+        self.payers.get(self.done.len() + index).map_or(&[], Vec::as_slice)
+    }
+
+    fn pay(&mut self, step: usize, payers: &[usize], cost: Duration) {
+        let Some(allowances) = self.allowances.get_mut(step) else { return };
+        for payer in payers {
+            if let Some(left) = allowances.get_mut(*payer) {
+                *left = left.saturating_sub(cost);
+            }
+        }
+    }
+
     fn take(&mut self, reply: Reply, rest: &[Box<RawValue>]) {
         let asked = rest.len();
         let before = self.done.len();
         let answered = reply.items.len().min(asked);
         for (item, original) in reply.items.into_iter().zip(rest) {
-            for (left, micros) in self.allowances.iter_mut().zip(&item.micros) {
+            let payers = self.payers(0);
+            for (step, micros) in item.micros.iter().enumerate() {
                 let took = Duration::from_micros(u64::from(*micros));
-                *left = left.saturating_sub(took.saturating_sub(FREE));
+                self.pay(step, payers, took.saturating_sub(FREE));
             }
             let made = self.made(item, original);
             self.done.push(made);
@@ -157,7 +179,7 @@ impl<'a> Work<'a> {
             return;
         }
         let cost = std::mem::take(&mut self.unpaid);
-        self.allowances[step] = self.allowances[step].saturating_sub(cost);
+        self.pay(step, self.payers(0), cost);
         self.costs.push((step, cost));
         self.skip.push(step);
         self.failures.push(Failure { step, error: killed(broken) });

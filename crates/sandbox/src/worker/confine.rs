@@ -21,7 +21,8 @@ use seccompiler::{
 use crate::wire::Confinement;
 
 /// Address space of the child. The program itself is mapped with 150 MB, one runtime
-/// may have 64 MiB, those that are kept 192 MiB, and frames come on top. An allocator
+/// may have 64 MiB, those that are kept 192 MiB, and frames come on top. Compiling a
+/// source takes a hundred times its length and a stack of up to 112 MiB. An allocator
 /// that keeps freed ranges (jemalloc) reserves about as much again as it uses.
 const ADDRESS_SPACE: u64 = 1 << 30;
 /// Descriptors, the two pipes and their copies among them.
@@ -40,6 +41,8 @@ pub(super) fn confine() -> Confinement {
     note("descriptors", close_descriptors().map_err(|error| error.to_string()));
     for (resource, limit) in [
         (Resource::As, ADDRESS_SPACE),
+        // The stack of the first thread grows up to this: the compiler needs much of it.
+        (Resource::Stack, weir_transpile::STACK as u64),
         (Resource::Nofile, DESCRIPTORS),
         (Resource::Nproc, 0),
         (Resource::Fsize, 0),

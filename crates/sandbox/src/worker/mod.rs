@@ -2,10 +2,11 @@
 //!
 //! What belongs here: the limits of the process (`confine`), the engines (`slots`,
 //! `runtime`, `source`), what scripts find in them (`prelude/`, `natives`), and the
-//! work (`transform`, `single`). What does not: who may do what, and when.
+//! work (`transform`, `single`, `compile`). What does not: who may do what, and when.
 
 mod border;
 mod clock;
+mod compile;
 mod confine;
 mod natives;
 mod probe;
@@ -70,6 +71,7 @@ fn serve() -> io::Result<()> {
             to_child::TRANSFORM => transform::transform(&shared, &mut slots, &read(&frame)?)?,
             to_child::DELIVER => single::deliver(&shared, &mut slots, &read(&frame)?)?,
             to_child::RUN => single::run(&shared, &mut slots, &read(&frame)?)?,
+            to_child::COMPILE => compile::compile(&border, &read(&frame)?)?,
             to_child::PROBE => border.send(to_parent::PROBE, &probe::probe())?,
             _ => return Err(io::ErrorKind::InvalidData.into()),
         }

@@ -9,7 +9,7 @@ use super::slots::Slots;
 use super::trouble::Trouble;
 use crate::error::{ErrorKind, ScriptError};
 use crate::json::{event_written, mend_surrogates};
-use crate::wire::{Mark, Transform, WireFailure, to_parent};
+use crate::wire::{Mark, Transform, WireFailure, WireStep, to_parent};
 
 use rquickjs::{Object, Value};
 
@@ -39,17 +39,20 @@ pub(super) fn transform(
     let mut report = Report::new(&shared.border);
     let mut room = GROWTH;
     let mut spent = shared.clock.spent();
-    let mut left: Vec<Duration> =
-        request.steps.iter().map(|step| Duration::from_micros(step.allowance_us)).collect();
+    let of = |step: &WireStep| -> Vec<Duration> {
+        step.allowances_us.iter().copied().map(Duration::from_micros).collect()
+    };
+    let mut left: Vec<Vec<Duration>> = request.steps.iter().map(of).collect();
     for (index, event) in request.events.iter().enumerate() {
         let mut made = Made { micros: vec![0; request.steps.len()], ..Made::default() };
         let mut text = Cow::Borrowed(event.get());
         let mut changed_by = 0;
+        let payers = request.payers.get(index).map_or(&[][..], |payers| payers);
         for (step, program) in request.steps.iter().enumerate() {
             if index == 0 && request.skip.contains(&step) {
                 continue;
             }
-            if left[step].is_zero() {
+            if payers.iter().any(|payer| left[step].get(*payer).is_some_and(Duration::is_zero)) {
                 made.passed_over.push(step);
                 continue;
             }
@@ -70,7 +73,11 @@ pub(super) fn transform(
             spent = shared.clock.spent();
             let took = spent.saturating_sub(began) + loading;
             made.micros[step] = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
-            left[step] = left[step].saturating_sub(took.saturating_sub(FREE));
+            for payer in payers {
+                if let Some(left) = left[step].get_mut(*payer) {
+                    *left = left.saturating_sub(took.saturating_sub(FREE));
+                }
+            }
             match outcome {
                 Ok(Became::Same) => {}
                 Ok(Became::Other(other)) => {

@@ -259,10 +259,13 @@ async fn a_source_that_is_hostile_when_it_is_loaded_is_tried_once_per_request() 
 #[tokio::test]
 async fn a_step_that_used_up_its_allowance_is_passed_over() {
     let slow = program("export function processEvent(event) { for (;;) {} }");
-    let slow = Step { program: slow, allowance: Duration::from_millis(250) };
+    let slow = Step { program: slow, allowances: vec![Duration::from_millis(250)] };
     let events: Vec<_> = (0..50).map(|n| event(json!({ "n": n }))).collect();
     let started = Instant::now();
-    let all = pool(1).transform(0, &[slow, honest()], &events, &NoHost).await.unwrap();
+    let all = pool(1)
+        .transform_within(0, &[slow, honest()], &vec![vec![0]; 50], &events, &NoHost)
+        .await
+        .unwrap();
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     let failed = all.iter().filter(|made| !made.failures.is_empty()).count();
     let passed = all.iter().filter(|made| made.passed_over == [0]).count();
@@ -271,14 +274,37 @@ async fn a_step_that_used_up_its_allowance_is_passed_over() {
 }
 
 #[tokio::test]
+async fn a_payer_that_has_nothing_left_leaves_the_others_theirs() {
+    let slow = program(
+        "export function processEvent(event) { while (event.properties.slow); return event }",
+    );
+    let allowance = Duration::from_millis(250);
+    let slow = Step { program: slow, allowances: vec![allowance, allowance, allowance * 4] };
+    let events: Vec<_> = (0..60).map(|n| event(json!({ "n": n, "slow": n % 2 == 0 }))).collect();
+    // The third one pays for all.
+    let payers: Vec<Vec<usize>> = (0..60).map(|n| vec![n % 2, 2]).collect();
+    let all = pool(1).transform_within(0, &[slow], &payers, &events, &NoHost).await.unwrap();
+    for (number, made) in all.iter().enumerate() {
+        let is_quick = number % 2 == 1;
+        assert!(matches!(made.outcome, Outcome::Unchanged), "{number}");
+        assert!(!is_quick || made.passed_over.is_empty() && made.failures.is_empty(), "{number}");
+    }
+    assert_eq!(all.iter().filter(|made| !made.failures.is_empty()).count(), 3);
+    assert_eq!(all.iter().filter(|made| made.passed_over == [0]).count(), 27);
+}
+
+#[tokio::test]
 async fn a_step_that_kills_processes_is_passed_over_too() {
     let bomb = program(
         "export function processEvent(event) { const x = 3n ** 600000n; new Array(200).fill(x).join() }",
     );
-    let bomb = Step { program: bomb, allowance: Duration::from_millis(500) };
+    let bomb = Step { program: bomb, allowances: vec![Duration::from_millis(500)] };
     let events: Vec<_> = (0..50).map(|n| event(json!({ "n": n }))).collect();
     let started = Instant::now();
-    let all = pool(1).transform(0, &[bomb, honest()], &events, &NoHost).await.unwrap();
+    let all = pool(1)
+        .transform_within(0, &[bomb, honest()], &vec![vec![0]; 50], &events, &NoHost)
+        .await
+        .unwrap();
     assert!(started.elapsed() < Duration::from_secs(6), "{:?}", started.elapsed());
     assert!(all.iter().all(|made| matches!(made.outcome, Outcome::Kept(_))));
     assert!(all.iter().filter(|made| made.passed_over == [0]).count() >= 45);
@@ -371,9 +397,10 @@ async fn what_a_failed_event_has_begun_is_not_the_next_ones_trouble() {
 async fn a_script_that_is_loaded_again_and_again_pays_for_it() {
     let source = "const end = Date.now() + 300; while (Date.now() < end);
         export function processEvent(event) { for (;;) {} }";
-    let slow = Step { program: program(source), allowance: Duration::from_millis(600) };
+    let slow = Step { program: program(source), allowances: vec![Duration::from_millis(600)] };
     let events: Vec<_> = (0..20).map(|n| event(json!({ "n": n }))).collect();
-    let all = pool(1).transform(0, &[slow], &events, &NoHost).await.unwrap();
+    let all =
+        pool(1).transform_within(0, &[slow], &vec![vec![0]; 20], &events, &NoHost).await.unwrap();
     let failed = all.iter().filter(|made| !made.failures.is_empty()).count();
     assert!((1..=6).contains(&failed), "{failed}");
 }

@@ -5,6 +5,7 @@
 
 mod support;
 
+mod compile;
 mod contract;
 mod environment;
 mod generated;

@@ -55,7 +55,7 @@ pub(crate) fn step(source: &str) -> Step {
 }
 
 pub(crate) fn of(program: Arc<Program>) -> Step {
-    Step { program, allowance: Duration::from_secs(60) }
+    Step { program, allowances: Vec::new() }
 }
 
 pub(crate) fn raw(value: &Value) -> Box<RawValue> {

@@ -9,18 +9,20 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use weir_model::ProjectId;
 use weir_model::json::JsonText;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
+use weir_model::{OrganizationId, ProjectId};
 use weir_store::plugin_runtime::registry::Enabled;
 
 /// Whoever can read and run the code of plugins.
 #[async_trait]
 pub trait PluginCode: Send + Sync {
     /// Looks at source files, from name to text, and loads them where nothing can
-    /// happen. Never fails: what is wrong is told of the file that it is in.
-    async fn look(&self, files: &BTreeMap<String, String>) -> Looked;
+    /// happen. Never fails: what is wrong is told of the file that it is in. Those of
+    /// one organization are looked at one after another, so that it holds up itself
+    /// alone.
+    async fn look(&self, organization: OrganizationId, files: &BTreeMap<String, String>) -> Looked;
 
     /// Fetches source files from another host. `token` opens a private place.
     ///
@@ -62,6 +64,8 @@ pub struct Looked {
     pub frontend: Option<String>,
     /// The text of an expression with the code for visited pages.
     pub site: Option<String>,
+    /// The code for the server as it is run, in a form of its own.
+    pub server: Option<String>,
 }
 
 /// Source files from elsewhere.

@@ -123,7 +123,8 @@ pub(super) async fn analysed(
     let Some(code) = core.plugin_code().filter(|_| has_server || has_page) else {
         return Build { faults, ..Build::default() };
     };
-    let Looked { capabilities, metrics, faults: of_code, frontend, site } = code.look(files).await;
+    let Looked { capabilities, metrics, faults: of_code, frontend, site, server } =
+        code.look(row.organization, files).await;
     let can_do = match capabilities {
         Some(found) if has_server => Some(found),
         // Pages alone: nothing on the server (plugins 3).
@@ -140,7 +141,7 @@ pub(super) async fn analysed(
         row.is_analysed = true;
     }
     row.metrics = metrics.or(row.metrics.take());
-    Build { frontend, site, faults: of_code.into_iter().chain(faults).collect() }
+    Build { frontend, site, server, faults: of_code.into_iter().chain(faults).collect() }
 }
 
 /// Whether code for the server does nothing.

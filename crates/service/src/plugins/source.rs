@@ -39,7 +39,7 @@ impl Plugins {
     /// install plugins; [`Error::NotFound`](crate::Error::NotFound), also for a
     /// plugin of another one.
     pub async fn source(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Source> {
-        let Changeable(row) = self.own(org, group, plugin, Action::ReadPlugins).await?;
+        let Changeable(row, _) = self.own(org, group, plugin, Action::ReadPlugins).await?;
         let files = rows::files(&self.core.store, row.id).await?;
         self.stored(row, files).await
     }
@@ -52,10 +52,10 @@ impl Plugins {
     /// offered to all organizations, or was and others use it, and a caller who may
     /// offer none.
     pub async fn editable(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Changeable> {
-        let Changeable(row) = self.own(org, group, plugin, Action::WritePlugins).await?;
+        let editable = self.own(org, group, plugin, Action::WritePlugins).await?;
         policy::recent_if_person(&org.ctx)?;
-        self.may_change(org, &row).await?;
-        Ok(Changeable(row))
+        self.may_change(org, &editable.0).await?;
+        Ok(editable)
     }
 
     /// Changes source files; what is not named stays. A new `plugin.json` gives
@@ -65,7 +65,8 @@ impl Plugins {
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) when there would be too much
-    /// source, or the plugin is a part of the service;
+    /// source, the plugin is a part of the service, or the code belongs to another
+    /// group than the one that the plugin was asked for in;
     /// [`Error::NotFound`](crate::Error::NotFound) when the plugin was deleted
     /// meanwhile.
     pub async fn update_source(
@@ -74,7 +75,7 @@ impl Plugins {
         editable: Changeable,
         change: SourceChange,
     ) -> Result<Source> {
-        let Changeable(mut before) = editable;
+        let Changeable(mut before, group) = editable;
         if catalogue::of_url(before.url.as_deref())
             .is_some_and(|entry| matches!(entry.code, Code::Native(_)))
         {
@@ -90,6 +91,7 @@ impl Plugins {
             }
             let mut after = described(&before, &files, &after_files);
             let build = install::analysed(&self.core, &mut after, &after_files).await;
+            stays_in(group, &after, &after_files, &change)?;
             let after = touched(org, after);
             let mut noted = changes(Some(&before), &after);
             for (name, _) in &change {
@@ -113,6 +115,33 @@ impl Plugins {
         let faults = found.map_or_else(|| model::faults(&files), |Build { faults, .. }| faults);
         Ok(Source { plugin: self.show(row).await?, files, faults })
     }
+}
+
+/// Refuses code that would take a plugin out of its group, so that its address led to
+/// nothing: at the file for the server, or the one that was changed.
+pub(super) fn stays_in(
+    group: Group,
+    row: &PluginRow,
+    files: &BTreeMap<String, String>,
+    change: &SourceChange,
+) -> Result<(), FieldError> {
+    if row.groups().contains(&group) {
+        return Ok(());
+    }
+    let is_there = |name: &&str| files.get(*name).is_some_and(|text| !text.trim().is_empty());
+    let server = model::SERVER.into_iter().find(is_there);
+    let file = server.or_else(|| change.iter().map(|(name, _)| name.as_str()).next());
+    let needs = match group {
+        Group::Destinations => "`onEvent` or `composeWebhook`, or `processEvent` alone",
+        Group::FrontendApps => "no function that the server calls, or `processEvent` alone",
+        Group::ImportApps => "a scheduled task, or no function that events are given to",
+    };
+    let detail = format!(
+        "A plugin stays in its group: code of {} exports {needs}. Make another plugin for other \
+         code.",
+        group.text()
+    );
+    Err(FieldError::new(file.unwrap_or("non_field_errors"), "invalid_input", detail))
 }
 
 /// The record as a changed `plugin.json` describes it. An unchanged one does not

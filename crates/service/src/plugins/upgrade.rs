@@ -8,7 +8,7 @@ use weir_store::plugins::{self as rows, NewSource, PluginRow};
 
 use super::code::CodeFault;
 use super::install::{self, Brought};
-use super::source::noted_file;
+use super::source::{noted_file, stays_in};
 use super::{Changeable, Plugins, TRIES, busy, changes, told, touched};
 use crate::Result;
 use crate::ctx::OrgCtx;
@@ -38,7 +38,7 @@ impl Plugins {
         group: Group,
         plugin: &str,
     ) -> Result<Checked> {
-        let Changeable(row) = self.own(org, group, plugin, Action::ReadPlugins).await?;
+        let Changeable(row, _) = self.own(org, group, plugin, Action::ReadPlugins).await?;
         let Some(Place::Elsewhere(address)) = install::place_of(&row)? else {
             return Ok(Checked { plugin: self.show(row).await?, fault: None });
         };
@@ -67,11 +67,11 @@ impl Plugins {
     /// As [`Self::check_for_updates`], and
     /// [`Error::SignInAgain`](crate::Error::SignInAgain);
     /// [`Error::Invalid`](crate::Error::Invalid) when there is no code that can be
-    /// used; [`Error::Forbidden`](crate::Error::Forbidden) also for a plugin that is
+    /// used, or it belongs to another group; [`Error::Forbidden`](crate::Error::Forbidden) also for a plugin that is
     /// offered to all organizations, or was and others use it, and a caller who may
     /// offer none.
     pub async fn upgrade(&self, org: &OrgCtx, group: Group, plugin: &str) -> Result<Plugin> {
-        let Changeable(mut before) = self.own(org, group, plugin, Action::WritePlugins).await?;
+        let Changeable(mut before, _) = self.own(org, group, plugin, Action::WritePlugins).await?;
         let Some(place) = install::place_of(&before)? else { return self.show(before).await };
         policy::recent_if_person(&org.ctx)?;
         self.may_change(org, &before).await?;
@@ -84,6 +84,7 @@ impl Plugins {
             let change = brought.change(&files)?;
             let mut after = filled(before.clone(), &brought, org.ctx.now);
             let build = install::analysed(&self.core, &mut after, &brought.files).await;
+            stays_in(group, &after, &brought.files, &change)?;
             let mut noted = changes(Some(&before), &after);
             for (name, text) in &change {
                 noted = noted_file(noted, name, files.get(name), text.as_ref());

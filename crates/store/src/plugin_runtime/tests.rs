@@ -81,6 +81,7 @@ fn config(number: i64, order: i64, plugin: i64) -> ConfigRow {
         name: None,
         description: None,
         deleted: false,
+        on_failure: None,
         created_at: at(0),
         updated_at: at(0),
         revision: Uuid::from_u128(u128::try_from(number).unwrap()),

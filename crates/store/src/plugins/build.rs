@@ -22,6 +22,9 @@ pub struct Build {
     pub frontend: Option<String>,
     /// The function for visited pages.
     pub site: Option<String>,
+    /// Its code for the server as it is run, in a form that only whoever compiles it
+    /// knows.
+    pub server: Option<String>,
     /// What is wrong with its files, from the name of a file to a sentence.
     pub faults: BTreeMap<String, String>,
 }
@@ -30,6 +33,7 @@ pub struct Build {
 pub(super) struct Stored {
     frontend: Option<String>,
     site: Option<String>,
+    server: Option<String>,
     faults: String,
 }
 
@@ -40,6 +44,7 @@ impl TryFrom<&Build> for Stored {
         Ok(Self {
             frontend: build.frontend.clone(),
             site: build.site.clone(),
+            server: build.server.clone(),
             faults: serde_json::to_string(&build.faults).map_err(|error| shape(&error))?,
         })
     }
@@ -58,6 +63,7 @@ pub async fn get(store: &Store, plugin: PluginId) -> Result<Option<Build>> {
         Ok(Build {
             frontend: stored.frontend,
             site: stored.site,
+            server: stored.server,
             faults: serde_json::from_str(&stored.faults).map_err(|error| shape(&error))?,
         })
     };

@@ -72,6 +72,7 @@ fn config() -> ConfigRow {
         name: None,
         description: None,
         deleted: false,
+        on_failure: None,
         created_at: NOW,
         updated_at: NOW,
         revision: Uuid::from_u128(5),
@@ -83,6 +84,7 @@ fn build() -> build::Build {
     build::Build {
         frontend: None,
         site: Some("function inject() {}".to_owned()),
+        server: Some("{}".to_owned()),
         faults: [("index.js".to_owned(), "1:2: no".to_owned())].into(),
     }
 }

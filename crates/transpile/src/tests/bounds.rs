@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use crate::{CHAIN_MAX, FRONTEND_MAX, NESTING_MAX, SOURCE_MAX, frontend, server, site};
+use super::{frontend, server, site};
+use crate::{CHAIN_MAX, FRONTEND_MAX, NESTING_MAX, SOURCE_MAX};
 
 /// What is repeated: before, in the middle, after.
 const DEEP: &[(&str, &str, &str)] = &[
@@ -128,4 +129,40 @@ fn long_programs_are_compiled() {
     let list: String =
         (0..10_000).map(|n| format!("{{ id: {n}, ok: a > {n} ? !b : -c }},\n")).collect();
     server("index.ts", &format!("const list = [{list}]")).unwrap();
+}
+
+/// Texts that a step which is quadratic takes minutes or gigabytes for.
+#[test]
+fn long_texts_take_time_in_proportion_to_their_length() {
+    let repeat = |piece: &str, longest: usize| -> String {
+        let times = longest / piece.len();
+        (0..times).map(|n| piece.replace('#', &n.to_string())).collect()
+    };
+    let keys: String = (0..4_000).map(|n| format!("k{n},")).collect();
+    let aliases: String = (0..6_000).map(|n| format!("const a{n}=o,b{n}={{x:o,y:o}};")).collect();
+    let chained: String = (1..6_000).map(|n| format!("const a{n}={{x:a{},y:o}};", n - 1)).collect();
+    for text in [
+        format!("const o={{{keys}}};{aliases}module.exports={{a1,a2}}"),
+        format!("const o={{{keys}}},a0=o;{chained}export default a5999"),
+        repeat("const v#=1;", 400 << 10),
+        repeat("import 'm#';", 400 << 10),
+        repeat("require('m#');", 400 << 10),
+        format!("interface A {{}}\n{}", repeat("export {};", 400 << 10)),
+        repeat("exports.e#=1;", 400 << 10),
+    ] {
+        let began = Instant::now();
+        let _ = server("index.ts", &text);
+        assert!(began.elapsed().as_secs() < 20, "{} takes too long", &text[..40]);
+    }
+    let underscores = "_".repeat(100 << 10);
+    for text in [
+        format!("export const $m{underscores} = 1"),
+        repeat("import 'm#';", 100 << 10) + "const a = '$m0$m1$m2'",
+        format!("export const scene = <a>'{}</a>", "\\'".repeat(40 << 10)),
+        format!("export const scene = <a>`{}</a>", "\\`".repeat(40 << 10)),
+    ] {
+        let began = Instant::now();
+        let _ = frontend(&text);
+        assert!(began.elapsed().as_secs() < 20, "{} takes too long", &text[..40]);
+    }
 }

@@ -1,6 +1,6 @@
 //! Code for browsers.
 
-use crate::{frontend, site};
+use super::{frontend, site};
 
 #[test]
 fn a_frontend_is_a_module_with_one_function() {
@@ -13,7 +13,6 @@ fn a_frontend_is_a_module_with_one_function() {
          }\n",
     )
     .unwrap();
-    assert!(page.has("scene"));
     assert!(page.code.starts_with("export function getFrontendApp(require) {"), "{}", page.code);
     assert!(page.code.contains("require(\"kea\")"), "{}", page.code);
     assert!(page.code.contains("React.createElement(\"div\""), "{}", page.code);
@@ -50,8 +49,10 @@ fn every_form_of_import_and_export_is_rewritten() {
          export class J {}\n",
     )
     .unwrap();
-    let names: Vec<_> = page.exports.iter().map(|export| export.name.as_str()).collect();
-    assert_eq!(names, ["a", "f", "default", "h", "i", "J"]);
+    for name in ["a", "f", "default", "h", "i", "J"] {
+        let getter = format!("defineProperty(exports, \"{name}\"");
+        assert!(page.code.contains(&getter), "{name} in {}", page.code);
+    }
     for module in ["one", "two", "three", "four", "five", "six"] {
         assert!(page.code.contains(&format!("require(\"{module}\")")), "{}", page.code);
     }
@@ -63,15 +64,14 @@ fn every_form_of_import_and_export_is_rewritten() {
 #[test]
 fn names_of_ours_give_way() {
     let page = frontend("import a from 'x'\nexport const $m0 = a, scene = '$m_'").unwrap();
-    assert!(page.code.contains("const $m__0 = require(\"x\")"), "{}", page.code);
+    assert!(page.code.contains("const $m1_0 = require(\"x\")"), "{}", page.code);
 }
 
 #[test]
 fn common_js_and_bare_names_count_as_exports() {
     let common = frontend("exports.scene = { title: 'a' }").unwrap();
-    assert!(common.has("scene"));
+    assert!(!common.code.contains("defineProperty"), "{}", common.code);
     let bare = frontend("const scene = { title: 'a' }").unwrap();
-    assert!(bare.has("scene"));
     assert!(bare.code.contains("defineProperty(exports, \"scene\""), "{}", bare.code);
 }
 
@@ -85,7 +85,6 @@ fn a_site_is_a_function_expression() {
          }\n",
     )
     .unwrap();
-    assert!(page.has("inject"));
     assert!(page.code.starts_with("(function(){"), "{}", page.code);
     assert!(page.code.ends_with("})"), "{}", page.code);
     assert!(page.code.contains("return module.exports"), "{}", page.code);
@@ -96,7 +95,6 @@ fn a_site_is_a_function_expression() {
 #[test]
 fn a_site_can_export_by_default() {
     let page = site("export default { inject() {} }").unwrap();
-    assert!(page.has("inject"));
     assert!(page.code.contains("\"default\""), "{}", page.code);
 }
 

@@ -1,6 +1,6 @@
 //! Faults and their places.
 
-use crate::{frontend, server, site};
+use super::{frontend, server, site};
 
 #[test]
 fn a_fault_has_its_place_in_characters() {

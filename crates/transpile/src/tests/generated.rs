@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::{frontend, server, site};
+use super::{frontend, server, site};
 
 /// Pieces of the language, whole and broken.
 const PIECES: &[&str] = &[

@@ -148,7 +148,7 @@ async fn sandbox(binary: &Path, children: usize, time: Duration) -> Result<f64> 
         },
         grants: Grants::default(),
     };
-    let steps = [Step { program: Arc::new(program), allowance: time }];
+    let steps = [Step { program: Arc::new(program), allowances: Vec::new() }];
     let events: Arc<[Box<RawValue>]> = (0..TOGETHER).map(event).collect::<Result<Vec<_>>>()?.into();
     // Children start when they are needed.
     for lane in 0..children {

@@ -1,0 +1,58 @@
+//! Compiling sources: a source that ends its child, or holds it too long, is at fault.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use super::PoolSettings;
+use super::child::read_frame;
+use super::exchange::{Broken, Patience, exchange};
+use super::lane::Turn;
+use super::single::ended_idle;
+use crate::error::Fault;
+use crate::host::NoHost;
+use crate::program::Source;
+use crate::wire::{self, Compile, to_child};
+
+pub(super) async fn compile<T: DeserializeOwned>(
+    mut turn: Turn<'_>,
+    settings: &PoolSettings,
+    kind: Source,
+    name: &str,
+    text: &str,
+) -> Result<Result<T, String>, Fault> {
+    let limits = &settings.limits;
+    let request = Compile { kind, name: name.into(), text: text.into() };
+    let patience = Patience {
+        script: limits.compile,
+        load: Duration::ZERO,
+        wall: limits.compile,
+        grace: limits.grace,
+    };
+    let mut idle_ends = 0;
+    loop {
+        let mut child = turn.take().await?;
+        let mut out = Vec::new();
+        wire::put(&mut out, to_child::COMPILE, &request)?;
+        let reply = exchange(&mut child, out, &BTreeMap::new(), &NoHost, patience, 1).await;
+        idle_ends = ended_idle(&reply, idle_ends)?;
+        let why = match (reply.broken, reply.compiled) {
+            (None, Some(made)) => {
+                let made = read_frame(&made).map_err(|_| Fault::KeepsEnding)?;
+                turn.put(child);
+                return Ok(made);
+            }
+            (None, None) => return Err(Fault::KeepsEnding),
+            (Some(_), _) if !reply.heard => continue,
+            (Some(Broken::TooLate), _) => {
+                format!("compiling it takes longer than {} seconds", limits.compile.as_secs())
+            }
+            (Some(Broken::Ended), _) => {
+                "compiling it takes more memory than there is for it, or it is nested too deep"
+                    .to_owned()
+            }
+        };
+        return Ok(Err(format!("{name}: {why}")));
+    }
+}

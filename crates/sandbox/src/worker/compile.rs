@@ -1,0 +1,26 @@
+//! Compiling sources. A text that takes too much of anything ends the process.
+
+use std::io;
+
+use weir_transpile::SourceError;
+
+use super::border::Border;
+use crate::program::Source;
+use crate::wire::{Compile, to_parent};
+
+pub(super) fn compile(border: &Border, request: &Compile<'_>) -> io::Result<()> {
+    // From here on the parent takes an end for the doing of the source.
+    border.send_empty(to_parent::COMPILING)?;
+    let (name, text) = (&request.name, &request.text);
+    let told = |fault: SourceError| fault.to_string();
+    match request.kind {
+        Source::Server => {
+            let made = weir_transpile::server(name, text).map_err(told);
+            border.send(to_parent::COMPILED, &made)
+        }
+        Source::Frontend => {
+            border.send(to_parent::COMPILED, &weir_transpile::frontend(text).map_err(told))
+        }
+        Source::Site => border.send(to_parent::COMPILED, &weir_transpile::site(text).map_err(told)),
+    }
+}
