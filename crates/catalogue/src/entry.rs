@@ -243,6 +243,19 @@ impl Entry {
         }
     }
 
+    /// Whether it takes something out of events that must not be stored: an event that
+    /// it cannot be run on is dropped unless the config says otherwise.
+    #[must_use]
+    pub fn protects(&self) -> bool {
+        crate::PROTECTING.contains(&self.id)
+    }
+
+    /// Whether it can make connections.
+    #[must_use]
+    pub const fn connects(&self) -> bool {
+        matches!(self.code, Code::Source(_))
+    }
+
     /// The files, where it is JavaScript.
     #[must_use]
     pub const fn files(&self) -> &'static [SourceFile] {

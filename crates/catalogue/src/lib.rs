@@ -48,6 +48,10 @@ pub fn find_url(url: &str) -> Option<&'static Entry> {
     find(url.strip_prefix(URL)?)
 }
 
+/// The entries that take out of events what must not be stored.
+const PROTECTING: &[&str] =
+    &["hash-properties", "redaction", "url-masking", "ip-anonymisation", "property-filter"];
+
 const ALL: &[&Entry] = &[
     &steps::location::ENTRY,
     &steps::bot_filter::ENTRY,

@@ -4,7 +4,9 @@
 //! The first byte of the encoded form says how to read the rest, so that a
 //! later program can read what an earlier one wrote.
 
-use std::sync::Arc;
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,8 @@ use weir_capture::{AcceptedEvent, DroppedEvent};
 const PLAIN: u8 = 1;
 /// Form 2: postcard, compressed with zstd.
 const COMPRESSED: u8 = 2;
+/// The network of the sender, 8 bytes, before one of the other forms.
+const WITH_NETWORK: u8 = 3;
 /// Smaller batches are not worth compressing.
 const COMPRESS_FROM: usize = 4 << 10;
 /// Fast enough to cost less than the bytes it saves.
@@ -36,34 +40,78 @@ pub struct Batch {
     pub dropped: Vec<DroppedEvent>,
     /// How many more were dropped than are listed, by reason.
     pub dropped_further: Vec<(DropReason, u64)>,
+    /// The network that the request came from, see [`network`]: it shares what costly
+    /// events may use up. None: the events came another way.
+    #[serde(skip)]
+    pub network: Option<u64>,
+}
+
+/// A number for the network of an address: the first 24 bits of IPv4, 48 of IPv6. It
+/// cannot be led back to the network, and is another one after a restart.
+#[must_use]
+pub fn network(address: IpAddr) -> u64 {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    KEY.hash_one(match address.to_canonical() {
+        IpAddr::V4(address) => (4, u64::from(address.to_bits() >> 8)),
+        IpAddr::V6(address) => (6, (address.to_bits() >> 80) as u64),
+    })
 }
 
 /// A batch as the log takes it: encoded once, by whoever made it.
 #[derive(Debug, Clone)]
 pub struct Sealed {
-    pub(crate) batch: Arc<Batch>,
+    /// For its first readers; `None`: they decode it.
+    pub(crate) batch: Option<Arc<Batch>>,
     pub(crate) payload: Bytes,
     pub(crate) payload_crc: u32,
     /// How many arrival numbers it takes.
     pub(crate) count: u32,
+    pub(crate) historical: bool,
+    is_empty: bool,
+    /// Bytes that the batch takes in memory once it is decoded.
+    pub(crate) decoded: usize,
 }
 
 impl Sealed {
     /// Whether nothing of the request is to be kept.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.batch.is_empty()
+        self.is_empty
+    }
+
+    /// The same with the encoded form alone: of a large request, which waits in parts,
+    /// only that is in memory.
+    #[must_use]
+    pub fn packed(self) -> Self {
+        Self { batch: None, ..self }
+    }
+
+    /// Bytes that it takes in memory, roughly.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.payload.len() + self.batch.as_ref().map_or(0, |_| self.decoded)
     }
 }
 
 /// Dropped events of one request that are kept with their content. A hostile
 /// request can hold millions: the rest is only counted.
-const LISTED: usize = 1_000;
+const LISTED: usize = 10_000;
+/// Of so many of them the whole sample is kept,
+const WHOLE: usize = 1_000;
+/// and of the others so many bytes.
+const SHORT: usize = 256;
 
 /// The bytes are no batch of a known form.
 #[derive(Debug, thiserror::Error)]
 #[error("unreadable record: {0}")]
 pub struct BatchError(String);
+
+impl BatchError {
+    /// The payload has other bytes than were written.
+    pub(crate) fn damaged() -> Self {
+        Self("its payload is damaged".to_owned())
+    }
+}
 
 impl Batch {
     /// A batch without events.
@@ -75,6 +123,7 @@ impl Batch {
             accepted: Vec::new(),
             dropped: Vec::new(),
             dropped_further: Vec::new(),
+            network: None,
         }
     }
 
@@ -85,8 +134,12 @@ impl Batch {
     }
 
     /// Adds an event that is not stored.
-    pub fn push_dropped(&mut self, event: DroppedEvent) {
+    pub fn push_dropped(&mut self, mut event: DroppedEvent) {
         if self.dropped.len() < LISTED {
+            if self.dropped.len() >= WHOLE {
+                event.sample.truncate(event.sample.floor_char_boundary(SHORT));
+                event.sample.shrink_to_fit();
+            }
             self.dropped.push(event);
             return;
         }
@@ -99,45 +152,48 @@ impl Batch {
     /// Bytes that the batch takes in memory, roughly.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let accepted = self.accepted.iter().map(|event| {
-            size_of::<AcceptedEvent>()
-                + event.event.len()
-                + event.distinct_id.len()
-                + event.properties.len()
-                + event.elements_chain.len()
-        });
-        let dropped = self.dropped.iter().map(|event| {
-            let texts = [&event.event, &event.distinct_id];
-            size_of::<DroppedEvent>()
-                + event.sample.len()
-                + texts.into_iter().flatten().map(String::len).sum::<usize>()
-        });
+        let accepted = self.accepted.iter().map(size_of_accepted);
+        let dropped = self.dropped.iter().map(size_of_dropped);
         size_of::<Self>() + accepted.sum::<usize>() + dropped.sum::<usize>()
     }
 
     /// Encodes the batch: a large one takes a while.
     #[must_use]
     pub fn seal(self) -> Sealed {
-        let (payload, count) = self.encode();
+        let decoded = self.memory();
+        let (payload, count) = self.encode(decoded);
         Sealed {
             payload_crc: crc32c::crc32c(&payload),
             payload: payload.into(),
             count,
-            batch: Arc::new(self),
+            historical: self.historical,
+            is_empty: self.is_empty(),
+            decoded,
+            batch: Some(Arc::new(self)),
         }
     }
 
-    /// The encoded form, and how many arrival numbers the batch takes.
-    fn encode(&self) -> (Vec<u8>, u32) {
+    /// The encoded form, and how many arrival numbers the batch takes. `decoded`: bytes
+    /// that it takes in memory, which are more.
+    fn encode(&self, decoded: usize) -> (Vec<u8>, u32) {
         let count = u32::try_from(self.accepted.len()).unwrap_or(u32::MAX);
+        let mut head = Vec::with_capacity(size_of::<u64>() + 1);
+        if let Some(network) = self.network {
+            head.push(WITH_NETWORK);
+            head.extend_from_slice(&network.to_le_bytes());
+        }
+        let mut plain = Vec::with_capacity(decoded + head.len());
+        plain.extend_from_slice(&head);
+        plain.push(PLAIN);
         // Encoding plain data into memory cannot fail.
-        let plain = postcard::to_extend(self, vec![PLAIN]).unwrap_or_default();
+        let plain = postcard::to_extend(self, plain).unwrap_or_default();
         if plain.len() >= COMPRESS_FROM
-            && let Some(body) = plain.get(1..)
+            && let Some(body) = plain.get(head.len() + 1..)
             && let Ok(small) = zstd::bulk::compress(body, COMPRESSION)
             && small.len() < body.len()
         {
-            let mut bytes = Vec::with_capacity(small.len() + 1);
+            let mut bytes = Vec::with_capacity(head.len() + small.len() + 1);
+            bytes.extend_from_slice(&head);
             bytes.push(COMPRESSED);
             bytes.extend_from_slice(&small);
             return (bytes, count);
@@ -150,17 +206,50 @@ impl Batch {
     /// # Errors
     /// When the bytes are of no known form.
     pub fn decode(bytes: &[u8]) -> Result<Self, BatchError> {
+        match bytes.split_first() {
+            Some((&WITH_NETWORK, rest)) => {
+                let (network, rest) = rest
+                    .split_first_chunk()
+                    .ok_or_else(|| BatchError("its network is cut off".to_owned()))?;
+                let network = Some(u64::from_le_bytes(*network));
+                Ok(Self { network, ..Self::decode_events(rest)? })
+            }
+            _ => Self::decode_events(bytes),
+        }
+    }
+
+    fn decode_events(bytes: &[u8]) -> Result<Self, BatchError> {
         let wrong = |error: &dyn std::fmt::Display| BatchError(error.to_string());
         match bytes.split_first() {
             Some((&PLAIN, body)) => postcard::from_bytes(body).map_err(|e| wrong(&e)),
             Some((&COMPRESSED, body)) => {
-                let plain = zstd::bulk::decompress(body, LARGEST).map_err(|e| wrong(&e))?;
+                let size = zstd::zstd_safe::get_frame_content_size(body).ok().flatten();
+                let size = size.and_then(|size| usize::try_from(size).ok());
+                let size = size.map_or(LARGEST, |size| size.min(LARGEST));
+                let plain = zstd::bulk::decompress(body, size).map_err(|e| wrong(&e))?;
                 postcard::from_bytes(&plain).map_err(|e| wrong(&e))
             }
             Some((form, _)) => Err(BatchError(format!("form {form} is not known"))),
             None => Err(BatchError("it is empty".to_owned())),
         }
     }
+}
+
+/// Bytes that an event takes in memory, roughly.
+#[must_use]
+pub fn size_of_accepted(event: &AcceptedEvent) -> usize {
+    size_of::<AcceptedEvent>()
+        + event.event.len()
+        + event.distinct_id.len()
+        + event.properties.len()
+        + event.elements_chain.len()
+}
+
+fn size_of_dropped(event: &DroppedEvent) -> usize {
+    let texts = [&event.event, &event.distinct_id];
+    size_of::<DroppedEvent>()
+        + event.sample.len()
+        + texts.into_iter().flatten().map(String::len).sum::<usize>()
 }
 
 #[cfg(test)]
@@ -203,6 +292,24 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn the_network_of_the_sender_goes_along() {
+        for count in [1, 500] {
+            let batch = Batch { network: Some(u64::MAX - 7), ..batch("user-1", count) };
+            let (bytes, _) = batch.encode(batch.memory());
+            assert_eq!(Batch::decode(&bytes).unwrap(), batch);
+            for end in 0..9 {
+                assert!(Batch::decode(&bytes[..end]).is_err());
+            }
+        }
+        let of = |address: &str| network(address.parse().unwrap());
+        assert_eq!(of("192.0.2.1"), of("192.0.2.254"));
+        assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.9"));
+        assert_ne!(of("192.0.2.1"), of("192.0.3.1"));
+        assert_eq!(of("2001:db8:1::1"), of("2001:db8:1:ffff::2"));
+        assert_ne!(of("2001:db8:1::1"), of("2001:db8:2::1"));
+    }
+
+    #[test]
     fn both_forms_read_back() {
         for count in [1, 500] {
             let mut batch = batch("user-1", count);
@@ -214,7 +321,7 @@ pub(crate) mod tests {
                 uuid: None,
                 sample: "{}".to_owned(),
             });
-            let (bytes, arrivals) = batch.encode();
+            let (bytes, arrivals) = batch.encode(batch.memory());
             assert_eq!(arrivals, count);
             assert_eq!(bytes[0], if count == 1 { PLAIN } else { COMPRESSED });
             assert_eq!(Batch::decode(&bytes).unwrap(), batch);

@@ -33,9 +33,13 @@ pub trait Transform: Send + Sync {
     /// Whether the project has a transformation.
     fn concerns(&self, project: ProjectId) -> bool;
 
-    /// What becomes of events, in the same order and number: another number
-    /// counts as [`Transformed::Unchanged`] for all of them. Calls with the same
-    /// partition come one after another.
+    /// Whether an event of the project may be stored as it was sent when transforming it
+    /// is not possible.
+    fn may_be_left_out(&self, project: ProjectId) -> bool;
+
+    /// What becomes of events, in the same order and number: another number says that
+    /// transforming them is not possible. Calls with the same partition come one after
+    /// another.
     async fn transform(
         &self,
         project: ProjectId,
@@ -78,6 +82,12 @@ impl Given {
         self.batch.received_at
     }
 
+    /// The network that it came from, see [`crate::batch::network`].
+    #[must_use]
+    pub fn network(&self) -> Option<u64> {
+        self.batch.network
+    }
+
     /// Whether it came with `historical_migration`.
     #[must_use]
     pub fn is_historical(&self) -> bool {
@@ -95,6 +105,13 @@ pub enum Transformed {
     /// It is not stored.
     Dropped {
         /// The config that dropped it.
+        config: PluginConfigId,
+        /// What it is called.
+        name: String,
+    },
+    /// It is not stored: it must not be without a step that could not be run on it.
+    Unavailable {
+        /// The config that could not be run.
         config: PluginConfigId,
         /// What it is called.
         name: String,
@@ -188,6 +205,13 @@ impl Changed {
             event.elements_chain.clone_from(&now.elements_chain);
         }
         Ok(Some(Self(event)))
+    }
+
+    /// An event that some step was left out for.
+    #[must_use]
+    pub fn without_a_step(mut event: AcceptedEvent) -> Self {
+        event.warnings.push(Warning::TransformationSkipped);
+        Self(event)
     }
 
     /// The event.

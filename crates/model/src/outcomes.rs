@@ -156,6 +156,9 @@ outcomes! {
     DroppedByTransformation = "dropped_by_transformation", "dropped-by-transformation",
         "A transformation of the project dropped the event.",
         "Nothing is wrong if that is its purpose; otherwise look at the transformation that is named, and try it with this event.";
+    TransformationUnavailable = "transformation_unavailable", "transformation-unavailable",
+        "A transformation that must not be left out could not be run on the event.",
+        "Look at the error of the transformation that is named; its setting `on_failure` says that such events are dropped.";
     NotProcessed = "not_processed", "not-processed",
         "Processing the event failed every time, so that it was left out to let the others go on.",
         "This is a defect of Weir: report it with the sample and the message in the log.";
@@ -238,6 +241,9 @@ outcomes! {
     PersonTooLarge = "person_too_large", "person-too-large",
         "The properties of the person would be larger than 512 KiB, so the person was not changed.",
         "Keep few properties on persons: `$unset` what is not needed, and put the rest into events.";
+    TransformationSkipped = "transformation_skipped", "transformation-skipped",
+        "A transformation could not be run on the event, which was stored without it.",
+        "Look at the error of the transformation; set its `on_failure` to `hold_then_drop` if such events must not be stored.";
 }
 
 /// What a code of either list, or of a refusal, says.

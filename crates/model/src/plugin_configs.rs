@@ -8,6 +8,7 @@
 mod dry;
 mod fault;
 mod log;
+mod on_failure;
 pub mod settings;
 mod site;
 
@@ -19,6 +20,7 @@ use serde_json::{Map, Value};
 pub use self::dry::{DryOutcome, DryRun, DryRunInput, DryStep};
 pub use self::fault::{ConfigError, ConfigFault};
 pub use self::log::{LogLevel, LogSource, PluginLogEntry};
+pub use self::on_failure::OnFailure;
 pub use self::site::SiteApp;
 pub use crate::exports::SentConfig;
 use crate::ids::{PluginConfigId, PluginId, ProjectId};
@@ -128,6 +130,10 @@ pub struct PluginConfigFields {
     pub description: Option<String>,
     /// Whether it is hidden from the list. It can be brought back.
     pub deleted: bool,
+    /// What becomes of events for which it cannot be run. Steps of the catalogue that
+    /// protect data hold and then drop them unless something else is asked for, all
+    /// others store them unchanged.
+    pub on_failure: OnFailure,
 }
 
 impl PluginConfigFields {
@@ -145,6 +151,7 @@ impl PluginConfigFields {
             name: None,
             description: None,
             deleted: false,
+            on_failure: OnFailure::StoreUnchanged,
         }
     }
 
@@ -260,6 +267,8 @@ pub struct PluginConfigInput {
 /// Changes of a config.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PluginConfigPatch {
+    /// The plugin, which cannot become another one.
+    pub plugin: Option<PluginId>,
     /// Whether it is to be run.
     pub enabled: Patch<bool>,
     /// Where it is to stand.
@@ -272,6 +281,9 @@ pub struct PluginConfigPatch {
     pub description: Patch<String>,
     /// Whether it is hidden from the list.
     pub deleted: Patch<bool>,
+    /// What becomes of events for which it cannot be run; clearing leaves it to the
+    /// plugin.
+    pub on_failure: Patch<OnFailure>,
     /// Files to be attached.
     pub add_attachments: Vec<SentAttachment>,
     /// Settings whose attachments are to be removed.
@@ -283,8 +295,22 @@ pub struct PluginConfigPatch {
 pub struct RearrangeInput {
     /// New places by config.
     pub orders: Vec<(PluginConfigId, i64)>,
-    /// A new place for the config of this plugin.
-    pub single: Option<(PluginId, i64)>,
+    /// A new place for one config.
+    pub single: Option<SingleMove>,
+}
+
+/// A new place for one config, as a client names it that knows the fields of a config
+/// only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SingleMove {
+    /// Its plugin.
+    pub plugin: PluginId,
+    /// Where it is to stand.
+    pub order: i64,
+    /// Which config of the plugin, where there are several.
+    pub id: Option<PluginConfigId>,
+    /// The same by the name that people see.
+    pub name: Option<String>,
 }
 
 /// A job of a plugin.

@@ -1,61 +1,216 @@
 //! How much time a transformation may take beyond what is usual (ADR 9).
 //!
-//! What belongs here: the allowance of one config. What does not: measuring, and
-//! the limit of a single event, which the sandbox keeps.
+//! What belongs here: the allowance of one config, shared among those who send it
+//! events. What does not: measuring, and the limit of a single event, which the sandbox
+//! keeps.
 //!
-//! Neighbours share the processors with a config, so one whose events are all slow
-//! is passed over most of the time, while one that is slow now and then is not. What
-//! was used up beyond what was there is a debt: a step that gets in with the last of
-//! its allowance pays for the whole event.
+//! Neighbours share the processors with a config, so one whose events are all slow is
+//! passed over most of the time, while one that is slow now and then is not. Who sends
+//! slow events uses up an allowance of its own first, by network and by distinct id, each
+//! half of what the config has: one sender alone cannot use up that of others. While the
+//! config itself has nothing left, those pass who have not been slow. What was used up
+//! beyond what was there is a debt: a step that gets in with the last of its allowance
+//! pays for the whole event.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// Time of an event that costs nothing of the allowance.
 const FREE: Duration = Duration::from_millis(5);
-/// The most that is saved up.
-const FULL: Duration = Duration::from_secs(1);
-/// What a second adds.
-const REFILL: Duration = Duration::from_millis(50);
-/// The largest debt: a step that was mended is called again within minutes.
-const DEBT: Duration = Duration::from_secs(6);
+/// Of the whole config. Its largest debt: a step that was mended is called again within
+/// minutes.
+const WHOLE: Rate = Rate {
+    full: Duration::from_secs(1),
+    refill: Duration::from_millis(50),
+    debt: Duration::from_secs(6),
+};
+/// Of one sender.
+const SENDER: Rate = Rate {
+    full: Duration::from_millis(500),
+    refill: Duration::from_millis(25),
+    debt: Duration::from_secs(3),
+};
+/// For waiting until there is something left.
+const WAITING: Rate =
+    Rate { full: Duration::from_secs(2), refill: Duration::from_millis(50), debt: Duration::ZERO };
+/// Senders that are remembered because they have been slow.
+const SENDERS: usize = 2_000;
 /// Being passed over is told once in this time.
 const TOLD: Duration = Duration::from_secs(60);
 
-/// The allowance of one config. Times are of a clock that only goes on.
+/// What somebody may use up.
+struct Rate {
+    /// The most that is saved up.
+    full: Duration,
+    /// What a second adds.
+    refill: Duration,
+    /// The largest debt.
+    debt: Duration,
+}
+
+/// What is left of it. Times are of a clock that only goes on.
 #[derive(Debug, Clone)]
-pub(crate) struct Allowance {
+struct Left {
     left: Duration,
     /// Nothing is left then.
     debt: Duration,
     /// When it was last refilled.
     at: Duration,
+}
+
+impl Left {
+    fn new(rate: &Rate, now: Duration) -> Self {
+        Self { left: rate.full, debt: Duration::ZERO, at: now }
+    }
+
+    fn refill(&mut self, rate: &Rate, now: Duration) {
+        let gone = now.saturating_sub(self.at);
+        self.at = self.at.max(now);
+        // So much that it is full anyway.
+        let gone = gone.min(Duration::from_secs(3_600));
+        let refill = rate.refill.mul_f64(gone.as_secs_f64());
+        let paid = refill.min(self.debt);
+        self.debt -= paid;
+        self.left = (self.left + (refill - paid)).min(rate.full);
+    }
+
+    fn pay(&mut self, rate: &Rate, cost: Duration) {
+        self.debt = (self.debt + cost.saturating_sub(self.left)).min(rate.debt);
+        self.left = self.left.saturating_sub(cost);
+    }
+
+    fn is_full(&self, rate: &Rate) -> bool {
+        self.left >= rate.full
+    }
+}
+
+/// Who sent an event. A distinct id that comes from another network is another sender, so
+/// that nobody uses up what belongs to an id by sending it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Sender {
+    network: Option<u64>,
+    id: u64,
+}
+
+impl Sender {
+    /// The sender of an event with this distinct id.
+    pub(crate) fn of(network: Option<u64>, distinct_id: &str) -> Self {
+        static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        Self { network, id: KEY.hash_one((network, distinct_id)) }
+    }
+
+    fn payers(self) -> impl Iterator<Item = Payer> {
+        self.network.map(Payer::Network).into_iter().chain([Payer::Id(self.id)])
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Payer {
+    Network(u64),
+    Id(u64),
+}
+
+/// Who pays for which event of a crossing: numbers of what [`Allowance::available`]
+/// gives.
+#[derive(Debug, Default)]
+pub(crate) struct Payers {
+    list: Vec<(Payer, Sender)>,
+    /// By event.
+    pub(crate) of: Vec<Vec<usize>>,
+}
+
+impl Payers {
+    /// Those of events by these senders.
+    pub(crate) fn of(senders: impl Iterator<Item = Sender>) -> Self {
+        let mut payers = Self::default();
+        let mut known: HashMap<Payer, usize> = HashMap::new();
+        for sender in senders {
+            // The first one is the config itself.
+            let mut of = vec![0];
+            for payer in sender.payers() {
+                let number = *known.entry(payer).or_insert_with(|| {
+                    payers.list.push((payer, sender));
+                    payers.list.len()
+                });
+                of.push(number);
+            }
+            payers.of.push(of);
+        }
+        payers
+    }
+}
+
+/// The allowance of one config.
+#[derive(Debug, Clone)]
+pub(crate) struct Allowance {
+    whole: Left,
+    /// Of those who have been slow; all others have theirs whole.
+    senders: HashMap<Payer, Left>,
+    waiting: Left,
     told: Option<Duration>,
 }
 
 impl Allowance {
     /// A full one.
     pub(crate) fn new(now: Duration) -> Self {
-        Self { left: FULL, debt: Duration::ZERO, at: now, told: None }
+        Self {
+            whole: Left::new(&WHOLE, now),
+            senders: HashMap::new(),
+            waiting: Left::new(&WAITING, now),
+            told: None,
+        }
     }
 
-    /// What may be used up now.
-    pub(crate) fn available(&mut self, now: Duration) -> Duration {
-        let gone = now.saturating_sub(self.at);
-        self.at = self.at.max(now);
-        // So much that it is full anyway.
-        let gone = gone.min(Duration::from_secs(3_600));
-        let refill = REFILL.mul_f64(gone.as_secs_f64());
-        let paid = refill.min(self.debt);
-        self.debt -= paid;
-        self.left = (self.left + (refill - paid)).min(FULL);
-        self.left
+    /// What may be used up now, by the numbers of payers.
+    pub(crate) fn available(&mut self, payers: &Payers, now: Duration) -> Vec<Duration> {
+        self.whole.refill(&WHOLE, now);
+        self.senders.retain(|_, left| {
+            left.refill(&SENDER, now);
+            !left.is_full(&SENDER)
+        });
+        let is_short = self.whole.left.is_zero();
+        let room = self.whole.left + WHOLE.debt.saturating_sub(self.whole.debt);
+        let of = |(payer, sender): &(Payer, Sender)| {
+            let is_slow = || sender.payers().any(|payer| self.senders.contains_key(&payer));
+            match payer {
+                Payer::Id(_) if is_short && is_slow() => Duration::ZERO,
+                payer => self.senders.get(payer).map_or(SENDER.full, |left| left.left),
+            }
+        };
+        std::iter::once(room).chain(payers.list.iter().map(of)).collect()
     }
 
     /// Pays for an event.
-    pub(crate) fn pay(&mut self, took: Duration) {
+    pub(crate) fn pay(&mut self, sender: Sender, took: Duration, now: Duration) {
         let cost = took.saturating_sub(FREE);
-        self.debt = (self.debt + cost.saturating_sub(self.left)).min(DEBT);
-        self.left = self.left.saturating_sub(cost);
+        if cost.is_zero() {
+            return;
+        }
+        self.whole.pay(&WHOLE, cost);
+        for payer in sender.payers() {
+            if self.senders.len() >= SENDERS && !self.senders.contains_key(&payer) {
+                let oldest = self.senders.iter().min_by_key(|(_, left)| left.at);
+                if let Some(oldest) = oldest.map(|(payer, _)| *payer) {
+                    self.senders.remove(&oldest);
+                }
+            }
+            let left = self.senders.entry(payer).or_insert_with(|| Left::new(&SENDER, now));
+            left.refill(&SENDER, now);
+            left.pay(&SENDER, cost);
+        }
+    }
+
+    /// Whether events may wait so long for the step. Waiting holds up the events of
+    /// others in the same part of the log, so there is little of it.
+    pub(crate) fn may_wait(&mut self, pause: Duration, now: Duration) -> bool {
+        self.waiting.refill(&WAITING, now);
+        let may = self.waiting.left >= pause;
+        if may {
+            self.waiting.pay(&WAITING, pause);
+        }
+        may
     }
 
     /// Whether it is time to tell that the config is passed over.
@@ -72,54 +227,128 @@ impl Allowance {
 mod tests {
     use std::time::Duration;
 
-    use super::{Allowance, FULL};
+    use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const SLOW: Duration = Duration::from_millis(105);
+
+    /// What the sender of an event may use up: the least of all who pay.
+    fn available(allowance: &mut Allowance, sender: Sender, now: Duration) -> Duration {
+        let payers = Payers::of([sender].into_iter());
+        let all = allowance.available(&payers, now);
+        payers.of[0].iter().map(|payer| all[*payer]).min().unwrap()
+    }
+
+    fn ada() -> Sender {
+        Sender::of(Some(1), "ada")
+    }
 
     #[test]
     fn what_is_quick_costs_nothing() {
         let mut allowance = Allowance::new(SECOND);
         for _ in 0..100_000 {
-            allowance.pay(Duration::from_millis(5));
+            allowance.pay(ada(), Duration::from_millis(5), SECOND);
         }
-        assert_eq!(allowance.available(SECOND), FULL);
+        assert_eq!(available(&mut allowance, ada(), SECOND), SENDER.full);
     }
 
     #[test]
     fn what_is_slow_uses_it_up_and_time_fills_it_again() {
         let mut allowance = Allowance::new(SECOND);
-        for _ in 0..10 {
-            allowance.pay(Duration::from_millis(105));
+        for _ in 0..5 {
+            allowance.pay(ada(), SLOW, SECOND);
         }
-        assert_eq!(allowance.available(SECOND), Duration::ZERO);
-        assert_eq!(allowance.available(SECOND * 3), Duration::from_millis(100));
-        assert_eq!(allowance.available(SECOND * 9_000), FULL);
+        assert_eq!(available(&mut allowance, ada(), SECOND), Duration::ZERO);
+        assert_eq!(available(&mut allowance, ada(), SECOND * 5), Duration::from_millis(100));
+        assert_eq!(available(&mut allowance, ada(), SECOND * 9_000), SENDER.full);
+    }
+
+    #[test]
+    fn one_sender_leaves_the_others_theirs() {
+        let mut allowance = Allowance::new(SECOND);
+        for number in 0..100 {
+            // Made-up ids make no other sender of a network.
+            let sender = Sender::of(Some(1), &format!("made up {number}"));
+            if !available(&mut allowance, sender, SECOND).is_zero() {
+                allowance.pay(sender, SLOW, SECOND);
+            }
+        }
+        assert_eq!(available(&mut allowance, Sender::of(Some(1), "new"), SECOND), Duration::ZERO);
+        for other in [Sender::of(Some(2), "ada"), Sender::of(Some(2), "bob"), Sender::of(None, "c")]
+        {
+            assert_eq!(available(&mut allowance, other, SECOND), SENDER.full, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn of_one_network_each_id_has_its_own() {
+        let mut allowance = Allowance::new(SECOND);
+        allowance.pay(Sender::of(None, "ada"), SECOND, SECOND);
+        assert_eq!(available(&mut allowance, Sender::of(None, "ada"), SECOND), Duration::ZERO);
+        assert_eq!(available(&mut allowance, Sender::of(None, "bob"), SECOND), SENDER.full);
+    }
+
+    #[test]
+    fn where_all_are_slow_the_config_is_passed_over() {
+        let mut allowance = Allowance::new(SECOND);
+        let mut events = 0;
+        for look in 0..20_000 {
+            let now = SECOND + Duration::from_millis(look);
+            let sender = Sender::of(Some(look % 50), "x");
+            if !available(&mut allowance, sender, now).is_zero() {
+                events += 1;
+                allowance.pay(sender, SLOW, now);
+            }
+        }
+        // The second and the debt that there was, and half a one for each ten that passed.
+        assert!((50..=90).contains(&events), "{events}");
     }
 
     #[test]
     fn the_last_of_it_is_no_way_around() {
         let mut allowance = Allowance::new(SECOND);
-        // A thousand looks in a second, each with one event if there is anything left.
         let mut events = 0;
         for look in 0..20_000 {
             let now = SECOND + Duration::from_millis(look);
-            if !allowance.available(now).is_zero() {
+            if !available(&mut allowance, ada(), now).is_zero() {
                 events += 1;
-                allowance.pay(Duration::from_millis(105));
+                allowance.pay(ada(), SLOW, now);
             }
         }
-        // The full second, and half a one for each ten that passed.
-        assert!((19..=21).contains(&events), "{events}");
+        // The full half second, and a quarter of one for each ten that passed.
+        assert!((9..=11).contains(&events), "{events}");
     }
 
     #[test]
     fn debts_end() {
         let mut allowance = Allowance::new(SECOND);
         for _ in 0..1_000 {
-            allowance.pay(SECOND * 100);
+            allowance.pay(ada(), SECOND * 100, SECOND * 100);
         }
-        assert_eq!(allowance.available(SECOND * 100), Duration::ZERO);
-        assert!(!allowance.available(SECOND * 122).is_zero());
+        assert_eq!(available(&mut allowance, ada(), SECOND * 100), Duration::ZERO);
+        assert!(!available(&mut allowance, ada(), SECOND * 222).is_zero());
+    }
+
+    #[test]
+    fn senders_that_are_remembered_are_few() {
+        let mut allowance = Allowance::new(SECOND);
+        for number in 0..3 * SENDERS as u64 {
+            allowance.pay(Sender::of(Some(number), "x"), SLOW, SECOND * 2);
+        }
+        assert!(allowance.senders.len() <= SENDERS);
+        available(&mut allowance, ada(), SECOND * 9_000);
+        assert!(allowance.senders.is_empty());
+    }
+
+    #[test]
+    fn waiting_is_little() {
+        let mut allowance = Allowance::new(SECOND);
+        let pause = Duration::from_millis(100);
+        let waited = |allowance: &mut Allowance, now| {
+            (0..1_000).filter(|_| allowance.may_wait(pause, now)).count()
+        };
+        assert_eq!(waited(&mut allowance, SECOND), 20);
+        assert_eq!(waited(&mut allowance, SECOND * 5), 2);
     }
 
     #[test]

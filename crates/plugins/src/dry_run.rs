@@ -23,15 +23,14 @@ use weir_service::plugins::code::DryTrial;
 use weir_store::plugin_runtime::registry::Enabled;
 use weir_store::plugin_runtime::storage;
 
-use crate::registry::load::{entry, step_program, transpile};
+use crate::allowance::Payers;
+use crate::registry::load::{entry, step_program};
 use crate::transformations::passing::Passing;
 use crate::transformations::{Ruling, Verdict, native, scripts};
-use crate::{LOOKING, Shared, shape};
+use crate::{Shared, shape};
 
 /// Lines of a step that are shown.
 const LINES: usize = 100;
-/// What a step may take: a try has nobody beside it.
-const ALLOWANCE: Duration = Duration::from_secs(1);
 
 impl Shared {
     /// Sends an event through steps.
@@ -75,9 +74,8 @@ impl Shared {
                 (DryOutcome::Unchanged, None)
             }
             Verdict::Succeeded | Verdict::Absent => (DryOutcome::Changed, None),
-            Verdict::PassedOver => {
-                (DryOutcome::Failed, Some("It takes more than a second.".to_owned()))
-            }
+            // Nobody pays for a try.
+            Verdict::PassedOver => (DryOutcome::Failed, None),
         };
         let duration_ms = took.as_secs_f64() * 1_000.0;
         let logs = logs.lines.into_inner();
@@ -95,23 +93,27 @@ impl Shared {
     ) -> Result<Ruling, String> {
         let Enabled { config, plugin, files } = enabled;
         let opened = self.host.open(config, plugin).await?;
-        let events = std::slice::from_mut(passing);
         if let Some(step) = self.native(plugin, &opened.config)? {
+            let events = std::slice::from_mut(passing);
             let ruled = native::run(&*step, config.id, name, events).into_iter().next();
             return ruled.ok_or_else(|| "The step was not run.".to_owned());
         }
-        let script = transpile(files).await?;
+        let look = self.looking.look(config.organization).await;
+        let look = look.ok_or_else(|| "The service stops.".to_owned())?;
+        let compiled = self.compile(look.lane, files).await.map_err(|fault| fault.to_string())?;
+        let script = compiled?;
         let file = entry(files).map_or("index.ts", |(name, _)| name);
         let program = Arc::new(step_program(config, plugin, &script, file, opened)?);
         let crossing = scripts::Crossing {
             pool: &self.work,
-            lane: LOOKING,
+            lane: look.lane,
             host: logs,
             project,
             site_url: &self.site_url,
         };
         let step = scripts::Script { id: config.id, name, program: &program, script: &script };
-        let ruled = crossing.run(&[step], &[ALLOWANCE], events).await;
+        let payers = Payers::default();
+        let ruled = crossing.run(&[step], &payers, vec![Vec::new()], &mut [passing]).await;
         // It is not needed again.
         if let Err(error) = self.work.teardown(crossing.lane, &program, logs).await {
             tracing::warn!(%error, "what was tried is still loaded");

@@ -24,6 +24,7 @@ mod deliveries;
 mod dry_run;
 mod host;
 mod host_calls;
+mod looking;
 mod metrics;
 mod places;
 mod registry;
@@ -48,6 +49,9 @@ use weir_ingest::location::Locations;
 use weir_model::PluginConfigId;
 use weir_sandbox::{Pool, PoolSettings};
 use weir_store::Store;
+use weir_store::plugin_runtime::registry::enabled_projects;
+
+use looking::{LOOKERS, Looking};
 
 pub use code::Origins;
 pub use host::{Attachment, Captured, OpenedConfig, PluginsHost};
@@ -58,8 +62,6 @@ pub use weir_sandbox::Limits;
 pub const WORKER: &str = "plugin-worker";
 /// Children for what is run in the background.
 pub(crate) const WORKERS: usize = 4;
-/// The lane behind them, for what somebody waits for: looking at code, trying it.
-pub(crate) const LOOKING: usize = WORKERS;
 /// Ticks between two times at which what is kept in memory is tidied.
 const TIDYING: u32 = 60;
 
@@ -147,6 +149,7 @@ pub(crate) struct Shared {
     steps: Pool,
     /// Children for everything else.
     work: Pool,
+    looking: Looking,
     stop: watch::Sender<bool>,
 }
 
@@ -213,7 +216,8 @@ impl Plugins {
             belongings: Mutex::default(),
             lanes: Mutex::default(),
             steps: pool(settings.step_children),
-            work: pool(LOOKING + 1),
+            work: pool(WORKERS + LOOKERS),
+            looking: Looking::default(),
             stop: watch::Sender::new(false),
             store,
             egress,
@@ -225,15 +229,16 @@ impl Plugins {
         Self { shared: Arc::new(shared), tasks: Arc::default() }
     }
 
-    /// Reads what is enabled, and keeps it fresh on this runtime. From then on
-    /// events are transformed.
+    /// Begins to read what is enabled, and keeps it fresh on this runtime. From then on
+    /// events are transformed: those of a project that is not ready yet wait in the log.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn start(&self, runtime: &Handle) -> Result<(), weir_store::Error> {
         // Before reading: no change is missed.
         let changes = self.shared.store.plugin_changes();
-        self.shared.load_all().await?;
+        let projects = enabled_projects(&self.shared.store).await?;
+        self.shared.registry.expect(projects);
         let (following, keeping) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
         let mut tasks = self.tasks.lock();
         tasks.upkeep.spawn_on(async move { following.follow_changes(changes).await }, runtime);

@@ -7,9 +7,8 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use weir_capture::{self as capture, CapturePath, Context, Decision};
-use weir_ingest::batch::Batch;
 
-use super::intake::{self, Events, Received, Worked};
+use super::intake::{self, Gathering, Received, Worked};
 use super::{Endpoint, accepted};
 use crate::app::App;
 use crate::http::error::ApiResult;
@@ -24,15 +23,11 @@ pub(super) async fn answer(app: &App, path: CapturePath, request: Request) -> Ap
     Ok(if beacon { StatusCode::NO_CONTENT.into_response() } else { accepted() })
 }
 
-/// Bytes that an event takes in memory beside its texts, twice: as it is and as
-/// the log encodes it. Tiny events are mostly that.
-const EVENT_BYTES: usize = 256;
-
 /// Decodes a body, decides on its events and encodes them for the log.
 async fn judge(app: &App, path: CapturePath, received: &mut Received) -> ApiResult<Worked<()>> {
     let payload = received.decode(path)?;
     let batch = capture::shape(&payload)?;
-    received.room.hold_more(batch.events.len().saturating_mul(EVENT_BYTES))?;
+    received.room.hold_events(payload.text().len(), batch.events.len())?;
     let rules = intake::project(app, &batch.token, received.sender()).await?;
     let address = received.client_address(&rules);
     let context = Context {
@@ -43,18 +38,15 @@ async fn judge(app: &App, path: CapturePath, received: &mut Received) -> ApiResu
         engage: path.is_engage(),
         person_processing_opt_out: rules.person_processing_opt_out,
     };
-    let mut captured = Batch::new(received.received_at.micros(), batch.historical_migration);
+    let nothing = received.batch(batch.historical_migration);
+    let mut gathering = Gathering::begin(&mut received.room, rules.id, &batch.token, nothing);
     for event in &batch.events {
-        if path == CapturePath::Recordings {
-            captured.push_dropped(capture::drop_recording(&event));
-            continue;
-        }
-        match capture::decide(&event, &context) {
-            Decision::Accept(event) => captured.accepted.push(event),
-            Decision::Drop(event) => captured.push_dropped(event),
-        }
+        gathering.take(match path {
+            CapturePath::Recordings => Decision::Drop(capture::drop_recording(&event)),
+            _ => capture::decide(&event, &context),
+        })?;
     }
-    Ok(Worked { answer: (), events: Some(Events::of(rules.id, &batch.token, captured)) })
+    Ok(Worked { answer: (), events: Some(gathering.end()?) })
 }
 
 fn is_beacon(query: Option<&str>) -> bool {

@@ -8,6 +8,7 @@
 //! on any 4xx.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,8 +21,8 @@ use http::{HeaderMap, header};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
-use weir_capture::{self as capture, CaptureError, CapturePath, CaptureRequest, Payload};
-use weir_ingest::batch::{Batch, Sealed};
+use weir_capture::{self as capture, CaptureError, CapturePath, CaptureRequest, Decision, Payload};
+use weir_ingest::batch::{self, Batch, Sealed, size_of_accepted};
 use weir_ingest::log::AppendError;
 use weir_model::imports::ImportSource;
 use weir_model::outcomes::DropReason;
@@ -43,6 +44,19 @@ use crate::tokens::Verdict;
 /// a thousand times what they look like.
 const HEAVY_PACKED: usize = 1 << 10;
 
+/// Bytes of events that are encoded together: of a large request no more are decoded at
+/// a time, however small they are.
+const PART: usize = 4 << 20;
+/// Bytes that working on a part takes at most: its events, their encoding before and
+/// after it is compressed.
+const WORKING: usize = 3 * PART;
+/// How much larger than a packed body its text is at most where it is packed with gzip.
+/// Other formats have no such bound.
+const GZIP_RATIO: usize = 1_032;
+/// Bytes that an event takes in memory beside its texts, twice: as it is and as the log
+/// encodes it. Tiny events are mostly that.
+const EVENT_BYTES: usize = 512;
+
 /// A request whose body was read, and what it holds of the shares.
 pub(super) struct Received {
     /// Everything but the body.
@@ -56,29 +70,69 @@ pub(super) struct Received {
     _share: OwnedSemaphorePermit,
 }
 
-/// Room in the budget of bytes for a body and what is made of it.
+/// Room in the budgets of bytes for a body and what is made of it.
 pub(super) struct Room {
+    /// The body as sent; `None`: it was decoded.
+    body: Option<HeldBytes>,
+    made: HeldBytes,
     bytes: usize,
-    held: HeldBytes,
+    /// Of these, what is kept until the answer beside the events.
+    kept: usize,
 }
 
 impl Room {
-    /// Takes room for an unpacked text and for the events that are made of it.
-    pub(super) fn hold_events_of(&mut self, payload: &Payload) -> ApiResult<()> {
-        self.hold_more(payload.text().len().saturating_mul(2))
+    /// Takes room for the text of this body, before it is known how long it is.
+    pub(super) fn hold_text_of(&mut self, body: &[u8], packing: Packing) -> ApiResult<()> {
+        self.hold_more(match packing {
+            _ if is_plain(body) => body.len(),
+            Packing::Gzip if body.len() < HEAVY_PACKED => body.len() * GZIP_RATIO,
+            Packing::Gzip | Packing::Any => capture::BODY_LIMIT,
+        })
     }
 
-    /// Takes room for this many bytes besides.
-    pub(super) fn hold_more(&mut self, bytes: usize) -> ApiResult<()> {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.held.grow_to(self.bytes).map_err(|_| not_accepted("too many bytes in flight"))
+    /// The body is unpacked: what is needed for its text is known now.
+    pub(super) fn is_unpacked(&mut self, payload: &Payload) -> ApiResult<()> {
+        self.body = None;
+        self.hold(payload.text().len())
     }
+
+    /// Takes room for deciding on so many events of a text.
+    pub(super) fn hold_events(&mut self, text: usize, events: usize) -> ApiResult<()> {
+        let all = text.saturating_mul(2).saturating_add(events.saturating_mul(EVENT_BYTES));
+        self.hold_more(all.min(WORKING))
+    }
+
+    /// Takes room for what is kept until the answer.
+    pub(super) fn keep(&mut self, bytes: usize) -> ApiResult<()> {
+        self.kept = self.kept.saturating_add(bytes);
+        self.hold_more(bytes)
+    }
+
+    fn hold_more(&mut self, bytes: usize) -> ApiResult<()> {
+        self.hold(self.bytes.saturating_add(bytes))
+    }
+
+    fn hold(&mut self, bytes: usize) -> ApiResult<()> {
+        self.bytes = bytes;
+        self.made.shrink_to(bytes);
+        self.made.grow_to(bytes).map_err(|_| not_accepted("too many bytes in flight"))
+    }
+}
+
+/// How a body may be packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// In the ways of the older paths.
+    Gzip,
+    /// In any way that is understood.
+    Any,
 }
 
 impl Received {
     /// Finds the payload in the shapes of the older paths and unpacks it.
     pub(super) fn decode(&mut self, path: CapturePath) -> ApiResult<Payload> {
         let body = std::mem::take(&mut self.body);
+        self.room.hold_text_of(&body, Packing::Gzip)?;
         let payload = capture::decode(CaptureRequest {
             path,
             query: self.parts.uri.query(),
@@ -86,7 +140,7 @@ impl Received {
             content_encoding: text(&self.parts.headers, header::CONTENT_ENCODING.as_str()),
             body,
         })?;
-        self.room.hold_events_of(&payload)?;
+        self.room.is_unpacked(&payload)?;
         Ok(payload)
     }
 
@@ -94,6 +148,12 @@ impl Received {
     pub(super) fn sender(&self) -> Sender {
         let client = self.parts.extensions.get::<ClientAddress>();
         Sender { address: client.map(|client| client.0), at: self.received_at }
+    }
+
+    /// A batch for the events of this request.
+    pub(super) fn batch(&self, historical: bool) -> Batch {
+        let network = self.sender().address.map(batch::network);
+        Batch { network, ..Batch::new(self.received_at.micros(), historical) }
     }
 
     /// The address that goes with the events of this request, if the project
@@ -124,22 +184,83 @@ pub(super) struct Events {
     project: ProjectId,
     /// The key that they came with.
     token: String,
-    sealed: Sealed,
+    parts: Vec<Sealed>,
     accepted: u64,
-    dropped: Vec<(DropReason, u64)>,
-    /// What is told of them as a part of an import.
-    import: Option<ImportSource>,
+    dropped: BTreeMap<DropReason, u64>,
+    /// What is told of them as parts of an import.
+    imports: Vec<ImportSource>,
+}
+
+/// Gathers the events of a request and seals them in parts, so that of a large one no
+/// more than a part is in memory as it is.
+pub(super) struct Gathering<'a> {
+    events: Events,
+    /// The part that grows.
+    batch: Batch,
+    /// Bytes of its events.
+    bytes: usize,
+    room: &'a mut Room,
+}
+
+impl<'a> Gathering<'a> {
+    /// Begins with a batch without events.
+    pub(super) fn begin(
+        room: &'a mut Room,
+        project: ProjectId,
+        key: &str,
+        batch: Batch,
+    ) -> Gathering<'a> {
+        let token = key.to_owned();
+        let (parts, dropped, imports) = (Vec::new(), BTreeMap::new(), Vec::new());
+        let events = Events { project, token, parts, accepted: 0, dropped, imports };
+        Self { events, batch, bytes: 0, room }
+    }
+
+    /// Takes an event and what was decided on it.
+    pub(super) fn take(&mut self, decision: Decision) -> ApiResult<()> {
+        match decision {
+            Decision::Accept(event) => {
+                self.events.accepted += 1;
+                self.bytes += size_of_accepted(&event);
+                self.batch.accepted.push(event);
+            }
+            Decision::Drop(event) => {
+                *self.events.dropped.entry(event.reason).or_default() += 1;
+                let (listed, sample) = (self.batch.dropped.len(), event.sample.len());
+                self.batch.push_dropped(event);
+                if self.batch.dropped.len() > listed {
+                    self.bytes += EVENT_BYTES + sample;
+                }
+            }
+        }
+        if self.bytes < PART {
+            return Ok(());
+        }
+        let Batch { received_at, historical, network, .. } = self.batch;
+        let next = Batch { network, ..Batch::new(received_at, historical) };
+        let whole = std::mem::replace(&mut self.batch, next);
+        self.bytes = 0;
+        let part = self.events.seal(whole).packed();
+        self.room.hold_more(part.memory())?;
+        self.events.parts.push(part);
+        Ok(())
+    }
+
+    /// The events: room is held for nothing else any more.
+    pub(super) fn end(mut self) -> ApiResult<Events> {
+        let last = self.events.seal(self.batch);
+        let is_only = self.events.parts.is_empty();
+        self.events.parts.push(if is_only { last } else { last.packed() });
+        let memory: usize = self.events.parts.iter().map(Sealed::memory).sum();
+        self.room.hold(self.room.kept + memory)?;
+        Ok(self.events)
+    }
 }
 
 impl Events {
-    /// The events of a request that came with a key.
-    pub(super) fn of(project: ProjectId, key: &str, batch: Batch) -> Self {
-        let import = history::source(key, &batch);
-        let mut dropped = batch.dropped_further.clone();
-        dropped.extend(batch.dropped.iter().map(|event| (event.reason, 1)));
-        let accepted = batch.accepted.len() as u64;
-        let token = key.to_owned();
-        Self { project, token, accepted, dropped, import, sealed: batch.seal() }
+    fn seal(&mut self, batch: Batch) -> Sealed {
+        self.imports.extend(history::source(&self.token, &batch));
+        batch.seal()
     }
 }
 
@@ -166,7 +287,7 @@ pub(super) async fn take_events<T: Send + 'static>(
     + 'static,
 ) -> ApiResult<T> {
     let at = app.services.clock.now();
-    let mut account = Account::open(request.headers());
+    let mut account = Account::open(&request);
     let outcome = take_noting(app, request, work, &mut account).await;
     account.close(app, route, at, outcome.as_ref().err());
     outcome
@@ -205,10 +326,10 @@ async fn take_noting<T: Send + 'static>(
         } else {
             (work(app, &mut received).await?, received)
         };
-        let (Worked { answer, events }, _received) = worked;
+        let (Worked { answer, events }, received) = worked;
         if let Some(events) = events {
             account.project = Some(events.project);
-            append(app, events).await?;
+            append(app, events, received).await?;
         }
         Ok(answer)
     };
@@ -222,11 +343,12 @@ async fn receive(app: &App, request: Request) -> ApiResult<Received> {
     let (parts, unread) = request.into_parts();
     let limits = &app.limits.capture_body;
     let Collected { bytes, held } =
-        body::collect(&parts.headers, unread, limits, &app.shares.capture_bytes)
+        body::collect(&parts, unread, limits, &app.shares.capture_bytes)
             .await
             .map_err(refused_body)?;
     let share = share(app)?;
-    let room = Room { bytes: bytes.len(), held };
+    let made = HeldBytes::none(Arc::clone(&app.shares.decoding_bytes));
+    let room = Room { body: Some(held), made, bytes: 0, kept: 0 };
     Ok(Received { parts, body: bytes, received_at, room, _share: share })
 }
 
@@ -239,9 +361,12 @@ pub(super) fn share(app: &App) -> ApiResult<OwnedSemaphorePermit> {
 
 /// Whether working on a body could hold up a thread that serves connections.
 fn is_heavy(app: &App, body: &[u8]) -> bool {
-    let plain =
-        body.trim_ascii_start().starts_with(b"{") || body.trim_ascii_start().starts_with(b"[");
-    body.len() >= if plain { app.limits.heavy_body } else { HEAVY_PACKED }
+    body.len() >= if is_plain(body) { app.limits.heavy_body } else { HEAVY_PACKED }
+}
+
+/// Whether a body is JSON as it is.
+fn is_plain(body: &[u8]) -> bool {
+    matches!(body.trim_ascii_start().first(), Some(b'{' | b'['))
 }
 
 /// The project that has a key. A sender of one that no project has is noted.
@@ -262,14 +387,22 @@ pub(super) async fn project(app: &App, key: &str, sender: Sender) -> ApiResult<P
     }
 }
 
-async fn append(app: &App, events: Events) -> ApiResult<()> {
-    let Events { project, token, sealed, accepted, dropped, import } = events;
+async fn append(app: &App, events: Events, received: Received) -> ApiResult<()> {
+    let Events { project, token, parts, accepted, dropped, imports } = events;
     let began = Instant::now();
+    let ingest = app.ingest.clone();
+    let appending = tokio::spawn(async move {
+        let appended = ingest.append_all(project, parts).await;
+        // What waits for the disk is in memory, also when nobody waits for it any more.
+        drop(received);
+        appended
+    });
     // What is given up here may be stored later all the same: sending it again
     // does no harm (ingestion 6).
-    let appended = tokio::time::timeout(app.limits.append_time, app.ingest.append(project, sealed))
+    let appended = tokio::time::timeout(app.limits.append_time, appending)
         .await
-        .map_err(|_elapsed| not_accepted("the append took too long"))?;
+        .map_err(|_elapsed| not_accepted("the append took too long"))?
+        .map_err(|error| ApiError::Panicked(error.to_string()))?;
     appended.map_err(|error| match error {
         AppendError::Busy => not_accepted("the ingest log is busy"),
         AppendError::DiskLow => not_accepted("too little free disk space"),
@@ -278,7 +411,7 @@ async fn append(app: &App, events: Events) -> ApiResult<()> {
     })?;
     app.metrics.append_seconds.observe(began.elapsed().as_secs_f64());
     app.metrics.events_accepted.inc_by(accepted);
-    if let Some(import) = import {
+    for import in imports {
         app.traffic.imported(project, import);
     }
     let mut events = accepted;

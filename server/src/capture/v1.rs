@@ -7,11 +7,10 @@ use axum::Json;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use weir_capture::v1::{self, Headers, Results};
-use weir_capture::{Context, Decision};
-use weir_ingest::batch::Batch;
+use weir_capture::Context;
 
 use super::Endpoint;
-use super::intake::{self, Events, Received, Worked};
+use super::intake::{self, Gathering, Packing, Received, Worked};
 use crate::app::App;
 use crate::http::error::ApiResult;
 
@@ -30,10 +29,12 @@ pub(super) async fn answer(app: &App, request: Request) -> ApiResult<Response> {
 async fn judge(app: &App, received: &mut Received) -> ApiResult<Worked<Results>> {
     let body = std::mem::take(&mut received.body);
     let headers = Headers::read(|name| intake::text(&received.parts.headers, name))?;
+    received.room.hold_text_of(&body, Packing::Any)?;
     let payload = v1::unpack(headers.encoding, body)?;
-    received.room.hold_events_of(&payload)?;
+    received.room.is_unpacked(&payload)?;
     let batch = v1::shape(&payload)?;
-    received.room.hold_more(batch.events.len().saturating_mul(RESULT_BYTES))?;
+    received.room.keep(batch.events.len().saturating_mul(RESULT_BYTES))?;
+    received.room.hold_events(payload.text().len(), batch.events.len())?;
     let rules = intake::project(app, &headers.token, received.sender()).await?;
     let context = Context {
         received_at: received.received_at.to_chrono(),
@@ -43,15 +44,13 @@ async fn judge(app: &App, received: &mut Received) -> ApiResult<Worked<Results>>
         engage: false,
         person_processing_opt_out: rules.person_processing_opt_out,
     };
-    let mut captured = Batch::new(received.received_at.micros(), batch.historical_migration);
+    let nothing = received.batch(batch.historical_migration);
+    let mut gathering = Gathering::begin(&mut received.room, rules.id, &headers.token, nothing);
     let mut results = Results::default();
     for event in &batch.events {
         let decision = v1::decide(&event, headers.library, &context);
         results.push(&event, &decision);
-        match decision {
-            Decision::Accept(event) => captured.accepted.push(event),
-            Decision::Drop(event) => captured.push_dropped(event),
-        }
+        gathering.take(decision)?;
     }
-    Ok(Worked { answer: results, events: Some(Events::of(rules.id, &headers.token, captured)) })
+    Ok(Worked { answer: results, events: Some(gathering.end()?) })
 }

@@ -46,7 +46,10 @@ pub(super) fn saving(project: i64, found: &ConfigDetail) -> ApiCall {
         }
         config.insert(setting.key.clone(), Value::from(blank(at, setting)));
     }
-    let fields = json!({"name": "{name}", "description": "{description}", "config": config});
+    let mut fields = json!({"name": "{name}", "description": "{description}", "config": config});
+    if found.line.transforms {
+        fields["on_failure"] = "{on_failure}".into();
+    }
     change(project, &found.line.id, fields)
 }
 

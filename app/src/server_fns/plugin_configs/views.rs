@@ -81,6 +81,8 @@ pub(crate) struct ConfigDetail {
     pub(crate) form: Vec<Part>,
     /// Their values, secrets as `(secret)`.
     pub(crate) values: Map<String, Value>,
+    /// What becomes of events for which it cannot be run.
+    pub(crate) on_failure: String,
     /// Jobs that can be started by hand.
     pub(crate) jobs: Vec<String>,
     /// When it was created.
@@ -187,6 +189,7 @@ impl ConfigDetail {
             description: stage.config.fields.description.clone().unwrap_or_default(),
             form: parts(fields.config_schema.as_ref()),
             values: values_of(&stage.config),
+            on_failure: stage.config.fields.on_failure.text().to_owned(),
             jobs: jobs(fields.public_jobs.as_ref(), fields.capabilities.as_ref()),
             created_at: stage.config.created_at.to_string(),
             updated_at: stage.config.updated_at.to_string(),

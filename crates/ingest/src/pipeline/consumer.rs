@@ -1,6 +1,6 @@
 //! The loop of one partition.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,12 +14,12 @@ use weir_model::outcomes::{DropReason, Warning};
 use weir_model::{ProjectId, Timestamp, panics};
 use weir_store::events::{self, Apply, LIVE_PARTITIONS, Position, ProjectWrite, WarningCount};
 use weir_store::warnings::{Skipped, sample_key};
-use weir_store::{Error, Store, live};
+use weir_store::{Error, Room, Store, live};
 
 use super::blocks::Blocks;
 use super::process::{Known, Processed};
 use super::spikes::Spikes;
-use super::stretch::{EVENTS, Stretch};
+use super::stretch::{EVENTS, Spike, Stretch};
 use super::tally;
 use crate::batch::BatchError;
 use crate::live::LiveFeed;
@@ -51,6 +51,14 @@ const TRIES: u32 = 3;
 const LONG: Duration = Duration::from_secs(5);
 /// those that take less become larger again.
 const SHORT: Duration = Duration::from_secs(1);
+/// Bytes of persons and groups that a stretch changes while other partitions apply
+/// theirs. Changing them takes several times that: as read, as worked out, as written,
+/// and in the buffers of the engine.
+const SHARED: usize = 4 << 20;
+/// The same of a stretch that is applied alone. One with more is cut short.
+const ALONE: usize = 32 << 20;
+/// Events of a stretch at most, where applying one may have ended the process.
+const CAREFUL: usize = 64;
 
 /// How far the partitions are, as everybody may read it.
 #[derive(Debug)]
@@ -155,6 +163,7 @@ impl Outcome {
             Some(
                 reason @ (DropReason::DuplicateUuid
                 | DropReason::DroppedByTransformation
+                | DropReason::TransformationUnavailable
                 | DropReason::NotProcessed
                 | DropReason::UnreadableRecord),
             ) => Some(Self::Dropped(reason)),
@@ -167,9 +176,9 @@ impl Outcome {
 /// What was written of a project, for those who watch it.
 struct Written {
     events: Vec<events::StoredEvent>,
-    /// Number of the first sample: it names the rows of the live list as the
+    /// Number of the first dropped event: it names the rows of the live list as the
     /// store does.
-    first_sample: i64,
+    first_affected: i64,
 }
 
 /// The consumer of one partition.
@@ -189,6 +198,11 @@ pub(crate) struct Consumer {
     pub(crate) spikes: Spikes,
     /// Up to where floods were looked for.
     pub(crate) noted: Position,
+    /// Floods that were found in a stretch which was not applied.
+    pub(crate) unsaid: BTreeMap<ProjectId, Vec<Spike>>,
+    /// Up to this offset stretches are small: the process ended while the log before
+    /// it was applied, and perhaps because of that.
+    pub(crate) careful_until: u64,
 }
 
 /// How carefully a consumer goes on: with fewer events at a time after a
@@ -210,11 +224,11 @@ impl Default for Care {
 impl Care {
     /// Stretches become as large as this machine applies in a moment: what takes
     /// long keeps others waiting, and in the end meets the engine's limit.
-    fn succeeded(&mut self, took: Duration) {
+    fn succeeded(&mut self, took: Duration, loaded: usize) {
         self.tried = 0;
         if took > LONG {
             self.most = (self.most / 2).max(1);
-        } else if took < SHORT {
+        } else if took < SHORT && loaded < ALONE / 2 {
             self.most = (self.most * 2).min(EVENTS);
         }
     }
@@ -222,6 +236,11 @@ impl Care {
     /// Whether the only event of the next stretch is left out.
     fn is_giving_up(self) -> bool {
         self.tried >= TRIES
+    }
+
+    /// A stretch was too large to be worked out.
+    fn overfull(&mut self, events: usize) {
+        self.most = (events / 2).max(1);
     }
 
     fn failed(&mut self, failure: &Failure) {
@@ -247,6 +266,8 @@ enum Failure {
     Store(#[from] Error),
     #[error("processing panicked: {0}")]
     Panicked(String),
+    #[error("{events} events change too many large persons and groups at a time")]
+    Overfull { events: usize },
 }
 
 impl Failure {
@@ -257,7 +278,7 @@ impl Failure {
             Self::Store(error) => {
                 matches!(error, Error::Shape { .. } | Error::Exists { .. } | Error::Refused { .. })
             }
-            Self::Log(_) => false,
+            Self::Log(_) | Self::Overfull { .. } => false,
         }
     }
 
@@ -297,6 +318,11 @@ impl Consumer {
             match step.unwrap_or_else(|panic| Err(Failure::Panicked(panics::message(&*panic)))) {
                 Ok(()) => wait = FIRST_WAIT,
                 Err(Failure::Store(Error::Stopped)) => return,
+                Err(Failure::Overfull { events }) => {
+                    self.care.overfull(events);
+                    self.blocks.clear();
+                    tracing::debug!(partition = self.partition, events, "a stretch is cut short");
+                }
                 Err(failure) => {
                     self.care.failed(&failure);
                     self.blocks.clear();
@@ -326,8 +352,10 @@ impl Consumer {
             tracing::error!(offset = record.offset.0, %error, "a record of the log is set aside");
             unreadable.push(self.log.set_aside(record));
         };
+        let most = if self.is_careful() { CAREFUL } else { EVENTS };
+        let most = self.care.most.min(most);
         let (mut stretch, next) =
-            Stretch::collect(self.partition, self.position, &records, self.care.most, aside);
+            Stretch::collect(self.partition, self.position, &records, most, aside);
         unreadable.into_iter().collect::<Result<(), _>>()?;
         // Once, however often the stretch is tried.
         if self.partition < LIVE_PARTITIONS && next > self.noted {
@@ -335,6 +363,9 @@ impl Consumer {
             for (project, part) in &mut stretch.parts {
                 self.spikes.note(*project, part);
             }
+        }
+        for (project, part) in &mut stretch.parts {
+            part.spikes.extend(self.unsaid.remove(project).unwrap_or_default());
         }
         if self.care.is_giving_up() {
             tracing::error!(
@@ -350,10 +381,25 @@ impl Consumer {
             return Ok(());
         }
         let began = Instant::now();
-        self.transform(&mut stretch).await?;
-        self.settle(&mut stretch, next).await?;
-        self.care.succeeded(began.elapsed());
+        let applied = match self.transform(&mut stretch).await {
+            Ok(()) => self.settle(&mut stretch, next).await,
+            Err(failure) => Err(failure),
+        };
+        match applied {
+            Ok(loaded) => self.care.succeeded(began.elapsed(), loaded),
+            Err(failure) => {
+                let parts = stretch.parts.into_iter();
+                let said = parts.filter(|(_, part)| !part.spikes.is_empty());
+                self.unsaid.extend(said.map(|(project, part)| (project, part.spikes)));
+                return Err(failure);
+            }
+        }
         Ok(())
+    }
+
+    /// Whether applying what comes next may have ended the process before.
+    fn is_careful(&self) -> bool {
+        self.position.offset < self.careful_until
     }
 
     /// Has the events of a stretch transformed: those that are new, and once,
@@ -382,10 +428,10 @@ impl Consumer {
     }
 
     /// Applies a stretch, looking again as long as something of it was changed
-    /// meanwhile by others.
-    async fn settle(&mut self, stretch: &mut Stretch, next: Position) -> Result<(), Failure> {
+    /// meanwhile by others. Gives the bytes of persons and groups that it concerned.
+    async fn settle(&mut self, stretch: &mut Stretch, next: Position) -> Result<usize, Failure> {
         let mut looks = 0;
-        let written = loop {
+        let (written, loaded) = loop {
             let failed = match self.take_turn(looks, next, stretch).await {
                 Ok(written) => break written,
                 // Something is stored already, or another partition was faster
@@ -405,7 +451,7 @@ impl Consumer {
                 let offset = stored.offset;
                 tracing::info!(partition = self.partition, offset, "taking the stored position");
                 self.reached(stored);
-                return Ok(());
+                return Ok(0);
             }
             if matches!(failed, Error::Exists { .. }) {
                 let known = stretch.stored(&self.store, |_| true).await?;
@@ -415,7 +461,7 @@ impl Consumer {
         self.stored = next;
         self.publish(stretch, written);
         self.reached(next);
-        Ok(())
+        Ok(loaded)
     }
 
     async fn take_turn(
@@ -423,15 +469,24 @@ impl Consumer {
         looks: u32,
         next: Position,
         stretch: &Stretch,
-    ) -> Result<HashMap<ProjectId, Written>, Failure> {
+    ) -> Result<(HashMap<ProjectId, Written>, usize), Failure> {
         let together = Arc::clone(&self.together);
         if looks < LOOKS_TOGETHER {
             let _turn = together.turns.read().await;
-            self.apply(&together.known, next, stretch).await
-        } else {
-            let _alone = together.turns.write().await;
-            self.apply(&together.known, next, stretch).await
+            match self.apply(&together.known, next, stretch, SHARED).await {
+                // What it has begun to fill is filled again.
+                Err(Failure::Overfull { .. }) => self.blocks.clear(),
+                outcome => return outcome,
+            }
         }
+        let _alone = together.turns.write().await;
+        // The persons of a single event are few, however large they are.
+        let room = match stretch.events() {
+            0 | 1 => usize::MAX,
+            _ if self.is_careful() => SHARED,
+            _ => ALONE,
+        };
+        self.apply(&together.known, next, stretch, room).await
     }
 
     /// Notes how far it came, so that the next start need not look again.
@@ -450,13 +505,16 @@ impl Consumer {
         }
     }
 
-    /// Works out what a stretch does and writes it.
+    /// Works out what a stretch does and writes it, unless its persons and groups have
+    /// more than `most` bytes. Gives how many they have.
     async fn apply(
         &mut self,
         known: &Known,
         next: Position,
         stretch: &Stretch,
-    ) -> Result<HashMap<ProjectId, Written>, Failure> {
+        most: usize,
+    ) -> Result<(HashMap<ProjectId, Written>, usize), Failure> {
+        let mut room = Room::of(most);
         let partition = self.partition;
         let mut effects = Apply { partition, from: self.stored, to: next, projects: Vec::new() };
         let mut written = HashMap::new();
@@ -464,16 +522,21 @@ impl Consumer {
         let mut counted = Vec::new();
         for (project, part) in &stretch.parts {
             let mut write = ProjectWrite::new(*project);
-            let Processed { events, learned: new } =
-                known.process(&self.store, *project, part, &mut write).await?;
-            let skips = part.skips.len();
-            self.blocks.add(&self.store, *project, partition, &events, skips, &mut write).await?;
-            write.samples = tally::samples(part);
+            let processed =
+                known.process(&self.store, *project, part, &mut write, &mut room).await?;
+            let Some(Processed { events, learned: new }) = processed else {
+                return Err(Failure::Overfull { events: stretch.events() });
+            };
+            let affected = tally::affected(part, &events);
+            self.blocks
+                .add(&self.store, *project, partition, &events, &affected, &mut write)
+                .await?;
             write.warnings = tally::warnings(part, &events);
             counted.push((*project, tally::traffic(&events, &write.warnings)));
-            let first_sample = write.head.first_sample(skips);
+            let first_affected =
+                write.head.samples - i64::try_from(affected.len()).unwrap_or(i64::MAX);
             effects.projects.push(write);
-            written.insert(*project, Written { events, first_sample });
+            written.insert(*project, Written { events, first_affected });
             learned.push(new);
         }
         let warnings: Vec<WarningCount> =
@@ -489,7 +552,7 @@ impl Consumer {
         for (project, applied) in &counted {
             self.store.traffic().applied(*project, applied);
         }
-        Ok(written)
+        Ok((written, most - room.left()))
     }
 
     fn reached(&mut self, position: Position) {
@@ -499,7 +562,7 @@ impl Consumer {
     }
 
     fn publish(&self, stretch: &Stretch, written: HashMap<ProjectId, Written>) {
-        for (project, Written { events, first_sample }) in written {
+        for (project, Written { events, first_affected }) in written {
             if !self.live.is_watched(project) {
                 continue;
             }
@@ -507,7 +570,7 @@ impl Consumer {
                 self.live.publish(project, live::accepted(project, event));
             }
             let skips = stretch.parts.get(&project).map(|part| part.skips.as_slice());
-            for (number, skip) in (first_sample..).zip(skips.unwrap_or_default()) {
+            for (number, skip) in (first_affected..).zip(skips.unwrap_or_default()) {
                 let skipped = Skipped {
                     key: sample_key(self.partition.into(), number),
                     code: skip.dropped.reason.code().to_owned(),

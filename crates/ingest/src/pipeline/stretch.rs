@@ -15,7 +15,7 @@ use weir_store::{Error, Store};
 use super::tally::cut;
 use crate::batch::{Batch, BatchError};
 use crate::log::Record;
-use crate::transform::{Given, Transform, Transformed};
+use crate::transform::{Changed, Given, Transform, Transformed};
 use weir_capture::{AcceptedEvent, DroppedEvent};
 
 /// Events that one transaction carries at most.
@@ -84,6 +84,21 @@ impl Skip {
     }
 }
 
+impl Skip {
+    /// One that a transformation must not be left out for: what it would have taken out
+    /// is in no sample.
+    fn unavailable(event: &AcceptedEvent, received_at: i64, detail: String) -> Self {
+        let dropped = DroppedEvent {
+            reason: DropReason::TransformationUnavailable,
+            event: Some(event.event.clone()),
+            distinct_id: None,
+            uuid: Some(event.uuid),
+            sample: "{}".to_owned(),
+        };
+        Self { received_at, dropped, detail: Some(detail) }
+    }
+}
+
 /// What one project contributes to a stretch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Part {
@@ -121,13 +136,13 @@ impl Part {
             Ok(results) if results.len() == self.items.len() => results,
             Ok(results) => {
                 let (given, got) = (self.items.len(), results.len());
-                tracing::error!(%project, given, got, "transforming lost events; they pass as sent");
-                return;
+                tracing::error!(%project, given, got, "transforming lost events");
+                return self.leave_out(transform.may_be_left_out(project));
             }
             Err(panic) => {
                 let panic = panics::message(&*panic);
-                tracing::error!(%project, panic, "transforming panicked; the events pass as sent");
-                return;
+                tracing::error!(%project, panic, "transforming panicked");
+                return self.leave_out(transform.may_be_left_out(project));
             }
         };
         let mut kept = Vec::with_capacity(self.items.len());
@@ -143,10 +158,36 @@ impl Part {
                     self.skips.push(Skip { detail, ..skip });
                     continue;
                 }
+                Transformed::Unavailable { config, name } => {
+                    let detail = format!("{name} (config {config}) could not be run");
+                    self.skips.extend(
+                        item.event()
+                            .map(|event| Skip::unavailable(event, item.received_at(), detail)),
+                    );
+                    continue;
+                }
             }
             kept.push(item);
         }
         self.items = kept;
+    }
+
+    /// Transforming was not possible: events are stored with a warning, or dropped.
+    fn leave_out(&mut self, is_allowed: bool) {
+        if is_allowed {
+            for item in &mut self.items {
+                item.changed = item
+                    .event()
+                    .map(|event| Changed::without_a_step(event.clone()).into_event().into());
+            }
+            return;
+        }
+        for item in std::mem::take(&mut self.items) {
+            let detail = "the transformations could not be run".to_owned();
+            let skip =
+                item.event().map(|event| Skip::unavailable(event, item.received_at(), detail));
+            self.skips.extend(skip);
+        }
     }
 }
 
@@ -214,6 +255,11 @@ impl Stretch {
             to = Position::at(record.next.0);
         }
         (stretch, to)
+    }
+
+    /// How many events it has.
+    pub(crate) fn events(&self) -> usize {
+        self.parts.values().map(|part| part.items.len()).sum()
     }
 
     /// Its events cannot be told apart: one partition of the project counts

@@ -5,6 +5,8 @@
 //! not understood says nothing. Keys that it does not name are kept as they are
 //! sent, because plugins without a schema have settings too.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use super::SECRET;
@@ -42,7 +44,13 @@ struct Setting<'a> {
 
 /// The settings of a plugin.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Settings<'a>(Vec<Setting<'a>>);
+pub struct Settings<'a> {
+    all: Vec<Setting<'a>>,
+    /// Where each of them stands: a schema and what is sent may both be long.
+    places: HashMap<&'a str, usize>,
+    /// Whether it marks those that visited pages may have.
+    marks_for_pages: bool,
+}
 
 impl<'a> Settings<'a> {
     /// What this `config_schema` describes, in its order.
@@ -58,11 +66,16 @@ impl<'a> Settings<'a> {
             })
             .collect();
         found.sort_by(|(a, one), (b, other)| a.total_cmp(b).then(one.key.cmp(other.key)));
-        Self(found.into_iter().map(|(_, setting)| setting).collect())
+        let all: Vec<Setting<'a>> = found.into_iter().map(|(_, setting)| setting).collect();
+        Self {
+            places: all.iter().enumerate().map(|(at, setting)| (setting.key, at)).collect(),
+            marks_for_pages: all.iter().any(|setting| setting.is_for_pages),
+            all,
+        }
     }
 
     fn get(&self, key: &str) -> Option<&Setting<'a>> {
-        self.0.iter().find(|setting| setting.key == key)
+        self.all.get(*self.places.get(key)?)
     }
 
     /// Whether the value of this setting is never shown.
@@ -75,11 +88,10 @@ impl<'a> Settings<'a> {
     /// as neither secret nor file; and where it marks some with `site`, this one too.
     #[must_use]
     pub fn is_for_pages(&self, key: &str) -> bool {
-        let marks = self.0.iter().any(|setting| setting.is_for_pages);
         self.get(key).is_some_and(|setting| {
             !setting.is_secret
                 && setting.kind != Kind::Attachment
-                && (setting.is_for_pages || !marks)
+                && (setting.is_for_pages || !self.marks_for_pages)
         })
     }
 
@@ -114,7 +126,7 @@ impl<'a> Settings<'a> {
     /// The first fault, at `config__<key>`.
     pub fn complete(&self, sent: &Map<String, Value>) -> Result<Map<String, Value>, FieldError> {
         let mut sent = sent.clone();
-        for setting in &self.0 {
+        for setting in &self.all {
             if let Some(default) = setting.default
                 && !sent.contains_key(setting.key)
             {
@@ -141,7 +153,7 @@ impl<'a> Settings<'a> {
         values.retain(|key, value| {
             !(is_hidden(key) && (value.is_null() || value == SECRET || is_empty(value)))
         });
-        for setting in &self.0 {
+        for setting in &self.all {
             if let Some(value) = values.remove(setting.key)
                 && setting.kind != Kind::Attachment
             {
@@ -196,7 +208,7 @@ impl<'a> Settings<'a> {
                 wanted => values.get(key).is_some_and(|value| wanted.contains(value)),
             }
         };
-        for setting in &self.0 {
+        for setting in &self.all {
             let is_required = setting.is_required || setting.required_if.iter().any(holds);
             let is_visible = setting.visible_if.iter().all(holds);
             if is_required && is_visible && !is_set(setting.key) {

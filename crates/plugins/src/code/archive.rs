@@ -3,7 +3,8 @@
 //! What belongs here: reading them in bounded time and memory. What does not: where
 //! they come from, which of the files count.
 //!
-//! Nothing is written to a disk. Names are used to choose files, and still those
+//! The fuzz target `archives` has this file too (`fuzz/`), so it knows nothing of the
+//! others. Nothing is written to a disk. Names are used to choose files, and still those
 //! that lead out of the archive refuse it: who makes such a one means no good.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +16,15 @@ use weir_model::plugins::{FILE_NAME_MAX, SOURCE_MAX};
 pub(crate) const PACKED_MAX: usize = 5 << 20;
 /// Entries of an archive.
 const ENTRIES_MAX: usize = 10_000;
+/// Bytes of a header that says more about the file behind it, such as a long name.
+const EXTENSION_MAX: u64 = 64 << 10;
+/// Bytes of a path, and its folders.
+pub(crate) const PATH_MAX: usize = 4 << 10;
+pub(crate) const FOLDERS_MAX: usize = 64;
 /// Bytes that unpacking reads, whatever it is.
 const UNPACKED_MAX: u64 = 100 << 20;
 /// Bytes of the files that may be of use.
-const KEPT_MAX: usize = 16 << 20;
+pub(crate) const KEPT_MAX: usize = 16 << 20;
 /// What the names of sources end with.
 const EXTENSIONS: [&str; 6] = ["json", "js", "ts", "tsx", "mjs", "cjs"];
 
@@ -33,6 +39,8 @@ pub(crate) enum ArchiveFault {
     TooLarge,
     #[error("The archive holds too much.")]
     TooMuch,
+    #[error("The archive describes a file in more than 64 KiB.")]
+    Extension,
     #[error("The archive holds a file with an impossible name.")]
     Path,
 }
@@ -113,12 +121,12 @@ impl Found {
 
 /// The parts of a name.
 fn path(name: &str) -> Result<Vec<String>, ArchiveFault> {
-    if name.starts_with('/') || name.contains(['\\', '\0']) {
+    if name.len() > PATH_MAX || name.starts_with('/') || name.contains(['\\', '\0']) {
         return Err(ArchiveFault::Path);
     }
     let parts: Vec<String> =
         name.split('/').filter(|part| !matches!(*part, "" | ".")).map(str::to_owned).collect();
-    if parts.is_empty() || parts.iter().any(|part| part == "..") {
+    if parts.is_empty() || parts.len() > FOLDERS_MAX || parts.iter().any(|part| part == "..") {
         return Err(ArchiveFault::Path);
     }
     Ok(parts)
@@ -158,17 +166,37 @@ fn tar(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
     #[expect(clippy::disallowed_methods, reason = "what it gives is cut")]
     let unpacked = flate2::read::MultiGzDecoder::new(archive).take(UNPACKED_MAX);
     let mut archive = tar::Archive::new(unpacked);
-    let entries = archive.entries().map_err(|_| ArchiveFault::Damaged)?;
+    // Raw: the crate reads headers that describe the next file whole, however long.
+    let headers = archive.entries().map_err(|_| ArchiveFault::Damaged)?.raw(true);
     let mut read = 0;
-    for (number, entry) in entries.enumerate() {
-        if number >= ENTRIES_MAX {
+    let mut long_name = None;
+    // A file has three such headers at most.
+    for (number, header) in headers.enumerate() {
+        if number >= 4 * ENTRIES_MAX {
             return Err(ArchiveFault::TooMuch);
         }
-        let mut entry = entry.map_err(|_| ArchiveFault::Damaged)?;
-        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        if !entry.header().entry_type().is_file() {
+        let mut entry = header.map_err(|_| ArchiveFault::Damaged)?;
+        let kind = entry.header().entry_type();
+        let is_pax = kind.is_pax_local_extensions() || kind.is_pax_global_extensions();
+        if is_pax || kind.is_gnu_longname() || kind.is_gnu_longlink() {
+            let content = extension(&mut entry)?;
+            if is_pax {
+                long_name = pax_path(&content)?.or(long_name);
+            } else if kind.is_gnu_longname() {
+                let end = content.iter().position(|byte| *byte == 0).unwrap_or(content.len());
+                long_name = content.get(..end).map(<[u8]>::to_vec);
+            }
+            continue;
+        }
+        // Where its content ends is said in a form of its own.
+        if kind.is_gnu_sparse() {
+            return Err(ArchiveFault::Damaged);
+        }
+        let name = long_name.take().unwrap_or_else(|| entry.path_bytes().into_owned());
+        let name = String::from_utf8_lossy(&name);
+        if !kind.is_file() {
             // Git writes a header for everything, which has a name of its own.
-            if entry.header().entry_type().is_dir() {
+            if kind.is_dir() {
                 path_of_folder(&name)?;
             }
             continue;
@@ -178,6 +206,31 @@ fn tar(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
         found.keep(path, content)?;
     }
     Ok(())
+}
+
+/// The content of a header that describes the next file.
+fn extension(entry: &mut tar::Entry<'_, impl Read>) -> Result<Vec<u8>, ArchiveFault> {
+    if entry.size() > EXTENSION_MAX {
+        return Err(ArchiveFault::Extension);
+    }
+    let mut content = Vec::new();
+    entry.read_to_end(&mut content).map_err(|_| ArchiveFault::Damaged)?;
+    Ok(content)
+}
+
+/// The name that such a header gives the next file.
+fn pax_path(content: &[u8]) -> Result<Option<Vec<u8>>, ArchiveFault> {
+    let mut path = None;
+    for record in tar::PaxExtensions::new(content) {
+        let record = record.map_err(|_| ArchiveFault::Damaged)?;
+        match record.key_bytes() {
+            b"path" => path = Some(record.value_bytes().to_vec()),
+            // Files of which the header before cannot say the size are too large anyway.
+            b"size" => return Err(ArchiveFault::TooMuch),
+            _ => {}
+        }
+    }
+    Ok(path)
 }
 
 /// The content of a file, and how much was read of all of them.
@@ -192,5 +245,7 @@ fn bounded(file: &mut impl Read, read: &mut u64) -> Result<Vec<u8>, ArchiveFault
     Ok(content)
 }
 
+#[cfg(test)]
+mod outcomes;
 #[cfg(test)]
 mod tests;

@@ -4,29 +4,43 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use weir_model::OrganizationId;
 use weir_model::plugins::{FRONTEND, SITE};
-use weir_sandbox::Capabilities;
+use weir_sandbox::{Capabilities, Source};
 use weir_service::plugins::code::Looked;
-use weir_transpile::{Page, Script, SourceError};
+use weir_transpile::{Page, Script};
 
-use crate::registry::load::entry;
+use crate::Shared;
+use crate::registry::load::{entry, stored};
 use crate::registry::told;
-use crate::{LOOKING, Shared};
 
 /// What scripts can import; the sandbox provides it.
 const MODULES: [&str; 5] =
     ["@posthog/plugin-scaffold", "@posthog/plugin-contrib", "crypto", "url", "node-fetch"];
 
-/// Reads code for pages.
-type Read = fn(&str) -> Result<Page, SourceError>;
-
 impl Shared {
     /// Looks at all files. What is wrong with one is told of it; the others are
     /// looked at nevertheless.
-    pub(crate) async fn look_at(&self, files: &BTreeMap<String, String>) -> Looked {
+    pub(crate) async fn look_at(
+        &self,
+        organization: OrganizationId,
+        files: &BTreeMap<String, String>,
+    ) -> Looked {
         let mut looked = Looked::default();
-        if let Some((name, text)) = entry(files) {
-            match self.look_at_server(name, text).await {
+        let Some(look) = self.looking.look(organization).await else { return looked };
+        if let Some((name, _)) = entry(files) {
+            let compiled = match self.compile(look.lane, files).await {
+                Ok(compiled) => {
+                    looked.server = stored(&compiled);
+                    compiled
+                }
+                Err(fault) => Err(fault.to_string()),
+            };
+            let found = match compiled {
+                Ok(script) => self.look_at_server(look.lane, name, &script).await,
+                Err(fault) => Err(fault),
+            };
+            match found {
                 Ok(found) => {
                     looked.metrics = Some(
                         found.metrics.iter().map(|(k, v)| (k.clone(), v.clone().into())).collect(),
@@ -36,28 +50,30 @@ impl Shared {
                 Err(fault) => drop(looked.faults.insert(name.to_owned(), fault)),
             }
         }
-        let pages =
-            [(FRONTEND, weir_transpile::frontend as Read), (SITE, weir_transpile::site as Read)];
-        for (name, read) in pages {
-            let Some(text) = files.get(name).cloned() else { continue };
-            let made = match blocking(move || read(&text)).await {
+        for (name, kind) in [(FRONTEND, Source::Frontend), (SITE, Source::Site)] {
+            let Some(text) = files.get(name) else { continue };
+            let made = self.work.compile::<Page>(look.lane, kind, name, text).await;
+            let made = match made.unwrap_or_else(|fault| Err(fault.to_string())) {
                 Ok(page) => Some(page.code),
                 Err(fault) => {
                     looked.faults.insert(name.to_owned(), fault);
                     None
                 }
             };
-            match name {
-                FRONTEND => looked.frontend = made,
-                _ => looked.site = made,
+            match kind {
+                Source::Frontend => looked.frontend = made,
+                Source::Site | Source::Server => looked.site = made,
             }
         }
         looked
     }
 
-    async fn look_at_server(&self, name: &str, text: &str) -> Result<Capabilities, String> {
-        let (file, source) = (name.to_owned(), text.to_owned());
-        let script: Script = blocking(move || weir_transpile::server(&file, &source)).await?;
+    async fn look_at_server(
+        &self,
+        lane: usize,
+        name: &str,
+        script: &Script,
+    ) -> Result<Capabilities, String> {
         let unknown = |module: &str| {
             let plain = module.strip_prefix("node:").unwrap_or(module);
             !MODULES.contains(&plain)
@@ -67,23 +83,10 @@ impl Shared {
             return Err(format!("{name}:{line}: there is no module {module:?} here"));
         }
         let code: Arc<str> = Arc::from(script.code.as_str());
-        match self.work.inspect(LOOKING, name, &code).await {
+        match self.work.inspect(lane, name, &code).await {
             Ok(Ok(found)) => Ok(found),
-            Ok(Err(error)) => Err(told(&error, &script)),
+            Ok(Err(error)) => Err(told(&error, script)),
             Err(fault) => Err(fault.to_string()),
-        }
-    }
-}
-
-/// Reads a source on a thread where that holds up nobody.
-async fn blocking<T: Send + 'static>(
-    read: impl FnOnce() -> Result<T, SourceError> + Send + 'static,
-) -> Result<T, String> {
-    match tokio::task::spawn_blocking(read).await {
-        Ok(read) => read.map_err(|fault| fault.to_string()),
-        Err(error) => {
-            tracing::error!(%error, "reading the source of a plugin failed");
-            Err("The source cannot be read.".to_owned())
         }
     }
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use weir_model::OrganizationId;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
 use weir_service::plugins::code::{CodeFault, DryTrial, Fetched, Looked, PluginCode};
@@ -22,8 +23,8 @@ use crate::Plugins;
 
 #[async_trait]
 impl PluginCode for Plugins {
-    async fn look(&self, files: &BTreeMap<String, String>) -> Looked {
-        self.shared.look_at(files).await
+    async fn look(&self, organization: OrganizationId, files: &BTreeMap<String, String>) -> Looked {
+        self.shared.look_at(organization, files).await
     }
 
     async fn fetch(&self, address: &Address, token: Option<&str>) -> Result<Fetched, CodeFault> {

@@ -55,7 +55,6 @@ pub(super) async fn send(
         .filter_map(|event| {
             let id = persons::first_id(active.project(), &event.distinct_id);
             let person = people.get(&id).map(|person| &**person);
-            let person = person.filter(|person| person.properties.len() <= PERSON);
             shape::raw(shape::for_delivery(event, active.project(), person, &shared.site_url))
         })
         .collect();
@@ -176,12 +175,17 @@ const fn is_lasting(status: u16) -> bool {
     matches!(status, 300..=499) && !matches!(status, 408 | 425 | 429)
 }
 
-/// Who the events are about.
+/// Who the events are about. Those who are left out are not kept in memory either.
 async fn people(
     shared: &Shared,
     project: ProjectId,
     events: &[StoredEvent],
 ) -> weir_store::Result<HashMap<PersonId, Arc<PersonRef>>> {
     let ids = events.iter().map(|event| persons::first_id(project, &event.distinct_id));
-    persons::resolve(&shared.store, project, ids).await
+    let needed = |person: PersonRef| {
+        (person.properties.len() <= PERSON)
+            // Scripts do not see them, and there may be a megabyte of them.
+            .then(|| PersonRef { distinct_ids: Vec::new(), ..person })
+    };
+    persons::resolve_as(&shared.store, project, ids, needed).await
 }

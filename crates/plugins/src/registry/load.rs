@@ -8,15 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 use weir_catalogue::{Means, Step};
 use weir_model::PluginId;
 use weir_model::plugins::Group;
-use weir_sandbox::{Grants, Meta, Program, ProgramKey};
+use weir_sandbox::{Grants, Meta, Program, ProgramKey, Source};
+use weir_service::plugin_configs::on_failure;
 use weir_store::plugin_configs::ConfigRow;
 use weir_store::plugin_runtime::registry::Enabled;
-use weir_store::plugins::PluginRow;
+use weir_store::plugins::{PluginRow, build};
 use weir_transpile::Script;
 
 use super::{Active, Code, Does, Loaded, State, tasks};
@@ -27,6 +29,9 @@ use crate::shape;
 
 /// The names of the server's code.
 const ENTRIES: [&str; 2] = ["index.js", "index.ts"];
+
+/// Compiled sources that are kept though no config uses them.
+const SPARE: usize = 32;
 
 /// What a step of transformations may ask for: nothing that waits for others, and no
 /// event, which would come to the same step again.
@@ -39,27 +44,46 @@ const OF_WORKERS: Grants =
 /// Numbers for what is sent to children: another one for every change.
 static VERSION: AtomicU64 = AtomicU64::new(1);
 
-/// Sources that were turned into what runs, by plugin and revision.
+/// Sources that were compiled, by plugin and revision.
 #[derive(Default)]
-pub(crate) struct Sources(HashMap<PluginId, (Uuid, Transpiled)>);
+pub(crate) struct Sources(Mutex<HashMap<PluginId, (Uuid, Compiled)>>);
 
-pub(crate) type Transpiled = Result<Arc<Script>, String>;
+/// A source that was compiled, or what is wrong with it.
+pub(crate) type Compiled = Result<Arc<Script>, String>;
+
+/// The form in which it is stored. Another compiler has another number.
+#[derive(Serialize, Deserialize)]
+struct Stored<T> {
+    compiler: u32,
+    made: Result<T, String>,
+}
+
+/// To be raised with every change of what is made of a source.
+const COMPILER: u32 = 1;
+
+/// What is stored of a source that was compiled.
+pub(crate) fn stored(compiled: &Compiled) -> Option<String> {
+    let made = compiled.as_ref().map(|script| &**script).map_err(String::clone);
+    serde_json::to_string(&Stored { compiler: COMPILER, made }).ok()
+}
 
 impl Sources {
-    /// Forgets those of plugins that are not used.
-    pub(super) fn keep(&mut self, used: &HashSet<PluginId>) {
-        self.0.retain(|plugin, _| used.contains(plugin));
+    /// Forgets those of plugins that are not used, or are used since a moment only.
+    pub(super) fn keep(&self, used: &HashSet<PluginId>) {
+        let mut all = self.0.lock();
+        if all.len() > used.len() + SPARE {
+            all.retain(|plugin, _| used.contains(plugin));
+        }
     }
 
-    async fn of(&mut self, plugin: &PluginRow, files: &BTreeMap<String, String>) -> Transpiled {
-        if let Some((revision, transpiled)) = self.0.get(&plugin.id)
-            && *revision == plugin.revision
-        {
-            return transpiled.clone();
-        }
-        let transpiled = transpile(files).await;
-        self.0.insert(plugin.id, (plugin.revision, transpiled.clone()));
-        transpiled
+    fn get(&self, plugin: &PluginRow) -> Option<Compiled> {
+        let all = self.0.lock();
+        let (_, compiled) = all.get(&plugin.id).filter(|(of, _)| *of == plugin.revision)?;
+        Some(compiled.clone())
+    }
+
+    fn put(&self, plugin: &PluginRow, compiled: Compiled) {
+        self.0.lock().insert(plugin.id, (plugin.revision, compiled));
     }
 }
 
@@ -70,36 +94,61 @@ pub(crate) fn entry(files: &BTreeMap<String, String>) -> Option<(&str, &str)> {
     files.get(name).map(|text| (name, text.as_str()))
 }
 
-/// Turns the server's code among files into what runs.
-pub(crate) async fn transpile(files: &BTreeMap<String, String>) -> Transpiled {
-    let Some((name, text)) = entry(files) else {
-        return Err("The plugin has no index.ts or index.js.".to_owned());
-    };
-    let (name, text) = (name.to_owned(), text.to_owned());
-    let made = tokio::task::spawn_blocking(move || weir_transpile::server(&name, &text)).await;
-    match made {
-        Ok(Ok(script)) => Ok(Arc::new(script)),
-        Ok(Err(fault)) => Err(fault.to_string()),
-        Err(error) => {
-            tracing::error!(%error, "reading the source of a plugin failed");
-            Err("The source cannot be read.".to_owned())
-        }
-    }
-}
-
 impl Shared {
+    /// Compiles the server's code among files, on a child that nobody else uses.
+    pub(crate) async fn compile(
+        &self,
+        lane: usize,
+        files: &BTreeMap<String, String>,
+    ) -> Result<Compiled, weir_sandbox::Fault> {
+        let Some((name, text)) = entry(files) else {
+            return Ok(Err("The plugin has no index.ts or index.js.".to_owned()));
+        };
+        let made = self.work.compile::<Script>(lane, Source::Server, name, text).await?;
+        Ok(made.map(Arc::new))
+    }
+
+    /// Whether the code of a plugin for the server is compiled, or needs not be.
+    pub(super) async fn has_compiled(
+        &self,
+        plugin: &PluginRow,
+        files: &BTreeMap<String, String>,
+    ) -> Result<bool, weir_store::Error> {
+        if entry(files).is_none() || self.registry.sources.get(plugin).is_some() {
+            return Ok(true);
+        }
+        let found = build::get(&self.store, plugin.id).await?.and_then(|build| build.server);
+        let found = found.and_then(|text| serde_json::from_str::<Stored<Script>>(&text).ok());
+        let Some(Stored { made, .. }) = found.filter(|found| found.compiler == COMPILER) else {
+            return Ok(false);
+        };
+        self.registry.sources.put(plugin, made.map(Arc::new));
+        Ok(true)
+    }
+
+    /// Compiles the code of a plugin, if nobody else has done so meanwhile.
+    pub(super) async fn compile_once(&self, plugin: &PluginRow, files: &BTreeMap<String, String>) {
+        let Some(look) = self.looking.look(plugin.organization).await else { return };
+        if self.registry.sources.get(plugin).is_some() {
+            return;
+        }
+        let compiled = match self.compile(look.lane, files).await {
+            Ok(compiled) => compiled,
+            Err(fault) => {
+                tracing::error!(plugin = %plugin.id, %fault, "a plugin cannot be compiled");
+                Err(fault.to_string())
+            }
+        };
+        self.registry.sources.put(plugin, compiled);
+    }
+
     /// Makes a config ready, with what is left of its allowance if it was enabled
     /// before. What is wrong with it is told at once.
-    pub(super) async fn prepare(
-        &self,
-        sources: &mut Sources,
-        enabled: Enabled,
-        allowance: Option<Allowance>,
-    ) -> Active {
+    pub(super) async fn prepare(&self, enabled: Enabled, allowance: Option<Allowance>) -> Active {
         let Enabled { config: row, plugin, files } = enabled;
         let name = row.name.clone().filter(|name| !name.is_empty());
         let name = name.or_else(|| plugin.name.clone()).unwrap_or_else(|| "a plugin".to_owned());
-        let code = match self.code(sources, &row, &plugin, &files).await {
+        let code = match self.code(&row, &plugin, &files).await {
             Ok(code) => code,
             Err(fault) => {
                 let now = self.host.now();
@@ -109,18 +158,21 @@ impl Shared {
         };
         let does = match code {
             Code::Native(_) => Does { transforms: true, ..Does::default() },
-            // What cannot be run does nothing, and events pass.
             Code::Script(_) => does(&plugin),
-            Code::Broken | Code::Unopened => Does::default(),
+            Code::Nothing => Does::default(),
+            // What cannot be run does nothing, but events do not pass it unseen.
+            Code::Broken | Code::Unopened => {
+                Does { transforms: does(&plugin).transforms, ..Does::default() }
+            }
         };
+        let on_failure = on_failure(&row, &plugin);
         let allowance = allowance.unwrap_or_else(|| Allowance::new(self.host.uptime()));
         let state = Mutex::new(State { allowance, failed_in_a_row: 0, is_off: false });
-        Active { row, name, code, does, revision: plugin.revision, state }
+        Active { row, name, code, does, on_failure, revision: plugin.revision, state }
     }
 
     async fn code(
         &self,
-        sources: &mut Sources,
         row: &ConfigRow,
         plugin: &PluginRow,
         files: &BTreeMap<String, String>,
@@ -137,9 +189,10 @@ impl Shared {
         }
         // It only has code for pages, which browsers run, or nobody has written any.
         if entry(files).is_none() {
-            return Ok(Code::Broken);
+            return Ok(Code::Nothing);
         }
-        let script = sources.of(plugin, files).await?;
+        let script = self.registry.sources.get(plugin);
+        let script = script.ok_or_else(|| "The source is not compiled yet.".to_owned())??;
         let name = entry(files).map_or("index.ts", |(name, _)| name);
         let step = step_program(row, plugin, &script, name, opened)?;
         let worker = Program { grants: OF_WORKERS, ..step.clone() };

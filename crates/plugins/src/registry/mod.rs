@@ -16,9 +16,10 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{self, Receiver};
+use tokio::sync::watch;
 use uuid::Uuid;
 use weir_catalogue::Step;
-use weir_model::plugin_configs::{LogLevel, LogSource};
+use weir_model::plugin_configs::{LogLevel, LogSource, OnFailure};
 use weir_model::{PluginConfigId, PluginId, ProjectId};
 use weir_sandbox::{Program, ScriptError, Task};
 use weir_store::Result;
@@ -33,6 +34,8 @@ use crate::schedule;
 use crate::{Shared, WORKERS};
 use load::Sources;
 
+/// Projects that are read before they are ready.
+const TOGETHER: usize = 32;
 /// Everything is looked at again in this time, whatever was told.
 const LOOK: Duration = Duration::from_secs(60);
 /// Until what changed is read again if that failed; doubles each time.
@@ -44,6 +47,8 @@ pub(crate) enum Code {
     Native(Box<dyn Step>),
     /// A script.
     Script(Box<Loaded>),
+    /// Code for pages alone, or none: there is nothing to run.
+    Nothing,
     /// It cannot be run.
     Broken,
     /// Its settings could not be opened, which may pass.
@@ -106,6 +111,8 @@ pub(crate) struct Active {
     pub(crate) name: String,
     pub(crate) code: Code,
     pub(crate) does: Does,
+    /// What becomes of events for which it cannot be run.
+    pub(crate) on_failure: OnFailure,
     /// The revision of its plugin.
     revision: Uuid,
     pub(crate) state: Mutex<State>,
@@ -132,8 +139,13 @@ impl Active {
     pub(crate) fn script(&self) -> Option<&Loaded> {
         match &self.code {
             Code::Script(loaded) => Some(loaded),
-            Code::Native(_) | Code::Broken | Code::Unopened => None,
+            Code::Native(_) | Code::Nothing | Code::Broken | Code::Unopened => None,
         }
+    }
+
+    /// Whether no event may be stored without this step.
+    pub(crate) fn must_run(&self) -> bool {
+        self.on_failure == OnFailure::HoldThenDrop
     }
 
     /// Whether this is what would be made of a config and its plugin now.
@@ -144,21 +156,59 @@ impl Active {
     }
 }
 
+/// What reading a project came to.
+enum Enabling {
+    /// What it has enabled.
+    Ready(OfProject),
+    /// The sources of these plugins are to be compiled first.
+    Compiles(Vec<PluginRow>),
+}
+
 /// The enabled configs of a project, in order.
 pub(crate) type OfProject = Arc<Vec<Arc<Active>>>;
 
 /// What is enabled.
-#[derive(Default)]
 pub(crate) struct Registry {
     projects: ArcSwap<HashMap<ProjectId, OfProject>>,
     configs: ArcSwap<HashMap<PluginConfigId, Arc<Active>>>,
+    /// Projects that have not been read since the start.
+    expected: watch::Sender<HashSet<ProjectId>>,
+    sources: Sources,
     /// One change after another.
-    changing: tokio::sync::Mutex<Sources>,
+    changing: tokio::sync::Mutex<()>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self {
+            projects: ArcSwap::default(),
+            configs: ArcSwap::default(),
+            expected: watch::Sender::new(HashSet::new()),
+            sources: Sources::default(),
+            changing: tokio::sync::Mutex::default(),
+        }
+    }
 }
 
 impl Registry {
-    /// Whether events of a project are changed before they are stored.
+    /// These projects have something enabled that is still to be read.
+    pub(crate) fn expect(&self, projects: Vec<ProjectId>) {
+        self.expected.send_modify(|expected| expected.extend(projects));
+    }
+
+    /// Returns when it is known what a project has enabled.
+    pub(crate) async fn ready(&self, project: ProjectId) {
+        if self.expected.borrow().contains(&project) {
+            // The sender is here.
+            let _ = self.expected.subscribe().wait_for(|all| !all.contains(&project)).await;
+        }
+    }
+
+    /// Whether events of a project are changed before they are stored, or may be.
     pub(crate) fn transforms(&self, project: ProjectId) -> bool {
+        if self.expected.borrow().contains(&project) {
+            return true;
+        }
         let projects = self.projects.load();
         projects.get(&project).is_some_and(|all| all.iter().any(|active| active.does.transforms))
     }
@@ -190,14 +240,20 @@ impl Registry {
         projects.iter().filter(|(_, all)| uses(all)).map(|(project, _)| *project).collect()
     }
 
-    fn put(&self, read: HashMap<ProjectId, OfProject>) {
+    fn put(&self, made: HashMap<ProjectId, OfProject>) {
+        let read: HashSet<ProjectId> = made.keys().copied().collect();
         let mut projects = HashMap::clone(&self.projects.load());
-        projects.extend(read);
+        projects.extend(made);
         projects.retain(|_, all| !all.is_empty());
         let configs = projects.values().flat_map(|all| all.iter());
         let configs = configs.map(|active| (active.id(), Arc::clone(active))).collect();
         self.configs.store(Arc::new(configs));
         self.projects.store(Arc::new(projects));
+        self.expected.send_if_modified(|expected| {
+            let before = expected.len();
+            expected.retain(|project| !read.contains(project));
+            expected.len() < before
+        });
     }
 }
 
@@ -207,17 +263,26 @@ impl Shared {
         let mut projects: HashSet<ProjectId> =
             registry::enabled_projects(&self.store).await?.into_iter().collect();
         projects.extend(self.registry.projects.load().keys());
-        self.load(projects).await
+        projects.extend(self.registry.expected.borrow().iter());
+        let projects: Vec<ProjectId> = projects.into_iter().collect();
+        let mut failed = None;
+        for some in projects.chunks(TOGETHER) {
+            failed = self.load(some.iter().copied().collect()).await.err().or(failed);
+        }
+        failed.map_or(Ok(()), Err)
     }
 
+    /// Reads what projects have enabled. One with a source that is still to be compiled
+    /// stays as it was until that is done.
     async fn load(self: &Arc<Self>, projects: HashSet<ProjectId>) -> Result<()> {
-        let mut sources = self.registry.changing.lock().await;
+        let _changing = self.registry.changing.lock().await;
         let before = self.registry.all();
         let mut read = HashMap::new();
         let mut failed = None;
         for project in projects {
-            match self.enabled(&mut sources, project).await {
-                Ok(all) => drop(read.insert(project, all)),
+            match self.enabled(project).await {
+                Ok(Enabling::Ready(all)) => drop(read.insert(project, all)),
+                Ok(Enabling::Compiles(plugins)) => self.compile_for(project, plugins),
                 // The others must not wait for it, and it stays as it was.
                 Err(error) => {
                     tracing::error!(%project, %error, "what a project has enabled cannot be read");
@@ -227,7 +292,7 @@ impl Shared {
         }
         self.registry.put(read);
         let now = self.registry.all();
-        sources.keep(&now.iter().map(|active| active.row.plugin).collect());
+        self.registry.sources.keep(&now.iter().map(|active| active.row.plugin).collect());
         let stays = |active: &Arc<Active>| now.iter().any(|other| Arc::ptr_eq(active, other));
         let gone: Vec<Arc<Active>> = before.into_iter().filter(|active| !stays(active)).collect();
         if gone.iter().any(|active| active.script().is_some()) {
@@ -239,29 +304,72 @@ impl Shared {
     }
 
     /// What a project has enabled. The source is read of what changed only.
-    async fn enabled(&self, sources: &mut Sources, project: ProjectId) -> Result<OfProject> {
-        let mut read: HashMap<PluginId, BTreeMap<String, String>> = HashMap::new();
-        let mut all = Vec::new();
-        for (config, plugin) in registry::running(&self.store, project).await? {
+    async fn enabled(&self, project: ProjectId) -> Result<Enabling> {
+        let running = registry::running(&self.store, project).await?;
+        let is_same = |config: &ConfigRow, plugin: &PluginRow| {
             let present = self.registry.config(config.id);
-            if let Some(same) = present.as_ref().filter(|same| same.is_of(&config, &plugin)) {
-                all.push(Arc::clone(same));
+            present.filter(|same| same.is_of(config, plugin))
+        };
+        let mut read: HashMap<PluginId, BTreeMap<String, String>> = HashMap::new();
+        let mut compiles: Vec<PluginRow> = Vec::new();
+        for (config, plugin) in &running {
+            if read.contains_key(&plugin.id) || is_same(config, plugin).is_some() {
                 continue;
             }
-            let files = match read.get(&plugin.id) {
-                Some(files) => files.clone(),
-                None => {
-                    let files = registry::source(&self.store, plugin.id).await?;
-                    read.insert(plugin.id, files.clone());
-                    files
-                }
-            };
-            // Changing a config does not fill its allowance.
-            let allowance = present.map(|old| old.state.lock().allowance.clone());
-            let enabled = Enabled { config, plugin, files };
-            all.push(Arc::new(self.prepare(sources, enabled, allowance).await));
+            let files = registry::source(&self.store, plugin.id).await?;
+            if !self.has_compiled(plugin, &files).await? {
+                compiles.push(plugin.clone());
+            }
+            read.insert(plugin.id, files);
         }
-        Ok(Arc::new(all))
+        if !compiles.is_empty() {
+            return Ok(Enabling::Compiles(compiles));
+        }
+        let mut all = Vec::with_capacity(running.len());
+        for (config, plugin) in running {
+            if let Some(same) = is_same(&config, &plugin) {
+                all.push(same);
+                continue;
+            }
+            // Changing a config does not fill its allowance.
+            let present = self.registry.config(config.id);
+            let allowance = present.map(|old| old.state.lock().allowance.clone());
+            let files = read.get(&plugin.id).cloned().unwrap_or_default();
+            let enabled = Enabled { config, plugin, files };
+            all.push(Arc::new(self.prepare(enabled, allowance).await));
+        }
+        Ok(Enabling::Ready(Arc::new(all)))
+    }
+
+    /// Compiles sources of plugins, and reads the project again afterwards. Nothing else
+    /// waits for it.
+    fn compile_for(self: &Arc<Self>, project: ProjectId, plugins: Vec<PluginRow>) {
+        let shared = Arc::clone(self);
+        drop(tokio::spawn(async move {
+            let mut pause = AGAIN;
+            loop {
+                match shared.compile_all(&plugins, project).await {
+                    Ok(()) => return,
+                    Err(error) => {
+                        tracing::error!(%project, %error, "sources of plugins cannot be read");
+                    }
+                }
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LOOK);
+            }
+        }));
+    }
+
+    async fn compile_all(
+        self: &Arc<Self>,
+        plugins: &[PluginRow],
+        project: ProjectId,
+    ) -> Result<()> {
+        for plugin in plugins {
+            let files = registry::source(&self.store, plugin.id).await?;
+            self.compile_once(plugin, &files).await;
+        }
+        self.load(HashSet::from([project])).await
     }
 
     /// Has children forget what is not run any more.
@@ -289,9 +397,8 @@ impl Shared {
 
     /// Keeps it fresh, until the process ends.
     pub(crate) async fn follow_changes(self: &Arc<Self>, mut changes: Receiver<PluginChange>) {
+        // The first look is at once.
         let mut look = tokio::time::interval(LOOK);
-        // The first one is at once, and all has just been read.
-        look.tick().await;
         let mut pause = AGAIN;
         loop {
             let read = tokio::select! {
@@ -346,4 +453,29 @@ impl Shared {
 /// The tasks among these names.
 fn tasks(names: &[&str]) -> Vec<Task> {
     schedule::TASKS.into_iter().filter(|task| names.contains(&task.export())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn events_wait_for_their_own_project_alone() {
+        let registry = Registry::default();
+        let (one, other, third) = (ProjectId(1), ProjectId(2), ProjectId(3));
+        registry.expect(vec![one, other]);
+        assert!(registry.transforms(one), "it may have a transformation");
+        assert!(!registry.transforms(third));
+        assert!(registry.ready(third).now_or_never().is_some());
+        let mut waits = Box::pin(registry.ready(one));
+        assert!(waits.as_mut().now_or_never().is_none());
+        registry.put(HashMap::from([(other, OfProject::default())]));
+        assert!(registry.ready(other).now_or_never().is_some());
+        assert!(waits.as_mut().now_or_never().is_none());
+        registry.put(HashMap::from([(one, OfProject::default())]));
+        waits.await;
+        assert!(!registry.transforms(one), "nothing is enabled there");
+    }
 }

@@ -8,7 +8,7 @@
 //! failures. What does not: where in ingestion this is done (`weir-ingest`).
 //!
 //! Invariant: a step that fails, is passed over or gives what is no event leaves the
-//! event as it was before it.
+//! event as it was before it; the event says so, or is dropped where the step must be run.
 
 pub(crate) mod native;
 pub(crate) mod passing;
@@ -18,9 +18,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use weir_catalogue::Step;
 use weir_ingest::transform::{Given, Transform, Transformed};
 use weir_model::{ProjectId, panics};
 
+use crate::allowance::Payers;
 use crate::metrics::Effect;
 use crate::registry::{Active, Code};
 use crate::report::Tally;
@@ -29,6 +31,8 @@ use passing::Passing;
 
 /// Failures in a row after which a config is disabled (SECURITY-NOTES 5).
 const FAILURES: u32 = 20;
+/// Between two tries of a step that must be run.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Between two tries to disable it.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -58,6 +62,23 @@ pub(crate) struct Ruling {
     pub(crate) sample: Option<String>,
 }
 
+impl Ruling {
+    /// One that took no time.
+    pub(crate) fn of(verdict: Verdict) -> Self {
+        Self { verdict, took: Duration::ZERO, sample: None }
+    }
+
+    /// Whether the event lacks what the step does.
+    fn is_left_out(&self) -> bool {
+        matches!(self.verdict, Verdict::Failed(_) | Verdict::PassedOver | Verdict::NotRun(_))
+    }
+
+    /// Whether the step may do it a moment later.
+    fn may_pass(&self) -> bool {
+        matches!(self.verdict, Verdict::PassedOver | Verdict::NotRun(_))
+    }
+}
+
 #[async_trait]
 impl Transform for Plugins {
     fn concerns(&self, project: ProjectId) -> bool {
@@ -71,35 +92,60 @@ impl Transform for Plugins {
         given: Vec<Given>,
     ) -> Vec<Transformed> {
         let shared = &self.shared;
+        shared.registry.ready(project).await;
         let mut events: Vec<Passing> = given.into_iter().map(Passing::new).collect();
-        let mut steps = shared.registry.steps(project);
-        steps.retain(|active| !active.state.lock().is_off);
-        for part in steps.chunk_by(|one, other| one.script().is_some() && other.script().is_some())
-        {
-            match part {
-                [active] if active.script().is_none() => shared.run_native(active, &mut events),
-                scripts => shared.run_scripts(project, partition, scripts, &mut events).await,
+        let steps = shared.registry.steps(project);
+        // What must be run crosses alone: no later step sees an event that lacks it.
+        let joins = |active: &Arc<Active>| {
+            active.script().is_some() && !active.must_run() && !active.state.lock().is_off
+        };
+        for part in steps.chunk_by(|one, other| joins(one) && joins(other)) {
+            let [active] = part else {
+                shared.run_scripts(project, partition, part, &mut events).await;
+                continue;
+            };
+            match &active.code {
+                _ if active.state.lock().is_off => shared.leave_out(active, &mut events),
+                Code::Native(step) => shared.run_native(active, &**step, &mut events),
+                Code::Script(_) => shared.run_scripts(project, partition, part, &mut events).await,
+                Code::Broken | Code::Unopened => shared.leave_out(active, &mut events),
+                Code::Nothing => {}
             }
         }
         events.into_iter().map(Passing::end).collect()
     }
+
+    fn may_be_left_out(&self, project: ProjectId) -> bool {
+        !self.shared.registry.steps(project).iter().any(|active| active.must_run())
+    }
 }
 
 impl Shared {
-    fn run_native(self: &Arc<Self>, active: &Arc<Active>, events: &mut [Passing]) {
-        let Code::Native(step) = &active.code else { return };
-        let rulings = native::run(&**step, active.id(), &active.name, events);
-        self.judge(active, rulings);
+    /// Events go on, or not, without a step that cannot be run at all.
+    fn leave_out(&self, active: &Active, events: &mut [Passing]) {
+        let mut tally = Tally::default();
+        for passing in events.iter_mut().filter(|passing| passing.event().is_some()) {
+            passing.leave_out(active.id(), &active.name, active.must_run());
+            tally.failed += 1;
+        }
+        self.metrics.count(Effect::Transformed, tally);
+        self.report.count(active.project(), active.id(), tally, self.host.now());
+    }
+
+    fn run_native(self: &Arc<Self>, active: &Arc<Active>, step: &dyn Step, events: &mut [Passing]) {
+        let rulings = native::run(step, active.id(), &active.name, events);
+        let ruled = events.iter_mut().zip(rulings).collect();
+        self.judge(active, ruled);
     }
 
     async fn run_scripts(
         self: &Arc<Self>,
         project: ProjectId,
         partition: u16,
-        scripts: &[Arc<Active>],
+        active: &[Arc<Active>],
         events: &mut [Passing],
     ) {
-        let steps: Vec<scripts::Script<'_>> = scripts
+        let scripts: Vec<scripts::Script<'_>> = active
             .iter()
             .filter_map(|active| {
                 let loaded = active.script()?;
@@ -107,40 +153,77 @@ impl Shared {
                 Some(scripts::Script { id, name, program: &loaded.step, script: &loaded.script })
             })
             .collect();
-        let site_url = &self.site_url;
         let crossing = scripts::Crossing {
             pool: &self.steps,
             lane: usize::from(partition),
             host: &**self,
             project,
-            site_url,
+            site_url: &self.site_url,
         };
-        for chunk in scripts::chunks(events) {
-            let allowances = scripts.iter().map(|active| {
-                let mut state = active.state.lock();
-                match state.is_off {
-                    true => Duration::ZERO,
-                    false => state.allowance.available(self.host.uptime()),
+        let present = events.iter_mut().filter(|passing| passing.event().is_some()).collect();
+        for mut chunk in scripts::chunks(present) {
+            loop {
+                let payers = Payers::of(chunk.iter().map(|passing| passing.sender()));
+                let uptime = self.host.uptime();
+                let allowances = active
+                    .iter()
+                    .map(|active| active.state.lock().allowance.available(&payers, uptime));
+                let allowances = allowances.collect();
+                let rulings = crossing.run(&scripts, &payers, allowances, &mut chunk).await;
+                let Some((last, others)) = active.split_last() else { break };
+                let mut rulings = rulings.into_iter();
+                for (active, rulings) in others.iter().zip(&mut rulings) {
+                    let ruled = chunk.iter_mut().map(|passing| &mut **passing).zip(rulings);
+                    self.judge(active, ruled.collect());
                 }
-            });
-            let rulings = crossing.run(&steps, &allowances.collect::<Vec<_>>(), chunk).await;
-            for (active, rulings) in scripts.iter().zip(rulings) {
-                self.judge(active, rulings);
+                let ruled = chunk.into_iter().zip(rulings.next().unwrap_or_default());
+                chunk = self.held(last, ruled.collect()).await;
+                if chunk.is_empty() {
+                    break;
+                }
             }
         }
     }
 
+    /// Judges what a step did, but for events that are worth another try of a step that
+    /// must be run: those are given back after a pause.
+    async fn held<'e>(
+        self: &Arc<Self>,
+        active: &Arc<Active>,
+        ruled: Vec<(&'e mut Passing, Ruling)>,
+    ) -> Vec<&'e mut Passing> {
+        let may_pass = |(_, ruling): &(&mut Passing, Ruling)| ruling.may_pass();
+        let waits = active.must_run() && ruled.iter().any(may_pass) && !self.is_stopped() && {
+            let uptime = self.host.uptime();
+            active.state.lock().allowance.may_wait(PAUSE, uptime)
+        };
+        if !waits {
+            self.judge(active, ruled);
+            return Vec::new();
+        }
+        let (waiting, done): (Vec<_>, Vec<_>) = ruled.into_iter().partition(may_pass);
+        self.judge(active, done);
+        tokio::time::sleep(PAUSE).await;
+        waiting.into_iter().map(|(passing, _)| passing).collect()
+    }
+
     /// Counts what a step did, and draws conclusions.
-    fn judge(self: &Arc<Self>, active: &Arc<Active>, rulings: Vec<Ruling>) {
+    fn judge(self: &Arc<Self>, active: &Arc<Active>, ruled: Vec<(&mut Passing, Ruling)>) {
         let (now, uptime) = (self.host.now(), self.host.uptime());
         let (project, config) = (active.project(), active.id());
         let mut tally = Tally::default();
         let mut fault = None;
         let mut state = active.state.lock();
         let (mut is_passed_over, mut disabled_by) = (false, None);
-        for Ruling { verdict, took, sample } in rulings {
-            state.allowance.pay(took);
-            match verdict {
+        let must_run = active.must_run();
+        for (passing, ruling) in ruled {
+            state.allowance.pay(passing.sender(), ruling.took, uptime);
+            if ruling.is_left_out() {
+                passing.leave_out(config, &active.name, must_run);
+            }
+            // What such a step takes out is shown nowhere.
+            let sample = ruling.sample.filter(|_| !must_run);
+            match ruling.verdict {
                 Verdict::Succeeded => {
                     state.failed_in_a_row = 0;
                     tally.succeeded += 1;
@@ -153,7 +236,8 @@ impl Shared {
                     state.failed_in_a_row = state.failed_in_a_row.saturating_add(1);
                     tally.failed += 1;
                     fault = Some((message, sample));
-                    if state.failed_in_a_row >= FAILURES && !state.is_off {
+                    // Whoever can make it fail must not be able to switch it off.
+                    if state.failed_in_a_row >= FAILURES && !state.is_off && !must_run {
                         state.is_off = true;
                         disabled_by = fault.as_ref().map(|(message, _)| message.clone());
                     }
@@ -176,9 +260,12 @@ impl Shared {
         if let Some((message, sample)) = fault {
             self.report.fault(project, config, &message, sample.as_deref(), now);
         } else if tells {
-            let message = "Events passed without this step: it takes more than 5 ms for each of \
-                           them, and has used up the time that it may take beyond that.";
-            self.report.fault(project, config, message, None, now);
+            let became = if must_run { "were dropped" } else { "passed" };
+            let message = format!(
+                "Events {became} without this step: it takes more than 5 ms for each of them, and \
+                 they, or their senders, have used up the time that it may take beyond that."
+            );
+            self.report.fault(project, config, &message, None, now);
         }
         self.metrics.count(Effect::Transformed, tally);
         self.report.count(project, config, tally, now);

@@ -1,7 +1,7 @@
 //! Steps in Rust.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use weir_catalogue::{Flow, Step, StepEvent};
 use weir_ingest::transform::Invalid;
@@ -32,7 +32,7 @@ pub(crate) fn run(
 }
 
 fn run_on(step: &dyn Step, config: PluginConfigId, name: &str, passing: &mut Passing) -> Ruling {
-    let absent = Ruling { verdict: Verdict::Absent, took: Duration::ZERO, sample: None };
+    let absent = Ruling::of(Verdict::Absent);
     let Some(event) = passing.event() else { return absent };
     let began = Instant::now();
     let made = catch_unwind(AssertUnwindSafe(|| {
@@ -58,14 +58,14 @@ fn run_on(step: &dyn Step, config: PluginConfigId, name: &str, passing: &mut Pas
     }));
     let took = began.elapsed();
     let failed = |message: String, event: Option<&weir_capture::AcceptedEvent>| Ruling {
-        verdict: Verdict::Failed(message),
         took,
         sample: event.map(|event| {
             shape::rebuilt(&event.event, &event.distinct_id, event.timestamp, &event.properties)
         }),
+        ..Ruling::of(Verdict::Failed(message))
     };
     let taken = |taken: Result<(), Invalid>, passing: &Passing| match taken {
-        Ok(()) => Ruling { verdict: Verdict::Succeeded, took, sample: None },
+        Ok(()) => Ruling { took, ..Ruling::of(Verdict::Succeeded) },
         Err(invalid) => failed(invalid.to_string(), passing.event()),
     };
     let verdict = match made {
@@ -78,7 +78,7 @@ fn run_on(step: &dyn Step, config: PluginConfigId, name: &str, passing: &mut Pas
         Ok(Made::Other(text)) => return taken(passing.change(&text), passing),
         Err(panic) => return failed(panicked(&*panic), passing.event()),
     };
-    Ruling { verdict, took, sample: None }
+    Ruling { took, ..Ruling::of(verdict) }
 }
 
 #[cfg(test)]

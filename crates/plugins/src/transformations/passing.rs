@@ -4,6 +4,7 @@ use weir_capture::AcceptedEvent;
 use weir_ingest::transform::{Changed, Given, Invalid, Transformed};
 use weir_model::PluginConfigId;
 
+use crate::allowance::Sender;
 use crate::shape;
 
 /// An event, and what the steps so far have made of it.
@@ -11,12 +12,14 @@ use crate::shape;
 pub(crate) struct Passing {
     given: Given,
     now: Transformed,
+    /// Whether a step was left out for it.
+    lacks_a_step: bool,
 }
 
 impl Passing {
     /// As it was sent.
     pub(crate) fn new(given: Given) -> Self {
-        Self { given, now: Transformed::Unchanged }
+        Self { given, now: Transformed::Unchanged, lacks_a_step: false }
     }
 
     /// The event as it is now; none: it was dropped.
@@ -24,8 +27,14 @@ impl Passing {
         match &self.now {
             Transformed::Unchanged => self.given.event(),
             Transformed::Changed(changed) => Some(changed.event()),
-            Transformed::Dropped { .. } => None,
+            Transformed::Dropped { .. } | Transformed::Unavailable { .. } => None,
         }
+    }
+
+    /// Who sent it.
+    pub(crate) fn sender(&self) -> Sender {
+        let id = self.given.event().map_or("", |event| event.distinct_id.as_str());
+        Sender::of(self.given.network(), id)
     }
 
     /// When it was received, microseconds.
@@ -60,8 +69,26 @@ impl Passing {
         self.now = Transformed::Dropped { config, name: name.to_owned() };
     }
 
+    /// A step could not be run on it. Without one that must be it is not stored.
+    pub(crate) fn leave_out(&mut self, config: PluginConfigId, name: &str, must_run: bool) {
+        if must_run {
+            self.now = Transformed::Unavailable { config, name: name.to_owned() };
+        } else {
+            self.lacks_a_step = true;
+        }
+    }
+
     /// What became of it.
     pub(crate) fn end(self) -> Transformed {
-        self.now
+        if !self.lacks_a_step {
+            return self.now;
+        }
+        let event = match self.now {
+            Transformed::Unchanged => self.given.event().cloned(),
+            Transformed::Changed(changed) => Some(changed.into_event()),
+            gone => return gone,
+        };
+        let without = |event| Transformed::Changed(Box::new(Changed::without_a_step(event)));
+        event.map_or(Transformed::Unchanged, without)
     }
 }

@@ -10,6 +10,7 @@ use weir_sandbox::{Host, Outcome, Pool, Program, Step};
 
 use super::passing::Passing;
 use super::{Ruling, Verdict};
+use crate::allowance::Payers;
 use crate::{registry, shape};
 
 /// Events that cross at a time,
@@ -37,28 +38,26 @@ pub(crate) struct Crossing<'a> {
 }
 
 /// Events in parts that may cross at a time.
-pub(crate) fn chunks(events: &mut [Passing]) -> Vec<&mut [Passing]> {
-    let mut chunks = Vec::new();
-    let mut rest = events;
-    while !rest.is_empty() {
-        let mut bytes = 0;
-        let fits = |event: &&Passing| {
-            bytes += event.event().map_or(0, |event| event.properties.len());
-            bytes <= BYTES
-        };
-        let count = rest.iter().take(EVENTS).take_while(fits).count();
-        let count = count.clamp(1, rest.len());
-        let (chunk, behind) = std::mem::take(&mut rest).split_at_mut(count);
-        chunks.push(chunk);
-        rest = behind;
+pub(crate) fn chunks(events: Vec<&mut Passing>) -> Vec<Vec<&mut Passing>> {
+    let mut chunks: Vec<Vec<&mut Passing>> = Vec::new();
+    let mut bytes = 0;
+    for event in events {
+        let size = event.event().map_or(0, |event| event.properties.len());
+        bytes += size;
+        match chunks.last_mut() {
+            Some(last) if last.len() < EVENTS && bytes <= BYTES => last.push(event),
+            _ => {
+                bytes = size;
+                chunks.push(vec![event]);
+            }
+        }
     }
     chunks
 }
 
 /// The rulings of scripts that could not be run.
 fn not_run(scripts: usize, events: usize, why: &str) -> Vec<Vec<Ruling>> {
-    let verdict = Verdict::NotRun(why.to_owned());
-    vec![vec![Ruling { verdict, took: Duration::ZERO, sample: None }; events]; scripts]
+    vec![vec![Ruling::of(Verdict::NotRun(why.to_owned())); events]; scripts]
 }
 
 /// Whether it is time to tell again that scripts cannot be run: every crossing fails
@@ -74,59 +73,56 @@ fn is_to_be_told() -> bool {
 }
 
 impl Crossing<'_> {
-    /// Sends events through scripts, each with what it may use up; gives the rulings
-    /// of each script.
+    /// Sends events through scripts, each with what `payers` may use up; gives the
+    /// rulings of each script on all of the events.
     pub(crate) async fn run(
         &self,
         scripts: &[Script<'_>],
-        allowances: &[Duration],
-        events: &mut [Passing],
+        payers: &Payers,
+        allowances: Vec<Vec<Duration>>,
+        events: &mut [&mut Passing],
     ) -> Vec<Vec<Ruling>> {
-        let mut rulings: Vec<Vec<Ruling>> = scripts.iter().map(|_| Vec::new()).collect();
-        let mut texts: Vec<Box<RawValue>> = Vec::with_capacity(events.len());
-        let mut crossing: Vec<&mut Passing> = Vec::with_capacity(events.len());
-        for passing in events {
-            let Some(event) = passing.event() else { continue };
-            let received_at = passing.received_at();
-            let text = shape::for_transformation(event, self.project, received_at, self.site_url);
-            // Capture has read what it is made of.
-            if let Some(text) = shape::raw(text) {
-                texts.push(text);
-                crossing.push(passing);
-            }
-        }
-        if texts.is_empty() {
-            return rulings;
-        }
+        let texts: Option<Vec<Box<RawValue>>> =
+            events.iter().map(|passing| self.written(passing)).collect();
+        let Some(texts) = texts else {
+            return not_run(scripts.len(), events.len(), "An event cannot be written as JSON.");
+        };
         let steps: Vec<Step> = scripts
             .iter()
             .zip(allowances)
-            .map(|(script, allowance)| Step {
-                program: Arc::clone(script.program),
-                allowance: *allowance,
-            })
+            .map(|(script, allowances)| Step { program: Arc::clone(script.program), allowances })
             .collect();
-        let results = match self.pool.transform(self.lane, &steps, &texts, self.host).await {
+        let sent =
+            self.pool.transform_within(self.lane, &steps, &payers.of, &texts, self.host).await;
+        let results = match sent {
             Ok(results) if results.len() == texts.len() => results,
             Ok(results) => {
                 let (sent, got) = (texts.len(), results.len());
-                tracing::error!(sent, got, "events were lost in the sandbox; they pass as sent");
+                tracing::error!(sent, got, "events were lost in the sandbox");
                 return not_run(scripts.len(), texts.len(), "The sandbox lost events.");
             }
             Err(fault) => {
                 if is_to_be_told() {
-                    tracing::error!(%fault, "scripts cannot be run; events pass as sent");
+                    tracing::error!(%fault, "scripts cannot be run");
                 }
                 return not_run(scripts.len(), texts.len(), &fault.to_string());
             }
         };
-        for ((passing, text), result) in crossing.into_iter().zip(&texts).zip(results) {
+        let mut rulings: Vec<Vec<Ruling>> =
+            scripts.iter().map(|_| Vec::with_capacity(events.len())).collect();
+        for ((passing, text), result) in events.iter_mut().zip(&texts).zip(results) {
             let ruled = self.take(scripts, passing, text.get(), result);
             for (own, ruling) in rulings.iter_mut().zip(ruled) {
                 own.push(ruling);
             }
         }
         rulings
+    }
+
+    /// The text of an event that crosses. Capture has read what it is made of.
+    fn written(&self, passing: &Passing) -> Option<Box<RawValue>> {
+        let (event, received_at) = (passing.event()?, passing.received_at());
+        shape::raw(shape::for_transformation(event, self.project, received_at, self.site_url))
     }
 
     /// Takes over what became of an event; gives the ruling of each script.
@@ -152,7 +148,7 @@ impl Crossing<'_> {
                     _ if passed_over.contains(&step) => Verdict::PassedOver,
                     _ => Verdict::Succeeded,
                 };
-                Ruling { verdict, took: took(step), sample: None }
+                Ruling { took: took(step), ..Ruling::of(verdict) }
             })
             .collect();
         for failure in failures {

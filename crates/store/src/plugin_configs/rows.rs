@@ -2,6 +2,7 @@
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
+use weir_model::plugin_configs::OnFailure;
 use weir_model::{OrganizationId, PluginConfigId, PluginId, ProjectId, Timestamp};
 
 /// A config as stored.
@@ -33,6 +34,9 @@ pub struct ConfigRow {
     pub description: Option<String>,
     /// Whether it is hidden from the list.
     pub deleted: bool,
+    /// What becomes of events for which it cannot be run; none: what is usual for the
+    /// plugin.
+    pub on_failure: Option<OnFailure>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it was last changed.
@@ -128,6 +132,7 @@ pub(super) struct Stored {
     name: Option<String>,
     description: Option<String>,
     deleted: bool,
+    on_failure: Option<String>,
     created_at: i64,
     updated_at: i64,
     revision: Uuid,
@@ -150,6 +155,7 @@ impl From<&ConfigRow> for Stored {
             name: row.name.clone(),
             description: row.description.clone(),
             deleted: row.deleted,
+            on_failure: row.on_failure.map(|policy| policy.text().to_owned()),
             created_at: row.created_at.micros(),
             updated_at: row.updated_at.micros(),
             revision: row.revision,
@@ -174,6 +180,7 @@ impl From<Stored> for ConfigRow {
             name: stored.name,
             description: stored.description,
             deleted: stored.deleted,
+            on_failure: stored.on_failure.as_deref().and_then(OnFailure::of),
             created_at: Timestamp::from_micros(stored.created_at),
             updated_at: Timestamp::from_micros(stored.updated_at),
             revision: stored.revision,

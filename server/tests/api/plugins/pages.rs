@@ -111,11 +111,18 @@ async fn transformations_are_added_changed_and_put_in_order() {
         (&all[1]["config"]["properties"], &all[1]["enabled"]),
         (&json!("card"), &json!(true))
     );
+    let policies = all.iter().map(|config| config["on_failure"].as_str().unwrap());
+    assert_eq!(policies.collect::<Vec<_>>(), ["store_unchanged", "hold_then_drop"]);
     let root = format!("/projects/{project}/transformations");
     let list = browser.opens(&root, 200).await;
     assert!(list.contains("Bot filter") && list.contains("Property filter"));
     browser.opens(&format!("{root}/{first}"), 200).await;
-    browser.opens(&format!("{root}/{second}?sample=newest"), 200).await;
+    let page = browser.opens(&format!("{root}/{second}?sample=newest"), 200).await;
+    assert!(page.contains("If it cannot be run") && page.contains("hold_then_drop"), "{page}");
+    let body = format!("project={project}&config={second}&name=Property+filter&{settings}");
+    let body = format!("{body}&on_failure=store_unchanged");
+    assert_eq!(browser.function("save_plugin_config", &body).await.status, 200);
+    assert_eq!(browser.configs().await[1]["on_failure"], "store_unchanged");
     browser.opens(&format!("{root}/try?sample=newest"), 200).await;
 
     let body = format!("project={project}&seen={first},{second}&wanted={second},{first}");

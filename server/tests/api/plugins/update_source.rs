@@ -104,6 +104,67 @@ async fn code_is_looked_at_and_decides_the_group() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_stays_in_its_group() {
+    let [destinations, frontend, import] = GROUPS;
+    let delivers = "export function onEvent() {}";
+    let changes = "export function processEvent(e) { return e }";
+    let hourly = "export function runEveryHour() {}";
+    for (group, first, others) in [
+        (destinations, json!({"index.js": delivers}), [hourly, "// to do"]),
+        (destinations, json!({"index.js": changes}), [hourly, "// to do"]),
+        (
+            import,
+            json!({"index.js": hourly}),
+            [delivers, "export const composeWebhook = () => null"],
+        ),
+        (frontend, json!({"site.ts": "export const inject = 1"}), [delivers, hourly]),
+    ] {
+        let place = &place(group).await;
+        let (_, path) = place.made(&json!({"name": "Tea"})).await;
+        let update = format!("{path}update_source/");
+        let before = place.owner.patch(&update, &first).await;
+        assert_eq!(before.status, 200, "{group} {first}: {:?}", before.body);
+        for other in others {
+            let answer = place.owner.patch(&update, &json!({"index.js": other})).await;
+            let (status, _, code, detail, attr) = answer.error();
+            assert_eq!((status, code.as_str()), (400, "invalid_input"), "{group} {other}");
+            assert_eq!(attr.as_deref(), Some("index.js"), "{group} {other}");
+            assert!(detail.contains("stays in its group"), "{detail}");
+        }
+        // Nothing of it was kept, and the plugin is where it was.
+        let source = place.owner.get(&format!("{path}source/")).await;
+        assert_eq!(source.status, 200, "{group}");
+        for (file, text) in first.as_object().unwrap() {
+            assert_eq!(&source.json()[file], text);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_takes_much_to_compile_harms_nobody() {
+    let place = &place("pipeline_destinations").await;
+    let (_, path) = place.made(&json!({"name": "Tea"})).await;
+    let update = format!("{path}update_source/");
+    // Each of these took gigabytes or minutes.
+    let keys: String = (0..4_000).map(|n| format!("k{n},")).collect();
+    let chained: String = (1..3_000).map(|n| format!("const a{n}={{x:a{},y:o}};", n - 1)).collect();
+    let aliases = format!("const o={{{keys}}},a0=o;{chained}exports.onEvent = () => a2999");
+    let underscores = format!("export const scene = 1, $m{} = 1", "_".repeat(40_000));
+    let deep = format!("export const scene = {}b", "<a>".repeat(40_000));
+    for (file, text) in
+        [("index.js", aliases), ("frontend.tsx", underscores), ("frontend.tsx", deep)]
+    {
+        let began = std::time::Instant::now();
+        let answer = place.owner.patch(&update, &json!({ file: text })).await;
+        assert_eq!(answer.status, 200, "{file}: {:?}", answer.body);
+        assert!(began.elapsed().as_secs() < 30, "{file}");
+    }
+    let answer = place.owner.get(&format!("{path}source/")).await.json();
+    let faults = answer["source_errors"].as_object().unwrap();
+    assert_eq!(faults.keys().collect::<Vec<_>>(), ["frontend.tsx"], "{faults:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_fault_has_its_file_line_and_column() {
     let place = &place("pipeline_destinations").await;
     let (_, path) = place.made(&json!({"name": "Tea"})).await;

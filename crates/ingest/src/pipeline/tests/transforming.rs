@@ -10,6 +10,8 @@ use crate::transform::{Changed, Given, Transform, Transformed};
 
 const CONCERNED: ProjectId = ProjectId(1);
 const OTHER: ProjectId = ProjectId(2);
+/// Its events must not be stored without its transformations.
+const PROTECTED: ProjectId = ProjectId(3);
 
 /// Does with each event what its name says.
 #[derive(Default)]
@@ -21,6 +23,10 @@ struct Steps {
 #[async_trait]
 impl Transform for Steps {
     fn concerns(&self, project: ProjectId) -> bool {
+        project != OTHER
+    }
+
+    fn may_be_left_out(&self, project: ProjectId) -> bool {
         project == CONCERNED
     }
 
@@ -45,6 +51,10 @@ impl Transform for Steps {
                     Changed::read(given, given.event().unwrap(), &text.to_string()).unwrap(),
                 ))),
                 "lose" => None,
+                "miss" => Some(Transformed::Unavailable {
+                    config: PluginConfigId(13),
+                    name: "Redaction".to_owned(),
+                }),
                 _ => Some(Transformed::Unchanged),
             }
         };
@@ -83,7 +93,7 @@ async fn events_are_stored_as_transformations_leave_them() {
     assert_eq!(of_bob.len(), 1, "it is found by the id that it was given");
 
     assert_eq!(codes(&store, CONCERNED).await, [("dropped_by_transformation".to_owned(), 1)]);
-    let samples = warnings::samples(&store, CONCERNED).await.unwrap();
+    let samples = warnings::dropped(&store, CONCERNED, 9).await.unwrap();
     assert_eq!(samples[0].detail.as_deref(), Some("dropped by Bot filter (config 12)"));
     assert_eq!(samples[0].event.as_deref(), Some("drop"));
     ingest.close(Duration::from_secs(10)).await;
@@ -99,6 +109,32 @@ async fn a_failing_transformation_loses_no_event() {
     }
     let stored: Vec<_> = names(&store, CONCERNED).await.into_iter().map(|(name, _)| name).collect();
     assert_eq!(stored, ["change", "change", "lose", "panic"]);
+    let skipped = [("transformation_skipped".to_owned(), 4)];
+    assert_eq!(codes(&store, CONCERNED).await, skipped, "each of them is counted");
+    let (events, _) = events::page(&store, CONCERNED, &EventQuery { limit: 9, ..Default::default() })
+        .await
+        .unwrap();
+    assert!(events.iter().all(|event| event.warnings == ["transformation_skipped"]));
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_must_be_transformed_is_dropped_where_it_cannot_be() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start_transforming(place.path(), &store, Arc::new(Steps::default())).await;
+    for failure in ["panic", "lose", "miss"] {
+        append(&ingest, PROTECTED, named(&[failure, "change"])).await;
+        ingest.applied().await;
+    }
+    let stored: Vec<_> = names(&store, PROTECTED).await.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(stored, ["changed"], "beside the one that could not be transformed");
+    assert_eq!(codes(&store, PROTECTED).await, [("transformation_unavailable".to_owned(), 5)]);
+    let samples = warnings::dropped(&store, PROTECTED, 9).await.unwrap();
+    assert_eq!(samples[0].detail.as_deref(), Some("Redaction (config 13) could not be run"));
+    // What the step would have taken out is nowhere.
+    for sample in samples {
+        assert_eq!((sample.distinct_id, sample.payload.as_str()), (None, "{}"));
+    }
     ingest.close(Duration::from_secs(10)).await;
 }
 

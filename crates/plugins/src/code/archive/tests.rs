@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
+use super::outcomes::check_archive;
 use super::*;
 
 const JSON: &str = r#"{"name": "Tea"}"#;
@@ -105,5 +106,123 @@ fn what_is_damaged_is_refused() {
     let whole = tarred(&files);
     for end in 0..whole.len() / 4 {
         assert!(unpack(&whole[..end], None).is_err());
+    }
+}
+
+/// A tar archive with a header of this kind before a file.
+fn extended(kind: tar::EntryType, content: &mut dyn Read, size: u64) -> Vec<u8> {
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_size(size);
+    header.set_cksum();
+    builder.append(&header, content).unwrap();
+    let mut header = tar::Header::new_gnu();
+    header.set_path("index.js").unwrap();
+    header.set_size(1);
+    header.set_cksum();
+    builder.append(&header, &b"1"[..]).unwrap();
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
+const KINDS: [tar::EntryType; 4] = [
+    tar::EntryType::GNULongName,
+    tar::EntryType::GNULongLink,
+    tar::EntryType::XHeader,
+    tar::EntryType::XGlobalHeader,
+];
+
+/// Hostile archives, and what each comes to. Small ones that unpack to much.
+fn hostile() -> Vec<(Vec<u8>, ArchiveFault)> {
+    let mut all = Vec::new();
+    let bytes = 90_u64 << 20;
+    for kind in KINDS {
+        let mut content = std::io::repeat(b'a').take(bytes);
+        all.push((extended(kind, &mut content, bytes), ArchiveFault::Extension));
+    }
+    let deep = format!("{}index.js", "a/".repeat(30 << 10));
+    let deep = extended(KINDS[0], &mut deep.as_bytes(), deep.len() as u64);
+    all.push((deep, ArchiveFault::Path));
+    let record = b"20 size=99999999999\n";
+    all.push((extended(KINDS[2], &mut &record[..], record.len() as u64), ArchiveFault::TooMuch));
+    let mut sparse = std::io::empty();
+    all.push((extended(tar::EntryType::GNUSparse, &mut sparse, 0), ArchiveFault::Damaged));
+    all
+}
+
+#[test]
+fn names_may_be_long_but_not_endless() {
+    let named = |kind, content: &str| {
+        unpack(&extended(kind, &mut content.as_bytes(), content.len() as u64), None)
+    };
+    for (kind, content) in
+        [(KINDS[0], "top/long.js\0"), (KINDS[2], "20 path=top/long.js\n"), (KINDS[1], "x")]
+    {
+        let files = named(kind, content).unwrap();
+        let expected = if kind == KINDS[1] { "index.js" } else { "long.js" };
+        assert_eq!(files.into_keys().collect::<Vec<_>>(), [expected], "{kind:?}");
+    }
+    for (archive, fault) in hostile() {
+        assert!(archive.len() < 1 << 20);
+        assert_eq!(unpack(&archive, None), Err(fault));
+    }
+}
+
+/// In a process of its own, whose most memory nothing else has used.
+#[test]
+fn hostile_archives_take_little_memory() {
+    const ALONE: &str = "WEIR_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let name = "code::archive::tests::hostile_archives_take_little_memory";
+        let alone = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--test-threads=1", "--nocapture"])
+            .env(ALONE, "1")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&alone.stdout);
+        assert!(alone.status.success() && told.contains("1 passed"), "{told}");
+        return;
+    }
+    let most = || -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    let archives = hostile();
+    let before = most();
+    for (archive, fault) in archives {
+        assert_eq!(unpack(&archive, None), Err(fault));
+    }
+    let grown = most() - before;
+    assert!(grown < 32 << 10, "{grown} kB");
+}
+
+/// The corpus of the fuzz target `archives`.
+#[test]
+fn every_archive_of_the_corpus_has_an_outcome() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/archives");
+    let files: Vec<_> =
+        std::fs::read_dir(corpus).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.len() > 4);
+    for file in files {
+        check_archive(&std::fs::read(file).unwrap());
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_come_to_an_outcome(
+        bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..2_000),
+        cut in 0_usize..1_000,
+        at in 0_usize..100_000,
+    ) {
+        check_archive(&bytes);
+        let files = [("a/plugin.json", JSON), ("a/b/index.js", "1"), ("c.ts", "2")];
+        for mut whole in [zipped(&files), tarred(&files)] {
+            let (at, end) = (at % whole.len(), whole.len() - cut.min(whole.len()));
+            whole[at] ^= bytes.first().copied().unwrap_or(1);
+            check_archive(&whole);
+            check_archive(&whole[..end]);
+        }
     }
 }

@@ -6,6 +6,7 @@ mod conservation;
 mod destinations;
 mod killed;
 mod neighbours;
+mod protected;
 mod tasks;
 mod transformations;
 
@@ -89,8 +90,7 @@ impl Instance {
 
     /// A plugin from its files; gives its path and record.
     async fn plugin(&self, files: &Value) -> (String, Value) {
-        let group =
-            format!("/api/organizations/{}/pipeline_destinations/", self.app.organization());
+        let group = format!("/api/organizations/{}/{}/", self.app.organization(), group_of(files));
         let made = ok(
             201,
             &self.owner.post(&group, &json!({"plugin_type": "source", "name": "Tea"})).await,
@@ -197,6 +197,17 @@ impl Instance {
             return (0, Value::Null);
         };
         (found["count"].as_u64().unwrap(), found["samples"][0].clone())
+    }
+}
+
+/// The group that a plugin with these files belongs to.
+fn group_of(files: &Value) -> &'static str {
+    let text = files.to_string();
+    let has = |names: &[&str]| names.iter().any(|name| text.contains(name));
+    match () {
+        () if has(&["processEvent", "onEvent", "composeWebhook"]) => "pipeline_destinations",
+        () if has(&["index.js", "index.ts"]) => "pipeline_import_apps",
+        () => "pipeline_frontend_apps",
     }
 }
 
