@@ -5,6 +5,7 @@
 //! what running plugins needs of configs. What does not: running plugins; what a setting may be
 //! (`weir_model::plugin_configs::settings`); plugin records (`plugins`).
 
+mod addresses;
 mod changes;
 mod duplicates;
 mod health;
@@ -48,6 +49,7 @@ pub(crate) use removal::{gone_elsewhere, gone_with};
 pub use running::{OpenedAttachment, OpenedValues};
 pub use trial::{Sample, Tried};
 use values::Opened;
+pub use values::on_failure;
 
 /// How often a change is worked out anew when somebody else was faster.
 const TRIES: usize = 5;
@@ -119,13 +121,14 @@ impl PluginConfigs {
             name: None,
             description: None,
             deleted: false,
+            on_failure: None,
             created_at: now,
             updated_at: now,
             revision: ids::time_ordered(now),
             web_token: secrets::web_token()?,
         };
         let patch = PluginConfigPatch { order: Patch::Keep, ..input.rest };
-        let draft = changes::drafted(&self.core.sealer, &plugin, None, empty, patch, now).await?;
+        let draft = changes::drafted(&self.core, &plugin, None, empty, patch, now).await?;
         let entries = changes::created(project, &plugin, &draft);
         let Draft { row, added, .. } = &draft;
         let outcome = rows::create(store, row, added, CONFIGS_MAX, ENABLED_MAX, &entries);
@@ -163,11 +166,14 @@ impl PluginConfigs {
     ) -> Result<PluginConfig> {
         for _ in 0..TRIES {
             let row = self.writable(project, config).await?;
+            if patch.plugin.is_some_and(|plugin| plugin != row.plugin) {
+                return Err(another_plugin());
+            }
             let plugin = self.plugin(&row).await?;
             let opened = Opened::of(&self.core.sealer, &row)?;
             let now = project.org.ctx.now;
             let draft = changes::drafted(
-                &self.core.sealer,
+                &self.core,
                 &plugin,
                 Some(&opened),
                 row.clone(),
@@ -370,6 +376,11 @@ fn told(
 
 fn no_plugin(id: PluginId) -> FieldError {
     FieldError::new("plugin", "does_not_exist", format!("Object with id={id} does not exist."))
+}
+
+fn another_plugin() -> Error {
+    let detail = "The plugin of a config never changes. Make another config.";
+    FieldError::new("plugin", "invalid_input", detail).into()
 }
 
 fn too_many_enabled() -> Error {

@@ -17,13 +17,13 @@ use weir_store::plugin_configs::{AttachmentRow, ConfigRow, Contents};
 use weir_store::plugins::PluginRow;
 
 use super::values::{Opened, place_of_attachment, shown_attachment};
-use super::{name, told};
-use crate::Result;
+use super::{addresses, name, told};
+
 use crate::activity::{self, Changes};
 use crate::ctx::ProjectCtx;
 use crate::organizations::required;
 use crate::plugins::catalogue;
-use crate::sealing::Sealer;
+use crate::{Core, Result};
 
 /// A config as it is to be.
 pub(super) struct Draft {
@@ -39,7 +39,7 @@ pub(super) struct Draft {
 
 /// What a patch makes of a config with the values `before`; none: it is new.
 pub(super) async fn drafted(
-    sealer: &Sealer,
+    core: &Core,
     plugin: &PluginRow,
     before: Option<&Opened>,
     mut row: ConfigRow,
@@ -52,6 +52,7 @@ pub(super) async fn drafted(
     let enabled = required("enabled", patch.enabled)?.unwrap_or(row.enabled);
     row.enabled = enabled && !row.deleted;
     row.order = required("order", patch.order)?.unwrap_or(row.order);
+    row.on_failure = patch.on_failure.over(row.on_failure);
 
     let nothing = Map::new();
     let kept =
@@ -64,7 +65,7 @@ pub(super) async fn drafted(
     let (shown, secrets) = settings.apart(&kept, values);
     let opened = Opened { shown, secrets };
     if before != Some(&opened) {
-        opened.store(sealer, &mut row).await?;
+        opened.store(&core.sealer, &mut row).await?;
     }
 
     let (mut added, mut dropped) = (Vec::new(), Vec::new());
@@ -72,7 +73,7 @@ pub(super) async fn drafted(
         let attachment = attachment(&settings, &row, &sent, now)?;
         take(&mut row, &sent.key, &mut dropped);
         let place = place_of_attachment(row.organization, attachment.uid);
-        let sealed = sealer.seal(&place, &sent.contents).await?;
+        let sealed = core.sealer.seal(&place, &sent.contents).await?;
         added.push(Contents { uid: attachment.uid, sealed });
         row.attachments.push(attachment);
     }
@@ -94,6 +95,19 @@ pub(super) async fn drafted(
     }
     if is_other || (row.enabled && !was_enabled) {
         built_in(plugin, &opened, row.enabled)?;
+        if addresses::connects(plugin) {
+            let is_sent = |key: &str| {
+                let value = patch.config.as_ref().and_then(|sent| sent.0.get(key));
+                value.is_some_and(|value| !value.is_null() && value != SECRET)
+                    || added.iter().any(|one| attachment_of(&row, key) == Some(one.uid))
+            };
+            if let Some(before) = before {
+                addresses::keep_secrets_at_home(before, &opened, &row.attachments, is_sent)?;
+            }
+            if let Some(hosts) = core.hosts.get() {
+                addresses::judge(&**hosts, &opened.all())?;
+            }
+        }
     }
     row.name = text("name", patch.name, NAME_MAX, row.name)?;
     row.description = text("description", patch.description, DESCRIPTION_MAX, row.description)?;
@@ -156,6 +170,10 @@ fn attachment(
     })
 }
 
+fn attachment_of(row: &ConfigRow, key: &str) -> Option<Uuid> {
+    row.attachments.iter().find(|attachment| attachment.key == key).map(|one| one.uid)
+}
+
 /// Takes the attachment of a setting off.
 fn take(row: &mut ConfigRow, key: &str, dropped: &mut Vec<Uuid>) {
     row.attachments.retain(|attachment| {
@@ -175,7 +193,8 @@ pub(super) fn created(project: &ProjectCtx, plugin: &PluginRow, draft: &Draft) -
         .field("order", &None, &Some(row.order))
         .field("name", &None, &name(row, plugin))
         .field("description", &None, &row.description)
-        .field("deleted", &false, &row.deleted);
+        .field("deleted", &false, &row.deleted)
+        .field("on_failure", &None, &row.on_failure);
     let changes = of_values(changes, plugin, &Opened::default(), &draft.opened);
     let mut entries = vec![told(project, row, plugin, Deed::Created, changes)];
     entries.extend(of_attachments(project, plugin, &[], row));
@@ -201,7 +220,8 @@ pub(super) fn changed(
     let texts = Changes::none()
         .field("name", &before.name, &row.name)
         .field("description", &before.description, &row.description)
-        .field("deleted", &before.deleted, &row.deleted);
+        .field("deleted", &before.deleted, &row.deleted)
+        .field("on_failure", &before.on_failure, &row.on_failure);
     let values = of_values(Changes::none(), plugin, opened, &draft.opened);
     let order = Changes::none().field("order", &before.order, &row.order);
     let enabled = Changes::none().field("enabled", &before.enabled, &row.enabled);

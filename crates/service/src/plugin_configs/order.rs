@@ -3,26 +3,30 @@
 
 use std::collections::HashMap;
 
+use weir_model::PluginConfigId;
 use weir_model::activity::Deed;
 use weir_model::errors::FieldError;
-use weir_model::plugin_configs::{PluginConfigOrder, RearrangeInput};
-use weir_model::{PluginConfigId, PluginId};
+use weir_model::plugin_configs::{PluginConfigOrder, RearrangeInput, SingleMove};
 use weir_store::ids;
 use weir_store::plugin_configs::{self as rows, Changed, ConfigRow, Move, Position};
 
-use super::{PluginConfigs, TRIES, no_plugin, overtaken, plugins_of, shown, told};
+use super::{PluginConfigs, TRIES, name, no_plugin, overtaken, plugins_of, shown, told};
 use crate::Result;
 use crate::activity::Changes;
 use crate::ctx::ProjectCtx;
 use crate::error::Error;
 use crate::policy::{self, Action};
 
+/// Configs that a fault lists.
+const LISTED: usize = 20;
+
 /// The code of a refusal because somebody else put configs into another order.
 pub const ORDER_CHANGED: &str = "order_changed";
 
 impl PluginConfigs {
     /// Puts configs into other places. Those that are not there, or hidden, are
-    /// passed over; a single move must name a plugin that one config uses.
+    /// passed over; a single move must name one config by its plugin, and by its id or
+    /// its name where several use the plugin.
     ///
     /// # Errors
     /// [`Error::MissingScope`](crate::Error::MissingScope);
@@ -38,7 +42,13 @@ impl PluginConfigs {
         for _ in 0..TRIES {
             let mut listed = rows::positions(&self.core.store, project.project).await?;
             listed.retain(|position| !position.deleted);
-            let orders = wanted(&listed, input)?;
+            let mut orders: HashMap<PluginConfigId, i64> = input.orders.iter().copied().collect();
+            if let Some(single) = &input.single {
+                orders.insert(self.only(project, &listed, single).await?, single.order);
+            }
+            let present: HashMap<PluginConfigId, i64> =
+                listed.iter().map(|position| (position.id, position.order)).collect();
+            orders.retain(|id, order| present.get(id).is_some_and(|present| present != order));
             if orders.is_empty() || self.moved(project, &orders).await? {
                 let all = self.listed(project).await?;
                 let found = rows::rows(&self.core.store, project.project, &all).await?;
@@ -128,32 +138,49 @@ impl PluginConfigs {
         let outcome = rows::rearrange(store, project.project, &moves, now, &entries).await?;
         Ok(outcome == Changed::Yes)
     }
-}
 
-/// The new places that differ from the present ones.
-fn wanted(
-    listed: &[Position],
-    input: &RearrangeInput,
-) -> Result<HashMap<PluginConfigId, i64>, FieldError> {
-    let mut orders: HashMap<PluginConfigId, i64> = input.orders.iter().copied().collect();
-    if let Some((plugin, order)) = input.single {
-        orders.insert(only(listed, plugin)?, order);
-    }
-    let present: HashMap<PluginConfigId, i64> =
-        listed.iter().map(|position| (position.id, position.order)).collect();
-    orders.retain(|id, order| present.get(id).is_some_and(|present| present != order));
-    Ok(orders)
-}
-
-/// The one config of this plugin.
-fn only(listed: &[Position], plugin: PluginId) -> Result<PluginConfigId, FieldError> {
-    let mut of_plugin = listed.iter().filter(|position| position.plugin == plugin);
-    match (of_plugin.next(), of_plugin.next()) {
-        (Some(one), None) => Ok(one.id),
-        (None, _) => Err(no_plugin(plugin)),
-        (Some(_), Some(_)) => {
-            let detail = "The project has several configs of this plugin. Name them in `orders`.";
-            Err(FieldError::new("plugin", "invalid_input", detail))
+    /// The one config that a single move is about.
+    async fn only(
+        &self,
+        project: &ProjectCtx,
+        listed: &[Position],
+        single: &SingleMove,
+    ) -> Result<PluginConfigId> {
+        let of_plugin: Vec<PluginConfigId> = listed
+            .iter()
+            .filter(|position| position.plugin == single.plugin)
+            .map(|position| position.id)
+            .collect();
+        match (of_plugin.as_slice(), single.id) {
+            ([], _) => return Err(no_plugin(single.plugin).into()),
+            ([one], None) => return Ok(*one),
+            (_, Some(id)) if of_plugin.contains(&id) => return Ok(id),
+            _ => {}
         }
+        let found = rows::rows(&self.core.store, project.project, &of_plugin).await?;
+        let plugins = plugins_of(&self.core, &found).await?;
+        let named = |row: &ConfigRow| {
+            let name = plugins.get(&row.plugin).and_then(|plugin| name(row, plugin));
+            (row.id, name.unwrap_or_default().to_owned())
+        };
+        let names: Vec<(PluginConfigId, String)> = found.iter().map(named).collect();
+        let (attr, wanted) = match (single.id, &single.name) {
+            (Some(_), _) => ("id", None),
+            (None, Some(name)) => ("name", Some(name)),
+            (None, None) => ("plugin", None),
+        };
+        let mut of_name = names.iter().filter(|(_, name)| Some(name) == wanted);
+        if let (Some((one, _)), None) = (of_name.next(), of_name.next()) {
+            return Ok(*one);
+        }
+        let list: Vec<String> =
+            names.iter().take(LISTED).map(|(id, name)| format!("{id} ({name})")).collect();
+        let more = if names.len() > LISTED { ", …" } else { "" };
+        let detail = format!(
+            "The project has these configs of this plugin: {}{more}. Say which one with its `id` \
+             or, where it has a name of its own, its `name`; or use `orders`.",
+            list.join(", ")
+        );
+        Err(FieldError::new(attr, "invalid_input", detail).into())
     }
 }

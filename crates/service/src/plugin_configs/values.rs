@@ -5,13 +5,16 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 use weir_model::OrganizationId;
 use weir_model::plugin_configs::settings::Settings;
-use weir_model::plugin_configs::{ANY_MEDIA, PluginConfig, PluginConfigFields, SECRET, Texted};
+use weir_model::plugin_configs::{
+    ANY_MEDIA, OnFailure, PluginConfig, PluginConfigFields, SECRET, Texted,
+};
 use weir_store::plugin_configs::{AttachmentRow, ConfigRow};
 use weir_store::plugins::PluginRow;
 use zeroize::Zeroizing;
 
 use crate::Result;
 use crate::error::Error;
+use crate::plugins::catalogue;
 use crate::sealing::{Place, SealedField, Sealer};
 
 /// The values of a config in the clear.
@@ -101,11 +104,22 @@ pub(super) fn shown(row: &ConfigRow, plugin: &PluginRow) -> Result<PluginConfig>
             name: super::name(row, plugin).map(str::to_owned),
             description: described,
             deleted: row.deleted,
+            on_failure: on_failure(row, plugin),
             ..PluginConfigFields::none(row.project)
         },
         created_at: row.created_at,
         updated_at: row.updated_at,
     })
+}
+
+/// What becomes of events for which a config cannot be run.
+#[must_use]
+pub fn on_failure(row: &ConfigRow, plugin: &PluginRow) -> OnFailure {
+    let usual = || match catalogue::of_url(plugin.url.as_deref()) {
+        Some(entry) if entry.protects() => OnFailure::HoldThenDrop,
+        _ => OnFailure::StoreUnchanged,
+    };
+    row.on_failure.unwrap_or_else(usual)
 }
 
 /// An attachment in the place of its setting's value. What was a secret stays one,

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
 use weir_model::json::{DEPTH, is_too_deep};
 use weir_model::plugin_configs::{
-    ANY_MEDIA, DESCRIPTION_MAX, DryRunInput, JOB_MAX, JobInput, NAME_MAX, ORDER, PluginConfigInput,
-    PluginConfigPatch, RearrangeInput, SentAttachment, SentConfig,
+    ANY_MEDIA, DESCRIPTION_MAX, DryRunInput, JOB_MAX, JobInput, NAME_MAX, ORDER, OnFailure,
+    PluginConfigInput, PluginConfigPatch, RearrangeInput, SentAttachment, SentConfig, SingleMove,
 };
 use weir_model::{Patch, PluginConfigId, PluginId, validate};
 
@@ -37,11 +37,15 @@ impl Input for PluginConfigPatch {
     const EXAMPLE: &'static str = r#"{"enabled": false, "config": {"percentage": "20"}}"#;
 
     fn read(fields: &Fields) -> Result<Self, FieldError> {
-        rest(fields, false)
+        let plugin = match integer(fields, "plugin", false, (i64::MIN, i64::MAX))? {
+            Patch::Set(plugin) => Some(PluginId(plugin)),
+            Patch::Keep | Patch::Clear => None,
+        };
+        Ok(Self { plugin, ..rest(fields, false)? })
     }
 }
 
-/// All fields but the plugin, which never changes.
+/// All fields but the plugin.
 fn rest(fields: &Fields, is_new: bool) -> Result<PluginConfigPatch, FieldError> {
     Ok(PluginConfigPatch {
         enabled: fields.boolean("enabled")?,
@@ -52,7 +56,31 @@ fn rest(fields: &Fields, is_new: bool) -> Result<PluginConfigPatch, FieldError> 
         name: fields.nullable_text("name", NAME_MAX)?,
         description: fields.nullable_text("description", DESCRIPTION_MAX)?,
         deleted: fields.boolean("deleted")?,
+        on_failure: on_failure(fields)?,
+        plugin: None,
     })
+}
+
+fn on_failure(fields: &Fields) -> Result<Patch<OnFailure>, FieldError> {
+    const NAME: &str = "on_failure";
+    let schema = || {
+        let mut words: Vec<Value> = OnFailure::WORDS.iter().map(|word| json!(word)).collect();
+        words.push(Value::Null);
+        json!({
+            "type": ["string", "null"],
+            "enum": words,
+            "description": "What becomes of events for which it cannot be run; null: what is usual for the plugin.",
+        })
+    };
+    match fields.value(NAME, false, schema) {
+        None => Ok(Patch::Keep),
+        Some(Value::Null) => Ok(Patch::Clear),
+        Some(value) => {
+            let word = text(NAME, value)?;
+            let policy = OnFailure::of(word).ok_or_else(|| validate::invalid_choice(NAME, &word));
+            policy.map(Patch::Set)
+        }
+    }
 }
 
 /// A whole number that is not null.
@@ -214,19 +242,33 @@ impl Input for RearrangeInput {
             })
         };
         let orders = match fields.value("orders", false, schema) {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::Object(sent)) => orders(sent)?,
+            None | Some(Value::Null) => None,
+            Some(Value::Object(sent)) => Some(orders(sent)?),
             Some(other) => return Err(no_object("orders", other)),
         };
         let plugin = integer(fields, "plugin", false, (i64::MIN, i64::MAX))?;
         // It says something together with a plugin only.
         let order = integer(fields, "order", false, ORDER)?;
+        let id = integer(fields, "id", false, (i64::MIN, i64::MAX))?;
+        let name = fields.nullable_text("name", NAME_MAX)?;
         let single = match (plugin, order) {
-            (Patch::Set(plugin), Patch::Set(order)) => Some((PluginId(plugin), order)),
+            (Patch::Set(plugin), Patch::Set(order)) => Some(SingleMove {
+                plugin: PluginId(plugin),
+                order,
+                id: id.over(None).map(PluginConfigId),
+                name: name.over(None),
+            }),
             (Patch::Set(_), _) => return Err(missing("order")),
             (Patch::Keep | Patch::Clear, _) => None,
         };
-        Ok(Self { orders, single })
+        match (orders, single) {
+            (None, None) => {
+                let detail = "Say the new places in `orders`, or that of one config with `plugin` \
+                              and `order`.";
+                Err(FieldError::new("orders", "required", detail))
+            }
+            (orders, single) => Ok(Self { orders: orders.unwrap_or_default(), single }),
+        }
     }
 }
 

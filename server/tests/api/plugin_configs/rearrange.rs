@@ -74,10 +74,8 @@ async fn one_plugin_can_be_moved() {
     assert_eq!(order(&answer), at(&[("b", 2), ("c", 3), ("a", 9)]));
 
     let unused = plugin(&app, &owner).await;
-    let several = "The project has several configs of this plugin. Name them in `orders`.";
     let none = format!("Object with id={unused} does not exist.");
     for (body, attr, code, detail) in [
-        (json!({"plugin": other, "order": 1}), "plugin", "invalid_input", several),
         (json!({"plugin": unused, "order": 1}), "plugin", "does_not_exist", &none),
         (json!({"plugin": one}), "order", "required", "This field is required."),
         (json!({"plugin": null, "order": 1}), "plugin", "null", "This field may not be null."),
@@ -105,33 +103,72 @@ async fn one_plugin_can_be_moved() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_two_configs_of_a_plugin_the_id_or_the_name_says_which() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let (one, other) = (plugin(&app, &owner).await, plugin(&app, &owner).await);
+    let mut ids = Vec::new();
+    for (plugin, order, name) in [(one, 1, "a"), (one, 2, "b"), (one, 3, "b"), (other, 4, "d")] {
+        let body = json!({"plugin": plugin, "order": order, "name": name});
+        ids.push(made(&app, &owner, &body).await.0["id"].clone());
+    }
+    let moved = async |body: Value| order(&rearrange(&app, &owner, &body).await);
+    let answer = moved(json!({"plugin": one, "order": 9, "id": ids[1]})).await;
+    assert_eq!(answer, at(&[("a", 1), ("b", 3), ("d", 4), ("b", 9)]));
+    let answer = moved(json!({"plugin": one, "order": 5, "name": "a", "enabled": true})).await;
+    assert_eq!(answer, at(&[("b", 3), ("d", 4), ("a", 5), ("b", 9)]));
+    // One config needs no more than its plugin, whatever else is sent.
+    let answer = moved(json!({"plugin": other, "order": 1, "name": "new"})).await;
+    assert_eq!(answer, at(&[("d", 1), ("b", 3), ("a", 5), ("b", 9)]));
+
+    for (extra, attr) in [
+        (json!({}), "plugin"),
+        (json!({"name": "b"}), "name"),
+        (json!({"name": "x"}), "name"),
+        (json!({"id": ids[3]}), "id"),
+        (json!({"id": 987}), "id"),
+    ] {
+        let mut body = json!({"plugin": one, "order": 1});
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        let (status, _, code, detail, at) = rearrange(&app, &owner, &body).await.error();
+        assert_eq!((status, code.as_str(), at.as_deref()), (400, "invalid_input", Some(attr)));
+        for (id, name) in [(&ids[0], "a"), (&ids[1], "b"), (&ids[2], "b")] {
+            assert!(detail.contains(&format!("{id} ({name})")), "{detail}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nothing_to_do_is_no_fault() {
     let (app, _) = app().await;
     let owner = owner(&app).await;
     // No config at all: the record is empty.
-    let answer = rearrange(&app, &owner, &json!({})).await;
+    let answer = rearrange(&app, &owner, &json!({"orders": {}})).await;
     let expected = json!({
         "id": null, "plugin": null, "enabled": false, "order": 0, "config": "{}", "error": null,
         "team_id": app.project(), "plugin_info": null, "delivery_rate_24h": null,
         "created_at": null, "updated_at": null, "name": null, "description": null,
-        "deleted": false, "results": [],
+        "deleted": false, "on_failure": "store_unchanged", "results": [],
     });
     assert_eq!((answer.status, answer.json()), (200, expected));
 
     let plugin = plugin(&app, &owner).await;
     let (config, _) = made(&app, &owner, &json!({"plugin": plugin, "order": 4, "name": "a"})).await;
     for body in [
-        json!({}),
-        json!({"orders": null}),
         json!({"orders": {}}),
         json!({"orders": {config["id"].to_string(): 4}}),
-        json!({"order": 9, "enabled": true, "name": "N"}),
+        json!({"plugin": plugin, "order": 4, "enabled": true, "name": "N"}),
     ] {
         assert_eq!(order(&rearrange(&app, &owner, &body).await), at(&[("a", 4)]), "{body}");
     }
     assert_eq!(told(&app, &owner, &config).await.len(), 1);
+    let detail = "Say the new places in `orders`, or that of one config with `plugin` and `order`.";
+    for body in [json!({}), json!({"orders": null}), json!({"order": 9, "name": "N"})] {
+        let answer = rearrange(&app, &owner, &body).await;
+        assert_invalid(&answer, Some("orders"), "required", detail);
+    }
     let path = format!("{}rearrange/?expand=object", path(&app));
-    let expanded = owner.patch(&path, &json!({})).await.json();
+    let expanded = owner.patch(&path, &json!({"orders": {}})).await.json();
     assert_eq!(expanded["config"], json!({"host": "example.com"}));
     assert_eq!(expanded["results"][0]["config"], expanded["config"]);
 }

@@ -23,7 +23,7 @@ async fn a_secret_is_shown_as_one_word_wherever_it_would_stand() {
         owner.get(&super::path(&app)).await,
         owner.get(&format!("{path}frontend/")).await,
         owner.post(&format!("{path}job/"), &json!({})).await,
-        owner.patch(&format!("{}rearrange/", super::path(&app)), &json!({})).await,
+        owner.patch(&format!("{}rearrange/", super::path(&app)), &json!({"orders": {}})).await,
         owner.patch(&path, &faulty).await,
     ];
     for place in ["organizations", "projects"] {
@@ -93,4 +93,67 @@ async fn a_plugin_cannot_take_the_secrecy_back() {
     assert_eq!(values(&shown), json!({"token": "(secret)", "host": "(secret)"}));
     let after = owner.patch(&path, &json!({"config": {"host": "new"}})).await.json();
     assert_eq!(values(&after), json!({"token": "(secret)", "host": "(secret)"}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_does_not_follow_another_address() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let plugin = plugin(&app, &owner).await;
+    let config = json!({"host": "one.example", "token": CANARY});
+    let (_, path) =
+        made(&app, &owner, &json!({"plugin": plugin, "order": 1, "config": config})).await;
+    let detail = "Enter this again: the address that it is used with has changed.";
+    for token in [Value::Null, json!("(secret)")] {
+        let mut config = json!({"host": "other.example", "token": token});
+        for _ in 0..2 {
+            let answer = owner.patch(&path, &json!({"config": config})).await;
+            assert_invalid(&answer, Some("config__token"), "required", detail);
+            // Left out it keeps too.
+            config.as_object_mut().unwrap().remove("token");
+        }
+    }
+    for config in [
+        // Another setting asks for nothing, and so does the same address.
+        json!({"host": "one.example", "mode": "a"}),
+        json!({"host": "other.example", "token": "entered again"}),
+        json!({"host": "third.example", "token": ""}),
+        json!({"host": "fourth.example"}),
+    ] {
+        let answer = owner.patch(&path, &json!({"config": config})).await;
+        assert_eq!(answer.status, 200, "{config}: {:?}", answer.body);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_inner_address_is_refused_when_it_is_entered() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let plugin = plugin(&app, &owner).await;
+    let path = super::path(&app);
+    let detail = "This address is on a network that this server does not connect to. Whoever runs \
+                  it can allow it with egress_allow.";
+    for host in [
+        "http://169.254.169.254/",
+        "127.0.0.1",
+        "127.0.0.1.",
+        "127.0.0.1:8000",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "[::1]",
+        "::ffff:10.0.0.1",
+        "http://[::ffff:a00:1]:80/x",
+        "localhost",
+        "https://localhost./",
+    ] {
+        let body = json!({"plugin": plugin, "order": 1, "config": {"host": host}});
+        let answer = owner.post(&path, &body).await;
+        assert_invalid(&answer, Some("config__host"), "invalid_input", detail);
+    }
+    let body = json!({"plugin": plugin, "order": 1, "config": {"host": "https://a.example"}});
+    let (_, config) = made(&app, &owner, &body).await;
+    let change = json!({"config": {"host": "a.example", "mode": "a", "own": "http://10.0.0.1"}});
+    let answer = owner.patch(&config, &change).await;
+    assert_invalid(&answer, Some("config__own"), "invalid_input", detail);
 }

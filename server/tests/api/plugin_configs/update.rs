@@ -11,7 +11,7 @@ async fn what_is_left_out_keeps() {
     clock.advance(5);
     for nothing in [
         json!({}),
-        json!({"plugin": 987, "id": 1, "error": "x", "team_id": 9, "unknown": 1}),
+        json!({"plugin": plugin, "id": 1, "error": "x", "team_id": 9, "unknown": 1}),
         json!({"config": null, "order": 1, "enabled": false}),
         json!({"config": before["config"]}),
     ] {
@@ -140,8 +140,8 @@ async fn faults() {
         assert_eq!((status, found.as_str(), at.as_deref()), (400, code, Some(attr)), "{body}");
     }
     assert_eq!(owner.get(&path).await.json(), before);
-    // PUT is not among the operations.
-    assert_eq!(owner.put(&path, &json!({"plugin": plugin, "order": 1})).await.status, 405);
+    // PUT is PATCH.
+    assert_eq!(owner.put(&path, &json!({"plugin": plugin, "order": 1})).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,4 +189,20 @@ async fn values_are_nested_no_deeper_as_a_text_either() {
     let answer = owner.patch(&path, &json!({"config": of(64)})).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     assert_eq!(told(&app, &owner, &config).await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plugin_never_changes() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let (one, other) = (plugin(&app, &owner).await, plugin(&app, &owner).await);
+    let (before, path) = made(&app, &owner, &json!({"plugin": one, "order": 1})).await;
+    let detail = "The plugin of a config never changes. Make another config.";
+    for body in [json!({"plugin": other}), json!({"plugin": 987, "name": "N"})] {
+        assert_invalid(&owner.patch(&path, &body).await, Some("plugin"), "invalid_input", detail);
+    }
+    let null = owner.patch(&path, &json!({"plugin": null})).await;
+    assert_invalid(&null, Some("plugin"), "null", "This field may not be null.");
+    // What was read can be sent back.
+    assert_eq!(owner.patch(&path, &before).await.json(), before);
 }
