@@ -22,6 +22,16 @@ mod rules;
 #[path = "../../crates/egress/src/corpus/outcomes.rs"]
 mod addresses;
 
+#[path = "../../crates/plugins/src/code/archive.rs"]
+mod archive;
+// What it must come to finds its names above itself.
+mod archives {
+    pub(crate) use crate::archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, unpack};
+
+    #[path = "../../../crates/plugins/src/code/archive/outcomes.rs"]
+    pub(crate) mod outcomes;
+}
+
 /// A file of `corpus/requests`: the target of a request, headers, an empty line,
 /// the body.
 pub fn check_request(file: &[u8]) {
@@ -49,4 +59,9 @@ pub fn check_prefix(text: &str) {
 /// A file of `corpus/settings`: JSON of what is sent for a destination.
 pub fn check_settings(text: &str) {
     settings::check_settings(text);
+}
+
+/// A file of `corpus/archives`: an archive of a plugin.
+pub fn check_archive(bytes: &[u8]) {
+    archives::outcomes::check_archive(bytes);
 }
