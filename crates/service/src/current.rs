@@ -68,7 +68,8 @@ pub(crate) async fn project_of(
         && let Some(row) = projects::find(&core.store, project).await?
         && organizations::level(&core.store, row.brief.organization, user.id).await?.is_some()
     {
-        if !is_of_session {
+        // A project can move to another organization.
+        if !is_of_session || current.organization != Some(row.brief.organization) {
             follow(core, ctx, row.brief.organization, Some(project)).await;
         }
         return Ok(Some(row));

@@ -14,15 +14,16 @@ use futures::stream;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, header};
 use serde_json::Value;
-use tokio::sync::OwnedSemaphorePermit;
 use weir_app::local_path;
 use weir_model::activity::{Activity, ActivityFilter, ActivityQuery};
 use weir_service::OrgCtx;
 use weir_service::activity::ActivityLog;
 
+use super::live::Place;
 use super::{Web, visit};
 use crate::front::RoutePattern;
 use crate::http::error::{ApiError, ApiResult};
+use crate::limits::Exhausted;
 
 /// Stretches of the log that one file looks at, of five hundred entries each.
 const STRETCHES: usize = 200;
@@ -65,7 +66,7 @@ async fn open(web: &Web, request: Request) -> ApiResult<Response> {
     let (organization, filter) = asked(parts.uri.query().unwrap_or_default());
     let services = &web.app.services;
     let org = services.organizations.enter(&ctx, &organization).await?;
-    let permit = web.streams.clone().try_acquire_owned().map_err(|_| ApiError::Busy)?;
+    let permit = web.streams.enter(ctx.user()).map_err(|Exhausted| ApiError::Busy)?;
     let walk = Walk {
         log: services.activity.clone(),
         org,
@@ -120,7 +121,7 @@ struct Walk {
     left: usize,
     begun: bool,
     /// Given back when the file has ended.
-    _permit: OwnedSemaphorePermit,
+    _permit: Place,
 }
 
 impl Walk {

@@ -41,7 +41,7 @@ pub(super) struct Streams {
 }
 
 /// A place for a stream; free again when dropped.
-struct Place {
+pub(super) struct Place {
     _one: OwnedSemaphorePermit,
     _of_person: Part<UserId>,
 }
@@ -54,7 +54,7 @@ impl Streams {
         }
     }
 
-    fn enter(&self, user: UserId) -> Result<Place, Exhausted> {
+    pub(super) fn enter(&self, user: UserId) -> Result<Place, Exhausted> {
         let mut of_person = self.people.of(user);
         of_person.grow_to(1)?;
         let one = Arc::clone(&self.all).try_acquire_owned().map_err(|_| Exhausted)?;

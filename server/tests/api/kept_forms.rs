@@ -107,7 +107,8 @@ async fn confirming_the_password_carries_out_what_was_sent() {
         [("password", password), ("next", new), ("held", held.as_str()), ("back", door.as_str())]
     };
     let refused = browser.send("sign_in_again", &confirm("wrong")).await;
-    assert!(refused.starts_with(&door) && refused.contains("__err="), "{refused}");
+    assert!(refused.starts_with("/login/again?") && refused.contains("__err="), "{refused}");
+    assert_eq!(parameter(&refused, "held"), held);
     let done = browser.send("sign_in_again", &confirm(PASSWORD)).await;
     assert_eq!(done, "/account/keys/reveal");
     assert_ne!(browser.cookie(), before, "another session");
