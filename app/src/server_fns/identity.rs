@@ -33,12 +33,23 @@ pub(crate) async fn open_door(next: String) -> Result<Door, UiError> {
 }
 
 /// Signs in and goes on to `next`; to the page that says so where the address
-/// must be confirmed first, and to the one that asks for a second factor.
+/// must be confirmed first, and to the one that asks for a second factor. With a code of
+/// it at once nobody has to wait because of others' tries.
 #[server(prefix = "/_fn", endpoint = "sign_in")]
-pub(crate) async fn sign_in(email: String, password: String, next: String) -> Result<(), UiError> {
+pub(crate) async fn sign_in(
+    email: String,
+    password: String,
+    next: String,
+    #[server(default)] code: String,
+) -> Result<(), UiError> {
     let (services, visit) = anyone()?;
     refuse_without_session(&visit)?;
-    let session = match services.identity.sign_in(&email, &password, &visit.peer).await {
+    let identity = &services.identity;
+    let signed_in = match code.trim() {
+        "" => identity.sign_in(&email, &password, &visit.peer).await,
+        code => identity.sign_in_with_code(&email, &password, code, &visit.peer).await,
+    };
+    let session = match signed_in {
         Err(weir_service::Error::NotConfirmed { user }) => {
             go(&weir_model::accounts::LinkKind::Confirm.page(user));
             return Ok(());

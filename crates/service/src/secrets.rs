@@ -56,6 +56,11 @@ pub(crate) fn token() -> Result<Secret, Error> {
     Ok(Secret(base62(&random::<32>()?)))
 }
 
+/// Whether a text from outside can be a [`token`].
+pub(crate) fn is_token(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
 /// What the address of an app for visited pages has in it: it cannot be guessed, and
 /// is told to every visitor.
 pub(crate) fn web_token() -> Result<String, Error> {

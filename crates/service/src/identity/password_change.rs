@@ -6,7 +6,7 @@ use weir_store::accounts::password::{self as rows, NewPassword};
 use weir_store::{organizations, users as user_rows};
 
 use super::confirm::changed_meanwhile;
-use super::passwords::{About, Password};
+use super::passwords::About;
 use super::sessions::of_person;
 use super::{Identity, NewSession, Peer, emails};
 use crate::activity::Changes;
@@ -37,7 +37,7 @@ impl Identity {
         let session = of_person(ctx)?;
         let store = &self.core.store;
         let row = user_rows::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
-        let proved = self.prove(&emails::normalise(&row.email), current, peer).await;
+        let proved = self.prove(&emails::normalise(&row.email), current, peer, Some(session)).await;
         let user = proved.map_err(|error| match error {
             Error::Invalid(fault) if fault.code == "invalid_credentials" => {
                 FieldError::new("current_password", &fault.code, WRONG).into()
@@ -49,7 +49,7 @@ impl Identity {
             belongings.iter().map(|belonging| belonging.row.name.as_str()).collect();
         let about =
             About { email: &user.email, organizations: &homes, first_name: &user.first_name };
-        let password = Password::chosen(chosen, &about)?;
+        let password = self.hasher.queue()?.choose(chosen, &about).await?;
         let hash = self.hasher.queue()?.hash(password).await?;
         let changes = Changes::none().secret("password");
         let told = users::told(&self.core, ctx, &user, changes).await?;

@@ -5,7 +5,9 @@
 //!
 //! Hashing takes tens of megabytes and a good part of a second on purpose. So
 //! that it is no attack on us, two hashes run at once, thirty-two wait, and the
-//! next caller is told to come back.
+//! next caller is told to come back. Estimating the strength of a password waits in
+//! the same queue, and looks at a bounded part of it: the estimate tries every way to
+//! read digits and signs as letters, which are thousands for a text made for it.
 
 use std::sync::Arc;
 
@@ -26,6 +28,27 @@ const SHORTEST: usize = 12;
 const LONGEST: usize = 256;
 /// Shorter parts of a name do not make a password guessable.
 const TELLING: usize = 3;
+/// Characters of a password whose strength is estimated. The others make it stronger.
+const EXAMINED: usize = 64;
+/// Names that a password is compared with, and their characters that are.
+const NAMES: usize = 32;
+/// Letters, and what the estimate reads as each of them.
+const LOOKALIKES: [(char, &str); 12] = [
+    ('a', "4@"),
+    ('b', "8"),
+    ('c', "({[<"),
+    ('e', "3"),
+    ('g', "69"),
+    ('i', "1!|"),
+    ('l', "1|7"),
+    ('o', "0"),
+    ('s', "$5"),
+    ('t', "+7"),
+    ('x', "%"),
+    ('z', "2"),
+];
+/// Ways to read a text that the estimate may try: as many as all digits together have.
+const READINGS: usize = 32;
 /// Hashes at once.
 const RUNNING: usize = 2;
 /// Callers that wait for their turn.
@@ -85,11 +108,11 @@ impl Password {
         Self(text.nfkc().collect())
     }
 
-    /// A password that is to be set.
+    /// A password that is to be set, if it is strong enough too ([`Turn::choose`]).
     ///
     /// # Errors
     /// What is wrong with it, at `password`.
-    pub(super) fn chosen(text: &str, about: &About<'_>) -> Result<Self, FieldError> {
+    fn chosen(text: &str, about: &About<'_>) -> Result<Self, FieldError> {
         let wrong = |code: &str, detail: &str| FieldError::new("password", code, detail);
         if text.is_empty() {
             return Err(wrong("blank", "This field may not be blank."));
@@ -117,16 +140,44 @@ impl Password {
                 ));
             }
         }
-        let known: Vec<&str> =
-            [about.email, about.first_name].iter().chain(about.organizations).copied().collect();
-        if zxcvbn(&password, &known).score() < Score::Three {
-            return Err(wrong(
-                "password_too_weak",
-                "This password is too easy to guess. Use more words, or rarer ones.",
-            ));
-        }
         Ok(Self(password))
     }
+}
+
+/// Whether a password is hard enough to guess for whoever knows these names.
+fn is_strong(password: &str, names: &[String]) -> bool {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    zxcvbn(&examined(password), &names).score() >= Score::Three
+}
+
+/// The part of a password that is estimated. Signs that would give it too many readings
+/// stand for themselves only.
+fn examined(password: &str) -> String {
+    // Private to us: a letter that no word has, another one for each sign.
+    let itself = |sign: char| char::from_u32(0xE000 + u32::from(sign)).unwrap_or(sign);
+    let mut read = String::new();
+    let examine = |sign: char| {
+        if !read.contains(sign) && LOOKALIKES.iter().any(|(_, signs)| signs.contains(sign)) {
+            read.push(sign);
+            if readings(&read) > READINGS {
+                read.pop();
+                return itself(sign);
+            }
+        }
+        sign
+    };
+    password.chars().take(EXAMINED).map(examine).collect()
+}
+
+/// How many readings a text with these signs has at most: one of its signs for each
+/// letter, twice where a sign stands for two letters.
+fn readings(signs: &str) -> usize {
+    let letters = |sign: char| LOOKALIKES.iter().filter(|(_, signs)| signs.contains(sign)).count();
+    let of_letter = |(_, lookalikes): &(char, &str)| {
+        let present = lookalikes.chars().filter(|sign| signs.contains(*sign));
+        present.map(letters).sum::<usize>().max(1)
+    };
+    LOOKALIKES.iter().map(of_letter).product()
 }
 
 /// What a password must not be made of.
@@ -137,6 +188,13 @@ pub(super) struct About<'a> {
 }
 
 impl About<'_> {
+    /// What an estimate takes for known.
+    fn names(&self) -> Vec<String> {
+        let all = [self.email, self.first_name].into_iter();
+        let all = all.chain(self.organizations.iter().copied()).take(NAMES);
+        all.map(|name| name.chars().take(EXAMINED).collect()).collect()
+    }
+
     fn parts(&self) -> impl Iterator<Item = String> {
         let local = self.email.split('@').next().unwrap_or_default();
         std::iter::once(local)
@@ -191,6 +249,26 @@ impl Hasher {
 }
 
 impl Turn {
+    /// A password that is to be set.
+    ///
+    /// # Errors
+    /// What is wrong with it, at `password`.
+    pub(super) async fn choose(self, text: &str, about: &About<'_>) -> Result<Password, Error> {
+        let password = Password::chosen(text, about)?;
+        let names = about.names();
+        let (password, is_strong) = self
+            .run(move || {
+                let is_strong = is_strong(&password.0, &names);
+                (password, is_strong)
+            })
+            .await?;
+        if is_strong {
+            return Ok(password);
+        }
+        let detail = "This password is too easy to guess. Use more words, or rarer ones.";
+        Err(FieldError::new("password", "password_too_weak", detail).into())
+    }
+
     /// The hash of a new password.
     pub(super) async fn hash(self, password: Password) -> Result<PasswordHash, Error> {
         let parameters = self.hasher.parameters;
@@ -262,12 +340,24 @@ mod tests {
     const ABOUT: About<'_> =
         About { email: "grace.h@mail.example", organizations: &["Acme Tea"], first_name: "Grace" };
 
-    #[test]
-    fn rules_of_choice() {
+    /// The code of the refusal of a password.
+    async fn refused(password: &str) -> Option<String> {
+        let turn = Hasher::new(HashParameters::cheapest()).queue().unwrap();
+        match turn.choose(password, &ABOUT).await {
+            Ok(_) => None,
+            Err(Error::Invalid(fault)) => Some(fault.code),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn rules_of_choice() {
         let cases = [
             ("", Some("blank")),
             ("kY7!pq-Zm2w", Some("password_too_short")),
             ("aaaaaaaaaaaaaaaa", Some("password_too_weak")),
+            ("123456789012345", Some("password_too_weak")),
+            ("p4$$w0rdp4$$w0rd", Some("password_too_weak")),
             ("correcthorsebatterystaple1", None),
             ("grace.h is my little secret", Some("password_too_similar")),
             ("much ACME TEA in the morning 7", Some("password_too_similar")),
@@ -276,12 +366,56 @@ mod tests {
             ("kY7!pq-Zme\u{301}u\u{308}", Some("password_too_short")),
         ];
         for (password, expected) in cases {
-            let code = Password::chosen(password, &ABOUT).err().map(|error| error.code);
-            assert_eq!(code.as_deref(), expected, "{password}");
+            assert_eq!(refused(password).await.as_deref(), expected, "{password}");
         }
         for long in ["x".repeat(257), "x".repeat(1025), "x".repeat(1_000_000)] {
-            let code = Password::chosen(&long, &ABOUT).err().map(|error| error.code);
-            assert_eq!(code.as_deref(), Some("password_too_long"));
+            assert_eq!(refused(&long).await.as_deref(), Some("password_too_long"));
+        }
+    }
+
+    #[test]
+    fn what_is_estimated_is_bounded() {
+        let signs: String = LOOKALIKES.iter().map(|(_, signs)| *signs).collect();
+        assert!(readings(&signs) > 1_000);
+        for (text, expected) in [
+            ("0123456789", "0123456789"),
+            ("p4$$w0rd!", "p4$$w0rd!"),
+            ("(|7a1{1", "(|7a\u{e031}{\u{e031}"),
+        ] {
+            assert_eq!(examined(text), expected, "{text}");
+        }
+        for text in [signs.repeat(20), signs.chars().rev().cycle().take(256).collect()] {
+            let kept: String = examined(&text).chars().filter(char::is_ascii).collect();
+            assert!(readings(&kept) <= READINGS, "{kept}");
+            assert_eq!(examined(&text).chars().count(), EXAMINED);
+        }
+    }
+
+    /// Compared with a plain text of the same length, so that it holds on every machine.
+    /// The whole text, with all its readings, takes thousands of times as long.
+    #[test]
+    fn no_password_takes_long_to_estimate() {
+        let time = |text: &str| {
+            let runs = (0..3).map(|_| {
+                let began = std::time::Instant::now();
+                is_strong(text, &ABOUT.names());
+                began.elapsed()
+            });
+            runs.min().unwrap()
+        };
+        let plain = time(&"quiet heron walks over wet meadows at dawn ".repeat(6));
+        let signs: String = LOOKALIKES.iter().map(|(_, signs)| *signs).collect();
+        for text in [
+            signs.repeat(12),
+            "1|7".repeat(85),
+            "p4$$w0rd!".repeat(28),
+            "a".repeat(256),
+            format!("{}{}", "ab".repeat(64), signs.repeat(6)),
+            "\u{301}".repeat(256),
+            "\u{130}1!|".repeat(64),
+        ] {
+            let took = time(&text);
+            assert!(took < plain * 100, "{text}: {took:?} against {plain:?}");
         }
     }
 

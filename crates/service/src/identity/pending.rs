@@ -18,6 +18,7 @@ use weir_store::users::{self as user_rows, UserRow};
 
 use super::second_factor::wrong_code;
 use super::sign_in::wrong;
+use super::throttle::Caller;
 use super::{Identity, NewSession, Peer, emails};
 use crate::error::Error;
 use crate::{Result, secrets};
@@ -111,7 +112,9 @@ impl Identity {
         let user = user_rows::get(store, found.user).await?.filter(|user| user.is_active);
         let user = user.ok_or_else(expired)?;
         self.refuse_password(&emails::normalise(&user.email)).await?;
-        let counted = self.count_code(user.id, peer).await?;
+        let browser = self.known_browser(Some(user.id), peer).await?;
+        let caller = browser.as_deref().map_or(Caller::Stranger, Caller::Known);
+        let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let Some(proof) = self.proof(user.id, found.factor, code).await? else {
             rows::failed(store, user.id, &found.hash).await?;
             tracing::info!(user.id = %user.id, "a second factor was refused");

@@ -10,7 +10,7 @@ use weir_store::accounts::{self as rows, Changed, Use};
 use weir_store::{ids, organizations};
 
 use super::links::{Opened, void};
-use super::passwords::{About, Password};
+use super::passwords::About;
 use super::{Identity, Peer, emails};
 use crate::activity::Changes;
 use crate::{Result, mail, users};
@@ -61,7 +61,7 @@ impl Identity {
             belongings.iter().map(|belonging| belonging.row.name.as_str()).collect();
         let about =
             About { email: &link.email, organizations: &homes, first_name: &user.first_name };
-        let password = Password::chosen(password, &about)?;
+        let password = self.hasher.queue()?.choose(password, &about).await?;
         let password = self.hasher.queue()?.hash(password).await?;
         let ctx = self.owner(&user, request_id);
         let changes = Changes::none()

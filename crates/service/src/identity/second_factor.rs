@@ -23,6 +23,7 @@ use weir_store::second_factor::{self as rows, Change, FactorRow, Proof, Renewal,
 use weir_store::users::{self as user_rows, UserRow};
 use weir_store::{ids, organizations};
 
+use super::throttle::{Caller, Counted};
 use super::{Identity, NewSession, Peer, emails};
 use crate::activity::{self, About, Changes};
 use crate::ctx::{Actor, Ctx};
@@ -148,7 +149,7 @@ impl Identity {
         let session = recent_session(ctx)?;
         let row = self.begun(ctx).await?.ok_or_else(|| conflict(LATE))?;
         let user = self.account(ctx).await?;
-        let counted = self.count_code(user.id, peer).await?;
+        let counted = self.count_code(user.id, peer, Caller::Known(session)).await?;
         let step = self.step_of(user.id, &row, code, ctx.now)?.ok_or_else(wrong_code)?;
         let codes = recovery::new()?;
         let hashes = codes.iter().filter_map(|code| recovery::hash(user.id, code)).collect();
@@ -185,7 +186,8 @@ impl Identity {
         let session = recent_session(ctx)?;
         let user = self.account(ctx).await?;
         let factor = user.second_factor.ok_or_else(|| conflict(NOT_ON))?;
-        let counted = self.count_code(user.id, peer).await?;
+        let caller = Caller::Known(session);
+        let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
         let told = users::told(&self.core, ctx, &user, switched(false)).await?;
         let (new, opened) = self.new_session(user.id, peer)?;
@@ -210,10 +212,11 @@ impl Identity {
         code: &str,
         peer: &Peer,
     ) -> Result<Vec<String>> {
-        policy::recent_person_only(ctx)?;
+        let session = recent_session(ctx)?;
         let user = self.account(ctx).await?;
         let factor = user.second_factor.ok_or_else(|| conflict(NOT_ON))?;
-        let counted = self.count_code(user.id, peer).await?;
+        let caller = Caller::Known(session);
+        let counted = self.count_typed_code(user.id, code, peer, caller).await?;
         let proof = self.proof(user.id, factor, code).await?.ok_or_else(wrong_code)?;
         let codes = recovery::new()?;
         let changes = Changes::none().secret("recovery_codes");
@@ -260,6 +263,21 @@ impl Identity {
         let mails = self.core.mailing.rows(now, [notice]);
         rows::remove(store, user.id, now, &told, &mails).await?;
         Ok(Some(true))
+    }
+
+    /// Counts what was typed. A recovery code cannot be guessed, so tries of strangers
+    /// do not hold it up.
+    pub(super) async fn count_typed_code(
+        &self,
+        user: UserId,
+        typed: &str,
+        peer: &Peer,
+        caller: Caller<'_>,
+    ) -> Result<Counted> {
+        if recovery::hash(user, typed).is_some() && caller == Caller::Stranger {
+            return self.count_by_network(peer).await;
+        }
+        self.count_code(user, peer, caller).await
     }
 
     /// What a typed text proves about this factor; `None`: nothing.

@@ -11,7 +11,7 @@ use weir_store::projects::{self, ProjectRow};
 use weir_store::sessions::Proved;
 use weir_store::users::{self as user_rows, UserRow};
 
-use super::passwords::{About, Password};
+use super::passwords::About;
 use super::{Identity, Peer, SetupInput, SetupOutcome, SetupToken, SetupTokenState, emails};
 use crate::activity::Changes;
 use crate::ctx::{Actor, Ctx};
@@ -127,7 +127,7 @@ impl Identity {
         let email = validate::email("email", &input.email)?;
         let homes = [input.organization.as_str()];
         let about = About { email: &email, organizations: &homes, first_name: &first_name };
-        let password = Password::chosen(&input.password, &about)?;
+        let password = self.hasher.queue()?.choose(&input.password, &about).await?;
         let organization = OrganizationInput::named("organization", &input.organization)?;
         let project_name = validate::text("project", &input.project, PROJECT_NAME_MAX)?;
         let hash = self.hasher.queue()?.hash(password).await?;

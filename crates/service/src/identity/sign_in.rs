@@ -1,11 +1,14 @@
 //! Signing in with address and password.
 
+use uuid::Uuid;
+use weir_model::UserId;
 use weir_model::errors::FieldError;
 use weir_store::sessions::{self, Proved};
 use weir_store::users::{self, PasswordHash, UserRow};
 
 use super::passwords::{Password, Verdict};
 use super::sessions::of_person;
+use super::throttle::Caller;
 use super::{Identity, NewSession, Peer, emails};
 use crate::ctx::Ctx;
 use crate::error::Error;
@@ -23,9 +26,62 @@ impl Identity {
     /// confirmed; [`Error::SecondFactor`] when all is right but the account has a
     /// second factor; [`Error::Unavailable`] when too many people sign in at once.
     pub async fn sign_in(&self, email: &str, password: &str, peer: &Peer) -> Result<NewSession> {
-        let user = self.prove(&emails::normalise(email), password, peer).await?;
+        let user = self.prove(&emails::normalise(email), password, peer, None).await?;
         self.refuse_unconfirmed(&user).await?;
         self.open_or_ask(&user, peer).await
+    }
+
+    /// The same with a code of the second factor at hand. It is looked at only when the
+    /// account has to wait because of others: its owner does not, with password and code
+    /// at once.
+    ///
+    /// # Errors
+    /// As [`Identity::sign_in`].
+    pub async fn sign_in_with_code(
+        &self,
+        email: &str,
+        password: &str,
+        code: &str,
+        peer: &Peer,
+    ) -> Result<NewSession> {
+        match self.sign_in(email, password, peer).await {
+            Err(Error::Throttled { wait_seconds }) => {
+                let email_key = emails::normalise(email);
+                let opened = self.sign_in_with_both(&email_key, password, code, peer).await?;
+                opened.ok_or(Error::Throttled { wait_seconds })
+            }
+            other => other,
+        }
+    }
+
+    /// `None`: password or code is wrong, or there is no such account or factor. Which it
+    /// is, is not told: else tries that have to wait would have an answer.
+    async fn sign_in_with_both(
+        &self,
+        email_key: &str,
+        password: &str,
+        code: &str,
+        peer: &Peer,
+    ) -> Result<Option<NewSession>> {
+        let turn = self.hasher.queue()?;
+        let counted = self.count_by_network(peer).await?;
+        let user = self.active_user(email_key).await?;
+        let stored = user.as_ref().and_then(|user| user.password.clone());
+        let (verdict, _) = turn.verify(Password::typed(password), stored).await?;
+        let user = user.filter(|user| verdict != Verdict::Wrong && user.second_factor.is_some());
+        let Some(user) = user else { return Ok(None) };
+        self.refuse_unconfirmed(&user).await?;
+        let Err(Error::SecondFactor(pending)) = self.open_or_ask(&user, peer).await else {
+            return Ok(None);
+        };
+        match self.end_sign_in(&pending.token, code, peer).await {
+            Ok(session) => {
+                self.try_succeeded(counted).await?;
+                Ok(Some(session))
+            }
+            Err(Error::Invalid(_) | Error::Throttled { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
     }
 
     /// Lets a person prove once more who they are. The session gets a new
@@ -43,7 +99,8 @@ impl Identity {
         let session = of_person(ctx)?;
         let store = &self.core.store;
         let row = users::get(store, ctx.user()).await?.ok_or(Error::NotAuthenticated)?;
-        let proved = self.prove(&emails::normalise(&row.email), password, peer).await?;
+        let email_key = emails::normalise(&row.email);
+        let proved = self.prove(&email_key, password, peer, Some(session)).await?;
         // It may have ended meanwhile by a second factor that it has not seen.
         if sessions::of_active_user(store, session).await?.is_none() {
             return Err(Error::NotAuthenticated);
@@ -51,20 +108,26 @@ impl Identity {
         self.open_session(proved.id, peer, Some(session), Proved::of(&proved)).await
     }
 
-    /// The account of this address, with the password that was proved.
+    /// The account of this address, with the password that was proved. Within a session
+    /// its hash tells the caller from strangers.
     pub(super) async fn prove(
         &self,
         email_key: &str,
         password: &str,
         peer: &Peer,
+        session: Option<&str>,
     ) -> Result<UserRow> {
         // Before anything else: no password helps here, so none is looked at.
         self.refuse_password(email_key).await?;
         // The queue first: who is turned away there has not used up a try.
         let turn = self.hasher.queue()?;
-        let counted = self.count_try(email_key, peer).await?;
-        let user =
-            users::by_email(&self.core.store, email_key).await?.filter(|user| user.is_active);
+        let user = self.active_user(email_key).await?;
+        let browser = match session {
+            Some(_) => None,
+            None => self.known_browser(user.as_ref().map(|user| user.id), peer).await?,
+        };
+        let caller = session.or(browser.as_deref()).map_or(Caller::Stranger, Caller::Known);
+        let counted = self.count_try(email_key, peer, caller).await?;
         let stored = user.as_ref().and_then(|user| user.password.clone());
         let (verdict, typed) = turn.verify(Password::typed(password), stored.clone()).await?;
         let (Some(mut user), Verdict::Right { outdated }) = (user, verdict) else {
@@ -78,19 +141,40 @@ impl Identity {
                 Ok(turn) => turn.hash(typed).await,
                 Err(error) => Err(error),
             };
-            match renewed {
+            let replaced = match renewed {
                 Ok(after) => {
                     let store = &self.core.store;
-                    let replaced = users::replace_hash(store, user.id, &stored, &after).await?;
-                    user.password = match replaced {
-                        true => Some(after),
-                        false => self.renewed_elsewhere(&user, password).await?,
-                    };
+                    let replaced = users::replace_hash(store, user.id, &stored, &after).await;
+                    replaced.map(|replaced| replaced.then_some(after)).map_err(Error::from)
                 }
+                Err(error) => Err(error),
+            };
+            match replaced {
+                Ok(Some(after)) => user.password = Some(after),
+                Ok(None) => user.password = self.renewed_elsewhere(&user, password).await?,
                 Err(error) => tracing::warn!(%error, "the password hash was not renewed"),
             }
         }
         Ok(user)
+    }
+
+    async fn active_user(&self, email_key: &str) -> Result<Option<UserRow>> {
+        let found = users::by_email(&self.core.store, email_key).await?;
+        Ok(found.filter(|user| user.is_active))
+    }
+
+    /// The hash of the token of this peer's browser, if this user has signed in there.
+    pub(super) async fn known_browser(
+        &self,
+        user: Option<UserId>,
+        peer: &Peer,
+    ) -> Result<Option<String>> {
+        let token = peer.browser.as_deref().filter(|token| secrets::is_token(token));
+        let Some(browser) = token.map(secrets::sha256_hex) else { return Ok(None) };
+        // The same work whether there is such an account or not.
+        let user = user.unwrap_or(UserId(Uuid::nil()));
+        let is_known = sessions::is_known_browser(&self.core.store, user, &browser).await?;
+        Ok(is_known.then_some(browser))
     }
 
     /// The hash that took the place of the one that was proved, if it is of the

@@ -11,7 +11,11 @@ use crate::test_support::{self, PASSWORD, setup_input};
 use crate::{Services, secrets};
 
 fn peer(address: &str) -> Peer {
-    Peer { address: Some(address.parse().unwrap()), agent: Some("Test/1.0".to_owned()) }
+    Peer {
+        address: Some(address.parse().unwrap()),
+        agent: Some("Test/1.0".to_owned()),
+        browser: None,
+    }
 }
 
 async fn signed_in(services: &Services, token: &str) -> Option<Ctx> {
@@ -264,6 +268,94 @@ async fn failures_slow_down_an_account_and_never_lock_it() {
         assert_eq!(code(&guess(number).await).1, "invalid_credentials");
     }
     identity.sign_in("ada.l@mail.example", PASSWORD, &elsewhere).await.unwrap();
+}
+
+/// A browser in which somebody has signed in, now in another network.
+fn known(session: &NewSession) -> Peer {
+    Peer { browser: Some(session.browser.clone()), ..peer("203.0.113.9") }
+}
+
+#[tokio::test]
+async fn tries_of_strangers_hold_up_no_browser_that_is_known() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let (email, wrong) = ("ada.l@mail.example", "wrong password here");
+    let session = identity.sign_in(email, PASSWORD, &peer("192.0.2.1")).await.unwrap();
+    let browser = known(&session);
+    let ctx = signed_in(&services, &session.token).await.unwrap();
+    // Strangers try as often as they may, in her network too.
+    for number in 0..60 {
+        let from = if number % 2 == 0 { peer("203.0.113.9") } else { peer("198.51.100.1") };
+        let guess = if number % 2 == 0 { "nobody@mail.example" } else { email };
+        identity.sign_in(guess, wrong, &from).await.unwrap_err();
+    }
+    for stranger in [peer("192.0.2.1"), peer("203.0.113.9")] {
+        let held = identity.sign_in(email, PASSWORD, &stranger).await;
+        assert!(matches!(held, Err(Error::Throttled { .. })));
+    }
+    // A made-up token is no browser, and one of a person none of another.
+    for token in ["", "x", &"a".repeat(43), &"a".repeat(65)] {
+        let made_up = Peer { browser: Some(token.to_owned()), ..peer("192.0.2.1") };
+        let held = identity.sign_in(email, PASSWORD, &made_up).await;
+        assert!(matches!(held, Err(Error::Throttled { .. })), "{token}");
+    }
+    let again = identity.sign_in(email, PASSWORD, &browser).await.unwrap();
+    assert_eq!(again.browser, session.browser, "it stays the same browser");
+    // Nor a session: proving oneself once more, or another password.
+    let stranger = peer("198.51.100.1");
+    identity.sign_in_again(&ctx, PASSWORD, &stranger).await.unwrap();
+
+    // It has tries of its own, and they are not without end.
+    for number in 0..6 {
+        let error = identity.sign_in(email, wrong, &browser).await.unwrap_err();
+        assert_eq!(code(&error).1, "invalid_credentials", "{number}");
+    }
+    let held = identity.sign_in(email, PASSWORD, &browser).await;
+    assert!(matches!(held, Err(Error::Throttled { wait_seconds: 2 })));
+    services.clock.advance(2);
+    identity.sign_in(email, PASSWORD, &browser).await.unwrap();
+}
+
+#[tokio::test]
+async fn only_the_latest_browsers_are_known() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let mut browsers = Vec::new();
+    for _ in 0..21 {
+        services.clock.advance(1);
+        let signed_in = identity.sign_in("ada.l@mail.example", PASSWORD, &Peer::default()).await;
+        browsers.push(known(&signed_in.unwrap()));
+    }
+    let user = users::by_email(&identity.core.store, "ada.l@mail.example").await.unwrap();
+    let user = user.map(|user| user.id);
+    let mut are_known = Vec::new();
+    for browser in &browsers {
+        are_known.push(identity.known_browser(user, browser).await.unwrap().is_some());
+    }
+    assert!(!are_known[0] && are_known[1..].iter().all(|known| *known), "{are_known:?}");
+    assert_eq!(identity.known_browser(None, &browsers[20]).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn counters_outlive_a_clock_that_was_ahead() {
+    const YEAR: i64 = 366 * 24 * 60 * 60;
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let here = peer("192.0.2.1");
+    let guess = async || {
+        identity.sign_in("ada.l@mail.example", "wrong password here", &here).await.unwrap_err()
+    };
+    services.clock.advance(YEAR);
+    for _ in 0..6 {
+        assert_eq!(code(&guess().await).1, "invalid_credentials");
+    }
+    assert!(matches!(guess().await, Error::Throttled { wait_seconds: 2 }));
+    services.clock.advance(-YEAR);
+    // The count is kept, and what it asks for is counted from now.
+    assert_eq!(code(&guess().await).1, "invalid_credentials");
+    assert!(matches!(guess().await, Error::Throttled { wait_seconds: 4 }));
+    services.clock.advance(4);
+    identity.sign_in("ada.l@mail.example", PASSWORD, &here).await.unwrap();
 }
 
 #[tokio::test]

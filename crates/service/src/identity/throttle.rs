@@ -7,6 +7,11 @@
 //!
 //! A try is counted before it is made, so that many at once count each other,
 //! and given back when it succeeds.
+//!
+//! Whoever knows an address can use up the tries of its account. The owner gets past
+//! them: browsers in which the owner has signed in, and open sessions, have counters of
+//! their own; a right password together with a right code waits for the network's alone
+//! (`sign_in`); and recovery codes, which cannot be guessed, are counted by network.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::Ordering;
@@ -48,6 +53,16 @@ const FORGET_AFTER: u64 = 24 * 60 * 60;
 /// How often old counters are looked for, in microseconds.
 const PRUNE_EVERY: i64 = 60 * 60 * 1_000_000;
 
+/// What tells a caller from strangers: the hash of the token of a browser in which the
+/// account's owner has signed in, or of an open session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller<'a> {
+    /// Nothing does.
+    Stranger,
+    /// It has counters of its own.
+    Known(&'a str),
+}
+
 /// A try that was counted.
 pub(super) struct Counted {
     rules: Vec<Rule>,
@@ -59,41 +74,35 @@ impl Identity {
     ///
     /// # Errors
     /// [`Error::Throttled`] when it is too early for another.
-    pub(super) async fn count_try(&self, email_key: &str, peer: &Peer) -> Result<Counted, Error> {
-        // The hash keeps addresses out of the counters, and their keys short.
-        let account = Rule {
-            kind: "account",
-            key: secrets::sha256_hex(email_key),
-            waits: ACCOUNT_WAITS,
-            forget_after: FORGET_AFTER,
-        };
-        let network = peer.address.map(|address| Rule {
-            kind: "network",
-            key: network(address),
-            waits: NETWORK_WAITS,
-            forget_after: FORGET_AFTER,
-        });
-        self.count(std::iter::once(account).chain(network).collect()).await
+    pub(super) async fn count_try(
+        &self,
+        email_key: &str,
+        peer: &Peer,
+        caller: Caller<'_>,
+    ) -> Result<Counted, Error> {
+        self.count(rules("account", "known", ACCOUNT_WAITS, email_key, peer, caller)).await
+    }
+
+    /// Counts a try from this peer by its network alone.
+    ///
+    /// # Errors
+    /// [`Error::Throttled`] when it is too early for another.
+    pub(super) async fn count_by_network(&self, peer: &Peer) -> Result<Counted, Error> {
+        self.count(network_rule(peer).into_iter().collect()).await
     }
 
     /// Counts a code of the second factor of this account from this peer.
     ///
     /// # Errors
     /// [`Error::Throttled`] when it is too early for another.
-    pub(super) async fn count_code(&self, user: UserId, peer: &Peer) -> Result<Counted, Error> {
-        let account = Rule {
-            kind: "code",
-            key: secrets::sha256_hex(&user.to_string()),
-            waits: CODE_WAITS,
-            forget_after: FORGET_AFTER,
-        };
-        let network = peer.address.map(|address| Rule {
-            kind: "network",
-            key: network(address),
-            waits: NETWORK_WAITS,
-            forget_after: FORGET_AFTER,
-        });
-        self.count(std::iter::once(account).chain(network).collect()).await
+    pub(super) async fn count_code(
+        &self,
+        user: UserId,
+        peer: &Peer,
+        caller: Caller<'_>,
+    ) -> Result<Counted, Error> {
+        let user = user.to_string();
+        self.count(rules("code", "known code", CODE_WAITS, &user, peer, caller)).await
     }
 
     async fn count(&self, rules: Vec<Rule>) -> Result<Counted, Error> {
@@ -174,7 +183,7 @@ impl Identity {
     /// without end.)
     pub(super) async fn try_succeeded(&self, counted: Counted) -> Result<(), Error> {
         for rule in &counted.rules {
-            if matches!(rule.kind, "account" | "code") {
+            if matches!(rule.kind, "account" | "code" | "known" | "known code") {
                 throttle::reset(&self.core.store, rule).await?;
             } else {
                 throttle::give_back(&self.core.store, rule, counted.at).await?;
@@ -185,7 +194,8 @@ impl Identity {
 
     async fn forget_old_counters(&self, now: Timestamp) {
         let last = self.pruned_at.load(Ordering::Relaxed);
-        if now.micros() - last < PRUNE_EVERY {
+        // Either way: a clock that was ahead put it into the future.
+        if (now.micros() - last).abs() < PRUNE_EVERY {
             return;
         }
         let ours = self.pruned_at.compare_exchange(
@@ -202,6 +212,39 @@ impl Identity {
             }
         }
     }
+}
+
+/// What a try for an account counts under, by whoever makes it.
+fn rules(
+    of_strangers: &'static str,
+    of_known: &'static str,
+    waits: &'static [u64],
+    account: &str,
+    peer: &Peer,
+    caller: Caller<'_>,
+) -> Vec<Rule> {
+    // The hash keeps addresses out of the counters, and their keys short.
+    let rule = |kind, key: &str| Rule {
+        kind,
+        key: secrets::sha256_hex(key),
+        waits,
+        forget_after: FORGET_AFTER,
+    };
+    match caller {
+        Caller::Known(caller) => vec![rule(of_known, &format!("{account} {caller}"))],
+        Caller::Stranger => {
+            std::iter::once(rule(of_strangers, account)).chain(network_rule(peer)).collect()
+        }
+    }
+}
+
+fn network_rule(peer: &Peer) -> Option<Rule> {
+    peer.address.map(|address| Rule {
+        kind: "network",
+        key: network(address),
+        waits: NETWORK_WAITS,
+        forget_after: FORGET_AFTER,
+    })
 }
 
 /// The network of a client: one IPv4 address, or 64 bits of an IPv6 address.

@@ -346,6 +346,7 @@ async fn who_belongs_to_nothing_else_is_signed_out() {
             expires_at: ctx.now.plus_seconds(60),
             address: None,
             agent: None,
+            browser: None,
         };
         assert!(sessions::create(store, &row, None, Proved::default()).await.unwrap());
     }

@@ -380,3 +380,68 @@ async fn the_secret_is_sealed_for_its_account() {
     // Of recovery codes the hashes alone.
     assert!(house.codes.iter().all(|code| !row.codes.contains(code)));
 }
+
+#[tokio::test]
+async fn password_and_code_at_once_pass_what_strangers_used_up() {
+    let house = House::open().await;
+    let identity = &house.services.identity;
+    let stranger = |number: u32| Peer {
+        address: Some(std::net::Ipv4Addr::from(0xC633_6400 + number).into()),
+        ..Peer::default()
+    };
+    for number in 0..6 {
+        let guess = identity.sign_in(EMAIL, "wrong password here", &stranger(number)).await;
+        assert_eq!(code_of(&guess.unwrap_err()), "invalid_credentials");
+    }
+    let at_once = async |password: &str, code: &str, number: u32| {
+        identity.sign_in_with_code(EMAIL, password, code, &stranger(number)).await
+    };
+    let right = house.code(0);
+    // Nothing tells which of the two is wrong, or that the account has a factor.
+    let throttled = identity.sign_in(EMAIL, PASSWORD, &stranger(7)).await.unwrap_err();
+    for (password, code) in [
+        (PASSWORD, house.wrong().as_str()),
+        ("wrong password here", right.as_str()),
+        (PASSWORD, "x"),
+    ] {
+        let refused = at_once(password, code, 8).await.unwrap_err();
+        assert_eq!(format!("{refused:?}"), format!("{throttled:?}"), "{password} {code}");
+    }
+    let session = at_once(PASSWORD, &right, 9).await.unwrap();
+    assert!(context(&house.services, &session.token).await.is_some());
+    // Once: what was used is used.
+    assert_eq!(code_of(&at_once(PASSWORD, &right, 9).await.unwrap_err()), "throttled");
+    let session = at_once(PASSWORD, &house.codes[0], 9).await.unwrap();
+    assert!(context(&house.services, &session.token).await.is_some());
+}
+
+#[tokio::test]
+async fn wrong_codes_of_strangers_hold_up_neither_recovery_codes_nor_known_browsers() {
+    let house = House::open().await;
+    let identity = &house.services.identity;
+    // Somebody has the password.
+    let token = house.begin().await;
+    for _ in 0..5 {
+        assert_eq!(code_of(&house.end(&token, &house.wrong()).await.unwrap_err()), "2fa_invalid");
+    }
+    assert_eq!(code_of(&house.end(&token, &house.code(0)).await.unwrap_err()), "throttled");
+    let session = house.end(&token, &house.codes[0]).await.unwrap();
+
+    let browser = Peer { browser: Some(session.browser), ..Peer::default() };
+    let token = house.begin().await;
+    assert_eq!(code_of(&house.end(&token, &house.code(0)).await.unwrap_err()), "throttled");
+    identity.end_sign_in(&token, &house.code(0), &browser).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_code_that_was_used_while_the_clock_was_ahead_holds_up_none_of_now() {
+    const YEAR: i64 = 366 * 24 * 60 * 60;
+    let house = House::open().await;
+    house.services.clock.advance(YEAR);
+    house.end(&house.begin().await, &house.code(0)).await.unwrap();
+    house.services.clock.advance(-YEAR);
+    let code = house.code(0);
+    house.end(&house.begin().await, &code).await.unwrap();
+    let again = house.end(&house.begin().await, &code).await.unwrap_err();
+    assert_eq!(code_of(&again), "2fa_invalid", "it still works once");
+}

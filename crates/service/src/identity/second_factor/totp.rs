@@ -32,7 +32,8 @@ pub(super) fn typed(text: &str) -> Option<u32> {
     if is_code { digits.parse().ok() } else { None }
 }
 
-/// The step around `now`, after `last`, whose code this is.
+/// The step around `now`, after `last`, whose code this is. A `last` that lies further
+/// ahead than codes may was noted while the clock was ahead, and does not count.
 ///
 /// # Errors
 /// [`Error::Internal`] when the secret cannot be used.
@@ -45,7 +46,7 @@ pub(super) fn matching(
     let mut found = None;
     // All of them, whichever is right: the time tells nothing.
     for step in (step(now) - DRIFT..=step(now) + DRIFT).rev() {
-        let is_new = last.is_none_or(|last| step > last);
+        let is_new = last.is_none_or(|last| step > last || last > step + 2 * DRIFT);
         if code(secret, step)? == typed && is_new {
             found = Some(step);
         }
