@@ -16,6 +16,7 @@ use weir_store::traffic::Board;
 use crate::capture::BrowserLibrary;
 use crate::config::Config;
 use crate::limits::{Limits, Shares};
+use crate::listener::Terms;
 use crate::metrics::Metrics;
 use crate::site_apps::SiteApps;
 use crate::throttle::{Rates, Throttle};
@@ -71,8 +72,8 @@ impl App {
 
 /// What an [`App`] is built from.
 pub struct AppBuilder {
-    /// The effective settings.
-    pub config: Config,
+    /// What its listener knows already.
+    pub terms: Terms,
     /// The open store.
     pub store: Store,
     /// The services over it.
@@ -91,7 +92,8 @@ impl AppBuilder {
     /// Puts the parts together.
     #[must_use]
     pub fn build(self) -> App {
-        let Self { config, store, services, ingest, limits, egress, export_hosts } = self;
+        let Self { terms, store, services, ingest, limits, egress, export_hosts } = self;
+        let Terms { config, metrics, stopping, .. } = terms;
         let rates = Rates { per_minute: config.rate_per_minute, per_hour: config.rate_per_hour };
         App {
             tokens: TokenCache::new(services.projects.clone(), services.clock.clone()),
@@ -101,15 +103,15 @@ impl AppBuilder {
             throttle: Arc::new(Throttle::new(rates)),
             shares: Shares::new(&limits),
             limits: Arc::new(limits),
-            metrics: Metrics::new(),
+            metrics,
             traffic: Arc::clone(store.traffic()),
             disk: store.disk(),
             egress,
             export_hosts: Arc::new(export_hosts),
             browser_library: BrowserLibrary::at(&config.browser_library),
-            stopping: Stopping::default(),
+            stopping,
             started: Instant::now(),
-            config: Arc::new(config),
+            config,
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -22,11 +22,12 @@ use weir_model::panics;
 use crate::app::App;
 use crate::capture::{self, Endpoint};
 use crate::http::body;
-use crate::http::error::{ApiError, ApiResult, ErrorForm, Failure};
+use crate::http::error::{ApiError, ErrorForm, Failure};
 use crate::http::headers::{self, CrossOrigin};
 use crate::http::pack;
 use crate::http::peer::{self, RequestedUri};
 use crate::http::request_id::{self, RequestId};
+use crate::web::gate::{self, Gate};
 use crate::{probes, router, web};
 
 /// A part of the service with its own limits and headers.
@@ -191,44 +192,50 @@ impl Front {
                 let (parts, _body) = request.into_parts();
                 probes::answer(app, probe, &parts.method, &parts.uri).await
             }
-            Target::Api => self.within_time(&self.api, without_slash(request)).await,
-            Target::Web => match self.web(request).await {
-                Ok(response) => response,
-                Err(error) => error.into_response(),
-            },
+            Target::Api => {
+                // Here the body is read by whoever answers.
+                let reading = match *request.method() {
+                    Method::GET | Method::HEAD | Method::OPTIONS => Duration::ZERO,
+                    _ => app.limits.api_body.time,
+                };
+                let limit = app.limits.api_time + reading;
+                self.within_time(&self.api, limit, without_slash(request)).await
+            }
+            Target::Web => self.web(request).await,
         }
     }
 
     /// Bodies of the web app are read before a share is taken, so that slow
-    /// senders do not use the shares up.
-    async fn web(&self, request: Request) -> ApiResult<Response> {
-        let shares = &self.app.shares;
-        let limits = &web::forms::limits(&self.app.limits, request.uri().path());
-        let mut held = None;
-        let request = if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
-            request
-        } else {
-            let (parts, unread) = request.into_parts();
-            let collected = body::collect(&parts.headers, unread, limits, &shares.management_bytes)
-                .await
-                .map_err(|fault| fault.into_api_error(limits))?;
-            held = Some(collected.held);
-            Request::from_parts(parts, Body::from(collected.bytes))
+    /// senders do not use the shares up, and after all that can be told without them.
+    async fn web(&self, request: Request) -> Response {
+        let (mut parts, unread) = request.into_parts();
+        let (body, held) = match Gate::of(&self.app, &mut parts).await {
+            Gate::Refused(response) => return *response,
+            Gate::Unread => (Body::empty(), None),
+            Gate::Read { limits, budget, is_signed_in } => {
+                match body::collect(&parts, unread, &limits, &budget).await {
+                    Ok(read) => (Body::from(read.bytes), Some(read.held)),
+                    Err(fault) => return gate::unread(&parts, fault, &limits, is_signed_in),
+                }
+            }
         };
-        let _share = shares.web.try_acquire().map_err(|_| ApiError::Busy)?;
-        let response = self.within_time(&self.web, request).await;
+        let Ok(_share) = self.app.shares.web.try_acquire() else {
+            return ApiError::Busy.into_response();
+        };
+        let request = Request::from_parts(parts, body);
+        let response = self.within_time(&self.web, self.app.limits.api_time, request).await;
         drop(held);
-        Ok(response)
+        response
     }
 
-    async fn within_time(&self, router: &Router, request: Request) -> Response {
+    async fn within_time(&self, router: &Router, limit: Duration, request: Request) -> Response {
         let takes_gzip = pack::takes_gzip(request.headers());
         let answer = async {
             match router.clone().oneshot(request).await {
                 Ok(response) => pack::pack_page(takes_gzip, response).await,
             }
         };
-        let timely = tokio::time::timeout(self.app.limits.api_time, answer).await;
+        let timely = tokio::time::timeout(limit, answer).await;
         timely.unwrap_or_else(|_elapsed| ApiError::TimedOut.into_response())
     }
 

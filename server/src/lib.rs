@@ -31,6 +31,7 @@ pub mod router;
 pub mod serve;
 pub mod setup;
 pub mod site_apps;
+pub mod starting;
 pub mod throttle;
 pub mod tokens;
 pub mod users;

@@ -8,16 +8,18 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::response::Response;
+use bytes::Bytes;
 use http::Request;
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -27,9 +29,29 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
-use crate::app::App;
+use crate::app::Stopping;
+use crate::config::Config;
 use crate::front::Front;
+use crate::http::peer::network_of;
 use crate::limits::ConnectionLimits;
+use crate::metrics::Metrics;
+
+/// A connection that is told to end because nothing happens on it has this time to say
+/// that something was under way.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// What a listener knows of the service, whose store may not be open yet.
+#[derive(Clone)]
+pub struct Terms {
+    /// What connections may cost.
+    pub limits: ConnectionLimits,
+    /// The effective settings.
+    pub config: Arc<Config>,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Whether the service is stopping.
+    pub stopping: Stopping,
+}
 
 /// What answers the requests of a listener.
 pub trait Answers: Clone + Send + Sync + 'static {
@@ -49,16 +71,16 @@ impl Answers for Front {
 
 /// Serves connections until the application stops, then waits for requests in
 /// flight, but not for ever.
-pub async fn serve(tcp: TcpListener, app: App, front: impl Answers) {
-    let limits = app.limits.connections;
+pub async fn serve(tcp: TcpListener, terms: Terms, front: impl Answers) {
+    let limits = terms.limits;
     let builder = Arc::new(protocols(&limits));
-    let table = Arc::new(Table::new(app.clone()));
+    let table = Arc::new(Table::new(terms.clone()));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             accepted = tcp.accept() => accepted,
             Some(_) = connections.join_next() => continue,
-            () = app.stopping.begun() => break,
+            () = terms.stopping.begun() => break,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
@@ -68,12 +90,12 @@ pub async fn serve(tcp: TcpListener, app: App, front: impl Answers) {
             }
         };
         let Some(place) = Table::enter(&table, peer.ip()) else {
-            app.metrics.connections_refused.inc();
+            terms.metrics.connections_refused.inc();
             continue;
         };
-        let (builder, app, front) = (Arc::clone(&builder), app.clone(), front.clone());
+        let (builder, terms, front) = (Arc::clone(&builder), terms.clone(), front.clone());
         connections.spawn(async move {
-            connection(&builder, &app, front, stream, peer).await;
+            connection(&builder, &terms, front, stream, peer).await;
             drop(place);
         });
     }
@@ -122,59 +144,100 @@ fn protocols(limits: &ConnectionLimits) -> Builder<TokioExecutor> {
 
 async fn connection(
     builder: &Builder<TokioExecutor>,
-    app: &App,
+    terms: &Terms,
     front: impl Answers,
     stream: TcpStream,
     peer: SocketAddr,
 ) {
-    let limits = &app.limits.connections;
+    let limits = &terms.limits;
     // Answers are small; waiting to fill a packet only delays them.
     let _ = stream.set_nodelay(true);
     let activity = Arc::new(Activity::default());
     let service = service_fn({
         let activity = Arc::clone(&activity);
         move |request| {
-            let (front, busy) = (front.clone(), Busy::new(&activity));
+            let (front, open, busy) = (front.clone(), Open::new(&activity), Busy::new(&activity));
             async move {
                 let response = front.answer(peer, request).await;
                 drop(busy);
-                Ok::<_, std::convert::Infallible>(response)
+                let sending = response.map(|body| Sending { body, _open: open });
+                Ok::<_, std::convert::Infallible>(sending)
             }
         }
     });
     let io = TokioIo::new(Patience::new(stream, Arc::clone(&activity), limits));
     let mut served = std::pin::pin!(builder.serve_connection(io, service));
-    let mut stopping = std::pin::pin!(app.stopping.begun());
-    let mut told = false;
-    let mut seen = 0;
-    let mut look = tokio::time::interval_at(Instant::now() + limits.idle, limits.idle);
+    let mut stopping = std::pin::pin!(terms.stopping.begun());
+    let mut is_stopping = false;
+    let mut last_word = None;
     loop {
-        let idle = tokio::select! {
+        let idle_at = activity.last() + limits.idle;
+        let look = last_word.unwrap_or_else(|| idle_at.max(Instant::now() + limits.idle / 60));
+        tokio::select! {
             outcome = served.as_mut() => {
                 if let Err(error) = outcome {
                     tracing::debug!(%error, "connection ended");
                 }
                 return;
             }
-            () = stopping.as_mut(), if !told => false,
-            _ = look.tick(), if !told => true,
-        };
-        // Idle: no request now, and none since the last look. A connection that
-        // is told to end finishes what it has begun.
-        let begun = activity.begun.load(Ordering::Acquire);
-        if !idle || (activity.busy.load(Ordering::Acquire) == 0 && begun == seen) {
-            told = true;
-            served.as_mut().graceful_shutdown();
+            // A connection that is told to end finishes what it has begun.
+            () = stopping.as_mut(), if !is_stopping => {
+                is_stopping = true;
+                served.as_mut().graceful_shutdown();
+            }
+            () = tokio::time::sleep_until(look) => {
+                let is_idle = activity.is_idle(limits.idle);
+                match last_word {
+                    // Whether the client listens or not: HTTP/2 waits for it to agree.
+                    Some(_) if is_idle => return,
+                    None if is_idle => {
+                        last_word = Some(Instant::now() + LAST_WORD);
+                        served.as_mut().graceful_shutdown();
+                    }
+                    Some(_) | None => last_word = None,
+                }
+            }
         }
-        seen = begun;
     }
 }
 
 /// Requests of one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Activity {
+    /// Being answered.
     busy: AtomicUsize,
     begun: AtomicUsize,
+    /// Not answered to the last byte.
+    open: AtomicUsize,
+    /// When a request began or ended last, or a part of an answer went out.
+    // Held for single reads and writes only.
+    last: Mutex<Instant>,
+}
+
+impl Default for Activity {
+    fn default() -> Self {
+        Self {
+            busy: AtomicUsize::new(0),
+            begun: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            last: Mutex::new(Instant::now()),
+        }
+    }
+}
+
+impl Activity {
+    fn last(&self) -> Instant {
+        *self.last.lock()
+    }
+
+    fn note(&self) {
+        *self.last.lock() = Instant::now();
+    }
+
+    /// Whether nothing is worked on, and nothing has happened for so long.
+    fn is_idle(&self, idle: Duration) -> bool {
+        self.busy.load(Ordering::Acquire) == 0 && self.last().elapsed() >= idle
+    }
 }
 
 /// A request that is being answered; ends when dropped.
@@ -184,6 +247,7 @@ impl Busy {
     fn new(activity: &Arc<Activity>) -> Self {
         activity.busy.fetch_add(1, Ordering::AcqRel);
         activity.begun.fetch_add(1, Ordering::AcqRel);
+        activity.note();
         Self(Arc::clone(activity))
     }
 }
@@ -191,18 +255,62 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         self.0.busy.fetch_sub(1, Ordering::AcqRel);
+        self.0.note();
+    }
+}
+
+/// A request whose answer is not sent to the end; ends when dropped.
+struct Open(Arc<Activity>);
+
+impl Open {
+    fn new(activity: &Arc<Activity>) -> Self {
+        activity.open.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(activity))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::AcqRel);
+        self.0.note();
+    }
+}
+
+/// The body of an answer, as long as it is sent.
+struct Sending {
+    body: Body,
+    _open: Open,
+}
+
+impl hyper::body::Body for Sending {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
 /// Open connections, in all and by network.
 struct Table {
-    app: App,
+    terms: Terms,
     // Held for single map operations only.
-    open: Mutex<Open>,
+    open: Mutex<Connections>,
 }
 
 #[derive(Default)]
-struct Open {
+struct Connections {
     total: usize,
     networks: HashMap<IpAddr, usize>,
 }
@@ -214,14 +322,14 @@ struct Place {
 }
 
 impl Table {
-    fn new(app: App) -> Self {
-        Self { app, open: Mutex::default() }
+    fn new(terms: Terms) -> Self {
+        Self { terms, open: Mutex::default() }
     }
 
     fn enter(table: &Arc<Self>, peer: IpAddr) -> Option<Place> {
-        let limits = &table.app.limits.connections;
+        let limits = &table.terms.limits;
         // A proxy brings the clients of many networks.
-        let network = (!table.app.config.trusted_proxies.contain(peer)).then(|| network_of(peer));
+        let network = (!table.terms.config.trusted_proxies.contain(peer)).then(|| network_of(peer));
         let mut open = table.open.lock();
         if open.total >= limits.total {
             return None;
@@ -234,7 +342,7 @@ impl Table {
             *count += 1;
         }
         open.total += 1;
-        table.app.metrics.connections.inc();
+        table.terms.metrics.connections.inc();
         Some(Place { table: Arc::clone(table), network })
     }
 }
@@ -251,17 +359,7 @@ impl Drop for Place {
                 open.networks.remove(&network);
             }
         }
-        self.table.app.metrics.connections.dec();
-    }
-}
-
-/// One IPv4 address, or the /64 that one IPv6 subscriber has at least.
-fn network_of(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => {
-            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !(u128::MAX >> 64)))
-        }
+        self.table.terms.metrics.connections.dec();
     }
 }
 
@@ -328,6 +426,13 @@ impl Patience {
         }
     }
 
+    /// A part of an answer goes out. What HTTP/2 says besides is no activity.
+    fn sent(&self, outcome: &Poll<io::Result<usize>>) {
+        if outcome.is_ready() && self.activity.open.load(Ordering::Acquire) > 0 {
+            self.activity.note();
+        }
+    }
+
     /// The headers are complete when their request has begun.
     fn look(&mut self) {
         if let WaitsFor::Headers(before) = self.waits_for
@@ -366,7 +471,9 @@ impl AsyncWrite for Patience {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let outcome = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.sent(&outcome);
+        outcome
     }
 
     fn poll_write_vectored(
@@ -374,7 +481,9 @@ impl AsyncWrite for Patience {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+        let outcome = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.sent(&outcome);
+        outcome
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -387,25 +496,5 @@ impl AsyncWrite for Patience {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-
-    use super::network_of;
-
-    #[test]
-    fn networks() {
-        for (address, network) in [
-            ("192.0.2.7", "192.0.2.7"),
-            ("::ffff:192.0.2.7", "192.0.2.7"),
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
-        ] {
-            assert_eq!(
-                network_of(address.parse().unwrap()),
-                network.parse::<std::net::IpAddr>().unwrap()
-            );
-        }
     }
 }

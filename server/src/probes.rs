@@ -64,6 +64,21 @@ impl Probe {
     }
 }
 
+/// Answers a probe before the service has started; `None`: it has to wait for that.
+pub fn before_start(probe: Probe, method: &Method) -> Option<Response> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    let state: BTreeMap<&str, bool> = ALL.map(|part| (part, part == "http")).into();
+    Some(match probe {
+        Probe::Health => "ok".into_response(),
+        Probe::Live => Json(json!({ "http": true })).into_response(),
+        Probe::Ready => (StatusCode::SERVICE_UNAVAILABLE, Json(state)).into_response(),
+        Probe::Readiness => (StatusCode::SERVICE_UNAVAILABLE, "not ready").into_response(),
+        Probe::Preflight => return None,
+    })
+}
+
 /// Answers a probe.
 pub async fn answer(app: &App, probe: Probe, method: &Method, uri: &Uri) -> Response {
     let mut response = match *method {
@@ -102,6 +117,8 @@ async fn ready(app: &App, query: Option<&str>) -> Response {
         ("ingest", app.ingest.accepts() && app.ingest.stalled_for(Instant::now()) < STALL),
         ("store", app.services.identity.is_set_up().await.is_ok()),
         ("disk", app.disk.level() == DiskLevel::Ok),
+        // Requests do not need it: it is there to be seen.
+        ("log", app.ingest.damage().is_none()),
     ]
     .into();
     let needed: &[&str] = if events_only { &EVENTS } else { &ALL };

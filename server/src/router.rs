@@ -3,7 +3,8 @@
 //!
 //! What belongs here: the list, and what every route of it has in common. A
 //! slash at the end is optional everywhere; the front has cut it off before a
-//! path gets here.
+//! path gets here. `PUT` without a line of its own is `PATCH`, and what is below
+//! `/api/projects/` is below `/api/environments/` too.
 //! What does not: a way to register a handler without a guard. There is none:
 //! [`Route::guarded`] takes only handlers whose first argument is
 //! [`Authorized`] of the guard that the table names.
@@ -25,7 +26,7 @@ use weir_model::scopes::Scope;
 
 use crate::api::{
     accounts, activity, definitions, domains, events, exports, groups, invites, members,
-    organizations, personal_api_keys, persons, plugin_configs, plugins, projects, schema, sessions,
+    organizations, personal_api_keys, persons, plugin_configs, plugins, projects, roles, schema, sessions,
     signup, users, warnings,
 };
 use crate::app::App;
@@ -89,9 +90,20 @@ pub fn routes() -> Vec<Route> {
         DELETE "/api/organizations/{organization_id}/members/{user_id}/"     MembersWrite members::delete_member;
         GET    "/api/organizations/{organization_id}/members/{user_id}/scoped_api_keys/" MembersRead members::list_member_keys;
 
+        GET    "/api/organizations/{organization_id}/roles/"                 OrganizationRead  roles::list_roles;
+        POST   "/api/organizations/{organization_id}/roles/"                 OrganizationWrite roles::create_role;
+        GET    "/api/organizations/{organization_id}/roles/{role_id}/"       OrganizationRead  roles::get_role;
+        PATCH  "/api/organizations/{organization_id}/roles/{role_id}/"       OrganizationWrite roles::update_role;
+        DELETE "/api/organizations/{organization_id}/roles/{role_id}/"       OrganizationWrite roles::delete_role;
+        GET    "/api/organizations/{organization_id}/roles/{role_id}/role_memberships/" OrganizationRead  roles::list_role_memberships;
+        POST   "/api/organizations/{organization_id}/roles/{role_id}/role_memberships/" OrganizationWrite roles::create_role_membership;
+        GET    "/api/organizations/{organization_id}/roles/{role_id}/role_memberships/{role_membership_id}/" OrganizationRead  roles::get_role_membership;
+        DELETE "/api/organizations/{organization_id}/roles/{role_id}/role_memberships/{role_membership_id}/" OrganizationWrite roles::delete_role_membership;
+
         GET    "/api/organizations/{organization_id}/batch_exports/" ExportsRead exports::list_batch_exports;
         POST   "/api/organizations/{organization_id}/batch_exports/" ExportsWrite exports::create_batch_export;
         GET    "/api/organizations/{organization_id}/batch_exports/{export_id}/" ExportsRead exports::get_batch_export;
+        PUT    "/api/organizations/{organization_id}/batch_exports/{export_id}/" ExportsWrite exports::replace_batch_export;
         PATCH  "/api/organizations/{organization_id}/batch_exports/{export_id}/" ExportsWrite exports::update_batch_export;
         DELETE "/api/organizations/{organization_id}/batch_exports/{export_id}/" ExportsWrite exports::delete_batch_export;
         POST   "/api/organizations/{organization_id}/batch_exports/{export_id}/backfill/" ExportsWrite exports::backfill_batch_export;
@@ -114,6 +126,7 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/batch_exports/" ExportsRead exports::list_project_batch_exports;
         POST   "/api/projects/{project_id}/batch_exports/" ExportsWrite exports::create_project_batch_export;
         GET    "/api/projects/{project_id}/batch_exports/{export_id}/" ExportsRead exports::get_project_batch_export;
+        PUT    "/api/projects/{project_id}/batch_exports/{export_id}/" ExportsWrite exports::replace_project_batch_export;
         PATCH  "/api/projects/{project_id}/batch_exports/{export_id}/" ExportsWrite exports::update_project_batch_export;
         DELETE "/api/projects/{project_id}/batch_exports/{export_id}/" ExportsWrite exports::delete_project_batch_export;
         POST   "/api/projects/{project_id}/batch_exports/{export_id}/backfill/" ExportsWrite exports::backfill_project_batch_export;
@@ -181,6 +194,12 @@ pub fn routes() -> Vec<Route> {
         PATCH  "/api/organizations/{organization_id}/projects/{project_id}/" ProjectWrite projects::update_organization_project;
         DELETE "/api/organizations/{organization_id}/projects/{project_id}/" ProjectWrite projects::delete_organization_project;
 
+        PATCH  "/api/organizations/{organization_id}/projects/{project_id}/reset_token/"                ProjectWrite projects::reset_organization_project_token;
+        PATCH  "/api/organizations/{organization_id}/projects/{project_id}/rotate_secret_token/"        ProjectWrite projects::rotate_organization_project_secret;
+        PATCH  "/api/organizations/{organization_id}/projects/{project_id}/delete_secret_token_backup/" ProjectWrite projects::delete_organization_project_secret_backup;
+        POST   "/api/organizations/{organization_id}/projects/{project_id}/change_organization/"        ProjectWrite projects::move_organization_project;
+        GET    "/api/organizations/{organization_id}/projects/{project_id}/activity/" ActivityLogRead activity::list_organization_project_changes;
+
         GET    "/api/organizations/{organization_id}/activity_log/"          ActivityLogRead activity::list_organization_activity;
 
         GET    "/api/projects/"                                          ProjectRead  projects::list_projects;
@@ -192,6 +211,7 @@ pub fn routes() -> Vec<Route> {
         PATCH  "/api/projects/{project_id}/rotate_secret_token/"         ProjectWrite projects::rotate_project_secret;
         PATCH  "/api/projects/{project_id}/delete_secret_token_backup/"  ProjectWrite projects::delete_project_secret_backup;
         POST   "/api/projects/{project_id}/change_organization/"         ProjectWrite projects::change_project_organization;
+        GET    "/api/projects/{project_id}/activity/"                    ActivityLogRead activity::list_project_changes;
         GET    "/api/projects/{project_id}/activity_log/"                ActivityLogRead activity::list_project_activity;
         GET    "/api/projects/{project_id}/events/"                      EventsRead   events::list_events;
         GET    "/api/projects/{project_id}/persons/"                     PersonsRead  persons::list_persons;
@@ -202,6 +222,7 @@ pub fn routes() -> Vec<Route> {
         GET    "/api/projects/{project_id}/event_definitions/"           EventDefinitionsRead    definitions::list_event_definitions;
         GET    "/api/projects/{project_id}/property_definitions/"        PropertyDefinitionsRead definitions::list_property_definitions;
         GET    "/api/projects/{project_id}/ingestion_warnings/"          ProjectRead  warnings::list_ingestion_warnings;
+        GET    "/api/projects/{project_id}/ingestion_warnings/events/"   ProjectRead  warnings::list_ingestion_warning_events;
 
         GET    "/api/projects/{project_id}/pipeline_transformation_configs/" PluginsRead plugin_configs::list_transformation_configs;
         POST   "/api/projects/{project_id}/pipeline_transformation_configs/" PluginsWrite plugin_configs::create_transformation_config;
@@ -232,8 +253,8 @@ pub fn routes() -> Vec<Route> {
 #[must_use]
 pub fn public_routes() -> Vec<PublicRoute> {
     public_routes! {
-        GET  "/api/signup/{invite_id}/" signup::get_invitation, "the link is the credential; who has none is to learn what it is for";
-        POST "/api/signup/{invite_id}/" signup::accept_invitation, "the link is the credential; an account comes from it";
+        GET  "/api/signup/{token}/" signup::get_invitation, "the link is the credential; who has none is to learn what it is for";
+        POST "/api/signup/{token}/" signup::accept_invitation, "the link is the credential; an account comes from it";
         POST "/api/login/"              signup::login, "address and password are the credential";
         POST "/api/login/token/"        signup::login_token, "the sign-in that waits, and the code, are the credential";
         POST "/api/login/precheck/"     signup::precheck_login, "asked before signing in; says nothing of accounts";
@@ -263,6 +284,8 @@ pub struct Route {
     pub describe: fn() -> Description,
     admit: Admit,
     handler: MethodRouter<App>,
+    /// Of a change: the same for `PUT`, where the path has no other.
+    replacing: Option<MethodRouter<App>>,
 }
 
 /// Lets a caller in where no handler of the path fits the method.
@@ -304,6 +327,7 @@ impl Route {
             name,
             describe: <H as Operation<T>>::describe,
             admit: admit::<W>,
+            replacing: (method == Method::PATCH).then(|| on(MethodFilter::PUT, handler.clone())),
             handler: on(filter(&method), handler),
             method,
         }
@@ -361,6 +385,10 @@ struct PathInfo {
     admit: Admit,
 }
 
+const PROJECTS: &str = "/api/projects/";
+/// What newer clients call a project.
+const ENVIRONMENTS: &str = "/api/environments/";
+
 /// The management API as a service.
 pub fn api_router(app: &App) -> Router {
     let mut paths: BTreeMap<&'static str, Vec<Route>> = BTreeMap::new();
@@ -369,7 +397,12 @@ pub fn api_router(app: &App) -> Router {
     }
     let mut router = Router::new();
     for (path, routes) in paths {
-        router = router.route(path.trim_end_matches('/'), path_router(app, path, routes));
+        let answers = path_router(app, path, routes);
+        if let Some(below) = path.strip_prefix(PROJECTS) {
+            let other = format!("{ENVIRONMENTS}{below}");
+            router = router.route(other.trim_end_matches('/'), answers.clone());
+        }
+        router = router.route(path.trim_end_matches('/'), answers);
     }
     let mut public: BTreeMap<&'static str, Vec<PublicRoute>> = BTreeMap::new();
     for route in public_routes() {
@@ -396,6 +429,7 @@ fn public_path_router(
     router
         .fallback(async |method: Method| ApiError::MethodNotAllowed(method))
         .layer(from_fn_with_state(app.clone(), take_share))
+        .layer(from_fn_with_state(app.clone(), credential::read_first))
         .layer(map_response(move |mut response: Response| {
             let allow = allow.clone();
             async move {
@@ -422,7 +456,11 @@ async fn unknown_path() -> ApiError {
 }
 
 fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRouter<App> {
-    let methods: Vec<&str> = routes.iter().map(|route| route.method.as_str()).collect();
+    let mut methods: Vec<&str> = routes.iter().map(|route| route.method.as_str()).collect();
+    let has_put = methods.contains(&"PUT");
+    if let Some(at) = methods.iter().position(|method| *method == "PATCH").filter(|_| !has_put) {
+        methods.insert(at, "PUT");
+    }
     let allow = allow(&methods);
     let reading = routes.iter().find(|route| route.method == Method::GET);
     let example = reading.or(routes.first());
@@ -437,6 +475,9 @@ fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRoute
     let mut router = MethodRouter::new();
     for route in routes {
         router = router.merge(route.handler);
+        if let Some(replacing) = route.replacing.filter(|_| !has_put) {
+            router = router.merge(replacing);
+        }
     }
     let other = Arc::clone(&info);
     router

@@ -1,8 +1,8 @@
 //! The life of the service: open, announce, watch, stop.
 //!
 //! What belongs here: the order of things. The address is bound first, so that
-//! a wrong one is noticed before anything is opened and clients of a restarted
-//! service wait instead of failing; the store is closed last. What does not:
+//! a wrong one is noticed before anything is opened, and listened on from then on
+//! (`starting`); the store is closed last. What does not:
 //! what a request is answered with.
 
 use std::io::Write as _;
@@ -21,7 +21,7 @@ use weir_egress::{BuildError, Egress, Rules};
 use weir_export::destinations::Hosts;
 use weir_export::engine::{self, Engine};
 use weir_ingest::location::{LocationError, Locations};
-use weir_ingest::log::LogSettings;
+use weir_ingest::log::{Damage, LogSettings};
 use weir_ingest::{Ingest, Surroundings};
 use weir_plugins::{
     Plugins, PluginsHost, Settings as PluginSettings, Surroundings as PluginSurroundings,
@@ -32,18 +32,19 @@ use weir_service::sealing::{KeyError, Sealer};
 use weir_service::{Clock, Services};
 use weir_store::{Location, Settings as StoreSettings, Store};
 
-use crate::app::{App, AppBuilder};
+use crate::app::{App, AppBuilder, Stopping};
 use crate::background::{Background, Work};
 use crate::config::{Config, StoreKind};
 use crate::exports::{ExportHost, WayOut};
 use crate::front::Front;
 use crate::limits::Limits;
-use crate::listener;
+use crate::listener::{self, Terms};
 use crate::mail::Post;
 use crate::master_key;
-use crate::metrics::MetricsPage;
+use crate::metrics::{Metrics, MetricsPage};
 use crate::plugins::PluginHost;
 use crate::setup;
+use crate::starting::Starting;
 
 /// Time between two looks at what has no event of its own.
 const LOOK: Duration = Duration::from_secs(1);
@@ -99,7 +100,7 @@ pub enum ServeError {
     /// No connections to addresses that members enter can be made.
     #[error(transparent)]
     Egress(#[from] BuildError),
-    /// Signals or standard output cannot be used.
+    /// Signals cannot be used.
     #[error("the process cannot be set up")]
     Process(#[from] std::io::Error),
     /// The engine or the ingest log failed while serving.
@@ -138,7 +139,7 @@ pub struct Server {
     pub metrics_address: Option<SocketAddr>,
     /// Its store, for tests that prepare data.
     pub store: Store,
-    accepting: JoinHandle<()>,
+    accepting: JoinSet<()>,
     watching: JoinSet<()>,
     counting: JoinHandle<()>,
     exports: Arc<Engine>,
@@ -168,6 +169,27 @@ impl Server {
             None => None,
         };
         let metrics_address = metrics_tcp.as_ref().map(TcpListener::local_addr).transpose()?;
+        let config = Arc::new(config);
+        let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
+        let terms = Terms {
+            limits: limits.connections,
+            config: Arc::clone(&config),
+            metrics: Metrics::new(),
+            stopping: Stopping::default(),
+        };
+        let starting = Starting::new(limits.api_time, config.public_url.is_https());
+        // Those end with it when it does not start.
+        let mut accepting = JoinSet::new();
+        accepting.spawn(listener::serve(tcp, terms.clone(), starting.clone()));
+        let mut watching = JoinSet::new();
+        if let Some(tcp) = metrics_tcp {
+            tracing::info!(
+                address = metrics_address.map(tracing::field::display),
+                "metrics at /metrics"
+            );
+            let page = MetricsPage(terms.metrics.clone());
+            watching.spawn(listener::serve(tcp, terms.clone(), page));
+        }
         let store = open_store(&config).await?;
         let sealer = Sealer::start(store.clone(), master_key::source(&config)?).await?;
         let services = Services::with_sealer(store.clone(), options.clock, options.hashing, sealer);
@@ -210,10 +232,9 @@ impl Server {
         };
         let ingest = Ingest::start(&log, options.log, surroundings).await?;
         plugin_host.send_to(ingest.clone());
-        let limits = options.limits.unwrap_or_else(|| Limits::from_config(&config));
         let post = Post::of(&config)?;
         let app = AppBuilder {
-            config,
+            terms,
             store: store.clone(),
             services,
             ingest,
@@ -230,7 +251,6 @@ impl Server {
         let exports = Arc::new(Engine::start(store.clone(), host, settings, exporting.handle()));
         let running = Background::start(Work::Plugins)?;
         plugins.begin(running.handle());
-        let mut watching = JoinSet::new();
         watching.spawn(watch_exports(app.clone(), Arc::clone(&exports)));
         watching.spawn(watch_plugins(app.clone(), plugins.clone()));
         watching.spawn(app.tokens.clone().keep_fresh());
@@ -243,17 +263,8 @@ impl Server {
             app.services.mails.open();
             watching.spawn(post.send(app.services.mails.clone()));
         }
-        if let Some(tcp) = metrics_tcp {
-            tracing::info!(
-                address = metrics_address.map(tracing::field::display),
-                "metrics at /metrics"
-            );
-            let page = MetricsPage(app.metrics.clone());
-            watching.spawn(listener::serve(tcp, app.clone(), page));
-        }
         let counting = tokio::spawn(write_counts(app.clone()));
-        let front = Front::new(app.clone());
-        let accepting = tokio::spawn(listener::serve(tcp, app.clone(), front));
+        starting.open(Front::new(app.clone()));
         tracing::info!(%address, "serving");
         Ok(Self {
             app,
@@ -291,8 +302,10 @@ impl Server {
     pub async fn stop(mut self) -> Result<(), ServeError> {
         tracing::info!("stopping: finishing requests in flight");
         self.app.stopping.begin();
-        if let Err(error) = self.accepting.await {
-            tracing::error!(%error, "the accept loop had failed");
+        while let Some(ended) = self.accepting.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(%error, "the accept loop had failed");
+            }
         }
         tokio::join!(self.exports.close(CUT), self.plugins.close(CUT));
         self.watching.shutdown().await;
@@ -357,6 +370,10 @@ async fn watch(app: App, store: Store) {
         app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
         let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
         app.metrics.apply_lag_bytes.set(lag);
+        let Damage { places, bytes, missing } = app.ingest.damage();
+        let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        app.metrics.log_damaged_places.set(gauge(places));
+        app.metrics.log_damaged_bytes.set(gauge(bytes + missing));
         let waiting = app.ingest.lag_bytes();
         if waiting > 0 {
             app.traffic.waiting(app.services.clock.now(), waiting);
@@ -463,7 +480,9 @@ pub async fn run(config: Config) -> Result<(), ServeError> {
     if server.app.config.public_url.origin().is_none() && !server.address.ip().is_loopback() {
         tracing::warn!("public_url is not set: people can sign in on this machine only");
     }
-    say(&format!("Listening on http://{}", reachable(server.address)))?;
+    if let Err(error) = say(&format!("Listening on http://{}", reachable(server.address))) {
+        tracing::warn!(%error, "the address could not be printed");
+    }
     let announcing = tokio::spawn(announce_setup(server.app.clone(), server.address));
     let failed = tokio::select! {
         () = told.stop() => false,

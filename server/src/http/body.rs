@@ -1,22 +1,26 @@
-//! Reading request bodies within their limits: size, progress, and the budget
-//! of bytes that all bodies share (SECURITY-NOTES 7).
+//! Reading request bodies within their limits: size, time, progress, and the
+//! budget of bytes that all bodies share (SECURITY-NOTES 7).
 //!
 //! Bytes are taken from the budget before they are kept, in steps as they
 //! arrive. Taking what a request announces at its start would let a dozen idle
-//! connections that announce large bodies lock everybody else out.
+//! connections that announce large bodies lock everybody else out. While a body
+//! arrives, its bytes count against its network too: a few slow senders would
+//! otherwise hold the whole budget.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use http::request::Parts;
 use http::{HeaderMap, header};
 use http_body_util::BodyExt;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::http::error::ApiError;
-use crate::limits::{BodyLimits, HeldBytes};
+use crate::http::peer::ClientAddress;
+use crate::limits::{BodyLimits, Budget, HeldBytes};
 
 /// Bytes are taken from the budget in steps of this size.
 const STEP: usize = 16 << 10;
@@ -46,11 +50,12 @@ pub enum BodyFault {
 }
 
 impl BodyFault {
-    /// The fault as an answer of the management API or the web app.
+    /// The fault as an answer of the management API or the web app, where a body may
+    /// have `limit` bytes.
     #[must_use]
-    pub fn into_api_error(self, limits: &BodyLimits) -> ApiError {
+    pub fn into_api_error(self, limit: usize) -> ApiError {
         match self {
-            Self::TooLarge => ApiError::TooLarge(limits.size),
+            Self::TooLarge => ApiError::TooLarge(limit),
             Self::TooSlow => ApiError::TooSlow,
             Self::Broken => ApiError::Malformed("The body broke off.".to_owned()),
             Self::NoRoom => ApiError::Busy,
@@ -65,21 +70,22 @@ impl BodyFault {
 /// # Errors
 /// [`BodyFault`].
 pub async fn collect(
-    headers: &HeaderMap,
+    parts: &Parts,
     body: Body,
     limits: &BodyLimits,
-    budget: &Arc<Semaphore>,
+    budget: &Budget,
 ) -> Result<Collected, BodyFault> {
-    let declared = declared_length(headers);
+    let declared = declared_length(&parts.headers);
     let mut reader = Reader::new(body, limits);
     if declared.is_some_and(|length| length > limits.size) {
         // A client that asks first has not begun to send.
-        if !headers.contains_key(header::EXPECT) {
+        if !parts.headers.contains_key(header::EXPECT) {
             reader.swallow().await;
         }
         return Err(BodyFault::TooLarge);
     }
-    match read(&mut reader, declared, budget).await {
+    let network = ClientAddress::network(&parts.extensions);
+    match read(&mut reader, declared, budget, network).await {
         Err(fault @ (BodyFault::TooLarge | BodyFault::NoRoom)) => {
             reader.swallow().await;
             Err(fault)
@@ -88,23 +94,27 @@ pub async fn collect(
     }
 }
 
-fn declared_length(headers: &HeaderMap) -> Option<usize> {
+/// The bytes that a body is announced to have.
+pub(crate) fn declared_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 async fn read(
     reader: &mut Reader,
     declared: Option<usize>,
-    budget: &Arc<Semaphore>,
+    budget: &Budget,
+    network: IpAddr,
 ) -> Result<Collected, BodyFault> {
-    let mut held = HeldBytes::none(Arc::clone(budget));
+    let mut held = HeldBytes::none(Arc::clone(&budget.bytes));
+    let mut sending = budget.sending.of(network);
     let mut bytes = BytesMut::new();
     while let Some(chunk) = reader.next().await? {
         let length = bytes.len() + chunk.len();
         if length > reader.limits.size {
             return Err(BodyFault::TooLarge);
         }
-        held.grow_to(length.next_multiple_of(STEP)).map_err(|_| BodyFault::NoRoom)?;
+        let room = length.next_multiple_of(STEP);
+        sending.grow_to(room).and_then(|()| held.grow_to(room)).map_err(|_| BodyFault::NoRoom)?;
         if length > bytes.capacity() {
             // A buffer that grows again and again leaves behind as much memory
             // as it takes, and none of that is counted. Room that nothing is
@@ -122,23 +132,29 @@ async fn read(
 struct Reader {
     body: Body,
     limits: BodyLimits,
+    /// Until it must have ended.
+    end: Instant,
+    /// Until it must have come further.
     deadline: Instant,
     since_deadline: usize,
 }
 
 impl Reader {
     fn new(body: Body, limits: &BodyLimits) -> Self {
+        let now = Instant::now();
         Self {
             body,
             limits: *limits,
-            deadline: Instant::now() + limits.progress_time,
+            end: now + limits.time,
+            deadline: now + limits.progress_time,
             since_deadline: 0,
         }
     }
 
     async fn next(&mut self) -> Result<Option<Bytes>, BodyFault> {
         loop {
-            let frame = match tokio::time::timeout_at(self.deadline, self.body.frame()).await {
+            let deadline = self.deadline.min(self.end);
+            let frame = match tokio::time::timeout_at(deadline, self.body.frame()).await {
                 Err(_elapsed) => return Err(BodyFault::TooSlow),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(_))) => return Err(BodyFault::Broken),
@@ -176,10 +192,16 @@ impl Reader {
 mod tests {
 
     use super::*;
+    use crate::limits::Parts as Shared;
     use futures::StreamExt as _;
+    use tokio::sync::Semaphore;
 
-    const LIMITS: BodyLimits =
-        BodyLimits { size: 10, progress_time: Duration::from_secs(5), progress_bytes: 4 };
+    const LIMITS: BodyLimits = BodyLimits {
+        size: 10,
+        time: Duration::from_secs(5),
+        progress_time: Duration::from_secs(5),
+        progress_bytes: 4,
+    };
 
     fn chunks(parts: &[&'static str]) -> Body {
         let parts: Vec<Result<Bytes, std::io::Error>> =
@@ -187,42 +209,87 @@ mod tests {
         Body::from_stream(futures::stream::iter(parts))
     }
 
-    fn budget(bytes: usize) -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(bytes))
+    /// Such a body, of which there is more to come.
+    fn unfinished(parts: &[&'static str]) -> Body {
+        Body::from_stream(chunks(parts).into_data_stream().chain(futures::stream::pending()))
+    }
+
+    fn budget(bytes: usize, per_network: usize) -> Budget {
+        Budget { bytes: Arc::new(Semaphore::new(bytes)), sending: Shared::new(per_network) }
+    }
+
+    /// The head of a request of this client.
+    fn head(client: &str) -> Parts {
+        let (mut parts, ()) = http::Request::new(()).into_parts();
+        parts.extensions.insert(ClientAddress(client.parse().unwrap()));
+        parts
     }
 
     #[tokio::test]
     async fn size_is_limited_with_and_without_an_announcement() {
-        let budget = budget(1 << 20);
-        let body = collect(&HeaderMap::new(), chunks(&["01234", "56789"]), &LIMITS, &budget).await;
+        let budget = budget(1 << 20, 1 << 20);
+        let mut head = head("192.0.2.1");
+        let body = collect(&head, chunks(&["01234", "56789"]), &LIMITS, &budget).await;
         assert_eq!(body.unwrap().bytes, "0123456789");
-        let fault =
-            collect(&HeaderMap::new(), chunks(&["01234", "567890"]), &LIMITS, &budget).await;
+        let fault = collect(&head, chunks(&["01234", "567890"]), &LIMITS, &budget).await;
         assert_eq!(fault.unwrap_err(), BodyFault::TooLarge);
-        let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_LENGTH, "11".parse().unwrap());
-        let fault = collect(&headers, chunks(&[]), &LIMITS, &budget).await;
+        head.headers.insert(header::CONTENT_LENGTH, "11".parse().unwrap());
+        let fault = collect(&head, chunks(&[]), &LIMITS, &budget).await;
         assert_eq!(fault.unwrap_err(), BodyFault::TooLarge);
-        assert_eq!(budget.available_permits(), 1 << 20);
+        assert_eq!(budget.bytes.available_permits(), 1 << 20);
     }
 
     #[tokio::test]
     async fn the_budget_is_shared() {
-        let budget = budget(STEP);
-        let first = collect(&HeaderMap::new(), chunks(&["01"]), &LIMITS, &budget).await.unwrap();
-        let second = collect(&HeaderMap::new(), chunks(&["01"]), &LIMITS, &budget).await;
+        let (budget, head) = (budget(STEP, 1 << 20), head("192.0.2.1"));
+        let first = collect(&head, chunks(&["01"]), &LIMITS, &budget).await.unwrap();
+        let second = collect(&head, chunks(&["01"]), &LIMITS, &budget).await;
         assert_eq!(second.unwrap_err(), BodyFault::NoRoom);
         drop(first);
-        assert!(collect(&HeaderMap::new(), chunks(&["01"]), &LIMITS, &budget).await.is_ok());
+        assert!(collect(&head, chunks(&["01"]), &LIMITS, &budget).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_network_that_sends_slowly_holds_its_part_only() {
+        let budget = budget(1 << 20, 2 * STEP);
+        let (slow, other) = (head("192.0.2.1"), head("192.0.2.2"));
+        let mut open: Vec<_> = (0..2)
+            .map(|_| Box::pin(collect(&slow, unfinished(&["01"]), &LIMITS, &budget)))
+            .collect();
+        for body in &mut open {
+            assert!(futures::poll!(body.as_mut()).is_pending());
+        }
+        let third = collect(&slow, chunks(&["01"]), &LIMITS, &budget).await;
+        assert_eq!(third.unwrap_err(), BodyFault::NoRoom);
+        assert!(collect(&other, chunks(&["01"]), &LIMITS, &budget).await.is_ok());
+        drop(open);
+        // What has arrived does not count: it is worked on, at our speed.
+        let mut kept = Vec::new();
+        for _ in 0..4 {
+            kept.push(collect(&slow, chunks(&["01"]), &LIMITS, &budget).await.unwrap());
+        }
     }
 
     #[tokio::test]
     async fn slow_senders_are_given_up() {
-        let one_byte = futures::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"x"))]);
-        let silence = futures::stream::pending();
-        let body = Body::from_stream(one_byte.chain(silence));
         let limits = BodyLimits { progress_time: Duration::from_millis(50), ..LIMITS };
-        let fault = collect(&HeaderMap::new(), body, &limits, &budget(1 << 20)).await;
+        let (budget, head) = (budget(1 << 20, 1 << 20), head("192.0.2.1"));
+        let fault = collect(&head, unfinished(&["x"]), &limits, &budget).await;
         assert_eq!(fault.unwrap_err(), BodyFault::TooSlow);
+    }
+
+    #[tokio::test]
+    async fn a_body_ends_in_time_however_steadily_it_comes() {
+        let steady = futures::stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            Some((Ok::<_, std::io::Error>(Bytes::from_static(b"x")), ()))
+        });
+        let time = Duration::from_millis(200);
+        let limits = BodyLimits { size: 1 << 20, time, progress_bytes: 1, ..LIMITS };
+        let (budget, head) = (budget(1 << 20, 1 << 20), head("192.0.2.1"));
+        let body = collect(&head, Body::from_stream(steady), &limits, &budget);
+        let outcome = tokio::time::timeout(Duration::from_secs(30), body).await.unwrap();
+        assert_eq!(outcome.unwrap_err(), BodyFault::TooSlow);
+        assert_eq!(budget.bytes.available_permits(), 1 << 20);
     }
 }

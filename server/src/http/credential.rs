@@ -1,14 +1,17 @@
 //! Where a personal API key is looked for (management-api 3.2): the
 //! `Authorization` header, then the body field `personal_api_key`, then the
-//! query parameter of that name. Only the first place found is tried.
+//! query parameter of that name. Only the first place found is tried. A body that is
+//! too large to be read before its sender is known is not looked into.
 //!
 //! Nothing here ever logs what it finds.
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
+use http::request::Parts;
 use http::{HeaderMap, Method, header};
 
 use crate::app::App;
@@ -28,7 +31,7 @@ pub struct Credential {
     pub place: &'static str,
 }
 
-/// A body that had to be read to look for a key. It is not read twice.
+/// A body that was read before it was known who calls. It is not read twice.
 #[derive(Clone)]
 pub struct EarlyBody(pub Result<Arc<Collected>, BodyFault>);
 
@@ -37,24 +40,39 @@ pub struct EarlyBody(pub Result<Arc<Collected>, BodyFault>);
 /// before their body costs anything.
 pub async fn find(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let mut found = from_header(request.headers());
-    if found.is_none() && may_have_body(request.method()) {
-        let body = read_early(&app, &mut request).await;
-        let headers = request.headers().clone();
-        found = from_body(&headers, &body).await;
-        request.extensions_mut().insert(body);
-    }
     if found.is_none() {
-        let (parts, body) = request.into_parts();
-        found = Query::of(&parts)
-            .param(FIELD)
-            .filter(|value| !value.is_empty())
-            .map(|value| Credential { value: value.to_owned(), place: "query string" });
+        let (mut parts, mut body) = request.into_parts();
+        let declared = body::declared_length(&parts.headers);
+        let is_small = declared.is_none_or(|length| length <= app.limits.early_body.size);
+        if is_small && may_have_body(&parts.method) {
+            let early = read_early(&app, &parts, std::mem::take(&mut body)).await;
+            found = from_body(&parts.headers, &early).await;
+            parts.extensions.insert(early);
+        }
+        if found.is_none() {
+            found = Query::of(&parts)
+                .param(FIELD)
+                .filter(|value| !value.is_empty())
+                .map(|value| Credential { value: value.to_owned(), place: "query string" });
+        }
         request = Request::from_parts(parts, body);
     }
     if let Some(credential) = found {
         request.extensions_mut().insert(credential);
     }
     next.run(request).await
+}
+
+/// Reads the body where no key is asked for: what a stranger sends is small, and takes
+/// no place among the requests that are worked on before it is there.
+pub async fn read_first(State(app): State<App>, request: Request, next: Next) -> Response {
+    if !may_have_body(request.method()) {
+        return next.run(request).await;
+    }
+    let (mut parts, body) = request.into_parts();
+    let early = read_early(&app, &parts, body).await;
+    parts.extensions.insert(early);
+    next.run(Request::from_parts(parts, Body::empty())).await
 }
 
 fn may_have_body(method: &Method) -> bool {
@@ -69,12 +87,9 @@ fn from_header(headers: &HeaderMap) -> Option<Credential> {
         .then(|| Credential { value: key.to_owned(), place: "Authorization header" })
 }
 
-async fn read_early(app: &App, request: &mut Request) -> EarlyBody {
-    let unread = std::mem::take(request.body_mut());
-    let headers = request.headers().clone();
-    let outcome =
-        body::collect(&headers, unread, &app.limits.api_body, &app.shares.management_bytes).await;
-    EarlyBody(outcome.map(Arc::new))
+async fn read_early(app: &App, parts: &Parts, body: Body) -> EarlyBody {
+    let limits = &app.limits.early_body;
+    EarlyBody(body::collect(parts, body, limits, &app.shares.early_bytes).await.map(Arc::new))
 }
 
 /// A body that cannot be read holds no key; what is wrong with it is told to

@@ -94,6 +94,10 @@ pub struct InProject;
 #[derive(Debug)]
 pub struct AtOrganizationProject;
 
+/// The path names an organization, a project of it, and something within that.
+#[derive(Debug)]
+pub struct InOrganizationProject;
+
 impl Within for Anywhere {
     type Context = Ctx;
 
@@ -222,6 +226,24 @@ impl Within for AtOrganizationProject {
             Ok(project)
         } else {
             Err(ServiceError::NotFound(error::NOT_FOUND).into())
+        }
+    }
+
+    fn plain(context: &ProjectCtx) -> &Ctx {
+        &context.org.ctx
+    }
+}
+
+impl Within for InOrganizationProject {
+    type Context = ProjectCtx;
+
+    async fn enter(app: &App, ctx: Ctx, path: &PathParams) -> ApiResult<ProjectCtx> {
+        let organization = InOrganization::enter(app, ctx.clone(), path).await?;
+        let project = InProject::enter(app, ctx, path).await?;
+        if project.org.organization == organization.organization {
+            Ok(project)
+        } else {
+            Err(ServiceError::NotFound(NO_PROJECT).into())
         }
     }
 
@@ -415,7 +437,7 @@ impl<T: Input> FromRequest<App> for ApiItems<T> {
     }
 }
 
-/// Reads the body, unless that was done to look for a key. A form may have
+/// Reads the body, unless that was done before it was known who calls. A form may have
 /// `form_max` bytes where that is more than other bodies may.
 async fn collect(
     request: Request,
@@ -425,17 +447,18 @@ async fn collect(
     let (mut parts, body) = request.into_parts();
     let mut limits = app.limits.api_body;
     let collected = match parts.extensions.remove::<EarlyBody>() {
-        Some(EarlyBody(outcome)) => outcome,
+        Some(EarlyBody(outcome)) => {
+            limits.size = app.limits.early_body.size;
+            outcome
+        }
         None => {
             if is_form(&parts) {
                 limits.size = limits.size.max(form_max);
             }
-            body::collect(&parts.headers, body, &limits, &app.shares.management_bytes)
-                .await
-                .map(Arc::new)
+            body::collect(&parts, body, &limits, &app.shares.management_bytes).await.map(Arc::new)
         }
     };
-    let collected = collected.map_err(|fault| fault.into_api_error(&limits))?;
+    let collected = collected.map_err(|fault| fault.into_api_error(limits.size))?;
     Ok((parts, collected))
 }
 

@@ -2,7 +2,7 @@
 //! headers count only when the connection comes from a configured proxy, and
 //! are read from the right: what stands further left is the client's word.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::uri::Authority;
 use http::{HeaderMap, Uri, header};
@@ -12,6 +12,27 @@ use crate::config::Config;
 /// The client's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
+
+impl ClientAddress {
+    /// The network of the client that sent a request. Requests that were not
+    /// described by the front share one.
+    #[must_use]
+    pub fn network(extensions: &http::Extensions) -> IpAddr {
+        let client = extensions.get::<Self>();
+        network_of(client.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0))
+    }
+}
+
+/// One IPv4 address, or the /64 that one IPv6 subscriber has at least.
+#[must_use]
+pub fn network_of(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => {
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !(u128::MAX >> 64)))
+        }
+    }
+}
 
 /// Path and query as the caller wrote them, before the slash at the end is cut off.
 #[derive(Debug, Clone)]
@@ -86,7 +107,7 @@ mod tests {
 
     use http::{HeaderMap, Uri};
 
-    use super::{ClientAddress, client_address, origin};
+    use super::{ClientAddress, client_address, network_of, origin};
     use crate::config::{Config, Settings};
 
     fn config() -> Config {
@@ -100,6 +121,20 @@ mod tests {
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn networks() {
+        for (address, network) in [
+            ("192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ] {
+            assert_eq!(
+                network_of(address.parse().unwrap()),
+                network.parse::<std::net::IpAddr>().unwrap()
+            );
+        }
     }
 
     #[test]

@@ -85,6 +85,7 @@ impl FromRequestParts<App> for Visitor {
         let peer = Peer {
             address: parts.extensions.get::<ClientAddress>().map(|address| address.0),
             agent: agent.map(str::to_owned),
+            browser: cookies::read(headers, manner.cookies.browser_name()).map(str::to_owned),
         };
         let pending = cookies::read(headers, manner.cookies.pending_name()).map(str::to_owned);
         Ok(Self { ctx, pending, peer, request_id, manner })
@@ -115,12 +116,14 @@ impl<T, const STATUS: u16> Opened<T, STATUS> {
         Self { body, cookies: Vec::new() }
     }
 
-    /// The same with the cookie of a new session.
+    /// The same with the cookies of a new session.
     #[must_use]
     pub fn with(mut self, visitor: &Visitor, session: &NewSession) -> Self {
-        let cookie = visitor.manner.cookies.session(session);
-        // A token is letters and digits.
-        self.cookies.extend(HeaderValue::from_str(&cookie));
+        let cookies = visitor.manner.cookies;
+        for cookie in [cookies.session(session), cookies.browser(session)] {
+            // A token is letters and digits.
+            self.cookies.extend(HeaderValue::from_str(&cookie));
+        }
         self
     }
 

@@ -113,10 +113,15 @@ impl Volume {
 
     /// Fills it; tells whether that was possible.
     fn fill(&self) -> bool {
+        self.fill_up_to(0)
+    }
+
+    /// The same with so much left, where all there is can be filled.
+    fn fill_up_to(&self, left: u64) -> bool {
         let file = File::create(self.filler()).unwrap();
         // Again, where the service took some of it just then.
         (0..5).any(|_| {
-            let size = self.filling.unwrap_or_else(|| free(&self.seen));
+            let size = self.filling.unwrap_or_else(|| free(&self.seen).saturating_sub(left));
             fallocate(&file, FallocateFlags::empty(), 0, size).is_ok()
         })
     }
@@ -278,6 +283,38 @@ async fn a_full_disk_is_503_until_there_is_room_and_loses_nothing() {
     story.until_all_readable().await;
     assert!(story.send().await);
     story.until_all_readable().await;
+    story.serving.signal(Signal::TERM);
+    assert_eq!(story.serving.ended().await, Some(0));
+}
+
+/// Somebody has to come in to make room.
+#[tokio::test(flavor = "multi_thread")]
+async fn people_sign_in_while_the_disk_is_low() {
+    let Some(volume) = Volume::find().await else { return };
+    let mut story = Story::begin(volume).await;
+    story.until_ready(true).await;
+    assert!(story.volume.fill_up_to(story.volume.marks.1 / 2));
+    story.send_until(false).await;
+    let sign_in = json!({"email": "ada@mail.example", "password": "plum-otter-violin-93"});
+    let answer = story.serving.caller.post("/api/login/", &sign_in).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let session = answer.headers.get_all("set-cookie").iter().next().unwrap();
+    let cookie = session.to_str().unwrap().split(';').next().unwrap();
+    let call = |method, path| story.serving.caller.call(method, path).header("cookie", cookie);
+    assert_eq!(call(http::Method::GET, "/account").send().await.status, 200);
+    // All else is refused, and a wrong password is counted.
+    let wrong = json!({"email": "ada@mail.example", "password": "wrong"});
+    for _ in 0..6 {
+        assert_eq!(story.serving.caller.post("/api/login/", &wrong).await.status, 400);
+    }
+    assert_eq!(story.serving.caller.post("/api/login/", &wrong).await.status, 429);
+    let change = call(http::Method::POST, "/_fn/create_organization");
+    let change = change.header("sec-fetch-site", "same-origin");
+    let change = change.header("content-type", "application/x-www-form-urlencoded");
+    assert_eq!(change.body("name=Beta").send().await.status, 503);
+
+    story.volume.empty();
+    story.until_ready(true).await;
     story.serving.signal(Signal::TERM);
     assert_eq!(story.serving.ended().await, Some(0));
 }

@@ -2,10 +2,17 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::Method;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use weir_testkit::TestApp;
+use weir_server::config::Networks;
+use weir_server::limits::Limits;
+use weir_testkit::{Call, TestApp};
+
+use crate::live::{LiveStream, until};
+use crate::web::{cookie, function, session};
 
 async fn raw(app: &TestApp, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(app.address()).await.unwrap();
@@ -131,5 +138,221 @@ async fn a_refused_upload_leaves_the_connection_usable() {
     for _ in 0..2 {
         let call = app.anonymous().call(http::Method::POST, "/batch/").body(large.clone());
         assert_eq!(call.send().await.status, 413);
+    }
+}
+
+/// A request that announces more than it sends, from a client behind the proxy.
+async fn unfinished(app: &TestApp, client: &str, path: &str, sent: usize) -> TcpStream {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-forwarded-for: {client}\r\n\
+         sec-fetch-site: same-origin\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+         content-length: 60000\r\n\r\n"
+    );
+    let mut stream = TcpStream::connect(app.address()).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(&vec![b'a'; sent]).await.unwrap();
+    stream
+}
+
+async fn answer_to(mut stream: TcpStream) -> String {
+    let mut answer = vec![0; 4_096];
+    let reading = tokio::time::timeout(Duration::from_secs(10), stream.read(&mut answer));
+    let read = reading.await.expect("an answer").unwrap();
+    String::from_utf8_lossy(&answer[..read]).into_owned()
+}
+
+/// An instance whose clients are told apart by what a proxy says.
+async fn behind_a_proxy(change: impl FnOnce(&mut Limits)) -> TestApp {
+    let proxies = "127.0.0.1/32".parse::<Networks>().unwrap();
+    TestApp::start(|config| config.trusted_proxies = proxies, change).await.set_up().await
+}
+
+fn sign_in_from(app: &TestApp, client: &str) -> Call {
+    let body = "email=ada%40mail.example&password=plum-otter-violin-93&next=%2F";
+    function(app, "sign_in", body).header("x-forwarded-for", client)
+}
+
+async fn session_from(app: &TestApp, client: &str) -> String {
+    cookie(&sign_in_from(app, client).send().await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_bodies_lock_nobody_else_out() {
+    let (slow, other) = ("198.51.100.1", "198.51.100.2");
+    let app = behind_a_proxy(|limits| {
+        limits.early_network_bytes = 32 << 10;
+        limits.early_bytes = 64 << 10;
+        limits.early_body.time = Duration::from_secs(3);
+        // Whoever is still sending takes no place among the requests that are worked on.
+        limits.api_requests = 1;
+        limits.web_requests = 1;
+    })
+    .await;
+    let reader = app.owner().key(&["*"]).await;
+    let cookie = session_from(&app, slow).await;
+    let began = std::time::Instant::now();
+    let mut open = Vec::new();
+    for path in ["/_fn/sign_in", "/api/login/"] {
+        open.push(unfinished(&app, slow, path, 10_000).await);
+    }
+    until(async || sign_in_from(&app, slow).send().await.status == 429).await;
+    // Others sign in, and who is known does not need what strangers use up.
+    assert_eq!(sign_in_from(&app, other).send().await.status, 200);
+    let call = function(&app, "list_organizations", "").header("cookie", &cookie);
+    assert_eq!(call.header("x-forwarded-for", slow).send().await.status, 200);
+    assert_eq!(reader.get("/api/organizations/").await.status, 200);
+    // A trickle does not help either.
+    for stream in &mut open {
+        stream.write_all(&vec![b'a'; 2_000]).await.unwrap();
+    }
+    for stream in open {
+        assert!(answer_to(stream).await.starts_with("HTTP/1.1 408"));
+    }
+    assert!(began.elapsed() < Duration::from_secs(15));
+    assert_eq!(sign_in_from(&app, slow).send().await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_events_keep_no_other_network_out() {
+    let app = behind_a_proxy(|limits| {
+        limits.capture_network_bytes = 64 << 10;
+        limits.capture_bytes = 1 << 20;
+    })
+    .await;
+    let send = |client: &'static str| {
+        let event = json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b"});
+        app.anonymous()
+            .call(Method::POST, "/e/")
+            .header("x-forwarded-for", client)
+            .json(&event)
+            .send()
+    };
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        open.push(unfinished(&app, "198.51.100.1", "/batch/", 10_000).await);
+    }
+    until(async || send("198.51.100.1").await.status == 503).await;
+    assert_eq!(send("198.51.100.2").await.status, 200);
+    drop(open);
+    until(async || send("198.51.100.1").await.status == 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_send_little() {
+    let app = TestApp::with_owner().await;
+    let key = app.owner().key(&["*"]).await;
+    let (value, large) = (key.key().to_owned(), "x".repeat(100_000));
+    let organizations = "/api/organizations/";
+    let body = |key: Option<&str>| json!({"name": "Beta", "junk": large, "personal_api_key": key});
+    // Who is known may send more.
+    assert_eq!(key.post(organizations, &body(None)).await.status, 201);
+    let in_query = format!("{organizations}?personal_api_key={value}");
+    assert_eq!(app.anonymous().post(&in_query, &body(None)).await.status, 201);
+    // A key is not looked for in so much.
+    assert_eq!(app.anonymous().post(organizations, &body(Some(&value))).await.status, 401);
+    let small = json!({"name": "Gamma", "personal_api_key": value});
+    assert_eq!(app.anonymous().post(organizations, &small).await.status, 201);
+    let login = json!({"email": "ada@mail.example", "password": "x", "junk": large});
+    assert_eq!(app.anonymous().post("/api/login/", &login).await.status, 413);
+
+    let form = format!("name=Beta&junk={large}");
+    let create = || function(&app, "create_organization", &form);
+    let answer = create().send().await;
+    assert_eq!((answer.status, answer.json()), (401, json!("SignIn")));
+    let page = create().header("accept", "text/html").header("referer", "http://h/a?b=1");
+    let answer = page.send().await;
+    assert_eq!((answer.status, answer.header("location")), (303, Some("/login?next=/a%3Fb%3D1")));
+    let cookie = session(&app).await;
+    assert_eq!(create().header("cookie", &cookie).send().await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_function_takes_is_refused_before_it_is_read() {
+    let app = TestApp::with_owner().await;
+    // Not a byte of the body is sent.
+    let head = |path: &str, site: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: a\r\nsec-fetch-site: {site}\r\n\
+             content-length: 900000\r\n\r\n"
+        )
+    };
+    for (path, site, status) in [
+        ("/_fn/nothing", "same-origin", "404"),
+        ("/_fn/sign_in", "cross-site", "403"),
+        ("/_upload/nothing", "same-origin", "404"),
+        ("/login", "same-origin", "405"),
+    ] {
+        let mut stream = TcpStream::connect(app.address()).await.unwrap();
+        stream.write_all(head(path, site).as_bytes()).await.unwrap();
+        let answer = answer_to(stream).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+    }
+    for (body, fault) in [
+        (Bytes::from("a&".repeat(1_000)), "1001 fields"),
+        (Bytes::from_static(b"email=\xff"), "UTF-8"),
+        (Bytes::from_static(b"email=%ff"), "UTF-8"),
+    ] {
+        for accept in ["application/json", "text/html"] {
+            let call = function(&app, "sign_in", "").header("accept", accept).body(body.clone());
+            let answer = call.send().await;
+            let text = String::from_utf8(answer.body.to_vec()).unwrap();
+            assert_eq!((answer.status, text.contains(fault)), (400, true), "{text}");
+        }
+    }
+    let most = format!("{}email=x", "a&".repeat(999));
+    let answer = function(&app, "sign_in", &most).send().await;
+    assert!(!String::from_utf8_lossy(&answer.body).contains("fields"), "{:?}", answer.body);
+}
+
+/// Reads until the connection ends, and tells how long that took.
+async fn until_closed(mut stream: TcpStream) -> Duration {
+    let began = std::time::Instant::now();
+    let mut rest = Vec::new();
+    let reading = stream.read_to_end(&mut rest);
+    let _ = tokio::time::timeout(Duration::from_secs(20), reading).await.expect("it is closed");
+    began.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn http2_without_requests_is_closed() {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    const PING: [u8; 17] = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    assert_eq!(Limits::default().connections.idle, Duration::from_secs(60), "what is promised");
+    let idle = Duration::from_millis(500);
+    let app = TestApp::start(|_| {}, |limits| limits.connections.idle = idle).await;
+    let open = async || {
+        let mut stream = TcpStream::connect(app.address()).await.unwrap();
+        stream.write_all(&[PREFACE, &SETTINGS].concat()).await.unwrap();
+        stream
+    };
+    until_closed(open().await).await;
+    // One that says something all the time, but asks for nothing and agrees to nothing.
+    let (reading, mut writing) = open().await.into_split();
+    let pinging = tokio::spawn(async move {
+        while writing.write_all(&PING).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let mut reading = reading;
+    let mut bytes = vec![0; 4_096];
+    let closed = async { while reading.read(&mut bytes).await.is_ok_and(|read| read > 0) {} };
+    tokio::time::timeout(Duration::from_secs(20), closed).await.expect("it is closed");
+    pinging.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_answer_outlives_the_time_without_requests() {
+    let idle = Duration::from_millis(300);
+    let app = TestApp::start(|_| {}, |limits| limits.connections.idle = idle).await.set_up().await;
+    let cookie = session(&app).await;
+    let mut live = LiveStream::open(&app, &cookie).await;
+    live.until("hello").await;
+    // Longer than the stream may be without a request: rows come meanwhile.
+    for _ in 0..8 {
+        let event = json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b"});
+        assert_eq!(app.anonymous().post("/e/", &event).await.status, 200);
+        live.until("event: row").await;
+        tokio::time::sleep(idle / 3).await;
     }
 }

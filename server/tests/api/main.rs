@@ -42,6 +42,7 @@ mod plugins;
 mod probes;
 mod process;
 mod projects;
+mod roles;
 mod rules;
 mod samples;
 mod scopes;

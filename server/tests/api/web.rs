@@ -23,8 +23,8 @@ fn sign_in(app: &TestApp) -> Call {
     function(app, "sign_in", body)
 }
 
-/// The cookie that an answer sets, as the browser sends it back.
-fn cookie(answer: &Answer) -> String {
+/// The cookie of the session that an answer opens, as the browser sends it back.
+pub(crate) fn cookie(answer: &Answer) -> String {
     let set = answer.header("set-cookie").expect("a cookie");
     set.split(';').next().unwrap().to_owned()
 }
@@ -281,4 +281,34 @@ async fn a_set_up_that_could_keep_no_session_does_nothing() {
     let answer = function(&app, "set_up", &body).send().await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     assert_eq!(page(&app, "/account", &cookie(&answer)).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tries_of_strangers_lock_no_owner_out() {
+    let app = TestApp::with_owner().await;
+    let answer = sign_in(&app).send().await;
+    let cookies: Vec<&str> = answer
+        .headers
+        .get_all("set-cookie")
+        .iter()
+        .map(|cookie| cookie.to_str().unwrap().split(';').next().unwrap())
+        .collect();
+    let browser = cookies.iter().find(|cookie| cookie.starts_with("browser=")).unwrap();
+    let wrong = "email=ada%40mail.example&password=wrong&next=%2F&back=%2Flogin";
+    let form = || function(&app, "sign_in", wrong).header("accept", "text/html");
+    let mut shown = Answer::clone(&answer);
+    for number in 0..7 {
+        let failed = form().send().await;
+        let cookie = cookie(&failed);
+        shown = page(&app, failed.header("location").unwrap(), &cookie).await;
+        let text = String::from_utf8(shown.body.to_vec()).unwrap();
+        // The account waits: with a code its owner does not.
+        assert_eq!(text.contains("name=\"code\""), number == 6, "{number}");
+    }
+    assert!(String::from_utf8_lossy(&shown.body).contains("Too many tries"));
+    assert_eq!(sign_in(&app).send().await.status, 429);
+    assert_eq!(sign_in(&app).header("cookie", "browser=x").send().await.status, 429);
+    assert_eq!(sign_in(&app).header("cookie", browser).send().await.status, 200);
+    // It opens nothing.
+    assert_eq!(page(&app, "/account", browser).await.status, 303);
 }

@@ -1,0 +1,81 @@
+//! What is answered while the service starts.
+//!
+//! Connections are accepted from the first moment on: probes say that the process lives
+//! and is not ready, and everything else waits until the store is open, so that clients
+//! of a restarted service wait instead of failing. What does not belong here: what is
+//! answered afterwards ([`Front`]).
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use http::{Request, StatusCode, header};
+use hyper::body::Incoming;
+use tokio::sync::watch;
+
+use crate::front::Front;
+use crate::http::headers;
+use crate::listener::Answers;
+use crate::probes::{self, Probe};
+
+/// The front of a service that may not be there yet. Clones share it.
+#[derive(Clone)]
+pub struct Starting(Arc<Shared>);
+
+struct Shared {
+    front: OnceLock<Front>,
+    opened: watch::Sender<bool>,
+    /// How long a request waits.
+    patience: Duration,
+    is_https: bool,
+}
+
+impl Starting {
+    /// Before anything can be answered.
+    #[must_use]
+    pub fn new(patience: Duration, is_https: bool) -> Self {
+        let (front, opened) = (OnceLock::new(), watch::Sender::new(false));
+        Self(Arc::new(Shared { front, opened, patience, is_https }))
+    }
+
+    /// Has requests answered from now on, and those that wait.
+    pub fn open(&self, front: Front) {
+        // The first one stays.
+        let _ = self.0.front.set(front);
+        self.0.opened.send_replace(true);
+    }
+
+    fn early(&self, request: &Request<Incoming>) -> Option<Response> {
+        let path = request.uri().path();
+        let probe = Probe::at(path.strip_suffix('/').unwrap_or(path))?;
+        probes::before_start(probe, request.method())
+    }
+
+    fn secured(&self, mut response: Response) -> Response {
+        headers::secure_api(response.headers_mut(), self.0.is_https);
+        response
+    }
+}
+
+impl Answers for Starting {
+    async fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> Response {
+        if self.0.front.get().is_none() {
+            if let Some(response) = self.early(&request) {
+                return self.secured(response);
+            }
+            let mut opened = self.0.opened.subscribe();
+            // Whether it opened or not shows below.
+            let _ = tokio::time::timeout(self.0.patience, opened.wait_for(|opened| *opened)).await;
+        }
+        match self.0.front.get() {
+            Some(front) => front.answer(peer, request).await,
+            None => {
+                let later = [(header::RETRY_AFTER, "1")];
+                let refused =
+                    (StatusCode::SERVICE_UNAVAILABLE, later, "The service is starting.\n");
+                self.secured(refused.into_response())
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The live stream: who gets it, how many, and for how long.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use weir_model::organizations::Level;
+use weir_server::limits::Limits;
+use weir_testkit::TestApp;
+
+use crate::organization_pages::newcomer;
+use crate::web::{function, session};
+
+/// A live stream as a browser has it open.
+pub(crate) struct LiveStream {
+    stream: TcpStream,
+    read: String,
+}
+
+impl LiveStream {
+    pub(crate) async fn open(app: &TestApp, cookie: &str) -> Self {
+        let mut stream = TcpStream::connect(app.address()).await.unwrap();
+        let head = format!(
+            "GET /_live/{} HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n",
+            app.project(),
+            app.address()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        Self { stream, read: String::new() }
+    }
+
+    /// Reads past this text.
+    pub(crate) async fn until(&mut self, text: &str) {
+        let reading = async {
+            loop {
+                if let Some(at) = self.read.find(text) {
+                    self.read.drain(..at + text.len());
+                    return;
+                }
+                let mut bytes = [0; 4_096];
+                let read = self.stream.read(&mut bytes).await.unwrap();
+                assert!(read > 0, "the stream ended without `{text}`: {}", self.read);
+                self.read.push_str(&String::from_utf8_lossy(&bytes[..read]));
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), reading).await.expect(text);
+    }
+
+    /// Whether it was answered with rows.
+    async fn is_open(mut self) -> bool {
+        self.until("HTTP/1.1 ").await;
+        self.read.starts_with("200")
+    }
+}
+
+/// Waits until this is so.
+pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    let end = tokio::time::Instant::now() + Duration::from_secs(20);
+    while !holds().await {
+        assert!(tokio::time::Instant::now() < end, "it does not happen");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_does_not_take_all_streams() {
+    let change = |limits: &mut Limits| {
+        limits.streams = 4;
+        limits.streams_per_person = 2;
+    };
+    let app = TestApp::start(|_| {}, change).await.set_up().await;
+    let cookie = session(&app).await;
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        let mut stream = LiveStream::open(&app, &cookie).await;
+        stream.until("hello").await;
+        open.push(stream);
+    }
+    // Also with another session of the same person.
+    for cookie in [&cookie, &session(&app).await] {
+        LiveStream::open(&app, cookie).await.until("HTTP/1.1 429").await;
+    }
+    let grace = newcomer(&app, "grace@mail.example", Level::Member).await;
+    LiveStream::open(&app, &grace).await.until("hello").await;
+    drop(open);
+    until(async || LiveStream::open(&app, &cookie).await.is_open().await).await;
+}
+
+/// What takes away that somebody may watch.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    SignOut,
+    Removal,
+    SecondFactor,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_ends_with_what_its_reader_may_see() {
+    let default = Limits::default().stream_check;
+    assert!(default + Duration::from_secs(1) < Duration::from_secs(5), "what is promised");
+    let quick = |limits: &mut Limits| limits.stream_check = Duration::from_millis(50);
+    let app = TestApp::start(|_| {}, quick).await.set_up().await;
+    let owner = app.owner().key(&["*"]).await;
+    let home = format!("/api/organizations/{}/", app.organization());
+    for end in [End::SignOut, End::Removal, End::SecondFactor] {
+        let email = format!("{end:?}@mail.example").to_lowercase();
+        let cookie = newcomer(&app, &email, Level::Member).await;
+        let mut stream = LiveStream::open(&app, &cookie).await;
+        stream.until("hello").await;
+        // Rows all the time do not keep it from ending.
+        let event = json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b"});
+        assert_eq!(app.anonymous().post("/e/", &event).await.status, 200);
+        stream.until("event: row").await;
+        match end {
+            End::SignOut => {
+                let sign_out = function(&app, "sign_out", "").header("cookie", &cookie);
+                assert_eq!(sign_out.send().await.status, 200);
+            }
+            End::Removal => {
+                let members = owner.get(&format!("{home}members/")).await.json();
+                let members = members["results"].as_array().unwrap().clone();
+                let is_meant = |member: &&Value| member["user"]["email"] == email.as_str();
+                let member = members.iter().find(is_meant).unwrap();
+                let path = format!("{home}members/{}/", member["user"]["uuid"].as_str().unwrap());
+                assert_eq!(owner.delete(&path).await.status, 204);
+            }
+            End::SecondFactor => {
+                let body = json!({"enforce_2fa": true});
+                assert_eq!(owner.patch(&home, &body).await.status, 200);
+            }
+        }
+        stream.until("event: again").await;
+        let again = app.anonymous().call(Method::GET, &format!("/_live/{}", app.project()));
+        let again = again.header("cookie", &cookie).send().await.status;
+        assert!([401, 403, 404].contains(&again), "{end:?} {again}");
+    }
+}

@@ -1,0 +1,57 @@
+//! A service whose store is still being opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::net::TcpListener;
+use weir_server::app::Stopping;
+use weir_server::config::Settings;
+use weir_server::front::Front;
+use weir_server::limits::Limits;
+use weir_server::listener::{self, Terms};
+use weir_server::metrics::Metrics;
+use weir_server::starting::Starting;
+use weir_testkit::{Caller, TestApp};
+
+/// A listener of a service that has not started.
+async fn listen(patience: Duration) -> (Starting, Caller) {
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let caller = Caller::of(tcp.local_addr().unwrap());
+    let terms = Terms {
+        limits: Limits::default().connections,
+        config: Arc::new(Settings::default().over(Settings::default())),
+        metrics: Metrics::new(),
+        stopping: Stopping::default(),
+    };
+    let starting = Starting::new(patience, false);
+    tokio::spawn(listener::serve(tcp, terms, starting.clone()));
+    (starting, caller)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn probes_answer_and_the_rest_waits() {
+    let (starting, caller) = listen(Duration::from_secs(60)).await;
+    assert_eq!(caller.get("/_livez").await.json(), json!({"http": true}));
+    assert_eq!(caller.get("/_health/").await.body, "ok");
+    let ready = caller.get("/_readyz").await;
+    assert_eq!((ready.status, &ready.json()["store"]), (503, &json!(false)));
+    assert_eq!(caller.get("/_readiness").await.status, 503);
+
+    let waits = tokio::spawn({
+        let caller = caller.clone();
+        async move { caller.get("/_preflight").await }
+    });
+    let app = TestApp::empty().await;
+    assert!(!waits.is_finished());
+    starting.open(Front::new(app.app().clone()));
+    assert_eq!(waits.await.unwrap().status, 200);
+    assert_eq!(caller.get("/_readyz").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_ever() {
+    let (_starting, caller) = listen(Duration::from_millis(50)).await;
+    let refused = caller.get("/login").await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+}
