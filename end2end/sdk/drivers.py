@@ -13,8 +13,9 @@ At a `pause` it writes `{"paused": "why"}` and waits for a line in answer.
 
 `captured` counts the events of `stream` calls, which go on until the harness
 writes another line. `failures` are the batches that the library itself has given
-up, by the number of the client. The driver of pages says more: see
-`posthog_browser.mjs`."""
+up, by the number of the client. After a `features` call, `features` are the answers
+of the library, and `said` is what it has complained about. The driver of pages says
+more: see `posthog_browser.mjs`."""
 
 import json
 import os

@@ -10,6 +10,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
+REMOTE_CONFIG = "/api/projects/@current/feature_flags/new-page/remote_config"
+PAGE_FEATURES = ("/api/surveys", "/api/early_access_features", "/api/web_experiments")
+
 
 @dataclass(frozen=True)
 class Library:
@@ -57,6 +60,9 @@ class Library:
     # which moves its events by the wait: their time is corrected by it (ingestion
     # 2.5). node and posthog-rs keep the body, posthog-js 1.200 an `offset`.
     keeps_sent_at: bool = False
+    # Paths that it asks for features which the service does not offer, of those that
+    # the scenario of features calls for.
+    asks: tuple = ()
     # Seconds between two events of a stream. A page may send ten a second.
     pause: float = 0.02
 
@@ -81,11 +87,12 @@ def all_libraries():
     python_now = Library(
         "posthog-python", python, "posthog-python",
         [sys.executable, "-B", HERE / "posthog_python.py"], identify="$set",
+        asks=("/flags/definitions", REMOTE_CONFIG),
     )
     node = Library(
         "posthog-node", packages["posthog-node"], "posthog-node",
         ["node", HERE / "posthog_node.mjs"], set_once="$set", counts_exactly=False, packs=True,
-        keeps_unconnected=True, keeps_sent_at=True,
+        keeps_unconnected=True, keeps_sent_at=True, asks=("/flags/definitions", REMOTE_CONFIG),
     )
     return [
         python_now,
@@ -96,6 +103,7 @@ def all_libraries():
             makes_ids=False, is_server=False, gives_uuids=False,
             # It waits at random, from nothing to 1, 2, 4 … seconds.
             outage=3.0, outage_options={"patient": True},
+            asks=("/api/feature_flag/local_evaluation", REMOTE_CONFIG),
         ),
         node,
         # Another sender, which puts aside whatever it has tried, and has a time of
@@ -110,13 +118,31 @@ def all_libraries():
         Library(
             "posthog-js", page, "web", ["node", HERE / "posthog_browser.mjs", "posthog-js"],
             browser=True, counts_exactly=False, tries=None, pause=0.12,
+            asks=(*PAGE_FEATURES, "/api/product_tours"),
         ),
         Library(
             "posthog-js", old_page, "web",
             ["node", HERE / "posthog_browser.mjs", "posthog-js-1.200"],
             browser=True, counts_exactly=False, tries=None, tries_to_connect=None,
-            pause=0.12, keeps_sent_at=True,
+            pause=0.12, keeps_sent_at=True, asks=PAGE_FEATURES,
         ),
+    ]
+
+
+def older_pages():
+    """Libraries of pages that were loaded once and never updated. What they send is in
+    the API tests; here they ask for features."""
+    packages = json.loads((HERE / "../package.json").read_text())["devDependencies"]
+    return [
+        Library(
+            "posthog-js", packages[name].removeprefix("npm:posthog-js@"), "web",
+            ["node", HERE / "posthog_browser.mjs", name], browser=True, asks=asks,
+        )
+        for name, asks in {
+            "posthog-js-1.24": ("/decide",),
+            "posthog-js-1.57": ("/decide", "/api/early_access_features"),
+            "posthog-js-1.116": ("/decide", "/api/surveys", "/api/early_access_features"),
+        }.items()
     ]
 
 

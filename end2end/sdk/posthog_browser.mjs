@@ -4,9 +4,11 @@
 //   CHROMIUM_AT=ws://… node posthog_browser.mjs <package in node_modules>
 //
 // The page is of another origin than the service. The report also says what the
-// browser `blocked` for want of a CORS header. After it the page stays open until
-// another line comes, because the library may still be sending.
+// browser `blocked` for want of a CORS header, and what the library has `said` on the
+// console. After it the page stays open until another line comes, because the library
+// may still be sending.
 
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
@@ -14,7 +16,10 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { chromium } from "@playwright/test";
 
-const library = new URL(`../node_modules/${process.argv[2]}/dist/module.js`, import.meta.url);
+const dist = new URL(`../node_modules/${process.argv[2]}/dist/`, import.meta.url);
+// Until 2024 the module of that name was one for Node.
+const older = new URL("es.js", dist);
+const library = existsSync(older) ? older : new URL("module.js", dist);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const story = JSON.parse((await lines.next()).value);
 
@@ -23,6 +28,8 @@ const LIBRARY_SENDS_AFTER_MS = 3_300;
 let captured = 0;
 const failures = [];
 const blocked = [];
+const said = [];
+let features;
 
 const PAGE = `<!doctype html>
 <meta charset="utf-8">
@@ -39,6 +46,7 @@ posthog.init(${JSON.stringify(options.key ?? story.key)}, {
   bootstrap: localStorage.getItem("visited") ? {} : ${JSON.stringify({ distinctID: options.distinct_id })},
   // Nobody sits before this browser; the library drops such events.
   opt_out_useragent_filter: true,
+  disable_web_experiments: ${!options.experiments},
   loaded: () => (window.ready = true),
 });
 localStorage.setItem("visited", "yes");`;
@@ -61,6 +69,9 @@ const page = await browser.newPage();
 page.on("pageerror", (error) => failures.push({ client: 0, status: null, text: String(error) }));
 page.on("console", (message) => {
   if (message.text().includes("CORS")) blocked.push(message.text());
+  // What the browser itself says of an answer is seen in its status.
+  const isLibrary = !message.text().startsWith("Failed to load resource");
+  if (isLibrary && ["error", "warning"].includes(message.type())) said.push(message.text());
 });
 
 // Requests to the service that have no answer yet.
@@ -137,6 +148,29 @@ const drive = {
       await pause(seconds * 1000);
     }
   },
+  // Everything that the library knows of and the service does not offer.
+  async features() {
+    features = await page.evaluate(async () => {
+      const { posthog } = window;
+      const answers = {
+        flag: posthog.isFeatureEnabled("new-page"),
+        payload: posthog.getFeatureFlagPayload?.("new-page"),
+      };
+      const asked = {
+        getSurveys: posthog,
+        getEarlyAccessFeatures: posthog,
+        getWebExperiments: posthog.experiments,
+        getProductTours: posthog.productTours,
+      };
+      for (const [name, part] of Object.entries(asked)) {
+        if (!part?.[name]) continue;
+        const found = await new Promise((answer) => part[name](answer, true));
+        answers[name] = found.length === 0 ? null : found;
+      }
+      return answers;
+    });
+    while (inFlight.size > 0) await pause(50);
+  },
   shutdown() {},
 };
 
@@ -149,7 +183,7 @@ for (const { call, ...values } of story.calls) {
   }
 }
 await tell();
-process.stdout.write(`${JSON.stringify({ captured, failures, blocked })}\n`);
+process.stdout.write(`${JSON.stringify({ captured, failures, blocked, said, features })}\n`);
 await lines.next();
 await browser.close();
 site.close();

@@ -12,6 +12,7 @@ const story = JSON.parse((await lines.next()).value);
 let posthog;
 let clients = 0;
 let captured = 0;
+let features;
 const failures = [];
 
 const tell = {
@@ -23,6 +24,7 @@ const tell = {
       maxQueueSize: 10_000,
       historicalMigration: options.historical ?? false,
       ...("gzip" in options && { disableCompression: !options.gzip }),
+      ...(options.secret && { personalApiKey: options.secret }),
       ...(options.flush_at && { flushAt: options.flush_at }),
       ...(options.patient && { fetchRetryCount: 60, fetchRetryDelay: 500 }),
     });
@@ -64,6 +66,15 @@ const tell = {
     process.stdout.write(`${JSON.stringify({ paused: why })}\n`);
     await lines.next();
   },
+  async features() {
+    await posthog.reloadFeatureFlags();
+    features = {
+      flag: await posthog.isFeatureEnabled("new-page", "user-1"),
+      flags: await posthog.getAllFlags("user-1"),
+      payload: await posthog.getFeatureFlagPayload("new-page", "user-1"),
+      remote_config: await posthog.getRemoteConfigPayload("new-page"),
+    };
+  },
   shutdown: () => posthog.shutdown(60_000),
   async stream({ event, distinct_ids, pause: seconds }) {
     let enough = false;
@@ -80,4 +91,4 @@ for (const { call, ...values } of story.calls) {
   await tell[call](values);
 }
 // Not before it is written, and not later: standard input stays open.
-process.stdout.write(`${JSON.stringify({ captured, failures })}\n`, () => process.exit(0));
+process.stdout.write(`${JSON.stringify({ captured, failures, features })}\n`, () => process.exit(0));

@@ -4,6 +4,7 @@ standard input, tells it, and prints a report. Both are described in
 
 import itertools
 import json
+import logging
 import sys
 import threading
 import time
@@ -24,11 +25,15 @@ class Teller:
         self.clients = 0
         self.captured = 0
         self.failures = []
+        self.said = []
+        self.answers = None
 
     def client(self, options):
         number = self.clients
         self.clients += 1
         more = {"max_retries": PATIENT} if options.get("patient") else {}
+        if "secret" in options:
+            more["personal_api_key"] = options["secret"]
         if "flush_at" in options:
             more["flush_at"] = options["flush_at"]
         self.posthog = Posthog(
@@ -80,6 +85,18 @@ class Teller:
         print(json.dumps({"paused": why}), flush=True)
         sys.stdin.readline()
 
+    def features(self):
+        listener = logging.Handler(logging.WARNING)
+        listener.emit = lambda record: self.said.append(record.getMessage())
+        logging.getLogger("posthog").addHandler(listener)
+        self.posthog.load_feature_flags()
+        self.answers = {
+            "flag": self.posthog.feature_enabled("new-page", "user-1"),
+            "flags": self.posthog.get_all_flags("user-1"),
+            "payload": self.posthog.get_feature_flag_payload("new-page", "user-1"),
+            "remote_config": self.posthog.get_remote_config_payload("new-page"),
+        }
+
     def shutdown(self):
         self.posthog.shutdown()
 
@@ -99,7 +116,10 @@ def main():
     teller = Teller(story["url"], story["key"])
     for call in story["calls"]:
         getattr(teller, call.pop("call"))(**call)
-    print(json.dumps({"captured": teller.captured, "failures": teller.failures}))
+    print(json.dumps({
+        "captured": teller.captured, "failures": teller.failures, "said": teller.said,
+        "features": teller.answers,
+    }))
 
 
 if __name__ == "__main__":

@@ -79,6 +79,26 @@ def transformed(weir, library):
     equal("the config", weir.call(config)["error"], None)
 
 
+def features(weir, library):
+    """What the library asks for and the service does not offer: there is none, nothing
+    is refused or asked for again, and the library has nothing to say about it."""
+    project = weir.new_project(f"{library}: features")
+    with Gateway(weir.url) as gateway:
+        report = tell(library, gateway.url, project.key, story.features(library))
+    equal("failures", report["failures"], [])
+    for name in ("said", "blocked"):
+        equal(name, report.get(name, []), [])
+    found = {name: answer for name, answer in report["features"].items() if answer}
+    equal("features", found, {})
+    passed = gateway.passed
+    asked = {one.path.rstrip("/") for one in passed}
+    equal("not asked for", sorted({*library.asks} - asked), [])
+    # The library falls back to the JSON of the same name.
+    refused = {one.path for one in passed if one.status not in (200, 204)}
+    equal("refused", [path for path in refused if not path.endswith("/config.js")], [])
+    equal("asked for again", [one.path for one in passed if "retry_count" in one.query], [])
+
+
 class Stream:
     """A library that sends without end, until told; then everything must be there."""
 

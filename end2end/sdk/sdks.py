@@ -20,7 +20,7 @@ import limits
 import scenarios
 import troubles
 from drivers import Chromium
-from libraries import all_libraries
+from libraries import all_libraries, older_pages
 from weir import Weir
 
 
@@ -68,9 +68,11 @@ class Results:
 class Scenarios:
     """Everything that is done with the libraries, with the names of the checks."""
 
-    def __init__(self, results, libraries):
+    def __init__(self, results, libraries, older):
         self.results = results
         self.libraries = libraries
+        # Of these, only what they ask for.
+        self.older = older
 
     def each(self, weir, *scenarios):
         """Runs of each of these with each library."""
@@ -90,6 +92,17 @@ class Scenarios:
             library, "a transformation changes what it sends",
             lambda: scenarios.transformed(weir, library),
         )
+
+    def features(self, weir):
+        """Runs of what libraries ask for besides."""
+        asking = [library for library in [*self.libraries, *self.older] if library.asks]
+        return [
+            lambda library=library: self.results.check(
+                library, "what is not offered is answered so that it keeps quiet",
+                lambda: scenarios.features(weir, library),
+            )
+            for library in asking
+        ]
 
     def outage(self, weir, library):
         self.results.check(
@@ -121,26 +134,27 @@ class Scenarios:
 
 
 def main(wanted):
-    libraries = [
-        library for library in all_libraries()
-        if not wanted or any(part in str(library) for part in wanted)
-    ]
-    if not libraries:
+    libraries, older = (
+        [one for one in found if not wanted or any(part in str(one) for part in wanted)]
+        for found in (all_libraries(), older_pages())
+    )
+    if not libraries and not older:
         sys.exit(f"no library has a name like {' or '.join(wanted)}")
     results = Results()
-    run = Scenarios(results, libraries)
+    run = Scenarios(results, libraries, older)
     binary = os.environ["WEIR_BIN"]
     with ExitStack() as stack:
         weir, other = (stack.enter_context(Weir(binary)) for _ in range(2))
-        if any(library.browser for library in libraries):
+        if any(library.browser for library in [*libraries, *older]):
             stack.enter_context(Chromium())
-        results.at_once(*run.each(weir, run.peace, run.transformed))
-        results.at_once(*run.each(weir, run.outage, run.troubled), *run.limits(weir))
-        # Services of their own, because they end.
-        results.at_once(
-            lambda: run.restarts(weir, signal.SIGTERM, "stopped"),
-            lambda: run.restarts(other, signal.SIGKILL, "killed"),
-        )
+        results.at_once(*run.each(weir, run.peace, run.transformed), *run.features(weir))
+        if libraries:
+            results.at_once(*run.each(weir, run.outage, run.troubled), *run.limits(weir))
+            # Services of their own, because they end.
+            results.at_once(
+                lambda: run.restarts(weir, signal.SIGTERM, "stopped"),
+                lambda: run.restarts(other, signal.SIGKILL, "killed"),
+            )
         if results.failed:
             print(weir.last_lines(), other.last_lines(), sep="\n")
     print(f"{results.passed} passed, {results.failed} failed")

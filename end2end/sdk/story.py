@@ -225,6 +225,13 @@ def changed(library):
     ]
 
 
+def features(library):
+    """Everything that a library asks for and the service does not offer."""
+    page = client(distinct_id="user-1", experiments=True)
+    begins = page if library.browser else client(secret="phx_ended")
+    return [begins, {"call": "features"}, SHUTDOWN]
+
+
 # Events of each part of a story that the library gives up a part of.
 FEW = 5
 
