@@ -4,9 +4,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::members::{Choosable, level_of};
-use crate::context::{
-    anyone, done, enter_organization, enter_with_token, tell, ui_error,
-};
+use crate::context::{anyone, done, enter_organization, enter_with_token, tell, ui_error};
 use crate::error::UiError;
 
 /// A page of invites.

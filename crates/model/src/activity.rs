@@ -61,6 +61,8 @@ words! {
         Invite => "OrganizationInvite",
         /// A domain.
         Domain => "OrganizationDomain",
+        /// A role.
+        Role => "Role",
         /// A project.
         Project => "Team",
         /// A plugin record.

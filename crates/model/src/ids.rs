@@ -50,6 +50,10 @@ uuid_ids! {
     InviteId,
     /// A domain of an organization.
     DomainId,
+    /// A role of an organization.
+    RoleId,
+    /// A member's place in a role.
+    RoleMembershipId,
     /// A mail that waits to be sent.
     MailId,
     /// A person that events belong to.

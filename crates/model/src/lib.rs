@@ -32,6 +32,7 @@ pub mod plugin_configs;
 pub mod plugins;
 pub mod preferences;
 pub mod projects;
+pub mod roles;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod scopes;
@@ -40,10 +41,11 @@ pub mod time;
 pub mod traffic;
 pub mod users;
 pub mod validate;
+pub mod warnings;
 
 pub use ids::{
     BackfillId, BatchExportId, DomainId, InviteId, KeyId, MailId, MembershipId, OrganizationId,
-    PersonId, PluginConfigId, PluginId, ProjectId, RunId, UserId,
+    PersonId, PluginConfigId, PluginId, ProjectId, RoleId, RoleMembershipId, RunId, UserId,
 };
 pub use patch::Patch;
 pub use time::Timestamp;

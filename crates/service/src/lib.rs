@@ -33,6 +33,7 @@ pub mod plugins;
 pub mod policy;
 pub mod preferences;
 pub mod projects;
+pub mod roles;
 pub mod sealing;
 pub mod search;
 pub mod secrets;
@@ -88,6 +89,8 @@ pub struct Services {
     pub groups: groups::Groups,
     /// Sessions of visitors, read back.
     pub sessions: sessions::Sessions,
+    /// Roles of organizations.
+    pub roles: roles::Roles,
     /// Counts of traffic.
     pub traffic: traffic::Traffic,
     /// Historical migrations.
@@ -152,6 +155,7 @@ impl Services {
             persons: persons::Persons::new(Arc::clone(&core)),
             groups: groups::Groups::new(Arc::clone(&core)),
             sessions: sessions::Sessions::new(Arc::clone(&core)),
+            roles: roles::Roles::new(Arc::clone(&core)),
             traffic: traffic::Traffic::new(Arc::clone(&core)),
             imports: imports::Imports::new(Arc::clone(&core)),
             definitions: definitions::Definitions::new(Arc::clone(&core)),

@@ -277,7 +277,8 @@ fn works_here(org: &OrgCtx, projects: &[ProjectId], row: &KeyRow) -> bool {
         && row.key.expires_at.is_none_or(|end| end > org.ctx.now)
 }
 
-fn is_listed(user: &UserRow) -> bool {
+/// Whether an account is shown as a member.
+pub(crate) fn is_listed(user: &UserRow) -> bool {
     user.is_active && !user.email.ends_with(BOT_ADDRESSES)
 }
 
@@ -309,7 +310,8 @@ fn entry(org: &OrgCtx, row: &MemberRow, deed: Deed, changes: Changes) -> Entry {
     activity::entry(&org.ctx, org.organization, about, deed, changes)
 }
 
-fn shown(row: &MemberRow) -> Member {
+/// A member as the API shows it.
+pub(crate) fn shown(row: &MemberRow) -> Member {
     Member {
         id: row.id,
         user: users::shown(&row.user),

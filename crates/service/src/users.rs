@@ -210,9 +210,8 @@ impl Users {
         belongings.retain(|belonging| homes.show(ctx, belonging.row.id));
         let organizations = belongings.iter().map(reference).collect();
         let organization = self.current_organization(ctx, current, belongings).await?;
-        let is_visible = |brief: &ProjectBrief| {
-            policy::project_in_limits(ctx, brief.organization, brief.id)
-        };
+        let is_visible =
+            |brief: &ProjectBrief| policy::project_in_limits(ctx, brief.organization, brief.id);
         let team = project.map(|project| project.brief).filter(is_visible);
         let first = || organization.as_ref()?.teams.first().cloned();
         let team = team.or_else(first);

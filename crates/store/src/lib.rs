@@ -46,6 +46,8 @@ pub mod plugin_runtime;
 pub mod plugins;
 pub mod preferences;
 pub mod projects;
+pub mod roles;
+mod room;
 pub mod sealing;
 pub mod second_factor;
 pub mod sessions;
@@ -57,6 +59,7 @@ pub mod warnings;
 
 pub use engine::{Location, Settings, Store};
 pub use error::Error;
+pub use room::Room;
 
 /// Result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -117,6 +117,10 @@ const ALL: &[Migration] = &[
             include_str!("migrations/0017_affected_events.surql"),
         ),
     },
+    Migration {
+        version: 18,
+        statement: Statement::write("migration 18", include_str!("migrations/0018_roles.surql")),
+    },
 ];
 
 const APPLIED: Statement = Statement::read(

@@ -27,6 +27,7 @@ use crate::plugin_configs::remove_configs_of_project;
 use crate::plugin_runtime::PluginChange;
 use crate::plugins::{self, remove_plugins};
 use crate::projects::{self, ProjectRow};
+use crate::roles::remove_roles;
 use crate::{Error, Result, Store, lists};
 
 pub use deletion::{Deletion, deletion_done, deletions};
@@ -550,6 +551,7 @@ const DELETE: Statement = Statement::read(
         remove_export!(),
         "};",
         remove_domains!(),
+        remove_roles!(),
         remove_plugins!(),
         "IF $slug != NONE {
          DELETE type::record('org_slug', $slug) RETURN NONE;

@@ -9,6 +9,7 @@ pub(super) fn kind(subject: Subject) -> &'static str {
         Subject::Member => "Member",
         Subject::Invite => "Invite",
         Subject::Domain => "Domain",
+        Subject::Role => "Role",
         Subject::Project => "Project",
         Subject::Plugin => "Plugin",
         Subject::PluginConfig => "Plugin config",

@@ -83,7 +83,9 @@ pub(super) fn ownership(details: &DomainDetails) -> AnyView {
             (Tone::Warn, "Verified, record missing")
         }
         (true, false) => (Tone::Good, "Verified"),
-        (false, false) if details.domain.warnings.iter().any(|warning| warning.attr == "domain") => {
+        (false, false)
+            if details.domain.warnings.iter().any(|warning| warning.attr == "domain") =>
+        {
             (Tone::Bad, "Verified by another organization")
         }
         (false, false) => (Tone::Quiet, "Not verified yet"),

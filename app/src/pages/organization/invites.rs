@@ -103,8 +103,12 @@ fn new_links(links: Vec<NewLink>, sends_mail: bool) -> Option<AnyView> {
     let lines: Vec<Line> = lines.collect();
     let columns: Vec<Column> = ["Invited", "Link"].map(Column::text).into();
     let why = match sends_mail {
-        true => "The mail has a link of its own. These are for passing on by hand, and are shown this once.",
-        false => "Copy each link now and pass it on. It is shown this once: Weir keeps only what is needed to recognise it.",
+        true => {
+            "The mail has a link of its own. These are for passing on by hand, and are shown this once."
+        }
+        false => {
+            "Copy each link now and pass it on. It is shown this once: Weir keeps only what is needed to recognise it."
+        }
     };
     Some(
         view! {
@@ -118,7 +122,8 @@ fn new_links(links: Vec<NewLink>, sends_mail: bool) -> Option<AnyView> {
 }
 
 fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Line {
-    let InviteView { id: invite_id, email, first_name, level, invited_by, sent_at, .. } = invite.clone();
+    let InviteView { id: invite_id, email, first_name, level, invited_by, sent_at, .. } =
+        invite.clone();
     let who = view! {
         <span class="wrap">{email.clone()}</span>
         {(!first_name.is_empty()).then(|| view! { <span class="faint">" " {first_name}</span> })}
@@ -126,8 +131,10 @@ fn line(id: &str, invite: InviteView, sends_mail: bool, actions: Actions) -> Lin
     let by = if invited_by.is_empty() { "Somebody who left".to_owned() } else { invited_by };
     let doings = match invite_id {
         Some(invite_id) => doings(id, &invite_id, &invite, sends_mail, actions),
-        None => view! { <span class="hint">"Only members of that level or above can change it."</span> }
-            .into_any(),
+        None => {
+            view! { <span class="hint">"Only members of that level or above can change it."</span> }
+                .into_any()
+        }
     };
     Line::new(vec![
         cell(who),

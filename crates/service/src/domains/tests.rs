@@ -134,9 +134,8 @@ async fn of_claims_and_proofs_at_once_one_wins() {
                 continue;
             };
             let (services, org) = (services.clone(), org.clone());
-            holders.push(tokio::spawn(async move {
-                services.domains.verify(&org, changeable).await
-            }));
+            holders
+                .push(tokio::spawn(async move { services.domains.verify(&org, changeable).await }));
         }
         assert_eq!(holders.len(), 2);
         let mut won = 0;

@@ -30,6 +30,28 @@ async fn due(services: &Services) -> Vec<MailRow> {
     services.mails.due().await.unwrap()
 }
 
+/// No store and no backup has what opens an invite: it is made when its mail is sent.
+#[tokio::test]
+async fn an_invite_gets_the_link_of_its_mail_when_that_is_sent() {
+    let services = waiting().await;
+    let store = services.organizations.store();
+    let [row] = due(&services).await.try_into().unwrap();
+    let News::Invited { token: Some(token), .. } = &row.mail.news else { panic!() };
+    let shown = services.identity.invite_link(None, &token.0, &Peer::default()).await.unwrap();
+    assert!(matches!(shown, crate::identity::InviteLink::Open(_)));
+    let [waiting] = rows::due(store, services.clock.now()).await.unwrap().try_into().unwrap();
+    assert!(matches!(waiting.mail.news, News::Invited { token: None, .. }));
+    // A further try has a link of its own; the one before works on, in case that its
+    // mail arrived all the same.
+    let [again] = due(&services).await.try_into().unwrap();
+    let News::Invited { token: Some(other), .. } = &again.mail.news else { panic!() };
+    assert_ne!(token, other);
+    for token in [token, other] {
+        let shown = services.identity.invite_link(None, &token.0, &Peer::default()).await;
+        assert!(matches!(shown.unwrap(), crate::identity::InviteLink::Open(_)));
+    }
+}
+
 #[tokio::test]
 async fn tries_grow_apart_and_end_after_a_day() {
     let services = waiting().await;

@@ -33,7 +33,7 @@ async fn creating_one() {
     let [project] = made.teams.as_slice() else { panic!("{:?}", made.teams) };
     assert_eq!(project.name, "Default project");
     assert_eq!((project.organization, project.id.0), (made.id, 2));
-    assert!(made.available_product_features.iter().any(|feature| feature.key == "saml"));
+    assert!(made.available_product_features.iter().any(|feature| feature.key == "group_analytics"));
 
     let current = services.organizations.enter(&ctx, "@current").await.unwrap();
     assert_eq!((current.organization, current.level), (made.id, Level::Owner));

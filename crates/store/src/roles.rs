@@ -1,0 +1,283 @@
+//! Roles of organizations.
+//!
+//! What belongs here: statements about `role`, a record with the members of the role
+//! in it, and `org_role`, the list. What does not: who may change roles, and which of
+//! the members still belong to the organization (`weir-service`).
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `role` | role | the record |
+//! | `org_role` | `[organization, role]` | nothing: the list, oldest first |
+
+use surrealdb::types::SurrealValue;
+use uuid::Uuid;
+use weir_model::activity::Entry;
+use weir_model::roles::ROLES_MAX;
+use weir_model::{OrganizationId, RoleId, RoleMembershipId, Timestamp, UserId};
+
+use crate::activity::{self, write_activities};
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::{Error, Result, Store, lists};
+
+/// A role as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleRow {
+    /// Id.
+    pub id: RoleId,
+    /// The organization.
+    pub organization: OrganizationId,
+    /// Differs after every change, so that a change of an older state is noticed.
+    pub revision: Uuid,
+    /// Name.
+    pub name: String,
+    /// The form in which names are compared.
+    pub name_key: String,
+    /// Who created it.
+    pub created_by: UserId,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Who got it, in that order.
+    pub members: Vec<RoleMemberRow>,
+}
+
+/// A member of a role as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleMemberRow {
+    /// Id.
+    pub id: RoleMembershipId,
+    /// The user.
+    pub user: UserId,
+    /// When they got the role.
+    pub joined_at: Timestamp,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct Stored {
+    uuid: Uuid,
+    organization: Uuid,
+    revision: Uuid,
+    name: String,
+    name_key: String,
+    created_by: Uuid,
+    created_at: i64,
+    members: Vec<StoredMember>,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct StoredMember {
+    uuid: Uuid,
+    user: Uuid,
+    joined_at: i64,
+}
+
+impl From<&RoleRow> for Stored {
+    fn from(row: &RoleRow) -> Self {
+        let member = |member: &RoleMemberRow| StoredMember {
+            uuid: member.id.0,
+            user: member.user.0,
+            joined_at: member.joined_at.micros(),
+        };
+        Self {
+            uuid: row.id.0,
+            organization: row.organization.0,
+            revision: row.revision,
+            name: row.name.clone(),
+            name_key: row.name_key.clone(),
+            created_by: row.created_by.0,
+            created_at: row.created_at.micros(),
+            members: row.members.iter().map(member).collect(),
+        }
+    }
+}
+
+impl From<Stored> for RoleRow {
+    fn from(stored: Stored) -> Self {
+        let member = |member: StoredMember| RoleMemberRow {
+            id: RoleMembershipId(member.uuid),
+            user: UserId(member.user),
+            joined_at: Timestamp::from_micros(member.joined_at),
+        };
+        Self {
+            id: RoleId(stored.uuid),
+            organization: OrganizationId(stored.organization),
+            revision: stored.revision,
+            name: stored.name,
+            name_key: stored.name_key,
+            created_by: UserId(stored.created_by),
+            created_at: Timestamp::from_micros(stored.created_at),
+            members: stored.members.into_iter().map(member).collect(),
+        }
+    }
+}
+
+const ORDERED: Statement = Statement::read(
+    "roles ordered",
+    "SELECT VALUE record::id(id)[1] FROM org_role:[$organization]..=[$organization, ..];",
+);
+
+/// The roles of an organization, oldest first: ids only.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<RoleId>> {
+    lists::ids(store, ORDERED, bind! { organization: organization.0 }, RoleId).await
+}
+
+/// Roles of an organization, in the order of `roles`; what is gone is left out.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn rows(
+    store: &Store,
+    organization: OrganizationId,
+    roles: &[RoleId],
+) -> Result<Vec<RoleRow>> {
+    let ids: Vec<Uuid> = roles.iter().map(|role| role.0).collect();
+    let found = lists::records::<Stored>(store, "role", ids).await?.into_iter().flatten();
+    Ok(found.filter(|row| row.organization == organization.0).map(RoleRow::from).collect())
+}
+
+/// Refuses a name that another role of the organization has. Writing the
+/// organization's record makes two who take one name collide.
+macro_rules! refuse_taken {
+    () => {
+        "LET $homes = (UPDATE type::record('organization', $role.organization)
+                       SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
+         IF $homes = [] { THROW 'gone' };
+         LET $home = $role.organization;
+         LET $roles = (SELECT VALUE type::record('role', record::id(id)[1])
+                       FROM org_role:[$home]..=[$home, ..]);
+         LET $same = (SELECT VALUE uuid FROM $roles
+                      WHERE name_key = $role.name_key AND uuid != $role.uuid);
+         IF $same != [] { THROW 'taken' };"
+    };
+}
+
+const CREATE: Statement = Statement::write(
+    "roles create",
+    concat!(
+        "BEGIN;",
+        refuse_taken!(),
+        "LET $present = (SELECT VALUE uuid FROM ONLY type::record('role', $role.uuid));
+         IF $present = NONE {
+             IF array::len($roles) >= $most { THROW 'many' };
+             UPSERT type::record('role', $role.uuid) CONTENT $role RETURN NONE;
+             UPSERT type::record('org_role', [$role.organization, $role.uuid])
+                 CONTENT {} RETURN NONE;",
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+// A second run after a lost answer finds its own revision and writes nothing.
+const SAVE: Statement = Statement::write(
+    "roles save",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT * FROM ONLY type::record('role', $role.uuid));
+         IF $present = NONE { THROW 'gone' };
+         IF $present.revision != $role.revision {
+             IF $present.revision != $before { THROW 'changed' };",
+        refuse_taken!(),
+        "UPSERT type::record('role', $role.uuid) CONTENT $role RETURN NONE;",
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// What became of the attempt to write a role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// It is stored.
+    Yes,
+    /// Another role of the organization has its name; nothing was written.
+    Taken,
+    /// The organization has as many as it may have; nothing was written.
+    TooMany,
+    /// It was changed meanwhile; nothing was written.
+    Changed,
+    /// It, or its organization, is gone; nothing was written.
+    Gone,
+}
+
+/// Adds a role.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn create(store: &Store, row: &RoleRow, activities: &[Entry]) -> Result<Written> {
+    let most = i64::try_from(ROLES_MAX).unwrap_or(i64::MAX);
+    let vars = bind! { role: Stored::from(row), most: most };
+    written(activity::change(store, CREATE, vars, activities).await)
+}
+
+/// Replaces a role that is still in the state with the revision `before`. The row has
+/// a revision of its own.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn save(
+    store: &Store,
+    before: Uuid,
+    row: &RoleRow,
+    activities: &[Entry],
+) -> Result<Written> {
+    let vars = bind! { before: before, role: Stored::from(row) };
+    written(activity::change(store, SAVE, vars, activities).await)
+}
+
+fn written<T>(outcome: Result<T>) -> Result<Written> {
+    match outcome {
+        Ok(_) => Ok(Written::Yes),
+        Err(Error::Refused { reason, .. }) => Ok(match reason.as_str() {
+            "taken" => Written::Taken,
+            "many" => Written::TooMany,
+            "changed" => Written::Changed,
+            _ => Written::Gone,
+        }),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes all roles of `$organization`. Part of the transaction that deletes an
+/// organization.
+macro_rules! remove_roles {
+    () => {
+        "FOR $role IN (SELECT VALUE record::id(id)[1]
+                       FROM org_role:[$organization]..=[$organization, ..]) {
+             DELETE type::record('role', $role) RETURN NONE;
+         };
+         DELETE org_role:[$organization]..=[$organization, ..] RETURN NONE;"
+    };
+}
+pub(crate) use remove_roles;
+
+const DELETE: Statement = Statement::read(
+    "roles delete",
+    concat!(
+        "BEGIN;
+         LET $present = (SELECT VALUE organization FROM ONLY type::record('role', $role));
+         IF $present = $organization {
+             DELETE type::record('role', $role) RETURN NONE;
+             DELETE type::record('org_role', [$organization, $role]) RETURN NONE;",
+        write_activities!(),
+        "};
+         COMMIT;"
+    ),
+);
+
+/// Deletes a role of this organization. Deleting what is gone does nothing.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn delete(
+    store: &Store,
+    organization: OrganizationId,
+    role: RoleId,
+    activities: &[Entry],
+) -> Result<()> {
+    let vars = bind! { organization: organization.0, role: role.0 };
+    activity::change(store, DELETE, vars, activities).await.map(drop)
+}
