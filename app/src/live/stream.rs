@@ -273,11 +273,8 @@ fn lost(feed: Feed) -> AnyView {
     };
     let known = move || match feed.answers.get() {
         None => "",
-        Some(true) => "The server answers: what arrives meanwhile appears here once it is back.",
-        Some(false) => {
-            "The server does not answer, so nobody knows here whether events arrive. What was \
-             stored appears once it is back."
-        }
+        Some(true) => "The server answers; what arrives appears here once it is back.",
+        Some(false) => "The server does not answer: whether events arrive is not known.",
     };
     let banner = move || {
         gone.get().then(|| {
