@@ -24,10 +24,23 @@ pub struct Facts {
     pub lag_bytes: u64,
     /// Whether events are taken.
     pub accepts: bool,
+    /// What of the ingest log is damaged, if anything is.
+    pub damage: Option<DamageFacts>,
     /// Runs of exports that are going on.
     pub export_runs: u64,
     /// Processes that run scripts of plugins.
     pub plugin_children: u64,
+}
+
+/// What of the ingest log is damaged.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DamageFacts {
+    /// Places that cannot be read.
+    pub places: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that are missing at its end.
+    pub missing_bytes: u64,
 }
 
 /// What is on the disk.

@@ -48,6 +48,10 @@ pub struct Metrics {
     pub append_seconds: Histogram,
     /// Bytes of accepted events that cannot be read back yet.
     pub apply_lag_bytes: Gauge<i64>,
+    /// Damaged or unreadable places of the ingest log.
+    pub log_damaged_places: Gauge<i64>,
+    /// Bytes of them, and of what is missing at its end.
+    pub log_damaged_bytes: Gauge<i64>,
     /// Failures of the store that callers saw.
     pub store_errors: Counter,
     /// Free bytes on the disk of the data directory.
@@ -188,6 +192,8 @@ impl Metrics {
         let events_altered = Family::default();
         let append_seconds = seconds();
         let apply_lag_bytes = Gauge::default();
+        let log_damaged_places = Gauge::default();
+        let log_damaged_bytes = Gauge::default();
         let store_errors = Counter::default();
         let disk_free_bytes = Gauge::default();
         let connections = Gauge::default();
@@ -232,6 +238,16 @@ impl Metrics {
             "ingest_apply_lag_bytes",
             "Bytes of accepted events that cannot be read back yet",
             apply_lag_bytes.clone(),
+        );
+        registry.register(
+            "ingest_log_damaged_places",
+            "Damaged or unreadable places of the ingest log, with copies in quarantine",
+            log_damaged_places.clone(),
+        );
+        registry.register(
+            "ingest_log_damaged_bytes",
+            "Bytes of them, and of what is missing at the end of the ingest log",
+            log_damaged_bytes.clone(),
         );
         registry.register(
             "store_errors",
@@ -285,6 +301,8 @@ impl Metrics {
             events_altered,
             append_seconds,
             apply_lag_bytes,
+            log_damaged_places,
+            log_damaged_bytes,
             store_errors,
             disk_free_bytes,
             connections,

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use crate::facts::{DiskFacts, Facts};
+use crate::facts::{DamageFacts, DiskFacts, Facts};
 use crate::server_fns::instance::{InstanceView, get_instance};
 use crate::ui::bytes;
 use crate::ui::number::{Count, counted, duration};
@@ -89,6 +89,28 @@ fn on_disk(disk: DiskFacts) -> AnyView {
     .into_any()
 }
 
+/// What of the ingest log is damaged: shown where there is something.
+fn damaged(damage: DamageFacts) -> impl IntoView {
+    let DamageFacts { places, bytes, missing_bytes } = damage;
+    let places = (places > 0).then(|| {
+        let places = counted(places, "place", "places");
+        view! {
+            {places} " with " {bytes::text(bytes)} " cannot be read. Copies are in "
+            <code>"log/quarantine"</code> ". "
+        }
+    });
+    let missing = (missing_bytes > 0).then(|| {
+        view! { {bytes::text(missing_bytes)} " are missing at the end. " }
+    });
+    view! {
+        <dt>"Ingest log"</dt>
+        <dd>
+            <Status tone=Tone::Bad label="Damaged" />
+            " " {places} {missing} <a href="/help/running#damage-of-the-ingest-log">"What to do"</a>
+        </dd>
+    }
+}
+
 #[component]
 fn Work(facts: Facts) -> impl IntoView {
     let (tone, word) = match facts.accepts {
@@ -100,6 +122,7 @@ fn Work(facts: Facts) -> impl IntoView {
             <dl class="facts">
                 <dt>"Events"</dt><dd><Status tone=tone label=word /></dd>
                 <dt>"Waiting to be readable"</dt><dd>{bytes::text(facts.lag_bytes)}</dd>
+                {facts.damage.map(damaged)}
                 <dt>"Exports"</dt><dd>{counted(facts.export_runs, "run", "runs")} " going on"</dd>
                 <dt>"Scripts of plugins"</dt>
                 <dd>{counted(facts.plugin_children, "process", "processes")}</dd>

@@ -19,7 +19,7 @@ mod pipeline;
 pub mod replay;
 pub mod transform;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +34,9 @@ use weir_store::{Store, events};
 use crate::batch::Sealed;
 use crate::live::LiveFeed;
 use crate::location::Locations;
-use crate::log::{AppendError, Applied, IngestLog, LocalLog, LogError, LogSettings, Offset};
+use crate::log::{
+    AppendError, Applied, Damage, IngestLog, LocalLog, LogError, LogSettings, Mark, Offset,
+};
 pub use crate::pipeline::Outcome;
 use crate::pipeline::{Blocks, Care, Consumer, Outcomes, Progress, Spikes, Together};
 use crate::transform::Transform;
@@ -60,6 +62,8 @@ pub struct Ingest {
     consumers: Arc<tokio::sync::Mutex<JoinSet<()>>>,
     stall: Arc<Mutex<Stall>>,
     outcomes: Arc<Outcomes>,
+    damage: Arc<Mutex<Damage>>,
+    mark: Arc<Mark>,
 }
 
 /// What ingestion works with.
@@ -101,6 +105,12 @@ impl Ingest {
         let disk = store.disk();
         let log = Arc::new(LocalLog::open(directory, settings, next_arrivals, applied, disk)?);
         log.retain(applied.lowest);
+        let (mark, has_crashed) = Mark::set(directory);
+        let end = log.end().borrow().0;
+        let careful_until = if has_crashed { end } else { 0 };
+        if has_crashed && end > applied.lowest.0 {
+            tracing::warn!("the last process did not stop in order: applying in small steps");
+        }
         let live = LiveFeed::default();
         let outcomes = Arc::<Outcomes>::default();
         // Not kept: only consumers hold what transforms, which may hold ingestion.
@@ -122,11 +132,25 @@ impl Ingest {
                 care: Care::default(),
                 spikes: Spikes::default(),
                 noted: position,
+                unsaid: BTreeMap::new(),
+                careful_until,
             };
             consumers.spawn_on(consumer.run(stop.subscribe()), &applying);
         }
         let consumers = Arc::new(tokio::sync::Mutex::new(consumers));
-        Ok(Self { log, progress, live, stop, consumers, stall: Arc::default(), outcomes })
+        let ingest = Self {
+            log,
+            progress,
+            live,
+            stop,
+            consumers,
+            stall: Arc::default(),
+            outcomes,
+            damage: Arc::default(),
+            mark: Arc::new(mark),
+        };
+        ingest.look_for_damage();
+        Ok(ingest)
     }
 
     /// Appends a batch; resolves when it is on stable storage. A batch with
@@ -135,10 +159,22 @@ impl Ingest {
     /// # Errors
     /// When it was not accepted: nothing of it is stored.
     pub async fn append(&self, project: ProjectId, batch: Sealed) -> Result<(), AppendError> {
-        if batch.is_empty() {
-            return Ok(());
+        self.append_all(project, vec![batch]).await
+    }
+
+    /// The same with all parts of a request, or none of them.
+    ///
+    /// # Errors
+    /// When they were not accepted: nothing of them is stored.
+    pub async fn append_all(
+        &self,
+        project: ProjectId,
+        mut parts: Vec<Sealed>,
+    ) -> Result<(), AppendError> {
+        parts.retain(|part| !part.is_empty());
+        if !parts.is_empty() {
+            self.log.append_all(project, parts).await?;
         }
-        self.log.append(project, batch).await?;
         Ok(())
     }
 
@@ -158,6 +194,19 @@ impl Ingest {
     #[must_use]
     pub fn recovery(&self) -> &log::Recovery {
         self.log.recovery()
+    }
+
+    /// What of the log was damaged when it was looked at last.
+    #[must_use]
+    pub fn damage(&self) -> Damage {
+        *self.damage.lock()
+    }
+
+    fn look_for_damage(&self) {
+        match self.log.damage() {
+            Ok(damage) => *self.damage.lock() = damage,
+            Err(error) => tracing::warn!(%error, "damage of the ingest log was not looked for"),
+        }
     }
 
     /// What processing skipped and altered since this was asked last, counted.
@@ -199,9 +248,10 @@ impl Ingest {
         !self.log.is_poisoned()
     }
 
-    /// Looks whether events become readable, and frees what a low disk needs;
-    /// to be called every second.
+    /// Looks whether events become readable and what is damaged, and frees what a low
+    /// disk needs; to be called every second.
     pub fn look(&self, now: Instant) {
+        self.look_for_damage();
         let lowest = self.progress.lowest();
         let mut stall = self.stall.lock();
         let is_moving = self.lag_bytes() == 0 || stall.position != lowest;
@@ -233,6 +283,7 @@ impl Ingest {
             tracing::warn!("stopped before the log was applied; the next start goes on");
             consumers.shutdown().await;
         }
+        self.mark.clear();
     }
 }
 

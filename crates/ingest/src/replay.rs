@@ -91,7 +91,8 @@ pub async fn replay(
         let records = log.read(at, STRETCH)?;
         let Some(last) = records.last() else { break };
         at = last.next;
-        for record in records.iter().filter(|record| record.offset < end) {
+        let sound = |record: &&Arc<Record>| record.offset < end && !record.is_damaged();
+        for record in records.iter().filter(sound) {
             copies.retain(|copy| copy.offset != Some(record.offset.0));
             if let Some(batch) = replay.look_at(record).await? {
                 log.append(record.project, batch.seal()).await?;

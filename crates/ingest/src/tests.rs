@@ -7,7 +7,7 @@ use weir_model::ProjectId;
 use weir_model::events::EventQuery;
 use weir_model::outcomes::DropReason;
 use weir_store::events::StoredEvent;
-use weir_store::{Location, Settings, Store, persons, warnings};
+use weir_store::{Location, Room, Settings, Store, groups, persons, warnings};
 
 use super::*;
 use crate::batch::Batch;
@@ -130,7 +130,7 @@ async fn what_an_import_drops_is_counted_with_the_import() {
     let counts = warnings::counts(&store, PROJECT).await.unwrap();
     assert_eq!((counts.len(), counts[0].count), (1, 2));
     let mut keys: Vec<_> =
-        warnings::samples(&store, PROJECT).await.unwrap().into_iter().map(|s| s.key).collect();
+        warnings::dropped(&store, PROJECT, 9).await.unwrap().into_iter().map(|s| s.key).collect();
     keys.sort();
     let own = [events::live_partition(PROJECT, ""), events::historical_partition(PROJECT)];
     assert_eq!(keys, own.map(|partition| warnings::sample_key(partition.into(), 0)));
@@ -241,7 +241,7 @@ async fn dropped_events_are_counted_sampled_and_shown_live() {
     let rows = [live.recv().await.unwrap(), live.recv().await.unwrap()];
     let dropped = rows.iter().find(|r| r.event.as_deref() == Some("no id")).unwrap();
     assert_eq!(dropped.reasons, ["missing_distinct_id"]);
-    let samples = warnings::samples(&store, PROJECT).await.unwrap();
+    let samples = warnings::dropped(&store, PROJECT, 9).await.unwrap();
     assert_eq!(samples.len(), 1);
     assert_eq!(samples[0].key, dropped.key, "the store and the feed name a row alike");
     assert_eq!(all(&store).await.len(), 1);
@@ -256,7 +256,7 @@ async fn events_without_a_profile_make_no_person() {
     ingest.append(PROJECT, anonymous.seal()).await.unwrap();
     ingest.applied().await;
     let id = persons::first_id(PROJECT, "visitor");
-    assert!(persons::by_ids(&store, PROJECT, &[id]).await.unwrap().is_empty());
+    assert!(persons::resolve(&store, PROJECT, [id]).await.unwrap().is_empty());
     assert_eq!(all(&store).await.len(), 1);
 }
 
@@ -284,4 +284,152 @@ async fn skipped_events_are_counted_once_at_the_end_of_a_stretch() {
     let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
     assert_eq!(counts, [("missing_event_name", 1)]);
     ingest.close(Duration::from_secs(10)).await;
+}
+
+/// A person or a group of half a megabyte.
+fn fat(event: &str, distinct_id: &str, more: &str) -> weir_capture::AcceptedEvent {
+    let text = "x".repeat(500_000);
+    let mut fat = batch(distinct_id, 1).accepted.remove(0);
+    fat.event = event.to_owned();
+    fat.properties = match event {
+        "$groupidentify" => format!(
+            r#"{{"$group_type":"company","$group_key":"{distinct_id}","$group_set":{{"x":"{text}"}}}}"#
+        ),
+        _ => format!(r#"{{"$set":{{"x":"{text}"{more}}}}}"#),
+    };
+    fat
+}
+
+/// More persons and groups than a stretch may change at a time, by one small request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stretch_of_large_persons_and_groups_is_applied_in_pieces() {
+    const FAT: usize = 40;
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start(place.path(), &store).await;
+    for n in 0..FAT {
+        let id = format!("fat-{n}");
+        let events = vec![fat("pageview", &id, ""), fat("$groupidentify", &id, "")];
+        let large = Batch { accepted: events, ..Batch::new(0, false) };
+        ingest.append(PROJECT, large.seal()).await.unwrap();
+    }
+    ingest.applied().await;
+    let all_of = (0..FAT).flat_map(|n| {
+        let id = format!("fat-{n}");
+        let mut person = batch(&id, 1).accepted.remove(0);
+        person.properties = r#"{"$set":{"last":1}}"#.to_owned();
+        let mut group = batch("somebody", 1).accepted.remove(0);
+        group.event = "$groupidentify".to_owned();
+        group.properties =
+            format!(r#"{{"$group_type":"company","$group_key":"{id}","$group_set":{{"last":1}}}}"#);
+        [person, group]
+    });
+    let all_of = Batch { accepted: all_of.collect(), ..Batch::new(0, false) };
+    ingest.append(PROJECT, all_of.seal()).await.unwrap();
+    ingest.applied().await;
+    for n in 0..FAT {
+        let id = format!("fat-{n}");
+        let first = persons::first_id(PROJECT, &id);
+        let found = persons::resolve(&store, PROJECT, [first]).await.unwrap();
+        assert!(found[&first].properties.contains(r#""last":1"#), "{id}");
+        let key = [(0, id.as_str())];
+        let found = groups::by_keys(&store, PROJECT, &key, &mut Room::of(1)).await.unwrap();
+        assert!(found[0].group.properties.contains(r#""last":1"#), "{id}");
+    }
+    let heads = events::heads(&store, PROJECT).await.unwrap();
+    assert_eq!(heads.values().map(|head| head.count).sum::<i64>(), 4 * FAT as i64);
+    let counts = warnings::counts(&store, PROJECT).await.unwrap();
+    assert!(counts.is_empty(), "{counts:?}");
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+/// Counts the events that are transformed together.
+#[derive(Default)]
+struct Sizes(Mutex<Vec<usize>>);
+
+#[async_trait::async_trait]
+impl Transform for Sizes {
+    fn concerns(&self, _project: ProjectId) -> bool {
+        true
+    }
+
+    fn may_be_left_out(&self, _project: ProjectId) -> bool {
+        true
+    }
+
+    async fn transform(
+        &self,
+        _project: ProjectId,
+        _partition: u16,
+        given: Vec<crate::transform::Given>,
+    ) -> Vec<crate::transform::Transformed> {
+        self.0.lock().push(given.len());
+        given.iter().map(|_| crate::transform::Transformed::Unchanged).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_crash_what_waits_is_applied_in_small_steps() {
+    for (has_crashed, smallest) in [(true, 8), (false, 1)] {
+        let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+        let sizes = Arc::new(Sizes::default());
+        let ingest = start(place.path(), &store).await;
+        assert!(place.path().join("applying").exists());
+        ingest.close(Duration::from_secs(10)).await;
+        assert!(!place.path().join("applying").exists(), "it has stopped in order");
+
+        let log = open_log(place.path(), &store).await;
+        log.append(PROJECT, batch("ada", 500).seal()).await.unwrap();
+        drop(log);
+        if has_crashed {
+            std::fs::write(place.path().join("applying"), "").unwrap();
+        }
+        let ingest = start_transforming(place.path(), &store, sizes.clone()).await;
+        ingest.applied().await;
+        let applied = std::mem::take(&mut *sizes.0.lock());
+        assert_eq!(applied.iter().sum::<usize>(), 500);
+        assert!(applied.len() >= smallest, "{applied:?}");
+        // What comes later is applied as ever.
+        ingest.append(PROJECT, batch("ada", 500).seal()).await.unwrap();
+        ingest.applied().await;
+        assert_eq!(*sizes.0.lock(), [500]);
+        ingest.close(Duration::from_secs(10)).await;
+    }
+}
+
+async fn open_log(directory: &Path, store: &Store) -> LocalLog {
+    let positions = events::positions(store).await.unwrap();
+    let arrivals = events::next_arrivals(store).await.unwrap();
+    let (applied, settings) = (Applied::of(&positions), LogSettings::default());
+    LocalLog::open(directory, settings, arrivals, applied, store.disk()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damage_of_the_log_is_a_warning_of_the_project() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let log = open_log(place.path(), &store).await;
+    for id in ["a", "b", "c"] {
+        log.append(PROJECT, batch(id, 3).seal()).await.unwrap();
+    }
+    let second = usize::try_from(log.read(Offset(0), 1).unwrap()[0].next.0).unwrap();
+    drop(log);
+    let path = place.path().join(format!("{:020}.log", 0));
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[second + 80] ^= 0xFF;
+    std::fs::write(&path, &bytes).unwrap();
+
+    for places in [1, 0] {
+        let ingest = start(place.path(), &store).await;
+        ingest.applied().await;
+        assert_eq!(all(&store).await.len(), 6);
+        let counts = warnings::counts(&store, PROJECT).await.unwrap();
+        let counts: Vec<_> = counts.iter().map(|c| (c.code.as_str(), c.count)).collect();
+        assert_eq!(counts, [("unreadable_record", 3)], "once, however often it starts");
+        assert_eq!(ingest.damage().places, places, "shown until somebody has dealt with it");
+        if places > 0 {
+            std::fs::remove_dir_all(place.path().join("quarantine")).unwrap();
+        }
+        ingest.look(Instant::now());
+        assert!(ingest.damage().is_none());
+        ingest.close(Duration::from_secs(10)).await;
+    }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 use weir_model::groups::{Group, GroupQuery};
-use weir_store::groups as rows;
+use weir_store::{Room, groups as rows};
 
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
@@ -58,7 +58,7 @@ impl Groups {
         let index = (0_u8..).zip(&types).find(|(_, name)| *name == kind).map(|(index, _)| index);
         let index = index.ok_or(Error::NotFound(NOT_FOUND))?;
         let keys = [(index, key)];
-        let found = rows::by_keys(&self.core.store, project.project, &keys).await?;
+        let found = rows::by_keys(&self.core.store, project.project, &keys, &mut Room::of(1)).await?;
         let found = found.into_iter().next().ok_or(Error::NotFound(NOT_FOUND))?;
         Ok(found.group)
     }

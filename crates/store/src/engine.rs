@@ -15,6 +15,7 @@ use surrealdb::engine::local::Db as Local;
 use surrealdb_cnf::ConfigMap;
 use surrealdb_core::kvs::Datastore;
 use surrealdb_rpc::capabilities::{Capabilities, Targets};
+use tokio::sync::Semaphore;
 
 use crate::db::Db;
 use crate::disk::{self, DiskLevel, DiskMarks, DiskState};
@@ -30,6 +31,9 @@ const MIB: u64 = 1 << 20;
 /// what a read from the cache does; the program has more threads than
 /// processors so that a read from disk does not stop everything.
 const INLINE: usize = 64;
+/// Reads of records that may be large which run at the same time: the engine holds
+/// about three copies of what such a statement reads.
+const LARGE_READS: usize = 2;
 
 /// What the engine gives a query at most.
 pub(crate) const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -75,6 +79,7 @@ pub struct Store {
     pub(crate) db: Db,
     pub(crate) turns: Turns,
     pub(crate) plugin_changes: Teller,
+    pub(crate) large_reads: Arc<Semaphore>,
     traffic: Arc<Board>,
     _lock: Arc<Option<File>>,
 }
@@ -132,6 +137,7 @@ impl Store {
             db,
             turns: Turns::default(),
             plugin_changes,
+            large_reads: Arc::new(Semaphore::new(LARGE_READS)),
             traffic: Arc::default(),
             _lock: Arc::new(lock),
         })

@@ -15,6 +15,7 @@ use weir_model::{ProjectId, Timestamp};
 
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::room::{Room, TOGETHER, read_large};
 use crate::spread::Spread;
 use crate::{Error, Result, Store};
 
@@ -24,9 +25,7 @@ pub const TYPES: usize = 5;
 /// Namespace of the hashes of group keys. Never changes: ids follow from it.
 const NAMESPACE: Uuid = uuid!("b1f7a6c2-3d0e-4b7f-9a53-6f0c1f3f9f5d");
 /// Bytes of properties after which a page ends early.
-const PAGE_BYTES: usize = 16 << 20;
-/// How many records are fetched with one statement.
-const FETCH: usize = 256;
+const PAGE_BYTES: usize = 4 << 20;
 const PAGE: &str = "groups in order";
 
 const TYPES_OF: Statement = Statement::read("group types", "SELECT VALUE names FROM $id;");
@@ -95,7 +94,8 @@ pub async fn types(store: &Store, project: ProjectId) -> Result<Vec<String>> {
     Ok(answer.row::<Vec<String>>(0)?.unwrap_or_default())
 }
 
-/// The groups with these indexes and keys, in no particular order.
+/// The groups with these indexes and keys, in no particular order: only a part of them
+/// when the room is used up.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -103,20 +103,26 @@ pub async fn by_keys(
     store: &Store,
     project: ProjectId,
     keys: &[(u8, &str)],
+    room: &mut Room,
 ) -> Result<Vec<Stored>> {
     let mut found = Vec::new();
-    for chunk in keys.chunks(FETCH) {
+    for chunk in keys.chunks(TOGETHER) {
+        if room.is_used_up() {
+            break;
+        }
         let ids: Vec<_> = chunk.iter().map(|(index, name)| key(project, *index, name)).collect();
-        let rows: Vec<Row> = store.db.run(BY_KEY, bind! { ids: ids }).await?.rows(0)?;
+        let rows: Vec<Row> = read_large(store, BY_KEY, bind! { ids: ids }).await?;
         for row in rows {
-            found.push(stored(row, BY_KEY.name)?);
+            let group = stored(row, BY_KEY.name)?;
+            room.take(group.group.properties.len() + group.group.key.len());
+            found.push(group);
         }
     }
     Ok(found)
 }
 
 /// Groups of one type from the hash `from` on, at most `limit` of those that
-/// `wanted` takes. Looks at about `most` records at most, and takes about 16 MiB
+/// `wanted` takes. Looks at about `most` records at most, and takes about 4 MiB
 /// of them: then the page is shorter, and the next one goes on behind them.
 ///
 /// # Errors

@@ -20,15 +20,14 @@ use weir_model::{PersonId, ProjectId, Timestamp};
 
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::room::{Room, TOGETHER, read_large};
 use crate::spread::Spread;
 use crate::{Error, Result, Store};
 
 /// Namespace of person ids (ingestion 4.2). Never changes: stored ids follow from it.
 const NAMESPACE: Uuid = uuid!("932979b4-65c3-4424-8467-0b66ec27bc22");
-/// How many records are fetched with one statement.
-const FETCH: usize = 256;
 /// Bytes of distinct ids and properties after which a page ends early.
-const PAGE_BYTES: usize = 16 << 20;
+const PAGE_BYTES: usize = 4 << 20;
 /// Pointers that are followed from one record to the next, as a guard against
 /// damage: every merge adds one at most.
 const HOPS: usize = 10_000;
@@ -37,6 +36,8 @@ const BY_ID: Statement = Statement::read("persons by id", "SELECT * FROM $ids;")
 const WHITHER: Statement =
     Statement::read("persons after merges", "SELECT id, merged_into FROM $ids;");
 const PAGE: &str = "persons in order";
+/// What a record takes in memory beside its texts.
+const OVERHEAD: usize = 200;
 
 /// What is stored at the id of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,24 +141,54 @@ pub fn first_id(project: ProjectId, distinct_id: &str) -> PersonId {
     PersonId(Uuid::new_v5(&NAMESPACE, format!("{project}:{distinct_id}").as_bytes()))
 }
 
-/// What is stored at these ids, in no particular order.
+impl Stored {
+    /// Bytes that it takes in memory, about.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let texts = match &self.state {
+            PersonState::Person(facts) => {
+                let ids = facts.distinct_ids.iter().map(|id| id.len() + size_of::<String>() * 2);
+                facts.properties.len() + ids.sum::<usize>()
+            }
+            PersonState::Merged(_) => 0,
+        };
+        texts + OVERHEAD
+    }
+}
+
+/// What is stored at these ids, in no particular order: only a part of it when the
+/// room is used up.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn by_ids(store: &Store, project: ProjectId, ids: &[PersonId]) -> Result<Vec<Stored>> {
+pub async fn by_ids(
+    store: &Store,
+    project: ProjectId,
+    ids: &[PersonId],
+    room: &mut Room,
+) -> Result<Vec<Stored>> {
     let mut found = Vec::new();
-    for chunk in ids.chunks(FETCH) {
-        let ids: Vec<_> = chunk.iter().map(|id| key(project, *id)).collect();
-        let rows: Vec<Row> = store.db.run(BY_ID, bind! { ids: ids }).await?.rows(0)?;
-        for row in rows {
-            found.push(stored(row, BY_ID.name)?);
+    for chunk in ids.chunks(TOGETHER) {
+        if room.is_used_up() {
+            break;
+        }
+        for record in some_by_ids(store, project, chunk).await? {
+            room.take(record.size());
+            found.push(record);
         }
     }
     Ok(found)
 }
 
+async fn some_by_ids(store: &Store, project: ProjectId, ids: &[PersonId]) -> Result<Vec<Stored>> {
+    let ids: Vec<_> = ids.iter().map(|id| key(project, *id)).collect();
+    let rows: Vec<Row> = read_large(store, BY_ID, bind! { ids: ids }).await?;
+    rows.into_iter().map(|row| stored(row, BY_ID.name)).collect()
+}
+
 /// The persons that these ids lead to, by the id that was asked for. Ids of
-/// nobody are left out. A person that several ids lead to is there once.
+/// nobody are left out. A person that several ids lead to is there once. All of them
+/// are in memory: for a few ids only, or see [`resolve_as`].
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -166,7 +197,21 @@ pub async fn resolve(
     project: ProjectId,
     ids: impl IntoIterator<Item = PersonId>,
 ) -> Result<HashMap<PersonId, Arc<PersonRef>>> {
-    follow(store, project, askers(ids), |id, _, facts| shown(id, facts)).await
+    resolve_as(store, project, ids, Some).await
+}
+
+/// The same with what is needed of each person; `None`: as if there were nobody. Of
+/// many persons no more than that is in memory.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn resolve_as<T>(
+    store: &Store,
+    project: ProjectId,
+    ids: impl IntoIterator<Item = PersonId>,
+    needed: impl Fn(PersonRef) -> Option<T>,
+) -> Result<HashMap<PersonId, Arc<T>>> {
+    follow(store, project, askers(ids), |id, _, facts| needed(shown(id, facts))).await
 }
 
 /// The same with the version of each person.
@@ -178,7 +223,7 @@ pub async fn resolve_versioned(
     project: ProjectId,
     ids: impl IntoIterator<Item = PersonId>,
 ) -> Result<HashMap<PersonId, Arc<Versioned>>> {
-    let made = |id, version, facts| Versioned { person: shown(id, facts), version };
+    let made = |id, version, facts| Some(Versioned { person: shown(id, facts), version });
     follow(store, project, askers(ids), made).await
 }
 
@@ -200,9 +245,10 @@ pub async fn whither(
         }
         let wanted: Vec<PersonId> = open.keys().copied().collect();
         let mut further: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
-        for chunk in wanted.chunks(FETCH) {
+        for chunk in wanted.chunks(TOGETHER) {
             let ids: Vec<_> = chunk.iter().map(|id| key(project, *id)).collect();
-            let steps: Vec<Step> = store.db.run(WHITHER, bind! { ids: ids }).await?.rows(0)?;
+            // The engine reads whole records for it.
+            let steps: Vec<Step> = read_large(store, WHITHER, bind! { ids: ids }).await?;
             for step in steps {
                 let id = id_of(&step.id, WHITHER.name)?;
                 let asked = open.remove(&id).unwrap_or_default();
@@ -222,7 +268,7 @@ async fn follow<T>(
     store: &Store,
     project: ProjectId,
     mut open: HashMap<PersonId, Vec<PersonId>>,
-    made: impl Fn(PersonId, i64, Facts) -> T,
+    made: impl Fn(PersonId, i64, Facts) -> Option<T>,
 ) -> Result<HashMap<PersonId, Arc<T>>> {
     let mut people = HashMap::new();
     for _ in 0..HOPS {
@@ -231,15 +277,18 @@ async fn follow<T>(
         }
         let wanted: Vec<PersonId> = open.keys().copied().collect();
         let mut further: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
-        for record in by_ids(store, project, &wanted).await? {
-            let asked = open.remove(&record.id).unwrap_or_default();
-            match record.state {
-                PersonState::Person(facts) => {
-                    let person = Arc::new(made(record.id, record.version, facts));
-                    people.extend(asked.into_iter().map(|id| (id, Arc::clone(&person))));
-                }
-                PersonState::Merged(merged) => {
-                    further.entry(merged.into).or_default().extend(asked);
+        for some in wanted.chunks(TOGETHER) {
+            for record in some_by_ids(store, project, some).await? {
+                let asked = open.remove(&record.id).unwrap_or_default();
+                match record.state {
+                    PersonState::Person(facts) => {
+                        let person = made(record.id, record.version, facts).map(Arc::new);
+                        let with = |id| Some((id, Arc::clone(person.as_ref()?)));
+                        people.extend(asked.into_iter().filter_map(with));
+                    }
+                    PersonState::Merged(merged) => {
+                        further.entry(merged.into).or_default().extend(asked);
+                    }
                 }
             }
         }
@@ -254,7 +303,7 @@ fn askers(ids: impl IntoIterator<Item = PersonId>) -> HashMap<PersonId, Vec<Pers
 }
 
 /// Persons in order of their ids from `from` on, at most `limit` of those that
-/// `wanted` takes. Looks at about `most` records at most, and takes about 16 MiB
+/// `wanted` takes. Looks at about `most` records at most, and takes about 4 MiB
 /// of them: then the page is shorter, and the next one goes on behind them.
 ///
 /// # Errors

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::room::{TOGETHER, read_large};
 use crate::{Error, Result, Store};
 
 /// Width of the first stretch that a page looks into: wide enough for one
@@ -25,13 +26,13 @@ const FEW: usize = 64;
 /// With so many records in a stretch, the next one is narrower.
 const MANY: usize = 1_024;
 /// Records of the first piece of a page; how many the next one has follows from
-/// their sizes.
+/// their sizes, up to [`TOGETHER`]: the next ones may all be large.
 const FIRST_PIECE: usize = 16;
 /// Bytes that a piece should have.
 const PIECE_BYTES: usize = 4 << 20;
 /// Records that a removal takes at a time. The engine reads each of them, however
 /// large they are, and nobody waits for it: hence the long limit of `DELETE`.
-const REMOVED: usize = 200;
+const REMOVED: usize = 64;
 
 const RANGE: Statement = Statement::read("records in order", "SELECT * FROM $range;");
 const IDS: Statement = Statement::read("ids in order", "SELECT VALUE id FROM $range;");
@@ -73,10 +74,10 @@ impl Spread {
                 let (now, later) = rest.split_at(piece.min(rest.len()));
                 let end = later.first().copied().unwrap_or(high);
                 let vars = bind! { range: self.range(begin, end) };
-                let rows: Vec<Value> = store.db.run(RANGE, vars).await?.rows(0)?;
+                let rows: Vec<Value> = read_large(store, RANGE, vars).await?;
                 let bytes: usize = rows.iter().map(&size).sum();
                 let each = bytes / rows.len().max(1);
-                piece = (PIECE_BYTES / each.max(1)).clamp(1, MANY);
+                piece = (PIECE_BYTES / each.max(1)).clamp(1, TOGETHER);
                 seen += now.len();
                 for row in rows {
                     if let ControlFlow::Break(at) = visit(row)? {
@@ -98,7 +99,7 @@ impl Spread {
         while let Some((_, _, hashes)) = stretches.next(self, store).await? {
             let ids: Vec<_> = hashes.iter().map(|hash| self.key(Uuid::from_u128(*hash))).collect();
             for piece in ids.chunks(REMOVED) {
-                store.db.run(DELETE, bind! { ids: piece.to_vec() }).await?;
+                read_large::<Value>(store, DELETE, bind! { ids: piece.to_vec() }).await?;
             }
         }
         Ok(())
@@ -234,7 +235,7 @@ mod tests {
     async fn records_side_by_side_are_read_in_pieces_by_their_sizes() {
         let base = 1_u128 << 100;
         let (store, spread) = filled((0..100).map(|n| base + n).chain([u128::MAX])).await;
-        assert_eq!(all(&store, &spread, 10_000, 100).await, (101, 84));
+        assert_eq!(all(&store, &spread, 10_000, 100).await, (101, TOGETHER));
         assert_eq!(all(&store, &spread, 10_000, PIECE_BYTES / 2).await, (101, FIRST_PIECE));
         assert_eq!(all(&store, &spread, 7, 100).await.0, 101, "short pages leave nothing out");
         spread.purge(&store).await.unwrap();

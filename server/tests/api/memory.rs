@@ -3,6 +3,9 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
@@ -27,6 +30,45 @@ fn memory(process: u32) -> (u64, u64) {
         line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
     };
     (field("VmRSS:"), field("VmHWM:"))
+}
+
+/// The most memory that a process has for itself while it is watched: without what it
+/// shares with files, such as the program.
+struct Peak {
+    highest: Arc<AtomicU64>,
+    watching: AbortOnDrop,
+}
+
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Peak {
+    fn watch(process: u32) -> Self {
+        let highest = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&highest);
+        let watching = tokio::spawn(async move {
+            while let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) {
+                let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+                let Some(kib) = line.and_then(|line| line.trim().strip_suffix(" kB")) else {
+                    break;
+                };
+                seen.fetch_max(kib.parse::<u64>().unwrap() << 10, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        Self { highest, watching: AbortOnDrop(watching) }
+    }
+
+    /// Bytes, and nothing is watched any more.
+    fn end(self) -> u64 {
+        drop(self.watching);
+        self.highest.load(Ordering::Relaxed)
+    }
 }
 
 /// Makes the present memory of a process the most it was.
@@ -131,12 +173,115 @@ async fn a_flood_of_large_bodies_stays_within_its_budget() {
     let sound = clients.join_all().await;
     assert!(sound.iter().all(|status| [200, 503].contains(status)), "{sound:?}");
 
-    // As docs/guide/running.md says: the bodies, what the log keeps for its readers,
-    // and the caches and buffers of the engine.
+    // As docs/guide/running.md says: the bodies and what is made of them, what the log
+    // keeps for its readers, and the caches and buffers of the engine.
     let log = LogSettings::default();
     let engine = weir_store::Settings::default();
     let engine = engine.block_cache + engine.write_buffer * u64::from(engine.write_buffers);
-    let bound = (Limits::default().capture_bytes + log.tail + log.behind) as u64 + engine;
+    let limits = Limits::default();
+    let taking = limits.capture_bytes + limits.decoding_bytes;
+    let bound = (taking + log.tail + log.behind) as u64 + engine;
     let grown = memory(serving.id()).1.saturating_sub(before);
     assert!(grown < bound, "{} MiB more, at most {} are allowed", grown / MIB, bound / MIB);
+}
+
+/// Nineteen megabytes of JSON, as it is: a batch of small events.
+fn many(made: &Value) -> Bytes {
+    const EVENTS: usize = 9_900;
+    let text = "x".repeat(1_800);
+    let events: Vec<Value> = (0..EVENTS)
+        .map(|n| {
+            let id = format!("user-{}", n % 100);
+            json!({"event": "small", "distinct_id": id, "properties": {"n": n, "text": text}})
+        })
+        .collect();
+    json!({"api_key": made["project_api_key"], "batch": events}).to_string().into()
+}
+
+/// What a small machine has for it, without the pages of the program.
+const SMALL: u64 = 680 * MIB;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_batches_fits_into_a_small_machine() {
+    let (_folder, serving, made) = serving().await;
+    let body = many(&made);
+    assert!(body.len() > 18 << 20);
+    let peak = Peak::watch(serving.id());
+    let address = serving.address;
+    let send = |body: Bytes| async move {
+        let call = Caller::of(address).call(Method::POST, "/batch/").body(body);
+        call.send().await
+    };
+    let mut flood = JoinSet::new();
+    for _ in 0..60 {
+        flood.spawn(send(body.clone()));
+    }
+    let answers = flood.join_all().await;
+    for refused in answers.iter().filter(|answer| answer.status != 200) {
+        assert_eq!((refused.status, refused.error().2.as_str()), (503, "not_accepted"));
+        assert!(refused.header("retry-after").is_some());
+    }
+    let taken = answers.iter().filter(|answer| answer.status == 200).count();
+    assert!(taken > 0, "some are taken");
+    assert_eq!(serving.caller.get("/_livez").await.status, 200, "it has survived");
+    let peak = peak.end();
+    assert!(peak < SMALL, "{} MiB for {taken} batches", peak / MIB);
+}
+
+/// A few kilobytes make the service look at persons and groups of a hundred megabytes.
+#[tokio::test(flavor = "multi_thread")]
+async fn large_persons_and_groups_are_changed_in_little_memory() {
+    const FAT: usize = 100;
+    let (_folder, serving, made) = serving().await;
+    let key = &made["project_api_key"];
+    let send = async |events: Vec<Value>| {
+        let body = json!({"api_key": key, "batch": events}).to_string();
+        let call = serving.caller.call(Method::POST, "/batch/").body(gzip(body.as_bytes()));
+        let answer = call.header("content-encoding", "gzip").send().await;
+        assert_eq!(answer.status, 200, "{:?}", answer.body);
+    };
+    let set = |n: usize, properties: &Value| {
+        let id = format!("fat-{n}");
+        let group = json!({"$group_type": "company", "$group_key": id, "$group_set": properties});
+        [
+            json!({"event": "$set", "distinct_id": id, "properties": {"$set": properties}}),
+            json!({"event": "$groupidentify", "distinct_id": "ada", "properties": group}),
+        ]
+    };
+    let text = json!({"text": "x".repeat(500_000)});
+    for tens in 0..FAT / 10 {
+        send((tens * 10..tens * 10 + 10).flat_map(|n| set(n, &text)).collect()).await;
+    }
+    let peak = Peak::watch(serving.id());
+    let last = json!({"last": 1});
+    send((0..FAT).flat_map(|n| set(n, &last)).collect()).await;
+    let reader = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
+    let project = &made["project_id"];
+    let reads = async |n: usize| {
+        let person = format!("/api/projects/{project}/persons/?distinct_id=fat-{n}");
+        let person = reader.get(&person).await.json();
+        let group = format!("/api/projects/{project}/groups/?group_type=company&search=fat-{n}");
+        let group = reader.get(&group).await.json();
+        let is_last = |object: &Value| object["last"] == 1;
+        is_last(&person["results"][0]["properties"])
+            && is_last(&group["results"][0]["group_properties"])
+    };
+    for n in 0..FAT {
+        while !reads(n).await {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    // Whoever reads them gets shorter pages.
+    let page = format!("/api/projects/{project}/persons/?limit=1000");
+    let mut readers = JoinSet::new();
+    for _ in 0..4 {
+        let (reader, page) = (reader.clone(), page.clone());
+        readers.spawn(async move { reader.get(&page).await });
+    }
+    for page in readers.join_all().await {
+        assert!(page.status == 200 && page.body.len() < 8 << 20, "{}", page.body.len());
+        assert!(page.json()["next"].is_string());
+    }
+    let peak = peak.end();
+    assert!(peak < SMALL, "{} MiB", peak / MIB);
 }

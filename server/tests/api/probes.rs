@@ -13,7 +13,8 @@ async fn probes_answer() {
     assert_eq!(nobody.get("/_livez/").await.json(), json!({"http": true}));
     let ready = nobody.get("/_readyz").await;
     assert_eq!(ready.status, 200);
-    assert_eq!(ready.json(), json!({"http": true, "store": true, "ingest": true, "disk": true}));
+    let all = json!({"http": true, "store": true, "ingest": true, "disk": true, "log": true});
+    assert_eq!(ready.json(), all);
     assert_eq!(nobody.call(Method::POST, "/_livez").send().await.status, 405);
     // The names of the hosted service.
     for path in ["/_liveness", "/_readiness", "/_readiness/"] {

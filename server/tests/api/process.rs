@@ -28,6 +28,11 @@ fn weir(data: &Path) -> Command {
 
 /// The program, started by another one, such as `nsenter` with its arguments.
 pub(crate) fn weir_through(launcher: &[String], data: &Path) -> Command {
+    weir_showing(launcher, data, "off")
+}
+
+/// The same with its metrics at an address.
+pub(crate) fn weir_showing(launcher: &[String], data: &Path, metrics: &str) -> Command {
     let program = env!("CARGO_BIN_EXE_weir");
     let mut command = match launcher {
         [] => Command::new(program),
@@ -39,7 +44,7 @@ pub(crate) fn weir_through(launcher: &[String], data: &Path) -> Command {
     };
     // Settings of the machine that runs the tests must not matter.
     command.env_clear().current_dir(data);
-    command.args(["--listen", "127.0.0.1:0", "--metrics-listen", "off", "--data"]);
+    command.args(["--listen", "127.0.0.1:0", "--metrics-listen", metrics, "--data"]);
     command.arg(data.join("data")).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command

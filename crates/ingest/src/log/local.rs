@@ -53,8 +53,8 @@ impl Default for LogSettings {
             segment_size: 64 << 20,
             pending: 64 << 20,
             backlog: 8 << 30,
-            tail: 48 << 20,
-            behind: 32 << 20,
+            tail: 32 << 20,
+            behind: 16 << 20,
             keep_bytes: 2 << 30,
             keep_for: Duration::from_secs(24 * 3600),
             sync: File::sync_data,
@@ -95,7 +95,14 @@ impl Shared {
 
 impl Record {
     pub(super) fn with_batch(header: &Header, sealed: &Sealed) -> Self {
-        Self::new(header, sealed.payload.clone(), Some(Arc::clone(&sealed.batch)))
+        let record = Self::new(header, sealed.payload.clone(), sealed.batch.clone());
+        // Also where it is decoded later: by its first reader.
+        Self { memory: sealed.payload.len() + sealed.decoded, ..record }
+    }
+
+    /// Of its payload nothing is known.
+    fn damaged(header: &Header, payload: Bytes) -> Self {
+        Self { is_damaged: true, ..Self::new(header, payload, None) }
     }
 
     /// Decodes it at once: every consumer will ask for it. What cannot be
@@ -115,8 +122,30 @@ impl Record {
             header: *header,
             memory: payload.len() + batch.as_ref().map_or(0, |batch| batch.memory()),
             payload,
+            is_damaged: false,
             batch: batch.map_or_else(OnceLock::new, OnceLock::from),
         }
+    }
+}
+
+/// What of the log is damaged, as far as it was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Damage {
+    /// Copies in `quarantine`, until somebody removes them: stretches that are damaged,
+    /// and records that this program cannot read.
+    pub places: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes at the end of the log that had been applied and were gone at the last
+    /// start.
+    pub missing: u64,
+}
+
+impl Damage {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self == Self::default()
     }
 }
 
@@ -198,7 +227,8 @@ impl LocalLog {
                 continue;
             }
             let is_last = next.is_none();
-            let end = scan(segment, directory, is_last, &mut recovery, &mut raise)?;
+            let needed = applied.lowest.0;
+            let end = scan(segment, directory, is_last, needed, &mut recovery, &mut raise)?;
             if is_last {
                 recovery.torn_bytes = cut_tail(segment, end, settings.segment_size)?;
             }
@@ -274,6 +304,24 @@ impl LocalLog {
     #[must_use]
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
+    }
+
+    /// What is damaged now.
+    ///
+    /// # Errors
+    /// When `quarantine` cannot be listed.
+    pub fn damage(&self) -> Result<Damage, LogError> {
+        let copies = aside::list(&self.directory)?;
+        let copies = copies.iter().filter(|copy| copy.offset.is_some());
+        let mut damage = Damage {
+            missing: self.recovery.missing.map_or(0, |(_, bytes)| bytes),
+            ..Damage::default()
+        };
+        for copy in copies {
+            damage.places += 1;
+            damage.bytes += copy.meta.len();
+        }
+        Ok(damage)
     }
 
     /// Whether a write has failed.
@@ -354,7 +402,7 @@ impl LocalLog {
         }
     }
 
-    /// Sound records of a segment from `at` on.
+    /// Records of a segment from `at` on.
     fn read_segment(
         &self,
         segment: &Segment,
@@ -368,7 +416,7 @@ impl LocalLog {
                 Some(record) => record,
                 None => {
                     let Some(record) = read_record(segment, at)? else {
-                        // Damage that recovery reported: go on at the next sound record.
+                        // Damage that recovery reported: go on at the next header.
                         at += ALIGN;
                         continue;
                     };
@@ -406,32 +454,34 @@ impl Collected {
     }
 }
 
-/// The record at `at`; `None`: there is no sound one.
+/// The record at `at`; `None`: there is no sound header.
 fn read_record(segment: &Segment, at: u64) -> Result<Option<Record>, LogError> {
     let head = segment.read_at(at, HEADER)?;
     let Some(header) = Header::read(&head, at) else { return Ok(None) };
     let payload = segment.read_at(at + HEADER as u64, header.length as usize)?;
     if crc32c::crc32c(&payload) != header.payload_crc {
-        tracing::error!(offset = at, "ingest log: a record is damaged and is passed over");
-        return Ok(None);
+        // Whose events they are and how many is known, and shown.
+        return Ok(Some(Record::damaged(&header, Bytes::from(payload))));
     }
     Ok(Some(Record::from_disk(&header, Bytes::from(payload))))
 }
 
 impl IngestLog for LocalLog {
-    fn append(&self, project: ProjectId, sealed: Sealed) -> Appended<'_> {
+    fn append_all(&self, project: ProjectId, parts: Vec<Sealed>) -> Appended<'_> {
         Box::pin(async move {
             self.check()?;
             // An import that is far ahead must not use up the room of live events.
-            if sealed.batch.historical && self.backlog() > self.settings.backlog / 2 {
+            let is_history = parts.iter().any(|part| part.historical);
+            if is_history && self.backlog() > self.settings.backlog / 2 {
                 return Err(AppendError::Busy);
             }
-            let units = sealed.payload.len() / ROOM_UNIT + 1;
+            let bytes: usize = parts.iter().map(|part| part.payload.len()).sum();
+            let units = bytes / ROOM_UNIT + 1;
             let room = Arc::clone(&self.room)
                 .try_acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX))
                 .map_err(|_| AppendError::Busy)?;
             let (done, answer) = oneshot::channel();
-            let pending = Pending { project, sealed, done, _room: room };
+            let pending = Pending { project, parts, bytes, done, _room: room };
             let sent = match self.queue.lock().as_ref() {
                 Some(queue) => queue.send(pending).is_ok(),
                 None => false,

@@ -12,6 +12,7 @@ mod cache;
 mod frame;
 mod inspect;
 mod local;
+mod mark;
 mod recovery;
 mod segment;
 mod writer;
@@ -27,10 +28,11 @@ use weir_model::ProjectId;
 use crate::batch::{Batch, BatchError, Sealed};
 
 pub(crate) use aside::{Intact, list as list_aside};
+pub(crate) use mark::Mark;
 pub use inspect::{
     Broken, Content, Fault, Inspection, RecordSeen, SegmentSeen, SetAside, Waiting, inspect,
 };
-pub use local::{Applied, LocalLog, LogSettings};
+pub use local::{Applied, Damage, LocalLog, LogSettings};
 pub use recovery::Recovery;
 
 /// A place in the log: bytes from its beginning. Only rises.
@@ -73,7 +75,7 @@ pub enum LogError {
     Missing(u64),
 }
 
-/// One record: the events of one request for one project.
+/// One record: the events of one request for one project, or a part of them.
 #[derive(Debug)]
 pub struct Record {
     /// Where it begins.
@@ -90,6 +92,8 @@ pub struct Record {
     header: frame::Header,
     payload: Bytes,
     memory: usize,
+    /// Whether the payload has other bytes than were written.
+    is_damaged: bool,
     batch: OnceLock<Arc<Batch>>,
 }
 
@@ -97,10 +101,13 @@ impl Record {
     /// The events. Decoded once, whoever asks first.
     ///
     /// # Errors
-    /// When the payload is of a form this program does not know.
+    /// When the payload is damaged, or of a form this program does not know.
     pub fn batch(&self) -> Result<Arc<Batch>, BatchError> {
         if let Some(batch) = self.batch.get() {
             return Ok(Arc::clone(batch));
+        }
+        if self.is_damaged {
+            return Err(BatchError::damaged());
         }
         let batch = Arc::new(Batch::decode(&self.payload)?);
         Ok(Arc::clone(self.batch.get_or_init(|| batch)))
@@ -112,6 +119,11 @@ impl Record {
         self.payload.len()
     }
 
+    /// Whether the payload is damaged: only the header can be trusted.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.is_damaged
+    }
+
     /// Bytes that it takes in memory, roughly.
     #[must_use]
     pub fn memory(&self) -> usize {
@@ -119,13 +131,19 @@ impl Record {
     }
 }
 
-/// Resolves to where the record begins.
+/// Resolves to where the first record begins.
 pub type Appended<'a> = Pin<Box<dyn Future<Output = Result<Offset, AppendError>> + Send + 'a>>;
 
 /// A durable, totally ordered log of records.
 pub trait IngestLog: Send + Sync {
-    /// Appends a batch; resolves when it is on stable storage.
-    fn append(&self, project: ProjectId, batch: Sealed) -> Appended<'_>;
+    /// Appends the parts of a request, all or none, each as a record; resolves when
+    /// they are on stable storage.
+    fn append_all(&self, project: ProjectId, parts: Vec<Sealed>) -> Appended<'_>;
+
+    /// The same of a request that has one part.
+    fn append(&self, project: ProjectId, batch: Sealed) -> Appended<'_> {
+        self.append_all(project, vec![batch])
+    }
 
     /// Reads records from `from` on that take up to `max_bytes` in memory; empty
     /// at the end. Always gives at least one record when there is one.
@@ -137,8 +155,8 @@ pub trait IngestLog: Send + Sync {
     /// The end of what is on stable storage, and every change of it.
     fn end(&self) -> watch::Receiver<Offset>;
 
-    /// Keeps a copy of a record that this program cannot read, for one that can:
-    /// also when the log no longer has it.
+    /// Keeps a copy of a record that is damaged or that this program cannot read: also
+    /// when the log no longer has it.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -81,11 +81,14 @@ pub(super) fn walk(
     walked
 }
 
-/// Scans one segment. Calls `each` for every sound record; gives the end.
+/// Scans one segment. Calls `each` for every sound record; gives the end. What is
+/// broken before the offset `needed` is passed over: it was applied, or shown when the
+/// records behind it were.
 pub(super) fn scan(
     segment: &Segment,
     directory: &Path,
     is_last: bool,
+    needed: u64,
     recovery: &mut Recovery,
     each: &mut dyn FnMut(&Header),
 ) -> Result<u64, LogError> {
@@ -94,7 +97,8 @@ pub(super) fn scan(
         each(header);
         recovery.records += 1;
     });
-    for place in walked.broken {
+    let is_needed = |place: &Range<usize>| segment.base + place.end as u64 > needed;
+    for place in walked.broken.into_iter().filter(is_needed) {
         report(segment, directory, place, &bytes, walked.synced, recovery)?;
     }
     Ok(segment.base + walked.end as u64)

@@ -136,8 +136,47 @@ async fn damage_of_acknowledged_records_is_reported_and_kept_aside() {
     let log = open(place.path());
     assert_eq!(log.recovery().damaged.len(), 1);
     assert_eq!(log.recovery().damaged[0].0, second as u64);
-    assert!(place.path().join("quarantine").join(format!("{second:020}.bytes")).exists());
-    assert_eq!(all(&log).len(), 4, "the sound records are still read");
+    let copy = place.path().join("quarantine").join(format!("{second:020}.bytes"));
+    let bytes = std::fs::metadata(&copy).unwrap().len();
+    let records = all(&log);
+    let readable: Vec<bool> = records.iter().map(|record| record.batch().is_ok()).collect();
+    assert_eq!(readable, [true, false, true, true, true]);
+    assert_eq!((records[1].project, records[1].count), (PROJECT, 2), "whose they are is known");
+    assert_eq!(log.damage().unwrap(), Damage { places: 1, bytes, missing: 0 });
+    // By a fault that only reading finds, the same is kept.
+    std::fs::remove_file(&copy).unwrap();
+    assert!(log.damage().unwrap().is_none(), "somebody has dealt with it");
+    log.set_aside(&records[1]).unwrap();
+    assert_eq!(log.damage().unwrap().places, 1);
+}
+
+#[tokio::test]
+async fn the_parts_of_a_request_are_records_side_by_side() {
+    let place = tempfile::tempdir().unwrap();
+    let log = open(place.path());
+    log.append(PROJECT, batch("before", 1).seal()).await.unwrap();
+    let parts: Vec<Sealed> = ["a", "b", "c"].map(|id| batch(id, 700).seal().packed()).into();
+    let first = log.append_all(PROJECT, parts.clone()).await.unwrap();
+    log.append(PROJECT, batch("after", 1).seal()).await.unwrap();
+    let records = all(&log);
+    let found: Vec<_> = records.iter().map(|record| (record.first_arrival, record.count)).collect();
+    assert_eq!(found, [(1, 1), (2, 700), (702, 700), (1_402, 700), (2_102, 1)]);
+    assert_eq!(records[1].offset, first);
+    for (record, id) in records[1..4].iter().zip(["a", "b", "c"]) {
+        let batch = record.batch().unwrap();
+        assert!(batch.accepted.iter().all(|event| event.distinct_id == id));
+        // What waits in the cache counts as what it becomes when it is read.
+        assert!(record.memory() >= batch.memory() + record.size());
+    }
+    // All of them or none.
+    drop(log);
+    let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+    let room = parts[0].payload.len() * 2;
+    let small = LogSettings { pending: room, ..settings() };
+    let log =
+        LocalLog::open(place.path(), small, HashMap::new(), Applied::default(), disk).unwrap();
+    assert_eq!(log.append_all(PROJECT, parts).await, Err(AppendError::Busy));
+    assert_eq!(all(&log).len(), 5);
 }
 
 #[tokio::test]
@@ -156,7 +195,9 @@ async fn damage_up_to_the_end_of_a_segment_does_not_stop_reading() {
     bytes[damaged + 80] ^= 0xFF;
     std::fs::write(path, &bytes).unwrap();
 
-    assert_eq!(all(&open(place.path())).len(), count - 1, "all but the damaged one");
+    let records = all(&open(place.path()));
+    let readable = records.iter().filter(|record| record.batch().is_ok());
+    assert_eq!((records.len(), readable.count()), (count, count - 1), "all but the damaged one");
 }
 
 #[tokio::test]

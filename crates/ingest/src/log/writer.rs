@@ -24,7 +24,10 @@ const GROUP: usize = 8 << 20;
 /// One append on its way.
 pub(super) struct Pending {
     pub(super) project: ProjectId,
-    pub(super) sealed: Sealed,
+    /// A record each.
+    pub(super) parts: Vec<Sealed>,
+    /// Bytes of their payloads.
+    pub(super) bytes: usize,
     pub(super) done: oneshot::Sender<Result<Offset, AppendError>>,
     /// Held until the answer: bounds what waits.
     pub(super) _room: OwnedSemaphorePermit,
@@ -57,11 +60,11 @@ impl Writer {
             Alarm { poisoned: Arc::clone(&self.poisoned), shared: Arc::clone(&self.shared) };
         let mut buffer = Vec::with_capacity(1 << 20);
         while let Some(first) = queue.blocking_recv() {
-            let mut size = first.sealed.payload.len();
+            let mut size = first.bytes;
             let mut group = vec![first];
             while size < GROUP {
                 let Ok(next) = queue.try_recv() else { break };
-                size += next.sealed.payload.len();
+                size += next.bytes;
                 group.push(next);
             }
             if self.poisoned.load(Ordering::Acquire) {
@@ -78,7 +81,8 @@ impl Writer {
         let mut records = Vec::with_capacity(group.len());
         // Groups begin in a segment that has room for all of them, so that one
         // sync covers a group. An empty segment takes a group of any size.
-        let needed: u64 = group.iter().map(|p| p.sealed.payload.len() as u64 + 64).sum();
+        let needed = |p: &Pending| (p.bytes + p.parts.len() * 64) as u64;
+        let needed: u64 = group.iter().map(needed).sum();
         let is_empty = self.position == self.active.base;
         if !is_empty && self.position + needed > self.active.base + self.segment_size {
             match self.roll(needed) {
@@ -88,20 +92,24 @@ impl Writer {
             }
         }
         let start = self.position;
+        let mut offsets = Vec::with_capacity(group.len());
         for pending in &group {
+            offsets.push(Offset(start + buffer.len() as u64));
             let next_arrival = self.arrivals.entry(pending.project.0).or_insert(1);
-            let header = Header {
-                offset: start + buffer.len() as u64,
-                synced,
-                project: pending.project.0,
-                first_arrival: *next_arrival,
-                count: pending.sealed.count,
-                length: u32::try_from(pending.sealed.payload.len()).unwrap_or(u32::MAX),
-                payload_crc: pending.sealed.payload_crc,
-            };
-            *next_arrival += u64::from(pending.sealed.count);
-            header.write(&pending.sealed.payload, buffer);
-            records.push(Arc::new(Record::with_batch(&header, &pending.sealed)));
+            for part in &pending.parts {
+                let header = Header {
+                    offset: start + buffer.len() as u64,
+                    synced,
+                    project: pending.project.0,
+                    first_arrival: *next_arrival,
+                    count: part.count,
+                    length: u32::try_from(part.payload.len()).unwrap_or(u32::MAX),
+                    payload_crc: part.payload_crc,
+                };
+                *next_arrival += u64::from(part.count);
+                header.write(&part.payload, buffer);
+                records.push(Arc::new(Record::with_batch(&header, part)));
+            }
         }
         let written = self
             .active
@@ -113,7 +121,6 @@ impl Writer {
         }
         self.position = start + buffer.len() as u64;
         self.shared.published(&records, self.position);
-        let offsets: Vec<_> = records.iter().map(|record| record.offset).collect();
         self.end.send_replace(Offset(self.position));
         for (pending, offset) in group.into_iter().zip(offsets) {
             // The caller may have gone; the record stays.

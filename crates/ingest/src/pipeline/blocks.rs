@@ -7,6 +7,7 @@ use weir_model::ProjectId;
 use weir_store::events::{
     BlockBuilder, Head, NewBlock, ProjectWrite, StoredEvent, is_stray, open_block,
 };
+use weir_store::warnings::{self, Affected, AffectedBuilder};
 use weir_store::{Error, Store, events};
 
 /// Open blocks kept in memory per consumer; a block is up to 1 MiB.
@@ -23,6 +24,8 @@ pub(crate) struct Blocks {
 struct Writing {
     head: Head,
     open: Option<BlockBuilder>,
+    /// The same of dropped and altered events.
+    affected: Option<AffectedBuilder>,
 }
 
 impl Blocks {
@@ -31,7 +34,8 @@ impl Blocks {
         self.heads.clear();
     }
 
-    /// Puts a project's events into its blocks, and counts `samples` new ones.
+    /// Puts a project's events into its blocks, and those that were dropped or altered
+    /// into theirs.
     ///
     /// # Errors
     /// When the store cannot be read, or an event cannot be encoded.
@@ -41,7 +45,7 @@ impl Blocks {
         project: ProjectId,
         partition: u16,
         events: &[StoredEvent],
-        samples: usize,
+        affected: &[Affected],
         write: &mut ProjectWrite,
     ) -> Result<(), Error> {
         if self.heads.len() > OPEN_BLOCKS {
@@ -51,7 +55,7 @@ impl Blocks {
             Some(writing) => writing,
             None => read_writing(store, project, partition).await?,
         };
-        let Writing { mut head, mut open } = writing;
+        let Writing { mut head, mut open, affected: mut open_affected } = writing;
         write.is_first = head.count == 0 && !events.is_empty();
         let mut added_times = Vec::new();
         for event in events {
@@ -78,9 +82,20 @@ impl Blocks {
         if let Some(block) = &open {
             close(block, &mut added_times, &mut write.blocks)?;
         }
-        head.samples += i64::try_from(samples).unwrap_or(0);
+        for event in affected {
+            if let Some(full) = open_affected.take_if(|block| block.is_full(event.received_at)) {
+                write.affected.push(full.finish()?);
+            }
+            let block = open_affected.get_or_insert_with(|| AffectedBuilder::begin(head.samples));
+            block.push(event)?;
+            head.affected = block.first;
+            head.samples += 1;
+        }
+        if let Some(block) = open_affected.as_ref().filter(|_| !affected.is_empty()) {
+            write.affected.push(block.finish()?);
+        }
         write.head = head.clone();
-        self.heads.insert(project, Writing { head, open });
+        self.heads.insert(project, Writing { head, open, affected: open_affected });
         Ok(())
     }
 }
@@ -89,9 +104,10 @@ async fn read_writing(store: &Store, project: ProjectId, partition: u16) -> Resu
     match events::head(store, project, partition).await? {
         Some(head) => {
             let open = open_block(store, project, partition, &head).await?;
-            Ok(Writing { head, open })
+            let affected = warnings::open(store, project, partition, head.affected).await?;
+            Ok(Writing { head, open, affected })
         }
-        None => Ok(Writing { head: Head::empty(), open: None }),
+        None => Ok(Writing { head: Head::empty(), open: None, affected: None }),
     }
 }
 

@@ -12,15 +12,13 @@ use parking_lot::Mutex;
 use quick_cache::Weighter;
 use quick_cache::unsync::Cache;
 use weir_model::{PersonId, ProjectId};
-use weir_store::persons::{self, PersonState, Stored};
-use weir_store::{Error, Store};
+use weir_store::persons::{self, Stored};
+use weir_store::{Error, Room, Store};
 
 /// Persons that are kept, about: the cache sizes its tables by it.
 const PERSONS: usize = 50_000;
 /// Bytes of them.
 const BYTES: u64 = 32 << 20;
-/// What a record takes beside its texts.
-const OVERHEAD: usize = 200;
 
 type Key = (ProjectId, PersonId);
 
@@ -29,14 +27,7 @@ struct Weight;
 
 impl Weighter<Key, Arc<Stored>> for Weight {
     fn weight(&self, _key: &Key, record: &Arc<Stored>) -> u64 {
-        let texts = match &record.state {
-            PersonState::Person(facts) => {
-                let ids = facts.distinct_ids.iter().map(|id| id.len() + size_of::<String>() * 2);
-                facts.properties.len() + ids.sum::<usize>()
-            }
-            PersonState::Merged(_) => 0,
-        };
-        (texts + OVERHEAD) as u64
+        record.size() as u64
     }
 }
 
@@ -56,7 +47,8 @@ impl Default for PersonCache {
 }
 
 impl PersonCache {
-    /// What is stored at these ids; ids of nobody are left out.
+    /// What is stored at these ids; ids of nobody are left out, and of what is more
+    /// than there is room for some.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -65,6 +57,7 @@ impl PersonCache {
         store: &Store,
         project: ProjectId,
         ids: &[PersonId],
+        room: &mut Room,
     ) -> Result<Vec<Arc<Stored>>, Error> {
         let mut found = Vec::with_capacity(ids.len());
         let mut missing = Vec::new();
@@ -72,13 +65,16 @@ impl PersonCache {
             let records = self.records.lock();
             for id in ids {
                 match records.get(&(project, *id)) {
-                    Some(record) => found.push(Arc::clone(record)),
+                    Some(record) => {
+                        room.take(record.size());
+                        found.push(Arc::clone(record));
+                    }
                     None => missing.push(*id),
                 }
             }
         }
         let before = self.forgotten.load(Ordering::Acquire);
-        let read = persons::by_ids(store, project, &missing).await?;
+        let read = persons::by_ids(store, project, &missing, room).await?;
         let read: Vec<_> = read.into_iter().map(Arc::new).collect();
         let mut records = self.records.lock();
         if self.forgotten.load(Ordering::Acquire) == before {

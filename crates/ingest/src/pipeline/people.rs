@@ -12,15 +12,17 @@ use uuid::Uuid;
 use weir_model::outcomes::Warning;
 use weir_model::{PersonId, ProjectId};
 use weir_store::persons::{self, Merged, PersonState, PersonWrite, Stored};
-use weir_store::{Error, Store};
+use weir_store::{Error, Room, Store};
 
 use super::cache::PersonCache;
 use super::merge::{Merge, Refusal};
 use super::properties::Properties;
 use super::updates::{self, Applied, Updates};
 
-/// Distinct ids that a person lists. Further ones lead to it all the same.
+/// Distinct ids that a person lists, and bytes of them. Further ones lead to it all the
+/// same.
 const LISTED: usize = 10_000;
+const LISTED_BYTES: usize = 512 << 10;
 /// Below the first version, 0.
 const NEVER: i64 = -1;
 
@@ -93,7 +95,8 @@ pub(super) struct People {
 }
 
 impl People {
-    /// Reads the persons of these ids, and those they were merged into.
+    /// Reads the persons of these ids, and those they were merged into; `None`: they
+    /// are more than there is room for.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -102,7 +105,8 @@ impl People {
         store: &Store,
         project: ProjectId,
         ids: impl IntoIterator<Item = PersonId>,
-    ) -> Result<Self, Error> {
+        room: &mut Room,
+    ) -> Result<Option<Self>, Error> {
         let mut people = Self::default();
         let mut wanted: Vec<PersonId> = ids.into_iter().collect();
         while !wanted.is_empty() {
@@ -112,7 +116,10 @@ impl People {
             for id in &wanted {
                 people.places.insert(*id, Place::empty());
             }
-            let found = cache.get(store, project, &wanted).await?;
+            let found = cache.get(store, project, &wanted, room).await?;
+            if room.is_used_up() {
+                return Ok(None);
+            }
             wanted.clear();
             for record in found {
                 if let PersonState::Merged(merged) = &record.state {
@@ -122,7 +129,7 @@ impl People {
             }
         }
         people.shorten();
-        Ok(people)
+        Ok(Some(people))
     }
 
     /// Pointers that lead to a person by way of others are made to lead there at
@@ -288,9 +295,7 @@ impl People {
     ) -> Option<Warning> {
         let mut warning = None;
         if let Some((person, is_changed)) = self.person_mut(person) {
-            if person.distinct_ids.len() < LISTED {
-                person.distinct_ids.push(distinct_id.to_owned());
-            } else {
+            if !list(&mut person.distinct_ids, vec![distinct_id.to_owned()]) {
                 warning = Some(Warning::TooManyDistinctIds);
             }
             person.created_at = person.created_at.min(cause.timestamp);
@@ -338,9 +343,7 @@ impl People {
             if !person.properties.read().complete(gone_properties, updates::LIMIT) {
                 warnings.push(Warning::PersonTooLarge);
             }
-            person.distinct_ids.extend(gone.distinct_ids);
-            if person.distinct_ids.len() > LISTED {
-                person.distinct_ids.truncate(LISTED);
+            if !list(&mut person.distinct_ids, gone.distinct_ids) {
                 warnings.push(Warning::TooManyDistinctIds);
             }
             person.created_at = person.created_at.min(gone.created_at);
@@ -357,6 +360,19 @@ impl People {
         place.state = State::Merged(Merged { into, at: cause.timestamp, by: cause.uuid });
         place.is_changed = true;
     }
+}
+
+/// Adds distinct ids to those that a person lists; `false`: not all of them.
+fn list(listed: &mut Vec<String>, more: Vec<String>) -> bool {
+    let mut bytes: usize = listed.iter().map(String::len).sum();
+    for id in more {
+        bytes += id.len();
+        if listed.len() >= LISTED || bytes > LISTED_BYTES {
+            return false;
+        }
+        listed.push(id);
+    }
+    true
 }
 
 impl Place {

@@ -25,7 +25,7 @@ use weir_model::{PersonId, ProjectId};
 use weir_store::events::{ProjectWrite, StoredEvent};
 use weir_store::groups::TypesWrite;
 use weir_store::persons::{self, PersonWrite, Stored};
-use weir_store::{Error, Store};
+use weir_store::{Error, Room, Store};
 
 use super::cache::PersonCache;
 use super::facts::Facts;
@@ -82,8 +82,8 @@ impl Known {
         Self { locations, ..Self::default() }
     }
 
-    /// Works out what the events of a part do, and puts the records into
-    /// `write`.
+    /// Works out what the events of a part do, and puts the records into `write`;
+    /// `None`: their persons and groups are more than there is room for.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -93,13 +93,16 @@ impl Known {
         project: ProjectId,
         part: &Part,
         write: &mut ProjectWrite,
-    ) -> Result<Processed, Error> {
+        room: &mut Room,
+    ) -> Result<Option<Processed>, Error> {
         let read: Vec<Read<'_>> = part.items.iter().filter_map(|item| self.read(item)).collect();
         let ids = read.iter().flat_map(|read| read.person_ids(project));
-        let mut people = People::load(&self.persons, store, project, ids).await?;
+        let people = People::load(&self.persons, store, project, ids, room).await?;
+        let Some(mut people) = people else { return Ok(None) };
         let identified: Vec<Identified> =
             read.iter().filter_map(|read| read.identified.clone()).collect();
-        let mut groups = Groups::load(&self.types, store, project, &identified).await?;
+        let groups = Groups::load(&self.types, store, project, &identified, room).await?;
+        let Some(mut groups) = groups else { return Ok(None) };
         self.names.load(store, project).await?;
         let mut names = NewNames::default();
 
@@ -121,7 +124,7 @@ impl Known {
             types: write.group_types.clone(),
             names,
         };
-        Ok(Processed { events, learned })
+        Ok(Some(Processed { events, learned }))
     }
 
     /// Takes over what was committed.

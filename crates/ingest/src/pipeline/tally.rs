@@ -1,22 +1,42 @@
-//! What was skipped or altered in a stretch: counts, and samples to look at.
+//! What was skipped or altered in a stretch: counts with samples, and the events.
 
 use std::collections::BTreeMap;
 
 use weir_model::outcomes::DropReason;
 use weir_store::events::{Sample, Span, StoredEvent, WarningCount};
 use weir_store::traffic::Applied;
-use weir_store::warnings::SLOTS;
+use weir_store::warnings::Affected;
 
 use super::stretch::{Part, Skip, Spike};
 
 /// Bytes of an altered event that are kept to look at.
 const SAMPLE: usize = 1_024;
 
-/// The samples of skipped events that are worth writing.
-pub(super) fn samples(part: &Part) -> Vec<Sample> {
-    // Earlier ones would be overwritten by later ones.
-    let kept = usize::try_from(SLOTS).unwrap_or(0);
-    part.skips.iter().skip(part.skips.len().saturating_sub(kept)).map(sample).collect()
+/// The events that were dropped, in the order of the skips, and then those that were
+/// altered.
+pub(super) fn affected(part: &Part, events: &[StoredEvent]) -> Vec<Affected> {
+    let dropped = part.skips.iter().map(|skip| Affected {
+        codes: vec![skip.dropped.reason.code().to_owned()],
+        is_stored: false,
+        received_at: skip.received_at,
+        detail: skip.detail.clone(),
+        event: skip.dropped.event.clone(),
+        distinct_id: skip.dropped.distinct_id.clone(),
+        uuid: skip.dropped.uuid,
+        payload: skip.dropped.sample.clone(),
+    });
+    let altered = events.iter().filter(|event| !event.warnings.is_empty());
+    let altered = altered.map(|event| Affected {
+        codes: event.warnings.clone(),
+        is_stored: true,
+        received_at: event.received_at,
+        detail: None,
+        event: Some(event.event.clone()),
+        distinct_id: Some(event.distinct_id.clone()),
+        uuid: Some(event.uuid),
+        payload: String::new(),
+    });
+    dropped.chain(altered).collect()
 }
 
 /// What happened how often, with a sample of each.

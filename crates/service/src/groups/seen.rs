@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 use weir_model::groups::Group;
+use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId};
 use weir_store::events::{self, StoredEvent};
 use weir_store::persons;
@@ -68,15 +69,14 @@ impl Groups {
             *by_id.entry(persons::first_id(project, &event.distinct_id)).or_default() += 1;
         }
         let ids: Vec<PersonId> = by_id.keys().copied().collect();
-        let found = persons::resolve(&self.core.store, project, ids).await?;
+        let needed = |person: PersonRef| Some((person.id, people::name(&person)));
+        let found = persons::resolve_as(&self.core.store, project, ids, needed).await?;
         let mut members: HashMap<PersonId, Member> = HashMap::new();
         for (first, person) in found {
             let count = by_id.get(&first).copied().unwrap_or(0);
-            let member = members.entry(person.id).or_insert_with(|| Member {
-                id: person.id,
-                name: people::name(&person),
-                events: 0,
-            });
+            let (id, name) = &*person;
+            let new = || Member { id: *id, name: name.clone(), events: 0 };
+            let member = members.entry(*id).or_insert_with(new);
             member.events += count;
         }
         let mut members: Vec<Member> = members.into_values().collect();

@@ -14,7 +14,7 @@ use weir_model::persons::PersonRef;
 use weir_model::{PersonId, Timestamp};
 use weir_store::events::{self, StoredEvent};
 use weir_store::persons::{self as rows, PersonState, Stored};
-use weir_store::warnings;
+use weir_store::{Room, warnings};
 
 use super::Persons;
 use crate::Result;
@@ -25,8 +25,6 @@ use crate::ctx::ProjectCtx;
 const IDS: usize = 100;
 /// Events that are looked at for properties and groups.
 const NEWEST: usize = 200;
-/// Arrivals that are looked at for when persons were last seen.
-const ARRIVALS: usize = 1_000;
 
 /// A person and what is known around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,17 +88,6 @@ pub struct Timeline {
     pub more: bool,
 }
 
-/// When persons were last seen, as far as the latest arrivals tell.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LastSeen {
-    /// By person.
-    pub times: HashMap<PersonId, Timestamp>,
-    /// How many of these arrivals are the person's.
-    pub counts: HashMap<PersonId, u64>,
-    /// Others were last seen before this; `None`: all arrivals were looked at.
-    pub others_before: Option<Timestamp>,
-}
-
 impl Persons {
     /// A person, also by the id of one that was merged into it.
     ///
@@ -111,7 +98,9 @@ impl Persons {
         let shown = shown_ids(&person);
         let (store, home) = (&self.core.store, project.project);
         let firsts: Vec<PersonId> = shown.iter().map(|id| rows::first_id(home, id)).collect();
-        let records = rows::by_ids(store, home, &firsts).await?;
+        // One of them is the person, and the others lead to it.
+        let mut room = Room::ALL;
+        let records = rows::by_ids(store, home, &firsts, &mut room).await?;
         let joined = |record: &Stored| match &record.state {
             PersonState::Merged(merged) => {
                 Some((record.id, (Timestamp::from_micros(merged.at), merged.by)))
@@ -165,30 +154,6 @@ impl Persons {
         }
         let (events, more) = events::page(&self.core.store, project.project, &query).await?;
         Ok(Timeline { events, more })
-    }
-
-    /// When these persons were last seen. Reads the latest arrivals, once for all:
-    /// the newest event of each person would have to be looked for.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn last_seen(&self, project: &ProjectCtx, persons: &[PersonRef]) -> Result<LastSeen> {
-        let page = events::arrivals(&self.core.store, project.project, None, ARRIVALS).await?;
-        let owners: HashMap<&str, PersonId> = persons
-            .iter()
-            .flat_map(|person| person.distinct_ids.iter().map(|id| (id.as_str(), person.id)))
-            .collect();
-        let (mut times, mut counts) = (HashMap::<PersonId, Timestamp>::new(), HashMap::new());
-        for event in &page.events {
-            if let Some(person) = owners.get(event.distinct_id.as_str()) {
-                let at = Timestamp::from_micros(event.received_at);
-                let latest = times.entry(*person).or_insert(at);
-                *latest = (*latest).max(at);
-                *counts.entry(*person).or_insert(0) += 1;
-            }
-        }
-        let oldest = page.events.last().map(|event| Timestamp::from_micros(event.received_at));
-        Ok(LastSeen { times, counts, others_before: oldest.filter(|_| page.more) })
     }
 
     /// Refused merges of this person among the samples that are kept.

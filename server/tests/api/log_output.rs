@@ -1,0 +1,61 @@
+//! Standard error and standard output that cannot be written.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::Child;
+use weir_testkit::Caller;
+
+use crate::process::weir_through;
+
+fn full() -> Stdio {
+    File::options().write(true).open("/dev/full").unwrap().into()
+}
+
+/// A pipe that nobody reads any more.
+fn closed() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
+/// Where it listens, as the set-up link says: there is no output to read it from.
+async fn address(data: &Path) -> SocketAddr {
+    for _ in 0..300 {
+        let link = std::fs::read_to_string(data.join("data/setup-link")).unwrap_or_default();
+        let address = link.strip_prefix("http://").and_then(|rest| rest.split('/').next());
+        if let Some(address) = address.and_then(|address| address.parse().ok()) {
+            return address;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    unreachable!("it has not started")
+}
+
+async fn stops_in_order(mut child: Child) {
+    let pid = i32::try_from(child.id().unwrap()).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(60), child.wait()).await;
+    assert_eq!(ended.unwrap().unwrap().code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_that_cannot_be_written_ends_nothing() {
+    for (out, err) in [(full(), full()), (closed(), closed()), (Stdio::null(), full())] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = weir_through(&[], folder.path());
+        // Every line is one that cannot be written.
+        command.args(["--log", "debug", "serve"]).stdout(out).stderr(err);
+        let child = command.spawn().unwrap();
+        let caller = Caller::of(address(folder.path()).await);
+        for _ in 0..3 {
+            assert_eq!(caller.get("/_livez").await.status, 200);
+            assert_eq!(caller.get("/_readyz").await.status, 200);
+        }
+        stops_in_order(child).await;
+    }
+}
