@@ -114,8 +114,12 @@ async fn change_source(
 ) -> Result<(), UiError> {
     let (plugins, id) = (&services.plugins, found.plugin.id.to_string());
     let editable = plugins.editable(org, found.group, &id).await.map_err(ui_error)?;
-    plugins.update_source(org, editable, change).await.map_err(ui_error)?;
-    Ok(())
+    let changed = plugins.update_source(org, editable, change).await;
+    // The form has one field for whatever file it is.
+    changed.map(drop).map_err(|error| match ui_error(error) {
+        UiError::Field(fault) => UiError::field("source", &fault.code, &fault.detail),
+        other => other,
+    })
 }
 
 /// What the source of a new plugin begins with: something that works.

@@ -22,7 +22,7 @@ use weir_catalogue::Step;
 use weir_ingest::transform::{Given, Transform, Transformed};
 use weir_model::{ProjectId, panics};
 
-use crate::allowance::Payers;
+use crate::allowance::{Allowance, Payers};
 use crate::metrics::Effect;
 use crate::registry::{Active, Code};
 use crate::report::Tally;
@@ -217,7 +217,9 @@ impl Shared {
         let (mut is_passed_over, mut disabled_by) = (false, None);
         let must_run = active.must_run();
         for (passing, ruling) in ruled {
-            state.allowance.pay(passing.sender(), ruling.took, uptime);
+            if Allowance::costs(ruling.took) {
+                state.allowance.pay(passing.sender(), ruling.took, uptime);
+            }
             if ruling.is_left_out() {
                 passing.leave_out(config, &active.name, must_run);
             }

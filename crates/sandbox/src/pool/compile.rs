@@ -1,7 +1,6 @@
 //! Compiling sources: a source that ends its child, or holds it too long, is at fault.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
@@ -26,7 +25,8 @@ pub(super) async fn compile<T: DeserializeOwned>(
     let request = Compile { kind, name: name.into(), text: text.into() };
     let patience = Patience {
         script: limits.compile,
-        load: Duration::ZERO,
+        // Until it says that it has begun.
+        load: limits.load,
         wall: limits.compile,
         grace: limits.grace,
     };

@@ -15,6 +15,7 @@ async fn a_config_is_made_of_a_plugin_and_a_place() {
         "plugin_info": config["plugin_info"], "delivery_rate_24h": null,
         "created_at": "2026-05-28T20:26:40Z", "updated_at": "2026-05-28T20:26:40Z",
         "name": "Sampler", "description": "Keeps a part", "deleted": false,
+        "on_failure": "store_unchanged",
     });
     assert_eq!(config, expected);
     let info: Value = serde_json::from_str(config["plugin_info"].as_str().unwrap()).unwrap();

@@ -186,3 +186,74 @@ fn is_child(process: i32) -> bool {
     let is_dead = state.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'));
     line.contains("plugin-worker") && !is_dead
 }
+
+/// The most memory that the service has had, in KiB. Its children are not in it.
+fn most_memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sources_and_archives_cannot_use_up_memory() {
+    let mut program = Program::start().await;
+    program.install(SLOW).await;
+    let owner = program.owner();
+    let group = program.made["organization_id"].as_str().unwrap();
+    let group = format!("/api/organizations/{group}/pipeline_destinations/");
+    let plugin = ok(201, &owner.post(&group, &json!({"name": "Hostile"})).await);
+    let update = format!("{group}{}/update_source/", plugin["id"]);
+    let works = json!({"index.js": SLOW, "site.ts": "export const inject = 1"});
+    ok(200, &owner.patch(&update, &works).await);
+    let process = program.serving().id();
+    let before = most_memory(process);
+
+    // 90 kB took 4 GB: objects that are named again and again.
+    let keys: String = (0..4_000).map(|n| format!("k{n},")).collect();
+    let chained: String = (1..3_000).map(|n| format!("const a{n}={{x:a{},y:o}};", n - 1)).collect();
+    let aliases = format!("const o={{{keys}}},a0=o;{chained}{SLOW}");
+    let deep = format!("export const scene = {}b", "<a>".repeat(40_000));
+    for files in [json!({"index.js": aliases}), json!({"frontend.tsx": deep})] {
+        ok(200, &owner.patch(&update, &files).await);
+    }
+    // 20 kB unpacked to 540 MB: a long name.
+    let mut long_name = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let mut header = [0_u8; 512];
+    header[..13].copy_from_slice(b"././@LongLink");
+    header[124..135].copy_from_slice(format!("{:011o}", 90 << 20).as_bytes());
+    header[156] = b'L';
+    header[257..265].copy_from_slice(b"ustar  \0");
+    header[148..156].copy_from_slice(b"        ");
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    std::io::Write::write_all(&mut long_name, &header).unwrap();
+    for _ in 0..90 {
+        std::io::Write::write_all(&mut long_name, &vec![b'a'; 1 << 20]).unwrap();
+    }
+    let mut body = b"--b\r\ncontent-disposition: form-data; name=\"archive\"; ".to_vec();
+    body.extend(b"filename=\"t.tgz\"\r\ncontent-type: application/gzip\r\n\r\n");
+    body.extend(long_name.finish().unwrap());
+    body.extend(b"\r\n--b--\r\n");
+    let call = owner.call(http::Method::POST, &group);
+    let call = call.header("content-type", "multipart/form-data; boundary=b").body(body);
+    let (status, _, _, detail, attr) = call.send().await.error();
+    assert_eq!((status, attr.as_deref()), (400, Some("archive")), "{detail}");
+    assert!(detail.contains("64 KiB"), "{detail}");
+
+    let grown = most_memory(process).saturating_sub(before);
+    assert!(grown < 96 << 10, "{grown} KiB");
+
+    // A start compiles nothing of it, and what is enabled goes on.
+    let config = json!({"plugin": plugin["id"], "order": 2, "enabled": true});
+    ok(201, &owner.post(&Instance::configs(&program.project()), &config).await);
+    let serving = program.serving.take().unwrap();
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+    program.go_on().await;
+    let sent = event("after", json!({}));
+    send(&program.owner(), &program.project(), std::slice::from_ref(&sent)).await;
+    let query = format!("&uuid={}", sent["uuid"].as_str().unwrap());
+    let look = async || stored(&program.owner(), &program.project(), &query).await.pop();
+    assert_eq!(until(look).await["properties"]["seen"], true);
+    assert!(most_memory(program.serving().id()) < 1 << 20, "less than a gigabyte");
+}
