@@ -9,11 +9,13 @@
 //! No path is ever answered with a redirect: libraries follow one with a GET,
 //! take the 200 for success, and the events are gone.
 
+mod absent;
 mod account;
 mod browser_library;
 mod events;
 mod history;
 mod intake;
+mod not_kept;
 mod settings;
 mod site_app;
 mod v1;
@@ -27,6 +29,7 @@ use crate::app::App;
 use crate::front::RoutePattern;
 use crate::http::error::{ApiError, ApiResult, ErrorForm};
 
+pub use absent::Absent;
 pub use browser_library::BrowserLibrary;
 
 /// What a path is for.
@@ -40,8 +43,8 @@ pub enum Endpoint {
     Flags,
     /// Settings and flags, as older libraries ask for them.
     Decide,
-    /// The definitions of all flags.
-    FlagDefinitions,
+    /// A feature that is not offered: there are none.
+    Absent(Absent),
     /// Settings of the browser and mobile libraries.
     RemoteConfig,
     /// The same as a script.
@@ -50,6 +53,8 @@ pub enum Endpoint {
     BrowserLibrary,
     /// The code of an app for visited pages.
     SiteApp,
+    /// Takes what is no event, and keeps nothing of it.
+    NotKept(&'static str),
     /// What libraries may ask for and is not served. A page on another origin
     /// has to be able to read that.
     NotServed,
@@ -70,14 +75,16 @@ impl Endpoint {
             "/i/v1/analytics/events" => Self::EventsV1,
             "/flags" => Self::Flags,
             "/decide" => Self::Decide,
-            "/flags/definitions" => Self::FlagDefinitions,
-            "/i/v1/logs" | "/i/v1/metrics" | "/i/v1/traces" => Self::NotServed,
             _ if path.starts_with("/static/") => Self::BrowserLibrary,
             _ if path.starts_with("/site_app/") => Self::SiteApp,
-            _ => match path.strip_prefix("/array/")?.split_once('/') {
-                Some((_, "config")) => Self::RemoteConfig,
-                Some((_, "config.js")) => Self::RemoteConfigScript,
-                _ => Self::NotServed,
+            _ => match path.strip_prefix("/array/").map(|rest| rest.split_once('/')) {
+                Some(Some((_, "config"))) => Self::RemoteConfig,
+                Some(Some((_, "config.js"))) => Self::RemoteConfigScript,
+                Some(_) => Self::NotServed,
+                None => match Absent::at(path) {
+                    Some(absent) => Self::Absent(absent),
+                    None => Self::NotKept(not_kept::at(path)?),
+                },
             },
         })
     }
@@ -94,8 +101,8 @@ impl Endpoint {
     fn methods(self) -> &'static str {
         match self {
             Self::Events(_) | Self::Flags | Self::Decide => "GET, POST, OPTIONS",
-            Self::EventsV1 => "POST, OPTIONS",
-            Self::FlagDefinitions
+            Self::EventsV1 | Self::NotKept(_) => "POST, OPTIONS",
+            Self::Absent(_)
             | Self::RemoteConfig
             | Self::RemoteConfigScript
             | Self::BrowserLibrary
@@ -121,7 +128,8 @@ impl Endpoint {
             Self::EventsV1 => "/i/v1/analytics/events",
             Self::Flags | Self::Events(CapturePath::Settings) => "/flags/",
             Self::Decide => "/decide/",
-            Self::FlagDefinitions => "/flags/definitions",
+            Self::Absent(absent) => absent.pattern(),
+            Self::NotKept(route) => route,
             Self::RemoteConfig => "/array/{key}/config",
             Self::RemoteConfigScript => "/array/{key}/config.js",
             Self::BrowserLibrary => "/static/{file}",
@@ -157,7 +165,8 @@ async fn dispatch(app: &App, endpoint: Endpoint, request: Request) -> ApiResult<
         Endpoint::EventsV1 => v1::answer(app, request).await,
         Endpoint::Flags => settings::flags(app, request).await,
         Endpoint::Decide => settings::decide(app, request).await,
-        Endpoint::FlagDefinitions => Err(ApiError::NoFlagDefinitions),
+        Endpoint::Absent(absent) => Ok(absent.answer()),
+        Endpoint::NotKept(route) => not_kept::answer(app, route, request).await,
         Endpoint::RemoteConfig => settings::remote_config(app, request.uri().path()).await,
         Endpoint::RemoteConfigScript => {
             settings::remote_config_script(app, request.uri().path()).await

@@ -165,7 +165,7 @@ impl Refusal {
                 "Send JSON, and name its compression in `Content-Encoding`.",
             ),
             "payload_too_large" => (
-                "The body was larger than 20 MiB, as sent or unpacked.",
+                "The body was larger than 20,000,000 bytes, as sent or unpacked.",
                 "Send fewer events with each request.",
             ),
             "missing_api_key" => {
@@ -186,6 +186,10 @@ impl Refusal {
             "invalid_request" => (
                 "A header of the newer protocol was missing or wrong.",
                 "Update the library that sends the events.",
+            ),
+            "not_kept" => (
+                "It brought logs, metrics, traces or reports, which Weir does not keep.",
+                "Switch them off in the library; events are not concerned.",
             ),
             "failed" => (
                 "The request failed inside Weir.",

@@ -7,7 +7,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use http::{HeaderMap, HeaderValue, header};
+use axum::extract::Request;
+use http::{HeaderValue, header};
 use weir_capture::is_project_key;
 use weir_model::traffic::RefusedRequest;
 use weir_model::{ProjectId, Timestamp};
@@ -47,11 +48,13 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Begins with the headers, where newer libraries put their key.
-    pub(super) fn open(headers: &HeaderMap) -> Self {
+    /// Begins with the headers and the query, where some libraries put their key.
+    pub(super) fn open(request: &Request) -> Self {
+        let headers = request.headers();
         let named = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let named = named.and_then(|text| text.strip_prefix("Bearer "));
         let named = named.filter(|key| is_project_key(key)).map(str::to_owned);
+        let named = named.or_else(|| key_of_query(request.uri().query()?));
         let library = headers.get(SDK_INFO).or_else(|| headers.get(header::USER_AGENT)).cloned();
         Self { named, library, ..Self::default() }
     }
@@ -128,6 +131,13 @@ fn show(app: &App, project: ProjectId, request: RefusedRequest) {
     }
 }
 
+/// The key in a query, as logs and reports carry it.
+fn key_of_query(query: &str) -> Option<String> {
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let (_, key) = pairs.find(|(name, key)| name == "token" && is_project_key(key))?;
+    Some(key.into_owned())
+}
+
 /// The first key near the beginning of a body that is not packed.
 fn key_within(body: &[u8]) -> Option<String> {
     let head = body.get(..body.len().min(LOOK))?;
@@ -146,6 +156,7 @@ fn code(error: &ApiError) -> &'static str {
         ApiError::NotAccepted(_) => "not_accepted",
         ApiError::TooSlow => "request_timeout",
         ApiError::TooLarge(_) => "payload_too_large",
+        ApiError::NotKept => "not_kept",
         _ => "failed",
     }
 }

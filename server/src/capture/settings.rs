@@ -24,7 +24,7 @@ use crate::http::request_id::RequestId;
 use crate::tokens::Verdict;
 
 /// A project that is created or deleted is noticed after this time.
-const CACHING: HeaderValue = HeaderValue::from_static("public, max-age=60");
+pub(super) const CACHING: HeaderValue = HeaderValue::from_static("public, max-age=60");
 
 /// What every generation of libraries understands.
 fn settings() -> Map<String, Value> {
@@ -96,28 +96,38 @@ async fn known_key<'a>(app: &App, path: &'a str) -> ApiResult<(&'a str, ProjectI
 
 /// `POST /flags/`
 pub(super) async fn flags(app: &App, request: Request) -> ApiResult<Response> {
-    let id = request.extensions().get::<RequestId>().copied();
-    let id = id.ok_or_else(|| ApiError::internal("the request passed by the front"))?;
+    let no_flags = no_flags(&request)?;
     let query = request.uri().query().unwrap_or_default();
     let mut pairs = form_urlencoded::parse(query.as_bytes());
     let wants_settings = pairs.any(|(name, value)| name == "config" && value == "true");
     let project = ask(app, request).await?;
     let mut answer = if wants_settings { settings_of(app, project).await } else { Map::new() };
-    answer.extend(members(json!({
+    answer.extend(no_flags);
+    Ok(Json(answer).into_response())
+}
+
+/// "There are no flags", as libraries of today read it.
+fn no_flags(request: &Request) -> ApiResult<Map<String, Value>> {
+    let id = request.extensions().get::<RequestId>();
+    let id = id.ok_or_else(|| ApiError::internal("the request passed by the front"))?;
+    Ok(members(json!({
         "flags": {},
         "errorsWhileComputingFlags": false,
         "requestId": id.to_string(),
-    })));
-    Ok(Json(answer).into_response())
+    })))
 }
 
 /// `POST /decide/`
 pub(super) async fn decide(app: &App, request: Request) -> ApiResult<Response> {
+    let no_flags = no_flags(&request)?;
     let project = ask(app, request).await?;
     let mut answer = settings_of(app, project).await;
+    // Version 4 of the question is answered with `flags`, 2 and 3 with the other two.
+    answer.extend(no_flags);
     answer.extend(members(json!({
         "config": { "enable_collect_everything": true },
         "featureFlags": {},
+        "featureFlagPayloads": {},
         "sessionRecording": false,
     })));
     Ok(Json(answer).into_response())

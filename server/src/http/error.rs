@@ -50,9 +50,9 @@ pub enum ApiError {
     /// The events cannot be kept just now; says why, for the log.
     #[error("events not accepted: {0}")]
     NotAccepted(Cow<'static, str>),
-    /// Definitions of feature flags, which no key opens, because there are none.
-    #[error("no flag definitions")]
-    NoFlagDefinitions,
+    /// What is no event. Its sender is answered with a success all the same.
+    #[error("not kept")]
+    NotKept,
     /// A file of the browser library, where none is set.
     #[error("no browser library")]
     NoBrowserLibrary,
@@ -135,14 +135,7 @@ impl ApiError {
                 retry_after: Some(RETRY_SOON),
                 ..Shape::new("not_accepted", "The events were not stored. Send them again.")
             },
-            Self::NoFlagDefinitions => Shape {
-                status: StatusCode::UNAUTHORIZED,
-                kind: "authentication_error",
-                ..Shape::new(
-                    "authentication_failed",
-                    "There are no feature flags here, so no key reads their definitions.",
-                )
-            },
+            Self::NotKept => Shape::new("not_kept", "Nothing of this is kept here."),
             Self::NoBrowserLibrary => Shape {
                 status: StatusCode::NOT_FOUND,
                 ..Shape::new(

@@ -54,7 +54,15 @@ fn all_paths(key: &str) -> Vec<(Method, String, String)> {
     for path in ["/flags", "/decide"] {
         paths.push((Method::POST, path.to_owned(), text.clone()));
     }
-    for path in ["/i/v1/analytics/events", "/i/v1/logs", "/i/v1/metrics", "/i/v1/traces"] {
+    for path in [
+        "/i/v1/analytics/events",
+        "/i/v1/logs",
+        "/i/v1/metrics",
+        "/i/v1/traces",
+        "/i/v0/ai",
+        "/i/v0/ai/otel",
+        "/report",
+    ] {
         paths.push((Method::POST, path.to_owned(), text.clone()));
     }
     for path in [
@@ -64,7 +72,18 @@ fn all_paths(key: &str) -> Vec<(Method, String, String)> {
     ] {
         paths.push((Method::GET, path, String::new()));
     }
-    paths.push((Method::GET, "/flags/definitions".into(), String::new()));
+    for path in [
+        "/flags/definitions",
+        "/api/feature_flag",
+        "/api/feature_flag/local_evaluation",
+        "/api/projects/@current/feature_flags/a/remote_config",
+        "/api/surveys",
+        "/api/early_access_features",
+        "/api/web_experiments",
+        "/api/product_tours",
+    ] {
+        paths.push((Method::GET, path.to_owned(), String::new()));
+    }
     paths
 }
 
@@ -260,7 +279,7 @@ async fn rule_09_a_bad_event_never_fails_its_neighbours() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rule_10_what_is_too_big_is_answered_with_413() {
-    const LIMIT: usize = 20_971_520;
+    const LIMIT: usize = 20_000_000;
     let app = TestApp::with_owner().await;
     let body = " ".repeat(LIMIT + 1);
     let packed = gzip(&body);

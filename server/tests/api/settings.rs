@@ -137,7 +137,13 @@ async fn older_libraries_decide() {
         let found = answer.json();
         assert_settings(&found);
         assert_eq!(found["config"], json!({"enable_collect_everything": true}), "{path}");
+        // posthog-python 2 reads both without looking whether they are there.
         assert_eq!(found["featureFlags"], json!({}), "{path}");
+        assert_eq!(found["featureFlagPayloads"], json!({}), "{path}");
+        // Version 4 of the question.
+        assert_eq!(found["flags"], json!({}), "{path}");
+        assert_eq!(found["errorsWhileComputingFlags"], false, "{path}");
+        assert_eq!(found["requestId"], answer.header("x-request-id").unwrap(), "{path}");
         assert_eq!(found["sessionRecording"], false, "{path}");
     }
 }
@@ -159,12 +165,6 @@ async fn questions_that_are_refused() {
         }
         let answer = app.anonymous().call(Method::PUT, path).send().await;
         assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, POST, OPTIONS")));
-    }
-    let definitions = format!("/flags/definitions?token={}&send_cohorts", app.project_key());
-    for caller in [app.anonymous(), app.owner().key(&["*"]).await] {
-        let (status, kind, code, _, attr) = caller.get(&definitions).await.error();
-        assert_eq!((status, kind.as_str(), attr), (401, "authentication_error", None));
-        assert_eq!(code, "authentication_failed");
     }
 }
 
@@ -202,16 +202,93 @@ async fn recordings_are_taken_shown_and_not_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn features_that_are_not_offered_are_empty_lists() {
+    let app = TestApp::with_owner().await;
+    let flags = json!({"flags": [], "group_type_mapping": {}, "cohorts": {}});
+    let key = app.project_key();
+    for (path, expected) in [
+        (format!("/api/surveys/?token={key}"), json!({"surveys": []})),
+        (
+            format!("/api/early_access_features/?token={key}&stage=beta"),
+            json!({"earlyAccessFeatures": []}),
+        ),
+        (format!("/api/web_experiments/?token={key}"), json!({"experiments": []})),
+        (format!("/api/product_tours/?token={key}"), json!({"product_tours": []})),
+        (format!("/flags/definitions?token={key}&send_cohorts"), flags.clone()),
+        (format!("/api/feature_flag/local_evaluation/?token={key}&send_cohorts"), flags.clone()),
+        (format!("/api/feature_flag/local_evaluation?token={key}"), flags.clone()),
+        ("/api/projects/@current/feature_flags/local_evaluation".to_owned(), flags),
+        (
+            format!("/api/feature_flag/?token={key}"),
+            json!({"count": 0, "next": null, "previous": null, "results": []}),
+        ),
+        (
+            format!("/api/projects/@current/feature_flags/new%20page/remote_config?token={key}"),
+            Value::Null,
+        ),
+        ("/api/projects/@current/feature_flags/new-page/remote_config/".to_owned(), Value::Null),
+    ] {
+        let shop = "https://shop.example";
+        let nobody = app.anonymous();
+        let call = nobody.call(Method::GET, &path).header("origin", shop);
+        // A key of any kind; a library of 2022 sends one that has ended meanwhile.
+        let answer = call.header("authorization", "Bearer phx_ended").send().await;
+        assert_eq!((answer.status, answer.json()), (200, expected), "{path}");
+        assert_eq!(answer.header("access-control-allow-origin"), Some(shop), "{path}");
+        assert_eq!(answer.header("content-type"), Some("application/json"), "{path}");
+        let other = nobody.call(Method::PUT, &path).header("origin", shop).send().await;
+        assert_eq!((other.status, other.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
+    let app = TestApp::with_owner().await;
+    let key = app.project_key();
+    // Makes the key known.
+    post(&app, "/flags/?v=2", "application/json", question(key).into_bytes()).await;
+    let paths = [
+        format!("/i/v1/logs?token={key}"),
+        format!("/i/v1/metrics/?token={key}"),
+        format!("/i/v1/traces?token={key}"),
+        format!("/i/v0/ai/?token={key}"),
+        format!("/report/?token={key}&sample_rate=1"),
+    ];
+    for path in &paths {
+        let answer = post(&app, path, "application/json", gzip("{}")).await;
+        assert_eq!((answer.status, answer.json()["status"].as_u64()), (200, Some(1)), "{path}");
+        let told = answer.json()["partialSuccess"]["errorMessage"].take();
+        assert!(told.as_str().unwrap().starts_with("Not kept"), "{path}");
+        let nobody = app.anonymous();
+        let preflight = nobody.call(Method::OPTIONS, path).send().await;
+        assert_eq!((preflight.status, preflight.json()), (200, json!({"status": 1})));
+        assert_eq!(nobody.get(path).await.status, 405, "{path}");
+    }
+    // An exporter of OpenTelemetry has its key in a header, and reads its own format.
+    let call = app.anonymous().call(Method::POST, "/i/v0/ai/otel");
+    let call = call.header("authorization", &format!("Bearer {key}"));
+    let answer = call.header("content-type", "application/x-protobuf").body("x").send().await;
+    assert_eq!(
+        (answer.status, answer.header("content-type")),
+        (200, Some("application/x-protobuf"))
+    );
+    assert_eq!(answer.body[..2], [0x0a, u8::try_from(answer.body.len() - 2).unwrap()]);
+    assert_eq!(answer.body[2..4], [0x12, u8::try_from(answer.body.len() - 4).unwrap()]);
+
+    let refusals = weir_store::traffic::refused(app.store(), app.project()).await.unwrap();
+    let codes: Vec<_> = refusals.iter().map(|one| one.code.as_str()).collect();
+    assert_eq!(codes, ["not_kept"; 6]);
+    let counted = app.app().traffic.minutes(app.project());
+    let rejected: u64 = counted.iter().map(|(_, counts)| counts.rejected).sum();
+    assert_eq!(rejected, 6);
+    // A body that is too large is told so, as everywhere.
+    let large = post(&app, &paths[0], "application/json", vec![b' '; 20_971_521]).await;
+    assert_eq!(large.status, 413);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_served_is_told_in_json() {
     let app = TestApp::with_owner().await;
-    for path in ["/i/v1/logs", "/i/v1/metrics/", "/i/v1/traces"] {
-        for method in [Method::POST, Method::GET] {
-            let answer = app.anonymous().call(method, path).body("{}").send().await;
-            assert_eq!((answer.status, answer.json()["code"].as_str()), (404, Some("not_found")));
-        }
-        let preflight = app.anonymous().call(Method::OPTIONS, path).send().await;
-        assert_eq!((preflight.status, preflight.json()), (200, json!({"status": 1})));
-    }
     let answer = app.anonymous().call(Method::POST, "/api/push_subscriptions/").send().await;
-    assert_eq!(answer.status, 404);
+    assert_eq!((answer.status, answer.json()["code"].as_str()), (404, Some("not_found")));
 }

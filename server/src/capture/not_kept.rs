@@ -1,0 +1,68 @@
+//! What libraries and programs send that is no event and that Weir does not keep:
+//! logs, metrics, traces, AI traces, and reports of browsers.
+//!
+//! What belongs here: an answer that ends the matter for the sender, which would
+//! otherwise try again, and a refused request for the project, so that its members
+//! see what is not kept.
+
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue, header};
+
+use super::intake;
+use crate::app::App;
+use crate::http::error::{ApiError, ApiResult};
+
+/// What is told in the place that OpenTelemetry has for it. Shorter than 126 bytes:
+/// its length and that of the field around it take one byte each.
+const NOT_KEPT: &str = "Not kept: this host stores events, no logs, metrics, traces or reports.";
+
+const PROTOBUF: &str = "application/x-protobuf";
+
+/// The route at a path without the slash at the end.
+pub(super) fn at(path: &str) -> Option<&'static str> {
+    ["/i/v1/logs", "/i/v1/metrics", "/i/v1/traces", "/i/v0/ai", "/i/v0/ai/otel", "/report"]
+        .into_iter()
+        .find(|route| *route == path)
+}
+
+/// Reads the body, notes the request and answers it.
+pub(super) async fn answer(
+    app: &App,
+    route: &'static str,
+    request: Request,
+) -> ApiResult<Response> {
+    let answer = taken(request.headers());
+    let outcome: ApiResult<()> = intake::take_events(app, route, request, |_app, _received| {
+        Box::pin(async { Err(ApiError::NotKept) })
+    })
+    .await;
+    match outcome {
+        Ok(()) | Err(ApiError::NotKept) => Ok(answer),
+        Err(error) => Err(error),
+    }
+}
+
+/// A success of which nothing was kept (OpenTelemetry: a partial success), in the
+/// format of the request. Libraries of PostHog look at the status alone.
+fn taken(headers: &HeaderMap) -> Response {
+    let sent = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if sent.is_some_and(|sent| sent.starts_with(PROTOBUF)) {
+        let length = u8::try_from(NOT_KEPT.len()).unwrap_or_default();
+        // Field 1, `partial_success`; in it field 2, `error_message`.
+        let mut body = vec![0x0a, length + 2, 0x12, length];
+        body.extend_from_slice(NOT_KEPT.as_bytes());
+        return ([(header::CONTENT_TYPE, HeaderValue::from_static(PROTOBUF))], body)
+            .into_response();
+    }
+    let body = serde_json::json!({"status": 1, "partialSuccess": {"errorMessage": NOT_KEPT}});
+    axum::Json(body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_sentence_fits_its_length() {
+        assert!(super::NOT_KEPT.len() < 126);
+    }
+}
