@@ -79,7 +79,12 @@ test("settings are saved, and a fault is told at its field", async ({ page, serv
   await page.getByRole("link", { name: "Property filter" }).click();
   await alive(page, scripts);
   await page.getByLabel("Name", { exact: true }).fill("No cards");
+  // It takes something out, so that it must not be left out unless somebody says so.
+  const choice = page.getByLabel("If it cannot be run", { exact: true });
+  await expect(choice).toHaveValue("hold_then_drop");
+  await choice.selectOption("store_unchanged");
   await save(page, "Save settings");
+  await expect(page.getByLabel("If it cannot be run", { exact: true })).toHaveValue("store_unchanged");
   await expect(page.getByRole("heading", { name: "No cards", level: 1 })).toBeVisible();
   await alive(page, scripts);
   await page.getByLabel("Properties", { exact: true }).fill("");
