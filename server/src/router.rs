@@ -26,8 +26,8 @@ use weir_model::scopes::Scope;
 
 use crate::api::{
     accounts, activity, definitions, domains, events, exports, groups, invites, members,
-    organizations, personal_api_keys, persons, plugin_configs, plugins, projects, roles, schema, sessions,
-    signup, users, warnings,
+    organizations, personal_api_keys, persons, plugin_configs, plugins, projects, roles, schema,
+    sessions, signup, users, warnings,
 };
 use crate::app::App;
 use crate::front::RoutePattern;

@@ -1,19 +1,24 @@
 //! `…/activity_log/` of an organization and of a project (management-api 11):
 //! who changed what. There is nothing else to do with an entry but to read it.
+//! `…/activity/` of a project is the part about the project itself, by pages with
+//! numbers.
 
 use axum::Json;
 use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
 use weir_model::activity::{Activity, ActivityQuery, Subject};
 use weir_model::errors::FieldError;
-use weir_model::pagination::Envelope;
+use weir_model::pagination::{Envelope, Page};
 use weir_model::validate;
+use weir_service::ProjectCtx;
 
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
-use crate::http::extract::{Authorized, InOrganization, InProject};
+use crate::http::extract::{Authorized, InOrganization, InOrganizationProject, InProject};
 use crate::http::guards::ActivityLogRead;
-use crate::http::pagination::Listing;
+use crate::http::pagination::{Filters, Listing, Params};
 
 filters! {
     /// Which entries are wanted. A search looks at the newest ten thousand.
@@ -44,6 +49,109 @@ pub async fn list_project_activity(
     let query = query(&listing)?;
     let paged = app.services.activity.of_project(&auth.ctx, &query, listing.page()).await?;
     Ok(Json(listing.envelope(paged)))
+}
+
+filters! {
+    /// A page by its number.
+    PageFilters {
+        "limit": Number, "Entries per page, 1 to 100; 10 without it. What makes no sense is ignored.";
+        "page": Number, "The page, from 1. What makes no sense is ignored.";
+    }
+}
+
+/// A page of what was changed of a project.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ActivityPage {
+    /// The entries, newest first.
+    pub results: Vec<Activity>,
+    /// Link to the next page; null on the last one.
+    #[schema(format = "uri")]
+    pub next: Option<String>,
+    /// Link to the previous page; null on the first.
+    #[schema(format = "uri")]
+    pub previous: Option<String>,
+    /// Total number of entries.
+    pub total_count: u64,
+}
+
+/// What was changed of the project itself, newest first. A search looks at the newest
+/// ten thousand entries of its activity log.
+pub async fn list_project_changes(
+    auth: Authorized<ActivityLogRead, InProject>,
+    State(app): State<App>,
+    params: Params<PageFilters>,
+) -> ApiResult<Json<ActivityPage>> {
+    changes(&app, &auth.ctx, &params).await
+}
+
+/// The same, by the path below the organization.
+pub async fn list_organization_project_changes(
+    auth: Authorized<ActivityLogRead, InOrganizationProject>,
+    State(app): State<App>,
+    params: Params<PageFilters>,
+) -> ApiResult<Json<ActivityPage>> {
+    changes(&app, &auth.ctx, &params).await
+}
+
+async fn changes(
+    app: &App,
+    project: &ProjectCtx,
+    params: &Params<PageFilters>,
+) -> ApiResult<Json<ActivityPage>> {
+    let query = ActivityQuery {
+        scope: Some(Subject::Project.text().to_owned()),
+        ..ActivityQuery::default()
+    };
+    let numbered = Numbered::of(params, None);
+    let found = app.services.activity.of_project(project, &query, numbered.page).await?;
+    let (next, previous) = numbered.links(params, found.count);
+    Ok(Json(ActivityPage { results: found.results, next, previous, total_count: found.count }))
+}
+
+/// Entries of a page with a number.
+const PER_PAGE: u64 = 10;
+/// Most entries of such a page.
+const PER_PAGE_MOST: u64 = 100;
+
+/// A page that is asked for by its number, or by the entries before it.
+pub(super) struct Numbered {
+    /// The entries.
+    pub(super) page: Page,
+    number: u64,
+    by_offset: bool,
+}
+
+impl Numbered {
+    /// The page that `limit` and `page` name, or `offset` in place of that.
+    pub(super) fn of<F: Filters>(params: &Params<F>, offset: Option<&str>) -> Self {
+        let read = |name: &str| {
+            let given = params.param(name).and_then(|text| text.trim().parse::<u64>().ok());
+            given.filter(|number| *number > 0)
+        };
+        let limit = read("limit").unwrap_or(PER_PAGE).min(PER_PAGE_MOST);
+        let number = read("page").unwrap_or(1);
+        let given = offset.and_then(|text| text.trim().parse::<u64>().ok());
+        let offset = given.unwrap_or((number - 1).saturating_mul(limit)).min(1_000_000_000);
+        Self { page: Page { limit, offset }, number, by_offset: given.is_some() }
+    }
+
+    /// Links to the next and the previous page of so many entries.
+    pub(super) fn links<F: Filters>(
+        &self,
+        params: &Params<F>,
+        count: u64,
+    ) -> (Option<String>, Option<String>) {
+        let Page { limit, offset } = self.page;
+        let to = |at: u64, page: u64| match self.by_offset {
+            true => params.link(&[("offset", Some(at.to_string()))]),
+            false => params.link(&[("page", Some(page.to_string()))]),
+        };
+        let is_last = offset.saturating_add(limit) >= count;
+        let next = (!is_last).then(|| to(offset + limit, self.number + 1));
+        let previous =
+            (offset > 0).then(|| to(offset.saturating_sub(limit), self.number.max(2) - 1));
+        (next, previous)
+    }
 }
 
 fn query(listing: &Listing<ActivityFilters>) -> Result<ActivityQuery, FieldError> {

@@ -19,9 +19,11 @@ pub mod persons;
 pub mod plugin_configs;
 pub mod plugins;
 pub mod projects;
+pub mod roles;
 pub mod schema;
 pub mod sessions;
 pub mod signup;
+pub mod streamed;
 pub mod users;
 pub mod warnings;
 

@@ -11,7 +11,6 @@ mod groups;
 use axum::Json;
 use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
-use weir_model::pagination::Page;
 use weir_model::plugin_configs::PluginConfig;
 use weir_model::plugins::address::{self, Place};
 use weir_model::plugins::{
@@ -23,6 +22,7 @@ use weir_service::OrgCtx;
 use weir_service::plugins::{Checked, Source};
 
 use crate::api::NoContent;
+use crate::api::activity::Numbered;
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
@@ -41,10 +41,6 @@ const ID: &str = "plugin_id";
 const ARCHIVE: &str = "archive";
 /// Bytes of a form beside its archive.
 const FORM_ROOM: usize = 64 << 10;
-/// Entries of a page of the activity.
-const ACTIVITY_LIMIT: u64 = 10;
-/// Most entries of a page of the activity.
-const ACTIVITY_MOST: u64 = 100;
 
 filters! {
     /// In which form the answer is wanted.
@@ -57,6 +53,7 @@ filters! {
     /// Which entries are wanted, and in which form.
     ActivityFilters {
         "limit": Number, "Entries per page, 1 to 100; 10 without it. What makes no sense is ignored.";
+        "offset": Number, "Entries to pass over, in place of `page`.";
         "page": Number, "The page, from 1. What makes no sense is ignored.";
         "raw": OneOf(&["true", "false"]), "`true`: without the fields of a plugin record.";
     }
@@ -137,22 +134,14 @@ async fn activity(
     group: Group,
     params: &Params<ActivityFilters>,
 ) -> ApiResult<Shaped<PluginActivityPage>> {
-    let number = |name: &str| {
-        let given = params.param(name).and_then(|text| text.trim().parse::<u64>().ok());
-        given.filter(|number| *number > 0)
-    };
-    let limit = number("limit").unwrap_or(ACTIVITY_LIMIT).min(ACTIVITY_MOST);
-    let page = number("page").unwrap_or(1);
-    let offset = (page - 1).saturating_mul(limit);
-    let (record, entries) =
-        app.services.plugins.activity(org, group, Page { limit, offset }).await?;
-    let to = |page: u64| params.link(&[("page", Some(page.to_string()))]);
-    let is_last = offset.saturating_add(limit) >= entries.count;
+    let numbered = Numbered::of(params, params.param("offset"));
+    let (record, entries) = app.services.plugins.activity(org, group, numbered.page).await?;
+    let (next, previous) = numbered.links(params, entries.count);
     let answer = PluginActivityPage {
         record,
         results: entries.results,
-        next: (!is_last).then(|| to(page + 1)),
-        previous: (page > 1).then(|| to(page - 1)),
+        next,
+        previous,
         count: entries.count,
         total_count: entries.count,
     };

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::http::error::ApiResult;
 use crate::http::extract::{
     ApiJson, AtOrganizationProject, AtProject, Authorized, ForProject, ForProjectOfCurrent,
-    InAllOrganizations, InOrganization, InProject,
+    InAllOrganizations, InOrganization, InOrganizationProject, InProject,
 };
 use crate::http::guards::{ProjectRead, ProjectWrite};
 use crate::http::input::{Fields, Input};
@@ -149,7 +149,19 @@ pub async fn reset_project_token(
     auth: Authorized<ProjectWrite, InProject>,
     State(app): State<App>,
 ) -> ApiResult<Json<Project>> {
-    let project = app.services.projects.reset_token(&auth.ctx).await?;
+    reset_token(&app, &auth.ctx).await
+}
+
+/// Replace the project API key, by the path below the organization.
+pub async fn reset_organization_project_token(
+    auth: Authorized<ProjectWrite, InOrganizationProject>,
+    State(app): State<App>,
+) -> ApiResult<Json<Project>> {
+    reset_token(&app, &auth.ctx).await
+}
+
+async fn reset_token(app: &App, project: &ProjectCtx) -> ApiResult<Json<Project>> {
+    let project = app.services.projects.reset_token(project).await?;
     app.tokens.refresh().await;
     Ok(Json(project))
 }
@@ -157,6 +169,14 @@ pub async fn reset_project_token(
 /// Make a new secret project key. The one before it works on as the backup.
 pub async fn rotate_project_secret(
     auth: Authorized<ProjectWrite, InProject>,
+    State(app): State<App>,
+) -> ApiResult<Json<Project>> {
+    Ok(Json(app.services.projects.rotate_secret_token(&auth.ctx).await?))
+}
+
+/// Make a new secret project key, by the path below the organization.
+pub async fn rotate_organization_project_secret(
+    auth: Authorized<ProjectWrite, InOrganizationProject>,
     State(app): State<App>,
 ) -> ApiResult<Json<Project>> {
     Ok(Json(app.services.projects.rotate_secret_token(&auth.ctx).await?))
@@ -170,9 +190,27 @@ pub async fn delete_project_secret_backup(
     Ok(Json(app.services.projects.delete_secret_backup(&auth.ctx).await?))
 }
 
+/// Delete the backup of the secret project key, by the path below the organization.
+pub async fn delete_organization_project_secret_backup(
+    auth: Authorized<ProjectWrite, InOrganizationProject>,
+    State(app): State<App>,
+) -> ApiResult<Json<Project>> {
+    Ok(Json(app.services.projects.delete_secret_backup(&auth.ctx).await?))
+}
+
 /// Put a project into another organization, which keeps its events and keys.
 pub async fn change_project_organization(
     auth: Authorized<ProjectWrite, InProject>,
+    State(app): State<App>,
+    body: ApiJson<NewHome>,
+) -> ApiResult<Json<Project>> {
+    let NewHome(organization) = body.checked()?;
+    Ok(Json(app.services.projects.change_organization(&auth.ctx, organization).await?))
+}
+
+/// Put a project into another organization, by the path below the present one.
+pub async fn move_organization_project(
+    auth: Authorized<ProjectWrite, InOrganizationProject>,
     State(app): State<App>,
     body: ApiJson<NewHome>,
 ) -> ApiResult<Json<Project>> {

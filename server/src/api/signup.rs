@@ -53,7 +53,8 @@ pub async fn accept_invitation(
     }
     visitor.refuse_without_session()?;
     let input = || body.read();
-    let (user, session) = identity.sign_up(token, input, &visitor.peer, &visitor.request_id).await?;
+    let (user, session) =
+        identity.sign_up(token, input, &visitor.peer, &visitor.request_id).await?;
     Ok(match session {
         Some(session) => Opened::new(signed_up(user, "/".to_owned())).with(&visitor, &session),
         // The address is to be confirmed first.

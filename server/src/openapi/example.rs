@@ -11,7 +11,7 @@ const DEPTH: usize = 6;
 /// Texts that read better than the name of their field.
 const TEXTS: &[(&str, &str)] = &[
     ("api_token", "phc_8mSe7ahXnDZiJqLLFAN3O4FE1ejA0xLUjvlZHVZKWdY"),
-    ("available_features", "saml"),
+    ("available_features", "group_analytics"),
     ("distinct_id", "018f2a6c-93a1-7c8e-9b52-63a1d0f4c7aa"),
     ("distinct_ids", "018f2a6c-93a1-7c8e-9b52-63a1d0f4c7aa"),
     ("domain", "acme.example"),

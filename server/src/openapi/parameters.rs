@@ -1,6 +1,7 @@
 //! Parameters of paths and queries in the API document.
 
 use serde_json::{Value, json};
+use weir_model::pagination::DEFAULT_LIMIT;
 
 use super::document::Defect;
 use super::operation::Description;
@@ -41,9 +42,11 @@ const PATH_IDS: &[PathId] = &[
     ),
     PathId("persons", Id::Uuid, None, "The person, also one that was merged into it."),
     PathId("invites", Id::Uuid, None, "The invite."),
-    PathId("signup", Id::Uuid, None, "The invite."),
+    PathId("signup", Id::Text, None, "The token of the invite's link."),
     PathId("reset", Id::Uuid, None, "The user that the link was mailed to."),
     PathId("domains", Id::Uuid, None, "The domain."),
+    PathId("roles", Id::Uuid, None, "The role."),
+    PathId("role_memberships", Id::Uuid, None, "The member's place in the role."),
     PathId("batch_exports", Id::Uuid, None, "The batch export."),
     PathId("backfills", Id::Uuid, None, "The backfill."),
     PathId("runs", Id::Uuid, None, "The run."),
@@ -57,11 +60,13 @@ const PATH_IDS: &[PathId] = &[
 /// The parameters of a path and of a query.
 pub(super) fn of(path: &str, description: &Description) -> Result<Vec<Value>, Defect> {
     let mut parameters = in_path(path)?;
-    if description.paged {
+    if let Some(most) = description.paged {
+        let default = DEFAULT_LIMIT.min(most);
+        let about = format!("Results per page, 1 to {most}. What makes no sense is ignored.");
         parameters.push(json!({
             "name": "limit", "in": "query", "required": false,
-            "description": "Results per page, 1 to 1000. What makes no sense is ignored.",
-            "schema": {"type": "integer", "minimum": 1, "default": 100},
+            "description": about,
+            "schema": {"type": "integer", "minimum": 1, "default": default},
         }));
         parameters.push(json!({
             "name": "offset", "in": "query", "required": false,

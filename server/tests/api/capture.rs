@@ -280,7 +280,7 @@ async fn other_paths() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sizes_as_sent_and_unpacked() {
-    const LIMIT: usize = 20_971_520;
+    const LIMIT: usize = 20_000_000;
     let app = TestApp::with_owner().await;
     let filled = |size: usize| {
         let empty = json!({"api_key": app.project_key(), "batch": [{"event": "a", "distinct_id": "b", "properties": {}}], "x": ""});

@@ -170,9 +170,8 @@ async fn a_pasted_list_is_previewed_and_sent() {
         let (_, rest) = shown.split_once("/signup/")?;
         rest.split(|c: char| !c.is_ascii_alphanumeric()).next().map(str::to_owned)
     };
-    let opens = async |token: &str| {
-        app.anonymous().get(&format!("/api/signup/{token}/")).await.status
-    };
+    let opens =
+        async |token: &str| app.anonymous().get(&format!("/api/signup/{token}/")).await.status;
     let first = link().await.expect("a link");
     assert_eq!((link().await, opens(&first).await), (None, 200));
     // Made again, it is another invite with another link.

@@ -47,6 +47,48 @@ async fn the_resource_has_every_field_of_its_type() {
     assert!(created.ends_with('Z'), "{created}");
 }
 
+/// Clients offer what `available_features` names, so each of them is used here.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_feature_that_is_named_works() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    let organization = format!("/api/organizations/{}/", app.organization());
+    let project = format!("/api/projects/{}/", app.project());
+    let named = caller.get(&organization).await.json()["available_features"].clone();
+    assert_eq!(named, json!(["organizations_projects", "group_analytics", "data_pipelines"]));
+    for feature in named.as_array().unwrap() {
+        match feature.as_str().unwrap() {
+            "organizations_projects" => {
+                let path = format!("{organization}projects/");
+                let made = caller.post(&path, &json!({"name": "Second"})).await;
+                assert_eq!(made.status, 201, "{:?}", made.body);
+                assert_eq!(caller.get(&path).await.json()["count"], 2);
+            }
+            "group_analytics" => {
+                let properties = json!({"$group_type": "company", "$group_key": "acme",
+                                        "$group_set": {"name": "Acme"}});
+                let event = json!({"api_key": app.project_key(), "event": "$groupidentify",
+                                   "distinct_id": "ada", "properties": properties});
+                assert_eq!(app.anonymous().post("/capture/", &event).await.status, 200);
+                let groups = format!("{project}groups/?group_type=company");
+                let applied = async {
+                    while caller.get(&groups).await.json()["results"] == json!([]) {
+                        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                    }
+                };
+                tokio::time::timeout(std::time::Duration::from_secs(30), applied).await.unwrap();
+            }
+            "data_pipelines" => {
+                let export = json!({"name": "Nowhere", "interval": "day", "paused": true,
+                                    "destination": {"type": "NoOp", "config": {}}});
+                let made = caller.post(&format!("{organization}batch_exports/"), &export).await;
+                assert_eq!(made.status, 201, "{:?}", made.body);
+            }
+            other => panic!("nothing here uses `{other}`"),
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn create_list_change_delete() {
     let app = TestApp::with_owner().await;

@@ -2,7 +2,7 @@
 //! (`generated/credentials.rs`).
 
 use serde_json::json;
-use weir_testkit::TestApp;
+use weir_testkit::{Caller, TestApp};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_need_one_of_two_scopes() {
@@ -42,4 +42,46 @@ async fn limits_of_keys() {
     let foreign = format!("/api/projects/{}/", other["teams"][0]["id"]);
     assert_eq!(project.get(&foreign).await.status, 404);
     assert_eq!(project.get("/api/users/@me/").await.status, 200);
+}
+
+/// What a limited key shows of its owner ends where the key does.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_owner_of_a_limited_key_is_shown_within_its_limits() {
+    let app = TestApp::with_owner().await;
+    let all = app.owner().key(&["*"]).await;
+    let organizations = "/api/organizations/";
+    let projects = format!("/api/organizations/{}/projects/", app.organization());
+    all.post(&projects, &json!({"name": "Second"})).await;
+    // The owner looks at it from now on.
+    let other = all.post(organizations, &json!({"name": "Beta"})).await.json();
+    let (other_id, other_team) = (other["id"].clone(), other["teams"][0]["id"].clone());
+    let me = async |caller: &Caller| caller.get("/api/users/@me/").await.json();
+    let whole = me(&all).await;
+    assert_eq!(whole["organization"]["name"], "Beta");
+    assert_eq!(whole["organizations"].as_array().unwrap().len(), 2);
+
+    let project = app.owner().limited_key(&["*"], &[], &[app.project()]).await;
+    let organization = app.owner().limited_key(&["*"], &[app.organization()], &[]).await;
+    for (caller, teams) in [(&project, 1), (&organization, 2)] {
+        let shown = me(caller).await;
+        assert_eq!(shown["organization"]["name"], "Acme Tea");
+        assert_eq!(shown["organization"]["teams"].as_array().unwrap().len(), teams);
+        assert_eq!(shown["team"]["organization"], json!(app.organization()));
+        assert_eq!(shown["organizations"].as_array().unwrap().len(), 1);
+        assert!(!shown.to_string().contains("Beta"), "{shown}");
+        // Nor is another one chosen by it.
+        for (field, value) in
+            [("set_current_organization", &other_id), ("set_current_team", &other_team)]
+        {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let answer = caller.patch("/api/users/@me/", &json!({field: value})).await;
+            assert_eq!(answer.error().2, "does_not_exist", "{field}");
+        }
+    }
+    assert_eq!(me(&project).await["team"]["id"], json!(app.project()));
+    // A project of the same organization is beyond the limits too.
+    let second = all.get(&projects).await.json()["results"][1]["id"].to_string();
+    let answer = project.patch("/api/users/@me/", &json!({"set_current_team": second})).await;
+    assert_eq!(answer.error().2, "does_not_exist");
+    assert_eq!(me(&all).await["organization"]["name"], "Beta");
 }

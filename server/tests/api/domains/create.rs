@@ -5,9 +5,7 @@ use uuid::Uuid;
 use weir_model::organizations::Level;
 use weir_testkit::TestApp;
 
-use super::{
-    assert_guarded, challenge, claim, member, outsider, owner, path, record, verify,
-};
+use super::{assert_guarded, challenge, claim, member, outsider, owner, path, record, verify};
 
 const WRONG_NAME: &str = "Please enter a valid domain or subdomain name.";
 

@@ -119,9 +119,7 @@ async fn certificates_are_read() {
         let answer = caller.patch(&path, &json!({"saml_x509_cert": bad})).await;
         let after = answer.json();
         assert_eq!((answer.status, &after["saml_x509_cert"]), (200, &json!(bad.trim())));
-        let [warning] = after["warnings"].as_array().unwrap().as_slice() else {
-            panic!("{after}")
-        };
+        let [warning] = after["warnings"].as_array().unwrap().as_slice() else { panic!("{after}") };
         assert_eq!(
             (&warning["attr"], &warning["code"]),
             (&json!("saml_x509_cert"), &json!("invalid_certificate"))

@@ -70,6 +70,29 @@ async fn a_scope_to_read_does_not_write_and_one_to_write_does_both() {
     }
 }
 
+/// What the key's owner has beyond the limits of the key is in no answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limited_key_shows_nothing_beyond_its_limits() {
+    let world = World::new().await;
+    let app = &world.app;
+    let projects = format!("/api/organizations/{}/projects/", app.organization());
+    let hidden = [("/api/organizations/", "Hidden company"), (&projects, "Hidden project")];
+    for (path, name) in hidden {
+        let made = world.owner.post(path, &serde_json::json!({"name": name})).await;
+        assert_eq!(made.status, 201, "{:?}", made.body);
+    }
+    let of_project = app.owner().limited_key(&["*"], &[], &[app.project()]).await;
+    let of_organization = app.owner().limited_key(&["*"], &[app.organization()], &[]).await;
+    for operation in guarded().filter(|operation| operation.method == http::Method::GET) {
+        let ids = world.ids(&operation).await;
+        for (caller, hidden) in [(&of_project, "Hidden "), (&of_organization, "Hidden company")] {
+            let answer = operation.call(caller, &ids).send().await;
+            let text = String::from_utf8_lossy(&answer.body);
+            assert!(!text.contains(hidden), "{}: {text}", operation.id);
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_belongs_to_others_is_answered_like_what_does_not_exist() {
     let world = World::new().await;

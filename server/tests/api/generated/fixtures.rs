@@ -59,6 +59,8 @@ const SOURCES: &[(&str, Source)] = &[
     ("persons", Source::Person),
     ("invites", Source::Created(Some("target_email"))),
     ("domains", Source::Created(Some("domain"))),
+    ("roles", Source::Created(Some("name"))),
+    ("role_memberships", Source::Created(None)),
     ("batch_exports", Source::Export),
     ("runs", Source::Run),
     ("backfills", Source::Backfill),
@@ -68,8 +70,8 @@ const SOURCES: &[(&str, Source)] = &[
     ("pipeline_transformation_configs", Source::Created(None)),
 ];
 
-/// Needs another organization of whoever calls.
-const MOVING: &str = "change_project_organization";
+/// Need another organization of whoever calls.
+const MOVING: [&str; 2] = ["change_project_organization", "move_organization_project"];
 
 impl World {
     pub(crate) async fn new() -> Self {
@@ -134,7 +136,7 @@ impl World {
         id
     }
 
-    async fn run(&self, outer: &[(String, String)]) -> String {
+    pub(super) async fn run(&self, outer: &[(String, String)]) -> String {
         let (_, export) = outer.iter().find(|(name, _)| name == "export_id").unwrap();
         let now = self.app.app().services.clock.now();
         let run = Run {
@@ -150,12 +152,14 @@ impl World {
             last_updated_at: now,
             records_total_count: None,
             batch_export: export.parse().unwrap(),
+            failing_since: None,
+            next_try_at: None,
         };
         crate::exports::create_run(self.app.store(), &run).await;
         run.id.to_string()
     }
 
-    async fn backfill(&self) -> String {
+    pub(super) async fn backfill(&self) -> String {
         let path = self.export.lock().clone().unwrap();
         let made = self.owner.post(&format!("{path}backfills/"), &json!({})).await;
         assert_eq!(made.status, 201, "{:?}", made.body);
@@ -163,7 +167,7 @@ impl World {
     }
 
     /// A project that nothing else needs.
-    async fn project(&self) -> String {
+    pub(super) async fn project(&self) -> String {
         let path = format!("/api/organizations/{}/projects/", self.app.organization());
         let made = self.owner.post(&path, &json!({"name": "For one call"})).await;
         assert_eq!(made.status, 201, "{:?}", made.body);
@@ -174,7 +178,7 @@ impl World {
         self.made.fetch_add(1, Ordering::Relaxed)
     }
 
-    async fn member(&self) -> String {
+    pub(super) async fn member(&self) -> String {
         let person = self.app.stranger(&format!("member{}", self.number())).await;
         self.app.join(&person, Level::Member).await;
         person.id().to_string()
@@ -196,6 +200,23 @@ impl World {
                 return id.to_owned();
             }
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+
+    /// A new object of the collection that an operation lists.
+    pub(super) async fn object(
+        &self,
+        list: &Operation,
+        collection: &str,
+        outer: &[(String, String)],
+    ) -> String {
+        let source = SOURCES.iter().find(|(known, _)| *known == collection);
+        match source {
+            Some((_, Source::Created(differs))) => {
+                self.created(list, collection, outer, *differs).await
+            }
+            Some((_, Source::Export)) => self.created(list, collection, outer, None).await,
+            _ => panic!("server/tests/api/generated/lists.rs does not say what fills {}", list.path),
         }
     }
 
@@ -241,6 +262,9 @@ impl World {
         if let Some(plugin) = body.get_mut("plugin") {
             *plugin = self.plugin().await;
         }
+        if let Some(user) = body.get_mut("user_uuid") {
+            *user = json!(self.member().await);
+        }
         body
     }
 
@@ -248,7 +272,7 @@ impl World {
     /// what its collection wants to differ.
     pub(crate) async fn good_body(&self, operation: &Operation, by: &Caller) -> Option<Value> {
         operation.body()?;
-        if operation.id == MOVING {
+        if MOVING.contains(&operation.id.as_str()) {
             let made = by.post("/api/organizations/", &json!({"name": "Elsewhere"})).await.json();
             return Some(json!({"organization_id": made["id"]}));
         }

@@ -5,14 +5,18 @@ use std::collections::BTreeSet;
 use http::Method;
 
 use super::fixtures::World;
-use super::operations::{guarded, methods};
+use super::operations::{Operation, guarded, methods};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn methods_that_a_path_lacks_are_named_with_those_that_it_has() {
     let world = World::new().await;
     let mut seen = BTreeSet::new();
     for operation in guarded().filter(|operation| seen.insert(operation.path.clone())) {
-        let there = methods(&operation.path);
+        let mut there = methods(&operation.path);
+        // PUT is PATCH where the document does not name it.
+        if there.contains(&Method::PATCH) && !there.contains(&Method::PUT) {
+            there.push(Method::PUT);
+        }
         let ids = world.ids(&operation).await;
         let path = operation.path_with(&ids);
         for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
@@ -28,6 +32,53 @@ async fn methods_that_a_path_lacks_are_named_with_those_that_it_has() {
             }
             assert!(!allow.contains(method.as_str()), "{path}: {allow:?}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn put_works_wherever_patch_does() {
+    let world = World::new().await;
+    for operation in guarded().filter(|operation| operation.method == Method::PATCH) {
+        let (path, body) = (operation.path.clone(), operation.body());
+        let read = async |method: Method| {
+            let ids = world.ids(&operation).await;
+            let path = operation.path_with(&ids);
+            let call = world.owner.call(method, &path);
+            match &body {
+                Some(body) => call.json(body).send().await,
+                None => call.send().await,
+            }
+        };
+        let (patched, put) = (read(Method::PATCH).await, read(Method::PUT).await);
+        let of_its_own = methods(&operation.path).contains(&Method::PUT);
+        match of_its_own {
+            true => assert!([200, 400].contains(&put.status), "{path}: {:?}", put.body),
+            false => assert_eq!(put.status, patched.status, "{path}: {:?}", put.body),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn environments_answer_as_projects() {
+    let world = World::new().await;
+    let below = |operation: &Operation| operation.path.starts_with("/api/projects/");
+    for operation in guarded().filter(below) {
+        let ids = world.ids(&operation).await;
+        let path = operation.path_with(&ids);
+        let other = path.replacen("/api/projects/", "/api/environments/", 1);
+        let allowed = world.owner.call(Method::OPTIONS, &other).send().await;
+        let expected = world.owner.call(Method::OPTIONS, &path).send().await;
+        assert_eq!((allowed.status, allowed.header("allow")), (200, expected.header("allow")));
+        if operation.method != Method::GET {
+            continue;
+        }
+        let here = world.owner.get(&path).await;
+        let there = world.owner.get(&other).await;
+        // Links lead on where they were asked for.
+        let text = String::from_utf8_lossy(&there.body);
+        let text = text.replace("/api/environments/", "/api/projects/");
+        assert_eq!(there.status, here.status, "{other}");
+        assert_eq!(text, String::from_utf8_lossy(&here.body), "{other}");
     }
 }
 

@@ -80,7 +80,7 @@ impl Operation {
     pub(crate) fn place(&self) -> u8 {
         match self.id.as_str() {
             "delete_organization" => 2,
-            "create_organization" | "change_project_organization" => 1,
+            "create_organization" | "change_project_organization" | "move_organization_project" => 1,
             _ => 0,
         }
     }
@@ -99,7 +99,13 @@ impl Operation {
     pub(crate) fn ends(&self, collection: &str) -> bool {
         let last = self.path.trim_end_matches('/').rsplit('/').nth(1);
         (self.method == Method::DELETE && last == Some(collection))
-            || ["reset_project_token", "change_project_organization"].contains(&self.id.as_str())
+            || [
+                "reset_project_token",
+                "reset_organization_project_token",
+                "change_project_organization",
+                "move_organization_project",
+            ]
+            .contains(&self.id.as_str())
                 && collection == "projects"
     }
 

@@ -427,7 +427,8 @@ async fn the_page_works_without_scripts() {
     let page = format!("/signup/{}", token(&made));
     let text = app.anonymous().get(&page).await;
     assert!(
-        String::from_utf8_lossy(&text.body).contains(&format!("/login?next=/signup/{}", token(&made)))
+        String::from_utf8_lossy(&text.body)
+            .contains(&format!("/login?next=/signup/{}", token(&made)))
     );
     let text = with_session(&app, Method::GET, &page, &cookie).send().await;
     assert!(String::from_utf8_lossy(&text.body).contains("You are signed in as"));

@@ -42,6 +42,52 @@ async fn the_old_key_is_dead_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_paths_below_the_organization_do_the_same() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["*"]).await;
+    let below = |organization: &str, rest: &str| {
+        format!("/api/organizations/{organization}/projects/{}/{rest}", app.project())
+    };
+    let home = app.organization().to_string();
+    let before = caller.get(&below(&home, "")).await.json();
+    for (action, changes) in ACTIONS.into_iter().zip(["api_token", "secret_api_token", ""]) {
+        let answer = caller.patch(&below(&home, action), &json!({})).await;
+        let after = answer.json();
+        assert_eq!(answer.status, 200, "{action}: {:?}", answer.body);
+        assert!(changes.is_empty() || after[changes] != before[changes], "{action}");
+        assert_eq!(caller.get(&below(&home, "")).await.json(), after, "{action}");
+    }
+    // Who changed what of the project itself, by pages with numbers.
+    let at = format!("/api/projects/{}/", app.project());
+    caller.patch(&at, &json!({"name": "Renamed"})).await;
+    let pages = below(&home, "activity/");
+    let first = caller.get(&format!("{pages}?limit=1")).await.json();
+    assert_eq!(first["results"][0]["detail"]["changes"][0]["after"], "Renamed");
+    let total = first["total_count"].as_u64().unwrap();
+    assert!(total >= 3 && first["previous"].is_null(), "{first}");
+    let next = first["next"].as_str().unwrap();
+    assert!(next.ends_with("/activity/?limit=1&page=2"), "{next}");
+    let second = caller.get(&next[next.find("/api/").unwrap()..]).await.json();
+    assert_ne!(second["results"][0]["id"], first["results"][0]["id"]);
+    let last = caller.get(&format!("{at}activity/?limit=100")).await.json();
+    assert_eq!(last["results"].as_array().unwrap().len() as u64, total);
+    assert!(last["next"].is_null());
+    assert!(last["results"].as_array().unwrap().iter().all(|entry| entry["scope"] == "Team"));
+    // Through another organization it is not there.
+    let other = caller.post("/api/organizations/", &json!({"name": "Beta"})).await.json();
+    let other = other["id"].as_str().unwrap();
+    for action in ACTIONS {
+        let answer = caller.patch(&below(other, action), &json!({})).await;
+        answer.assert_error(404, "invalid_request", "not_found", "Project not found.");
+    }
+    let answer = caller.get(&below(other, "activity/")).await;
+    answer.assert_error(404, "invalid_request", "not_found", "Project not found.");
+    let there = json!({"organization_id": other});
+    let moved = caller.post(&below(&home, "change_organization/"), &there).await;
+    assert_eq!((moved.status, &moved.json()["organization"]), (200, &json!(other)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn resets_at_the_same_time_leave_one_key() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["project:write"]).await;
