@@ -88,8 +88,8 @@ pub fn router(app: &App) -> Router {
     };
     Router::new()
         .route("/_fn/{function}", post(functions::call))
-        .route("/_upload/plugin", post(forms::plugin))
-        .route("/_upload/attachment", post(forms::attachment))
+        .route(forms::PLUGIN, post(forms::plugin))
+        .route(forms::ATTACHMENT, post(forms::attachment))
         .route("/_live/{project}", get(live::stream))
         .route("/_export/activity.csv", get(activity_csv::download))
         .route("/_files/{project}/imports.csv", get(files::imports))

@@ -21,6 +21,9 @@ use crate::http::error::ApiError;
 
 pub(crate) use values::{kind, missing, no_object, no_text, null, to_integer};
 
+/// Fields that a form may have.
+const FIELDS: usize = 1_000;
+
 /// A resource's input, read from fields in the order in which the resource
 /// declares them: the first field at fault is reported. The API document shows
 /// the fields that [`read`](Self::read) asks for, because it runs it.
@@ -93,35 +96,45 @@ impl Fields {
         if essence.eq_ignore_ascii_case("application/json") {
             Self::from_json(body)
         } else if essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            if body.iter().filter(|byte| **byte == b'&').count() >= FIELDS {
+                return Err(too_many_fields());
+            }
             let pairs = form_urlencoded::parse(body);
             let field = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
                 (name.into_owned(), Value::String(value.into_owned()))
             };
             Ok(Self(pairs.map(field).collect(), None, Vec::new()))
         } else if essence.eq_ignore_ascii_case("multipart/form-data") {
-            Self::from_multipart(content_type, body).await.map_err(|error| {
-                ApiError::Malformed(format!("Multipart form parse error - {error}"))
-            })
+            Self::from_multipart(content_type, body).await
         } else {
             Err(ApiError::UnsupportedMediaType(content_type.to_owned()))
         }
     }
 
-    async fn from_multipart(content_type: &str, body: &Bytes) -> Result<Self, multer::Error> {
-        let boundary = multer::parse_boundary(content_type)?;
+    async fn from_multipart(content_type: &str, body: &Bytes) -> Result<Self, ApiError> {
+        let fault = |error: multer::Error| {
+            ApiError::Malformed(format!("Multipart form parse error - {error}"))
+        };
+        let boundary = multer::parse_boundary(content_type).map_err(fault)?;
         let all = futures::stream::iter([Ok::<_, Infallible>(body.clone())]);
         let mut parts = multer::Multipart::new(all, boundary);
         let (mut fields, mut uploads) = (Map::new(), Vec::new());
-        while let Some(part) = parts.next_field().await? {
+        let mut count = 0;
+        while let Some(part) = parts.next_field().await.map_err(fault)? {
+            count += 1;
+            if count > FIELDS {
+                return Err(too_many_fields());
+            }
             let Some(field) = part.name().map(str::to_owned) else { continue };
             match part.file_name().map(str::to_owned) {
                 Some(file_name) => {
                     let media_type = part.content_type().map(ToString::to_string);
-                    let contents = part.bytes().await?;
+                    let contents = part.bytes().await.map_err(fault)?;
                     uploads.push(Upload { field, file_name, media_type, contents });
                 }
                 None => {
-                    fields.insert(field, Value::String(part.text().await?));
+                    let text = part.text().await.map_err(fault)?;
+                    fields.insert(field, Value::String(text));
                 }
             }
         }
@@ -257,6 +270,10 @@ pub fn read_items<T: Input>(items: &[Value]) -> Result<Vec<T>, FieldError> {
     items.iter().enumerate().map(read).collect()
 }
 
+fn too_many_fields() -> ApiError {
+    ApiError::Malformed(format!("A form may have {FIELDS} fields."))
+}
+
 fn parse_json(body: &[u8]) -> Result<Value, ApiError> {
     let fault =
         |text: &dyn std::fmt::Display| ApiError::Malformed(format!("JSON parse error - {text}"));
@@ -301,6 +318,18 @@ mod tests {
         assert!(matches!(parse(json, "{"), Err(ApiError::Malformed(_))));
         assert!(matches!(parse(json, "[]"), Err(ApiError::Service(_))));
         assert_eq!(parse(json, r#"{"a":"1","a":"2"}"#).unwrap().raw_text("a"), Some("2"));
+    }
+
+    #[test]
+    fn forms_have_a_bounded_number_of_fields() {
+        let form = Some("application/x-www-form-urlencoded");
+        assert!(parse(form, &"a&".repeat(FIELDS - 1)).is_ok());
+        assert!(matches!(parse(form, &"a&".repeat(FIELDS)), Err(ApiError::Malformed(_))));
+        let part = "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n";
+        let parts = |count: usize| format!("{}--x--\r\n", part.repeat(count));
+        let form = Some("multipart/form-data; boundary=x");
+        assert!(parse(form, &parts(FIELDS)).is_ok());
+        assert!(matches!(parse(form, &parts(FIELDS + 1)), Err(ApiError::Malformed(_))));
     }
 
     #[derive(Debug, PartialEq)]

@@ -26,8 +26,10 @@ use crate::front::RoutePattern;
 use crate::http::input::{Fields, Upload};
 use crate::limits::{BodyLimits, Limits};
 
-/// What the addresses of these forms begin with.
-pub(super) const ROOT: &str = "/_upload/";
+/// Where plugins are sent to.
+pub(super) const PLUGIN: &str = "/_upload/plugin";
+/// Where files of configs are sent to.
+pub(super) const ATTACHMENT: &str = "/_upload/attachment";
 /// Bytes of a form beside its file.
 const ROOM: usize = 64 << 10;
 /// Stands for scheme and host while an address passes through a library that wants a
@@ -41,10 +43,15 @@ const SAVE: &str = "/_fn/save_plugin_config";
 /// The limits of a body that is sent to this path of the web app.
 pub(crate) fn limits(limits: &Limits, path: &str) -> BodyLimits {
     let mut body = limits.web_body;
-    if path.starts_with(ROOT) {
+    if exists(path) {
         body.size = body.size.max(ARCHIVE_MAX + ROOM);
     }
     body
+}
+
+/// Whether there is such a form at this path.
+pub(super) fn exists(path: &str) -> bool {
+    [PLUGIN, ATTACHMENT].contains(&path)
 }
 
 /// Adds a plugin from an archive, and leads to it.

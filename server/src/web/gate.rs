@@ -51,7 +51,7 @@ impl Gate {
         }
         let path = parts.uri.path();
         let is_function = path.starts_with(functions::ROOT);
-        if !is_function && !path.starts_with(forms::ROOT) {
+        if !is_function && !forms::exists(path) {
             return Self::Unread;
         }
         if !cross_site::may_pass(&app.config, &parts.method, &parts.headers) {
