@@ -156,8 +156,8 @@ impl Cookies {
 
     /// That cookie. It stays after the sign-out.
     #[must_use]
-    pub fn browser(self, session: &NewSession) -> String {
-        self.hidden(self.browser_name(), &session.browser, YEAR_SECONDS)
+    pub fn browser(self, token: &str) -> String {
+        self.hidden(self.browser_name(), token, YEAR_SECONDS)
     }
 
     /// The cookie of a session.
@@ -325,7 +325,14 @@ pub(crate) async fn send_event(body: String) -> Result<u16, UiError> {
 pub(crate) fn keep_session(session: &NewSession) {
     if let Ok((_, visit)) = context() {
         set_cookie(&visit.cookies.session(session));
-        set_cookie(&visit.cookies.browser(session));
+    }
+    keep_browser(&session.browser);
+}
+
+/// Gives the browser the cookie that tells it from those of strangers.
+pub(crate) fn keep_browser(token: &str) {
+    if let Ok((_, visit)) = context() {
+        set_cookie(&visit.cookies.browser(token));
     }
 }
 

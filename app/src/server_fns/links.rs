@@ -5,7 +5,8 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{
-    add_header, anyone, ask_second_factor, go, keep_session, refuse_without_session, ui_error,
+    add_header, anyone, ask_second_factor, go, keep_browser, keep_session, refuse_without_session,
+    ui_error,
 };
 use crate::error::UiError;
 
@@ -116,7 +117,7 @@ pub(crate) async fn reset_password(
     let (services, visit) = anyone()?;
     let identity = &services.identity;
     let set = identity.reset_password(&id, &token, &password, &visit.peer, &visit.request_id);
-    set.await.map_err(ui_error)?;
+    keep_browser(&set.await.map_err(ui_error)?.browser);
     go("/login?reset=done");
     Ok(())
 }

@@ -222,6 +222,27 @@ const IS_KNOWN: Statement = Statement::read(
     "RETURN record::exists(type::record('known_browser', [$user, $browser]));",
 );
 
+const KNOW: Statement = Statement::sign_in(
+    "sessions know browser",
+    "UPSERT type::record('known_browser', [$user, $browser])
+     CONTENT { seen_at: $now } RETURN NONE;",
+);
+
+/// Notes that somebody in the browser whose token has this hash has proved to be this
+/// user. The next session puts an end to those that are too many.
+///
+/// # Errors
+/// Any failure of the store.
+pub async fn know_browser(
+    store: &Store,
+    user: UserId,
+    browser: &str,
+    now: Timestamp,
+) -> Result<()> {
+    let vars = bind! { user: user.0, browser: browser, now: now.micros() };
+    store.db.run(KNOW, vars).await.map(drop)
+}
+
 /// Whether this user has signed in before in the browser whose token has this hash.
 ///
 /// # Errors

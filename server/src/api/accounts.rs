@@ -68,8 +68,8 @@ pub async fn reset_password(
     let NewPassword { token, password } = body.checked()?;
     let Visitor { peer, request_id, .. } = &visitor;
     let identity = &app.services.identity;
-    let email = identity.reset_password(user, &token, &password, peer, request_id).await?;
-    Ok(Json(PasswordReset { success: true, email }))
+    let set = identity.reset_password(user, &token, &password, peer, request_id).await?;
+    Ok(Json(PasswordReset { success: true, email: set.email }))
 }
 
 /// Confirm an address with a link, and sign in. Where the account has a second

@@ -120,7 +120,7 @@ impl<T, const STATUS: u16> Opened<T, STATUS> {
     #[must_use]
     pub fn with(mut self, visitor: &Visitor, session: &NewSession) -> Self {
         let cookies = visitor.manner.cookies;
-        for cookie in [cookies.session(session), cookies.browser(session)] {
+        for cookie in [cookies.session(session), cookies.browser(&session.browser)] {
             // A token is letters and digits.
             self.cookies.extend(HeaderValue::from_str(&cookie));
         }

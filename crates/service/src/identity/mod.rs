@@ -38,6 +38,7 @@ pub use flash::FLASH_MAX;
 pub use links::WorkingLink;
 pub use passwords::HashParameters;
 pub use pending::{PendingSignIn, Waiting};
+pub use reset::Reset;
 pub use second_factor::{Confirmed, Enrolment, SecondFactor};
 pub use sessions::OwnSession;
 pub use sign_up::{InviteLink, Shown};

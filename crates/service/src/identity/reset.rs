@@ -7,16 +7,26 @@
 use weir_model::accounts::LinkKind;
 use weir_model::mail::{AccountChange, News};
 use weir_store::accounts::{self as rows, Changed, Use};
-use weir_store::{ids, organizations};
+use weir_store::{ids, organizations, sessions};
 
 use super::links::{Opened, void};
 use super::passwords::About;
+use super::sessions::browser_token;
 use super::{Identity, Peer, emails};
 use crate::activity::Changes;
-use crate::{Result, mail, users};
+use crate::{Result, mail, secrets, users};
 
 /// What is counted of mails with links to set a password.
 const COUNTED: &str = "reset";
+
+/// A password that was set.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Reset {
+    /// The address of the account.
+    pub email: String,
+    /// The token of the browser, for its cookie. It opens nothing, and is not stored.
+    pub browser: String,
+}
 
 impl Identity {
     /// Has a mail with a link sent to the account of this address, if there is
@@ -36,7 +46,8 @@ impl Identity {
     }
 
     /// Sets a new password with a link, and ends all sessions of the account. Its
-    /// owner is told by mail. Gives its address.
+    /// owner is told by mail, and signs in from this browser without waiting for what
+    /// strangers tried.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with `invalid_token`,
@@ -51,7 +62,7 @@ impl Identity {
         password: &str,
         peer: &Peer,
         request_id: &str,
-    ) -> Result<String> {
+    ) -> Result<Reset> {
         let opened = self.open_link(LinkKind::Reset, user, token, peer).await?;
         self.refuse_password_reset(&opened.email_key()).await?;
         let Opened { user, link, hash } = opened;
@@ -84,7 +95,10 @@ impl Identity {
             Changed::Void | Changed::EmailTaken => return Err(void()),
         }
         self.core.mailing.wake();
+        let browser = browser_token(peer)?;
+        let known = secrets::sha256_hex(&browser);
+        sessions::know_browser(store, user.id, &known, ctx.now).await?;
         tracing::info!(user.id = %user.id, request.id = request_id, "a password was set by a link");
-        Ok(link.email)
+        Ok(Reset { email: link.email, browser })
     }
 }

@@ -175,10 +175,7 @@ impl Identity {
         peer: &Peer,
     ) -> Result<(SessionRow, NewSession)> {
         let token = secrets::token()?;
-        let browser = match peer.browser.as_ref().filter(|token| secrets::is_token(token)) {
-            Some(token) => token.clone(),
-            None => secrets::token()?.reveal(),
-        };
+        let browser = browser_token(peer)?;
         let now = self.core.clock.now();
         let expires_at = now.plus_seconds(ABSOLUTE_SECONDS);
         let row = SessionRow {
@@ -203,6 +200,14 @@ pub(super) fn of_person(ctx: &Ctx) -> Result<&str> {
     match &ctx.actor {
         Actor::Session { session, .. } => Ok(session),
         Actor::Key { .. } => Err(Error::Forbidden(NO_KEYS.to_owned())),
+    }
+}
+
+/// The token that tells this peer's browser from others: its own, else a new one.
+pub(super) fn browser_token(peer: &Peer) -> Result<String> {
+    match peer.browser.as_ref().filter(|token| secrets::is_token(token)) {
+        Some(token) => Ok(token.clone()),
+        None => Ok(secrets::token()?.reveal()),
     }
 }
 

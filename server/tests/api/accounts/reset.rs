@@ -1,12 +1,14 @@
 //! A new password by a link from a mail.
 
+use http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 use weir_model::domains::SsoEnforcement;
 use weir_testkit::{Answer, TestApp};
 
-use super::{DAY, House, Link, NOT_CONFIRMED, OTHER_PASSWORD, PASSWORD, assert_void};
+use super::{DAY, House, Link, NOT_CONFIRMED, OTHER_PASSWORD, PASSWORD, assert_void, cookie};
 use crate::domains::{enforce, verified};
+use crate::web::function;
 
 const REQUEST: &str = "/api/reset/";
 const ADA: &str = "ada@mail.example";
@@ -206,4 +208,24 @@ async fn without_mail_there_is_no_link() {
         let answer = app.anonymous().post(REQUEST, &json!({"email": email})).await;
         answer.assert_error(400, "validation_error", "email_not_available", detail);
     }
+}
+
+/// Who has the mailbox is the owner.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_sets_a_password_by_mail_waits_for_no_stranger() {
+    let house = House::open().await;
+    house.ask(ADA).await;
+    let link = house.reset_link(ADA, 1).await;
+    for _ in 0..6 {
+        assert_eq!(house.login(ADA, "wrong").await.status, 400);
+    }
+    assert_eq!(house.login(ADA, PASSWORD).await.status, 429);
+    let form = format!("id={}&token={}&password={OTHER_PASSWORD}", link.user, link.token);
+    let set = function(&house.app, "reset_password", &form).send().await;
+    let browser = cookie(&set);
+    assert!(browser.starts_with("__Host-browser="), "{browser}");
+    assert_eq!(house.login(ADA, OTHER_PASSWORD).await.status, 429);
+    let body = json!({"email": ADA, "password": OTHER_PASSWORD});
+    let login = house.nobody().call(Method::POST, "/api/login/").header("cookie", &browser);
+    assert_eq!(login.json(&body).send().await.status, 200);
 }
