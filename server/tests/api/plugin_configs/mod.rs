@@ -24,6 +24,8 @@ use weir_model::Timestamp;
 use weir_service::Clock;
 use weir_testkit::{Answer, Caller, TestApp};
 
+use crate::plugins::group_of;
+
 /// 2026-05-28T20:26:40Z.
 const NOW: i64 = 1_780_000_000_000_000;
 
@@ -74,10 +76,11 @@ async fn plugin(app: &TestApp, caller: &Caller) -> i64 {
 /// A new plugin with source files.
 async fn written(app: &TestApp, caller: &Caller, files: &Value) -> i64 {
     let organization = app.organization().to_string();
-    let plugin = plugin_with(&organization, caller, &json!({"name": "Written"})).await;
-    let path =
-        format!("/api/organizations/{organization}/pipeline_destinations/{plugin}/update_source/");
-    let answer = caller.patch(&path, files).await;
+    let group = format!("/api/organizations/{organization}/{}/", group_of(files));
+    let plugin = caller.post(&group, &json!({"name": "Written"})).await;
+    assert_eq!(plugin.status, 201, "{:?}", plugin.body);
+    let plugin = plugin.json()["id"].as_i64().unwrap();
+    let answer = caller.patch(&format!("{group}{plugin}/update_source/"), files).await;
     assert_eq!(answer.status, 200, "{:?}", answer.body);
     assert_eq!(answer.json()["source_errors"], json!({}));
     plugin

@@ -173,3 +173,14 @@ fn assert_forbidden(answer: &Answer, detail: &str) {
 fn assert_invalid(answer: &Answer, attr: Option<&str>, code: &str, detail: &str) {
     answer.assert_field_error(400, "validation_error", code, detail, attr);
 }
+
+/// The group that a plugin with these files belongs to.
+pub(crate) fn group_of(files: &Value) -> &'static str {
+    let text = files.to_string();
+    let has = |names: &[&str]| names.iter().any(|name| text.contains(name));
+    match () {
+        () if has(&["processEvent", "onEvent", "composeWebhook"]) => "pipeline_destinations",
+        () if has(&["index.js", "index.ts"]) => "pipeline_import_apps",
+        () => "pipeline_frontend_apps",
+    }
+}

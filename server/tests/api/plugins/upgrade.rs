@@ -59,6 +59,13 @@ async fn what_is_no_plugin_changes_nothing() {
     let answer = place.owner.post(&upgrade, &json!({})).await;
     let detail = "The archive has no plugin.json.";
     assert_invalid(&answer, Some("url"), "invalid_input", detail);
+    // A plugin stays in its group.
+    let manifest = r#"{"name": "Hourly"}"#;
+    let hourly = ("index.ts", "export function runEveryHour() {}");
+    place.host.has(files(&[("plugin.json", manifest), hourly]));
+    let (status, _, _, detail, attr) = place.owner.post(&upgrade, &json!({})).await.error();
+    assert_eq!((status, attr.as_deref()), (400, Some("index.ts")), "{detail}");
+    assert!(detail.contains("stays in its group"), "{detail}");
     place.host.goes_down();
     assert_eq!(place.owner.post(&upgrade, &json!({})).await.status, 400);
     assert_eq!(place.owner.get(&path).await.json(), plugin);

@@ -19,6 +19,8 @@ use weir_server::serve::Options;
 use weir_service::Clock;
 use weir_testkit::{Answer, Caller, TestApp};
 
+use super::group_of;
+
 /// How long what a test waits for may take.
 pub(super) const WITHIN: Duration = Duration::from_secs(120);
 /// Events of a page.
@@ -197,17 +199,6 @@ impl Instance {
             return (0, Value::Null);
         };
         (found["count"].as_u64().unwrap(), found["samples"][0].clone())
-    }
-}
-
-/// The group that a plugin with these files belongs to.
-fn group_of(files: &Value) -> &'static str {
-    let text = files.to_string();
-    let has = |names: &[&str]| names.iter().any(|name| text.contains(name));
-    match () {
-        () if has(&["processEvent", "onEvent", "composeWebhook"]) => "pipeline_destinations",
-        () if has(&["index.js", "index.ts"]) => "pipeline_import_apps",
-        () => "pipeline_frontend_apps",
     }
 }
 
