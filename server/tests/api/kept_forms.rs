@@ -223,8 +223,9 @@ async fn two_tabs_of_a_project_change_what_was_changed_in_them() {
     let mut browser = Browser::signed_in(&app).await;
     let id = app.project().to_string();
     let settings = format!("/projects/{id}/settings");
+    let owner = app.owner().key(&["*"]).await;
     let now = async || {
-        let found = app.owner().get(&format!("/api/projects/{id}/")).await.json();
+        let found = owner.get(&format!("/api/projects/{id}/")).await.json();
         json!([found["name"], found["timezone"], found["anonymize_ips"]])
     };
     let first = browser.hidden(&settings, "seen").await;
@@ -284,16 +285,11 @@ async fn two_tabs_of_an_export_change_what_was_changed_in_them() {
     let home = app.organization().to_string();
     let path = format!("/api/organizations/{home}/batch_exports/");
     let config = json!({"url": "https://hooks.example/a", "token": "phc_other"});
-    let made = app
-        .owner()
-        .post(
-            &path,
-            &json!({"name": "Hourly", "interval": "hour", "model": "events", "paused": true,
-                    "destination": {"type": "HTTP", "config": config}}),
-        )
-        .await
-        .json();
-    let export = made["id"].as_str().expect(&made.to_string()).to_owned();
+    let owner = app.owner().key(&["*"]).await;
+    let body = json!({"name": "Hourly", "interval": "hour", "model": "events", "paused": true,
+                      "destination": {"type": "HTTP", "config": config}});
+    let made = owner.post(&path, &body).await.json();
+    let export = made["id"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned();
     let page = format!("/organizations/{home}/exports/{export}/settings");
     let seen = browser.hidden(&page, "seen").await;
     let send = async |browser: &mut Browser<'_>, name: &str, interval: &str, end: &str| {
@@ -314,7 +310,7 @@ async fn two_tabs_of_an_export_change_what_was_changed_in_them() {
     assert!(done.contains("__done="), "{done}");
     let done = send(&mut browser, "Daily", "hour", "").await;
     assert!(done.contains("__done="), "{done}");
-    let now = app.owner().get(&format!("{path}{export}/")).await.json();
+    let now = owner.get(&format!("{path}{export}/")).await.json();
     assert_eq!(
         (&now["name"], &now["interval"], &now["end_at"]),
         (&json!("Daily"), &json!("day"), &json!("2030-01-02T03:04:00Z"))
