@@ -10,7 +10,7 @@ pub const MAX_LIMIT: u64 = 1000;
 /// One page of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// How many results at most, 1 to [`MAX_LIMIT`].
+    /// How many results at most, 1 to [`MAX_LIMIT`] for most lists.
     pub limit: u64,
     /// How many results to pass over.
     pub offset: u64,
@@ -26,9 +26,17 @@ impl Page {
     /// Reads the query texts leniently: what makes no sense is ignored.
     #[must_use]
     pub fn from_texts(limit: Option<&str>, offset: Option<&str>) -> Self {
+        Self::up_to(MAX_LIMIT, limit, offset)
+    }
+
+    /// The same for a list with another largest page.
+    #[must_use]
+    pub fn up_to(most: u64, limit: Option<&str>, offset: Option<&str>) -> Self {
         let number = |text: Option<&str>| text.and_then(|t| t.trim().parse::<u64>().ok());
         Self {
-            limit: number(limit).filter(|l| *l > 0).map_or(DEFAULT_LIMIT, |l| l.min(MAX_LIMIT)),
+            limit: number(limit)
+                .filter(|l| *l > 0)
+                .map_or(DEFAULT_LIMIT.min(most), |l| l.min(most)),
             offset: number(offset).unwrap_or(0).min(1_000_000_000),
         }
     }

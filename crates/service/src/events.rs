@@ -2,25 +2,33 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
+use uuid::Uuid;
 use weir_model::PersonId;
+use weir_model::errors::FieldError;
 use weir_model::events::{Event, EventQuery};
-use weir_model::live::LiveRow;
+use weir_model::live::{LiveRow, SAMPLE_LIMIT};
 use weir_model::persons::PersonRef;
+use weir_model::warnings::{AffectedQuery, Place};
 use weir_model::{ProjectId, Timestamp};
+use weir_store::events::Begin;
 pub use weir_store::events::StoredEvent as Stored;
 use weir_store::events::StoredEvent;
-use weir_store::warnings::{Counted, Skipped};
+use weir_store::warnings::{Affected, Counted};
 use weir_store::{events, live, persons, traffic, warnings};
 
 use crate::ctx::ProjectCtx;
+use crate::error::Error;
 use crate::{Core, Result};
 
 /// Bytes of properties, of events and their persons, after which a page ends
 /// early: one large person may stand beside each of its events.
 const PAGE_BYTES: usize = 16 << 20;
-/// Events whose persons are read at a time.
-const TOGETHER: usize = 50;
+/// How long is looked for where a page begins.
+const BEGIN_WITHIN: Duration = Duration::from_secs(10);
+/// Events whose persons are read at a time: each may have a megabyte.
+const TOGETHER: usize = 16;
 
 /// Reads of stored events.
 #[derive(Clone)]
@@ -71,6 +79,37 @@ impl Events {
         Ok(page)
     }
 
+    /// The query for what comes behind the first `offset` events of another one;
+    /// `None`: nothing does.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] when it takes too long to find; when the store cannot be read.
+    pub async fn behind(
+        &self,
+        project: &ProjectCtx,
+        query: EventQuery,
+        offset: u64,
+    ) -> Result<Option<EventQuery>> {
+        if offset == 0 {
+            return Ok(Some(query));
+        }
+        let store = &self.core.store;
+        match events::skip(store, project.project, &query, offset, BEGIN_WITHIN).await? {
+            Begin::Behind { time, uuid } => Ok(Some(EventQuery {
+                before: Some(Timestamp::from_micros(time)),
+                before_uuid: Some(uuid),
+                ..query
+            })),
+            Begin::Beyond => Ok(None),
+            Begin::TooLong => Err(Error::Invalid(FieldError::new(
+                "offset",
+                "invalid_input",
+                "Passing over so many events takes too long. Follow the link in `next`, or ask \
+                 for a shorter time with `after` and `before`.",
+            ))),
+        }
+    }
+
     /// What was skipped or altered in a project, counted by reason.
     ///
     /// # Errors
@@ -79,12 +118,32 @@ impl Events {
         Ok(warnings::counts(&self.core.store, project.project).await?)
     }
 
-    /// Samples of what was skipped, newest first.
+    /// Dropped and altered events, newest first, and whether there are more. Of an
+    /// altered one the payload is its stored properties, cut when long.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn samples(&self, project: &ProjectCtx) -> Result<Vec<Skipped>> {
-        Ok(warnings::samples(&self.core.store, project.project).await?)
+    pub async fn affected(
+        &self,
+        project: &ProjectCtx,
+        query: &AffectedQuery,
+    ) -> Result<(Vec<(Place, Affected)>, bool)> {
+        let (store, id) = (&self.core.store, project.project);
+        let (mut found, more) = warnings::page(store, id, query).await?;
+        let stored = found.iter().filter(|(_, event)| event.is_stored);
+        let uuids: Vec<Uuid> = stored.filter_map(|(_, event)| event.uuid).collect();
+        let mut payloads: HashMap<Uuid, String> = HashMap::new();
+        events::see_each(store, id, &uuids, |event| {
+            let end = event.properties.floor_char_boundary(SAMPLE_LIMIT);
+            let payload = event.properties.get(..end).unwrap_or_default();
+            payloads.insert(event.uuid, payload.to_owned());
+        })
+        .await?;
+        for (_, event) in found.iter_mut().filter(|(_, event)| event.is_stored) {
+            let payload = event.uuid.and_then(|uuid| payloads.remove(&uuid));
+            event.payload = payload.unwrap_or_default();
+        }
+        Ok((found, more))
     }
 
     /// The latest of everything that reached a project, stored or not, and of the
@@ -95,7 +154,7 @@ impl Events {
     pub async fn live_rows(&self, project: &ProjectCtx, limit: usize) -> Result<Vec<LiveRow>> {
         let id = project.project;
         let stored = events::arrivals(&self.core.store, id, None, limit).await?;
-        let skipped = warnings::samples(&self.core.store, id).await?;
+        let skipped = warnings::dropped(&self.core.store, id, limit).await?;
         let refused = traffic::refused(&self.core.store, id).await?;
         let mut rows: Vec<LiveRow> = skipped.into_iter().map(live::dropped).collect();
         rows.extend(refused.into_iter().map(live::rejected));

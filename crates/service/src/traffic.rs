@@ -10,7 +10,7 @@ use std::sync::Arc;
 use weir_model::traffic::{Counts, UnknownKey};
 use weir_model::{ProjectId, Timestamp};
 use weir_store::traffic::{self as rows, INSTANCE, Unit};
-use weir_store::{events, imports, projects, users};
+use weir_store::{events, imports, projects, users, warnings};
 
 use crate::ctx::ProjectCtx;
 use crate::policy::{self, Action};
@@ -268,6 +268,7 @@ impl Traffic {
         rows::forget(store, INSTANCE, now).await?;
         for (_, project) in projects::all_tokens(store).await? {
             rows::forget(store, project.id, now).await?;
+            warnings::forget(store, project.id, now).await?;
             imports::forget(store, project.id, today).await?;
         }
         Ok(())

@@ -1,23 +1,25 @@
-//! What was skipped or altered on its way in, counted and sampled.
+//! What was skipped or altered on its way in, counted and sampled. The events themselves
+//! are in `affected`.
 //!
 //! | table | id | holds |
 //! |---|---|---|
 //! | `ingestion_warning` | `[project, code, partition]` | count, first and last time, the last few samples |
-//! | `ingestion_sample` | `[project, partition, slot]` | one skipped event; slots are used in turn, so storage is bounded |
+
+mod affected;
 
 use surrealdb::types::{RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue, Value};
+use weir_model::warnings::{AffectedQuery, Place};
 use weir_model::{ProjectId, Timestamp};
 
 use crate::bind::bind;
 use crate::db::Statement;
-use crate::events::{PARTITIONS, Sample, WarningCount};
+use crate::events::{Sample, WarningCount};
 use crate::{Result, Store};
 
-/// Samples kept of one project in one partition.
-pub const SLOTS: i64 = 100;
+pub use self::affected::{Affected, AffectedBlock, AffectedBuilder, DAYS, KEPT, forget, open, page};
+pub(crate) use self::affected::{purge, rows as affected_rows};
 
 const COUNTS: Statement = Statement::read("ingestion warnings", "SELECT * FROM $range;");
-const SAMPLES: Statement = Statement::read("ingestion samples", "SELECT * FROM $range;");
 
 /// One reason with its count over all partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,19 +67,6 @@ struct CountRow {
 /// A sample beside its count.
 #[derive(SurrealValue)]
 struct Kept {
-    received_at: i64,
-    detail: Option<String>,
-    event: Option<String>,
-    distinct_id: Option<String>,
-    payload: String,
-}
-
-#[derive(SurrealValue)]
-struct SampleRow {
-    id: RecordId,
-    number: i64,
-    partition: i64,
-    code: String,
     received_at: i64,
     detail: Option<String>,
     event: Option<String>,
@@ -139,27 +128,30 @@ fn skipped(code: &str, kept: Kept) -> Skipped {
     }
 }
 
-/// The kept samples of a project, newest first.
+/// The latest dropped events of a project, newest first.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn samples(store: &Store, project: ProjectId) -> Result<Vec<Skipped>> {
-    let vars = bind! { range: of_project("ingestion_sample", project) };
-    let rows: Vec<SampleRow> = store.db.run(SAMPLES, vars).await?.rows(0)?;
-    let mut samples: Vec<Skipped> = rows
-        .into_iter()
-        .map(|row| Skipped {
-            key: sample_key(row.partition, row.number),
-            code: row.code,
-            received_at: Timestamp::from_micros(row.received_at),
-            detail: row.detail,
-            event: row.event,
-            distinct_id: row.distinct_id,
-            payload: row.payload,
-        })
-        .collect();
-    samples.sort_by_key(|s| std::cmp::Reverse(s.received_at));
-    Ok(samples)
+pub async fn dropped(store: &Store, project: ProjectId, limit: usize) -> Result<Vec<Skipped>> {
+    let query = AffectedQuery { is_dropped: true, limit, ..AffectedQuery::default() };
+    let (found, _) = page(store, project, &query).await?;
+    Ok(found.into_iter().map(|(place, event)| Skipped::of(place, event)).collect())
+}
+
+impl Skipped {
+    /// A dropped event as the live list shows it.
+    #[must_use]
+    pub fn of(place: Place, event: Affected) -> Self {
+        Self {
+            key: sample_key(place.partition.into(), place.number),
+            code: event.codes.into_iter().next().unwrap_or_default(),
+            received_at: place.received_at,
+            detail: event.detail,
+            event: event.event,
+            distinct_id: event.distinct_id,
+            payload: event.payload,
+        }
+    }
 }
 
 /// How a sample is named in the live list.
@@ -180,27 +172,6 @@ pub(crate) fn count_row(project: ProjectId, partition: u16, warning: WarningCoun
         first_at: warning.seen.from,
         last_at: warning.seen.to,
         samples: Some(warning.sample.into_iter().map(Kept::from).collect()),
-    }
-    .into_value()
-}
-
-pub(crate) fn sample_row(project: ProjectId, partition: u16, number: i64, sample: Sample) -> Value {
-    debug_assert!(partition < PARTITIONS, "a partition that nobody reads");
-    let parts = vec![
-        Value::Number(project.0.into()),
-        Value::Number(i64::from(partition).into()),
-        Value::Number((number % SLOTS).into()),
-    ];
-    SampleRow {
-        id: RecordId::new("ingestion_sample", RecordIdKey::Array(parts.into())),
-        number,
-        partition: partition.into(),
-        code: sample.code,
-        received_at: sample.received_at,
-        detail: sample.detail,
-        event: sample.event,
-        distinct_id: sample.distinct_id,
-        payload: sample.payload,
     }
     .into_value()
 }

@@ -1,11 +1,11 @@
 //! `/api/projects/{id}/events/`: stored events, newest first, page by page
-//! without a count (DECISIONS "Reading data back").
+//! without a count. Pages begin behind an event or at an offset, and are sent as they
+//! are read.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -15,9 +15,12 @@ use weir_model::PersonId;
 use weir_model::errors::FieldError;
 use weir_model::events::{Event, EventQuery};
 use weir_model::time::Timestamp;
+use weir_service::ProjectCtx;
+use weir_service::events::Events;
 
 use super::persons::{self, PersonAnswer};
 use super::stored_object;
+use super::streamed::{Next, Pieces, Streamed};
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
@@ -25,9 +28,16 @@ use crate::http::extract::{Authorized, InProject};
 use crate::http::guards::EventsRead;
 use crate::http::pagination::Listing;
 
+/// Events that are read first,
+const FIRST_PIECE: usize = 100;
+/// and at most at a time.
+const LARGEST_PIECE: usize = 500;
+/// Bytes of the events that are read at a time and of their persons, about.
+const PIECE_BYTES: usize = 1 << 20;
+
 filters! {
     /// Which events are wanted.
-    EventFilters {
+    EventFilters, up to 10_000 {
         "after": Time, "Only events after this time.";
         "before": Time, "Only events before this time.";
         "before_uuid": Uuid, "Of the events at `before`, those that come before this one; from `next`.";
@@ -75,30 +85,87 @@ pub struct EventAnswer {
     pub historical: bool,
 }
 
-/// Stored events of a project.
+/// Stored events of a project, the newest first.
 pub async fn list_events(
     auth: Authorized<EventsRead, InProject>,
     State(app): State<App>,
     listing: Listing<EventFilters>,
-) -> ApiResult<Json<EventList>> {
-    let page = app.services.events.list(&auth.ctx, query(&listing)?).await?;
-    let next = page.events.last().filter(|_| page.more).map(|oldest| {
-        listing.link(&[
-            ("limit", Some(listing.page().limit.to_string())),
-            ("before", Some(oldest.timestamp.to_string())),
-            ("before_uuid", Some(oldest.uuid.to_string())),
-        ])
-    });
-    let mut people = HashMap::new();
-    let results = page.events.into_iter().map(|event| answer(event, &mut people));
-    Ok(Json(EventList { next, results: results.collect::<ApiResult<_>>()? }))
+) -> ApiResult<Streamed<EventList>> {
+    let events = app.services.events.clone();
+    let query = query(&listing)?;
+    let page = listing.page();
+    // A page that is asked for by its offset is walked on from its first event.
+    let query = events.behind(&auth.ctx, query, page.offset).await?;
+    let pieces = EventPieces {
+        events,
+        project: auth.ctx,
+        listing,
+        query,
+        left: usize::try_from(page.limit).unwrap_or(usize::MAX),
+        piece: FIRST_PIECE,
+        last: None,
+    };
+    Streamed::of(&app, pieces).await
+}
+
+/// The events of a page that are not read yet.
+struct EventPieces {
+    events: Events,
+    project: ProjectCtx,
+    listing: Listing<EventFilters>,
+    /// For those that come next; `None`: there are none.
+    query: Option<EventQuery>,
+    /// How many the page may still have.
+    left: usize,
+    /// How many are read at a time.
+    piece: usize,
+    /// Time and uuid of the last one that was read.
+    last: Option<(Timestamp, Uuid)>,
+}
+
+impl Pieces for EventPieces {
+    type Item = EventAnswer;
+    type Links = Next;
+
+    async fn next(&mut self) -> ApiResult<Vec<EventAnswer>> {
+        let Some(query) = self.query.take_if(|_| self.left > 0) else { return Ok(Vec::new()) };
+        let limit = self.left.min(self.piece);
+        let page = self.events.list(&self.project, EventQuery { limit, ..query.clone() }).await?;
+        self.left -= page.events.len().min(self.left);
+        let size = |event: &Event| {
+            event.properties.len() + event.person.as_ref().map_or(0, |person| person.size())
+        };
+        let bytes: usize = page.events.iter().map(size).sum();
+        let each = bytes / page.events.len().max(1);
+        self.piece = (PIECE_BYTES / each.max(1)).clamp(1, LARGEST_PIECE);
+        if let Some(last) = page.events.last() {
+            self.last = Some((last.timestamp, last.uuid));
+            let (before, before_uuid) = (Some(last.timestamp), Some(last.uuid));
+            self.query = page.more.then(|| EventQuery { before, before_uuid, ..query });
+        }
+        let mut people = HashMap::new();
+        page.events.into_iter().map(|event| answer(event, &mut people)).collect()
+    }
+
+    fn links(&self) -> Next {
+        let last = self.last.filter(|_| self.query.is_some());
+        let next = last.map(|(before, uuid)| {
+            self.listing.link(&[
+                ("limit", Some(self.listing.page().limit.to_string())),
+                ("offset", None),
+                ("before", Some(before.to_string())),
+                ("before_uuid", Some(uuid.to_string())),
+            ])
+        });
+        Next { next }
+    }
 }
 
 fn query(listing: &Listing<EventFilters>) -> Result<EventQuery, FieldError> {
     let text = |name: &str| listing.param(name).filter(|value| !value.is_empty());
     let before = time(text("before"), "before")?;
     Ok(EventQuery {
-        limit: usize::try_from(listing.page().limit).unwrap_or(usize::MAX),
+        limit: 0,
         after: time(text("after"), "after")?,
         before,
         // Says nothing without the time that it refines.

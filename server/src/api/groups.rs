@@ -10,14 +10,20 @@ use uuid::Uuid;
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
 use weir_model::groups::{Group, GroupQuery};
+use weir_service::ProjectCtx;
+use weir_service::groups::Groups;
 
 use super::stored_object;
+use super::streamed::{Links, Pieces, Streamed};
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject};
 use crate::http::guards::GroupsRead;
 use crate::http::pagination::Listing;
+
+/// Groups that are read at a time.
+const PIECE: u64 = 250;
 
 filters! {
     /// Which groups are wanted.
@@ -81,17 +87,66 @@ pub async fn list_groups(
     auth: Authorized<GroupsRead, InProject>,
     State(app): State<App>,
     listing: Listing<GroupFilters>,
-) -> ApiResult<Json<GroupList>> {
-    let page = app.services.groups.list(&auth.ctx, &query(&listing)?).await?;
-    let next = page.next.map(|((index, place), rest)| {
-        listing.link(&[
-            ("limit", Some(listing.page().limit.to_string())),
-            ("offset", (rest > 0).then(|| rest.to_string())),
-            ("after", Some(format!("{index}:{place}"))),
-        ])
-    });
-    let results = page.groups.into_iter().map(answer).collect::<ApiResult<_>>()?;
-    Ok(Json(GroupList { next, previous: None, results }))
+) -> ApiResult<Streamed<GroupList>> {
+    let query = query(&listing)?;
+    let groups = app.services.groups.clone();
+    let pieces = GroupPieces {
+        groups,
+        project: auth.ctx,
+        listing,
+        left: query.limit,
+        query,
+        is_done: false,
+    };
+    Streamed::of(&app, pieces).await
+}
+
+/// The groups of a page that are not read yet.
+struct GroupPieces {
+    groups: Groups,
+    project: ProjectCtx,
+    listing: Listing<GroupFilters>,
+    /// For those that come next.
+    query: GroupQuery,
+    /// How many the page may still have.
+    left: u64,
+    /// Whether there are no more groups at all.
+    is_done: bool,
+}
+
+impl Pieces for GroupPieces {
+    type Item = GroupAnswer;
+    type Links = Links;
+
+    async fn next(&mut self) -> ApiResult<Vec<GroupAnswer>> {
+        // What looks at many groups finds few in some steps.
+        while self.left > 0 && !self.is_done {
+            let query = GroupQuery { limit: self.left.min(PIECE), ..self.query.clone() };
+            let page = self.groups.list(&self.project, &query).await?;
+            self.left = self.left.saturating_sub(page.groups.len() as u64);
+            match page.next {
+                Some((next, rest)) => {
+                    (self.query.after, self.query.offset) = (Some(next), rest);
+                }
+                None => self.is_done = true,
+            }
+            if !page.groups.is_empty() {
+                return page.groups.into_iter().map(answer).collect();
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn links(&self) -> Links {
+        let next = self.query.after.filter(|_| !self.is_done);
+        Links::to(next.map(|(index, place)| {
+            self.listing.link(&[
+                ("limit", Some(self.listing.page().limit.to_string())),
+                ("offset", None),
+                ("after", Some(format!("{index}:{place}"))),
+            ])
+        }))
+    }
 }
 
 fn query(listing: &Listing<GroupFilters>) -> Result<GroupQuery, FieldError> {

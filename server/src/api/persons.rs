@@ -10,15 +10,20 @@ use weir_model::Timestamp;
 use weir_model::errors::FieldError;
 use weir_model::ids::PersonId;
 use weir_model::persons::{PersonQuery, PersonRef};
-use weir_service::{Error as ServiceError, error, persons};
+use weir_service::persons::Persons;
+use weir_service::{Error as ServiceError, ProjectCtx, error, persons};
 
 use super::stored_object;
+use super::streamed::{Links, Pieces, Streamed};
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject, PathParams};
 use crate::http::guards::PersonsRead;
 use crate::http::pagination::Listing;
+
+/// Persons that are read at a time.
+const PIECE: u64 = 250;
 
 filters! {
     /// Which persons are wanted.
@@ -66,17 +71,66 @@ pub async fn list_persons(
     auth: Authorized<PersonsRead, InProject>,
     State(app): State<App>,
     listing: Listing<PersonFilters>,
-) -> ApiResult<Json<PersonList>> {
-    let page = app.services.persons.list(&auth.ctx, &query(&listing)?).await?;
-    let next = page.next.map(|(next, rest)| {
-        listing.link(&[
-            ("limit", Some(listing.page().limit.to_string())),
-            ("offset", (rest > 0).then(|| rest.to_string())),
-            ("after", Some(next.to_string())),
-        ])
-    });
-    let results = page.persons.into_iter().map(answer).collect::<ApiResult<_>>()?;
-    Ok(Json(PersonList { next, previous: None, results }))
+) -> ApiResult<Streamed<PersonList>> {
+    let query = query(&listing)?;
+    let persons = app.services.persons.clone();
+    let pieces = PersonPieces {
+        persons,
+        project: auth.ctx,
+        listing,
+        left: query.limit,
+        query,
+        is_done: false,
+    };
+    Streamed::of(&app, pieces).await
+}
+
+/// The persons of a page that are not read yet.
+struct PersonPieces {
+    persons: Persons,
+    project: ProjectCtx,
+    listing: Listing<PersonFilters>,
+    /// For those that come next.
+    query: PersonQuery,
+    /// How many the page may still have.
+    left: u64,
+    /// Whether there are no more persons at all.
+    is_done: bool,
+}
+
+impl Pieces for PersonPieces {
+    type Item = PersonAnswer;
+    type Links = Links;
+
+    async fn next(&mut self) -> ApiResult<Vec<PersonAnswer>> {
+        // What looks at many persons finds few in some steps.
+        while self.left > 0 && !self.is_done {
+            let query = PersonQuery { limit: self.left.min(PIECE), ..self.query.clone() };
+            let page = self.persons.list(&self.project, &query).await?;
+            self.left = self.left.saturating_sub(page.persons.len() as u64);
+            match page.next {
+                Some((next, rest)) => {
+                    (self.query.after, self.query.offset) = (Some(next), rest);
+                }
+                None => self.is_done = true,
+            }
+            if !page.persons.is_empty() {
+                return page.persons.into_iter().map(answer).collect();
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn links(&self) -> Links {
+        let next = self.query.after.filter(|_| !self.is_done);
+        Links::to(next.map(|next| {
+            self.listing.link(&[
+                ("limit", Some(self.listing.page().limit.to_string())),
+                ("offset", None),
+                ("after", Some(next.to_string())),
+            ])
+        }))
+    }
 }
 
 /// One person.

@@ -1,29 +1,28 @@
 //! `/api/projects/{id}/ingestion_warnings/`: what was dropped or altered on the
-//! way in, by reason (DECISIONS "Reading data back").
+//! way in, by reason, and below `events/` the events themselves.
 
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
+use uuid::Uuid;
 use weir_model::Timestamp;
+use weir_model::errors::FieldError;
 use weir_model::live;
 use weir_model::outcomes::Meaning;
+use weir_model::pagination::{Envelope, Paged};
+use weir_model::warnings::AffectedQuery;
 
+use super::events::time;
 use crate::app::App;
+use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject};
 use crate::http::guards::ProjectRead;
+use crate::http::pagination::Listing;
 
 /// Samples shown of one reason.
 const SAMPLES: usize = 10;
-
-/// The answer.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = IngestionWarnings)]
-pub struct Warnings {
-    /// One entry per reason.
-    pub results: Vec<WarningAnswer>,
-}
 
 /// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -82,13 +81,108 @@ pub struct SampleAnswer {
     pub payload: String,
 }
 
+filters! {
+    /// Which dropped and altered events are wanted.
+    AffectedFilters {
+        "after": Time, "Only events that reached us after this time.";
+        "before": Time, "Only events that reached us before this time.";
+        "behind": Text, "Where the page before ended; from `next`.";
+        "code": Text, "Only events with this reason or warning.";
+    }
+}
+
+/// One page of dropped and altered events.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AffectedEventList)]
+pub struct AffectedList {
+    /// Link to the next, older page.
+    pub next: Option<String>,
+    /// Always `null`: pages lead forward only.
+    pub previous: Option<String>,
+    /// The events of this page.
+    pub results: Vec<AffectedAnswer>,
+}
+
+/// One dropped or altered event.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AffectedEvent)]
+pub struct AffectedAnswer {
+    /// Identifies the entry within the project.
+    pub id: String,
+    /// Whether the event was dropped, or stored altered.
+    pub outcome: Outcome,
+    /// The reason that it was dropped for, or the warnings that it was stored with.
+    pub codes: Vec<String>,
+    /// What the reason does not say: which transformation dropped it.
+    pub detail: Option<String>,
+    /// When it reached us.
+    pub received_at: Timestamp,
+    /// Name, if it had one.
+    pub event: Option<String>,
+    /// Whom it was about, if it said.
+    pub distinct_id: Option<String>,
+    /// Identity, if it had one.
+    pub uuid: Option<Uuid>,
+    /// As received (of a stored event: its properties), cut when long.
+    pub payload: String,
+}
+
+/// The dropped and altered events themselves, newest first: at least the latest 100,000
+/// of a project, for 30 days.
+pub async fn list_ingestion_warning_events(
+    auth: Authorized<ProjectRead, InProject>,
+    State(app): State<App>,
+    listing: Listing<AffectedFilters>,
+) -> ApiResult<Json<AffectedList>> {
+    let text = |name: &str| listing.param(name).filter(|value| !value.is_empty());
+    let behind = text("behind").map(|text| {
+        text.parse()
+            .map_err(|_| FieldError::new("behind", "invalid_input", "Use the link of a page."))
+    });
+    let page = listing.page();
+    let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    let query = AffectedQuery {
+        code: text("code").map(str::to_owned),
+        after: time(text("after"), "after")?,
+        before: time(text("before"), "before")?,
+        behind: behind.transpose()?,
+        is_dropped: false,
+        offset: number(page.offset),
+        limit: number(page.limit),
+    };
+    let (found, more) = app.services.events.affected(&auth.ctx, &query).await?;
+    let next = found.last().filter(|_| more).map(|(place, _)| {
+        listing.link(&[
+            ("limit", Some(page.limit.to_string())),
+            ("offset", None),
+            ("behind", Some(place.to_string())),
+        ])
+    });
+    let results = found.into_iter().map(|(place, event)| AffectedAnswer {
+        id: place.to_string(),
+        outcome: if event.is_stored { Outcome::Accepted } else { Outcome::Dropped },
+        codes: event.codes,
+        detail: event.detail,
+        received_at: place.received_at,
+        event: event.event,
+        distinct_id: event.distinct_id,
+        uuid: event.uuid,
+        payload: event.payload,
+    });
+    Ok(Json(AffectedList { next, previous: None, results: results.collect() }))
+}
+
 /// Counts and samples by reason.
 pub async fn list_ingestion_warnings(
     auth: Authorized<ProjectRead, InProject>,
     State(app): State<App>,
-) -> ApiResult<Json<Warnings>> {
+    listing: Listing,
+) -> ApiResult<Json<Envelope<WarningAnswer>>> {
     let counts = app.services.events.warnings(&auth.ctx).await?;
-    let results = counts
+    let count = counts.len() as u64;
+    let results = listing
+        .page()
+        .slice(counts)
         .into_iter()
         .map(|counted| {
             let Meaning { outcome, sentence, fix } = meaning(&counted.code);
@@ -111,7 +205,7 @@ pub async fn list_ingestion_warnings(
             }
         })
         .collect();
-    Ok(Json(Warnings { results }))
+    Ok(Json(listing.envelope(Paged { count, results })))
 }
 
 /// A code that this program does not know was written by a newer one.

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use weir_model::pagination::{Envelope, Page, Paged};
+use weir_model::pagination::{Envelope, MAX_LIMIT, Page, Paged};
 
 use crate::http::peer::{Origin, RequestedUri};
 
@@ -54,6 +54,8 @@ impl ParameterKind {
 pub trait Filters: Send + Sync + 'static {
     /// All of them.
     const PARAMETERS: &'static [Parameter];
+    /// Results that a page of the list has at most.
+    const MOST: u64 = MAX_LIMIT;
 }
 
 /// A list that takes none.
@@ -75,9 +77,11 @@ impl Filters for NoFilters {
 /// }
 /// // in the handler: listing: Listing<ThingFilters>
 /// ```
+///
+/// `ThingFilters, up to 500 { … }` gives the list another largest page.
 #[macro_export]
 macro_rules! filters {
-    ($(#[$doc:meta])* $name:ident {
+    ($(#[$doc:meta])* $name:ident $(, up to $most:literal)? {
         $($parameter:literal: $kind:ident $(($words:expr))?, $description:literal;)+
     }) => {
         $(#[$doc])*
@@ -92,6 +96,7 @@ macro_rules! filters {
                     description: $description,
                 },
             )+];
+            $(const MOST: u64 = $most;)?
         }
     };
 }
@@ -156,10 +161,16 @@ impl<F: Filters> Listing<F> {
         self.0.param(name)
     }
 
+    /// The words of a query parameter that can be given several times, or as a list
+    /// with commas.
+    pub fn words(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.words(name)
+    }
+
     /// The page that was asked for.
     #[must_use]
     pub fn page(&self) -> Page {
-        self.0.query.page()
+        self.0.query.page(F::MOST)
     }
 
     /// A link to the same list with some parameters set or, with `None`, removed.
@@ -172,7 +183,7 @@ impl<F: Filters> Listing<F> {
     /// The list answer for a page of results.
     #[must_use]
     pub fn envelope<T>(&self, paged: Paged<T>) -> Envelope<T> {
-        self.0.query.envelope(paged)
+        self.0.query.envelope(self.page(), paged)
     }
 }
 
@@ -215,8 +226,8 @@ impl Query {
         last.map(|(_, value)| value.as_str())
     }
 
-    fn page(&self) -> Page {
-        Page::from_texts(self.param("limit"), self.param("offset"))
+    fn page(&self, most: u64) -> Page {
+        Page::up_to(most, self.param("limit"), self.param("offset"))
     }
 
     fn link(&self, changes: &[(&str, Option<String>)]) -> String {
@@ -233,8 +244,8 @@ impl Query {
         if query.is_empty() { self.base.clone() } else { format!("{}?{query}", self.base) }
     }
 
-    fn envelope<T>(&self, paged: Paged<T>) -> Envelope<T> {
-        let Page { limit, offset } = self.page();
+    fn envelope<T>(&self, page: Page, paged: Paged<T>) -> Envelope<T> {
+        let Page { limit, offset } = page;
         let to = |offset: u64| {
             let offset = (offset > 0).then(|| offset.to_string());
             self.link(&[("limit", Some(limit.to_string())), ("offset", offset)])
@@ -252,11 +263,12 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::Query;
-    use weir_model::pagination::Paged;
+    use weir_model::pagination::{MAX_LIMIT, Paged};
 
     fn links(query: &str, count: u64) -> (Option<String>, Option<String>) {
-        let envelope = Query::new("http://h", "/api/x/", query)
-            .envelope(Paged { count, results: Vec::<u8>::new() });
+        let query = Query::new("http://h", "/api/x/", query);
+        let paged = Paged { count, results: Vec::<u8>::new() };
+        let envelope = query.envelope(query.page(MAX_LIMIT), paged);
         (envelope.next, envelope.previous)
     }
 

@@ -11,13 +11,14 @@ use axum::extract::State;
 use http::HeaderMap;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::Schema;
 use weir_model::invites::Invite;
 use weir_model::plugin_configs::PluginConfigFrontend;
 
 use crate::api::invites::Invited;
 use crate::api::plugin_configs::{Frontend, MODULE};
 use crate::api::plugins::answers::Shaped;
+use crate::api::streamed::Streamed;
 use crate::api::{Created, NoContent, Nothing};
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
@@ -32,8 +33,8 @@ use crate::openapi::pages::Page;
 /// What is known of an operation.
 #[derive(Default)]
 pub struct Description {
-    /// Whether it takes `limit` and `offset`.
-    pub paged: bool,
+    /// Results of a page at most, if it takes `limit` and `offset`.
+    pub paged: Option<u64>,
     /// Further query parameters.
     pub filters: &'static [Parameter],
     /// The body that it reads.
@@ -144,7 +145,7 @@ impl Argument for Visitor {
 
 impl<F: Filters> Argument for Listing<F> {
     fn describe(description: &mut Description) {
-        description.paged = true;
+        description.paged = Some(F::MOST);
         description.filters = F::PARAMETERS;
     }
 }
@@ -179,6 +180,12 @@ impl<R: Answer> Answer for ApiResult<R> {
 }
 
 impl<T: ToSchema> Answer for Json<T> {
+    fn describe(description: &mut Description) {
+        describe_body::<T>(200, description);
+    }
+}
+
+impl<T: ToSchema> Answer for Streamed<T> {
     fn describe(description: &mut Description) {
         describe_body::<T>(200, description);
     }
@@ -229,9 +236,7 @@ impl Answer for NoContent {
 
 impl Answer for Nothing {
     fn describe(description: &mut Description) {
-        let schema = ObjectBuilder::new().schema_type(Type::Null).build();
-        let schema = Some(RefOr::T(Schema::Object(schema)));
-        description.answer = Some(Good { status: 200, schema, or_many: false });
+        description.answer = Some(Good { status: 200, schema: None, or_many: false });
     }
 }
 

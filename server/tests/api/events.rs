@@ -81,6 +81,69 @@ async fn pages_follow_the_link_without_gap_or_double() {
     assert_eq!(found, ["e0", "e1", "e2", "e3", "e4", "e5", "e6"]);
 }
 
+/// As clients do that know nothing but `limit` and `offset`: they end at the first page
+/// that is not full.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_by_offset_are_full_at_any_depth() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["query:read"]).await;
+    let event = |n: usize| {
+        let time = format!("2026-06-{:02}T10:00:{:02}Z", n % 20 + 1, n % 60);
+        json!({"event": format!("e{}", n % 3), "distinct_id": format!("u{}", n % 40), "timestamp": time,
+               "properties": {"n": n}})
+    };
+    for part in 0..6 {
+        let batch: Vec<Value> = (part * 500..part * 500 + 500).map(event).collect();
+        send(&app, json!(batch)).await;
+    }
+    let uuids = |list: &Value| -> Vec<String> {
+        let results = list["results"].as_array().unwrap();
+        results.iter().map(|event| event["uuid"].as_str().unwrap().to_owned()).collect()
+    };
+    for (filter, count) in [("", 3_000), ("&event=e1", 1_000), ("&distinct_id=u7", 75)] {
+        let whole = list(&app, &caller, &format!("?limit=10000{filter}")).await;
+        assert_eq!((uuids(&whole).len(), &whole["next"]), (count, &Value::Null), "{filter}");
+        for limit in [40, 1_400] {
+            let mut all = Vec::new();
+            loop {
+                let offset = all.len();
+                let page =
+                    list(&app, &caller, &format!("?limit={limit}&offset={offset}{filter}")).await;
+                all.extend(uuids(&page));
+                if all.len() - offset < limit {
+                    break;
+                }
+            }
+            assert_eq!(all, uuids(&whole), "{filter} {limit}");
+        }
+    }
+    // A link goes on behind the page, wherever that begins.
+    let page = list(&app, &caller, "?limit=10&offset=5").await;
+    let next = page["next"].as_str().unwrap();
+    let next = caller.get(next.strip_prefix(&format!("http://{}", app.address())).unwrap()).await;
+    let expected = uuids(&list(&app, &caller, "?limit=20").await);
+    assert_eq!([uuids(&page), uuids(&next.json())[..5].to_vec()].concat(), expected[5..]);
+    assert_eq!(names(&list(&app, &caller, "?offset=3000").await), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_large_events_are_sent_whole() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["query:read"]).await;
+    for part in 0..3 {
+        let large = "x".repeat(900_000);
+        let event = |n: usize| {
+            json!({"event": format!("{}", part * 10 + n), "distinct_id": "u",
+                   "properties": {"large": &large}})
+        };
+        send(&app, json!((0..10).map(event).collect::<Vec<Value>>())).await;
+    }
+    // 27 MB: more than is held in memory at a time.
+    let page = list(&app, &caller, "?limit=30").await;
+    let found: std::collections::HashSet<String> = names(&page).into_iter().collect();
+    assert_eq!((found.len(), &page["next"]), (30, &Value::Null));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn filters() {
     let app = TestApp::with_owner().await;
@@ -163,4 +226,63 @@ async fn drops_are_counted_and_sampled() {
     assert_eq!(of("missing_event_name")["outcome"], "dropped");
     let sample = &of("missing_distinct_id")["samples"][0];
     assert!(sample["payload"].as_str().unwrap().contains("nobody"), "{sample}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropped_and_altered_events_are_all_listed() {
+    let app = TestApp::with_owner().await;
+    let caller = app.owner().key(&["project:read"]).await;
+    let mut all = Vec::new();
+    for part in 0..3 {
+        let dropped = |n: usize| json!({"event": format!("lost {n}"), "properties": {"n": n}});
+        let mut batch: Vec<Value> = (part * 110..part * 110 + 110).map(dropped).collect();
+        batch.push(json!({"event": "altered", "distinct_id": "u", "timestamp": "soon",
+                          "properties": {"part": part}}));
+        batch.push(json!({"event": "kept", "distinct_id": "u"}));
+        send(&app, json!(batch)).await;
+    }
+    let path = "ingestion_warnings/events/";
+    let base = format!("http://{}/api/projects/{}/", app.address(), app.project());
+    let mut next = Some(format!("{path}?code=missing_distinct_id&limit=100"));
+    while let Some(link) = next {
+        let page = get(&app, &caller, &link).await;
+        all.extend(page["results"].as_array().unwrap().clone());
+        next = page["next"].as_str().map(|link| link.strip_prefix(&base).unwrap().to_owned());
+    }
+    let times: Vec<_> = all.iter().map(|event| event["received_at"].as_str().unwrap()).collect();
+    assert!(times.is_sorted_by(|newer, older| newer >= older));
+    let mut named: Vec<_> = all.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    named.sort_unstable();
+    named.dedup();
+    assert_eq!((all.len(), named.len()), (330, 330));
+    assert_eq!(
+        (&all[0]["outcome"], &all[0]["codes"]),
+        (&json!("dropped"), &json!(["missing_distinct_id"]))
+    );
+    assert!(all.iter().any(|event| event["payload"].as_str().unwrap().contains("lost 7")));
+
+    let altered = get(&app, &caller, &format!("{path}?code=invalid_timestamp")).await;
+    let altered = altered["results"].as_array().unwrap();
+    assert_eq!((altered.len(), &altered[0]["outcome"]), (3, &json!("accepted")));
+    assert!(altered[0]["payload"].as_str().unwrap().contains(r#""part":2"#), "{}", altered[0]);
+    let (first, last) = (times[329], times[0]);
+    for (query, count) in [
+        ("?limit=1000".to_owned(), 333),
+        (format!("?limit=1000&code=missing_distinct_id&after={first}"), 220),
+        (format!("?limit=1000&code=missing_distinct_id&before={last}"), 220),
+        (format!("?limit=1000&code=missing_distinct_id&after={first}&before={last}"), 110),
+        ("?limit=1000&offset=300".to_owned(), 33),
+        ("?code=none".to_owned(), 0),
+    ] {
+        let found = get(&app, &caller, &format!("{path}{query}")).await;
+        assert_eq!(found["results"].as_array().unwrap().len(), count, "{query}");
+    }
+    for attr in ["after", "before", "behind"] {
+        let path = format!("/api/projects/{}/{path}?{attr}=x", app.project());
+        let answer = caller.get(&path).await;
+        assert_eq!((answer.status, &answer.json()["attr"]), (400, &json!(attr)));
+    }
+    let other = app.owner().key(&["event:read"]).await;
+    let refused = other.get(&format!("/api/projects/{}/{path}", app.project())).await;
+    assert_eq!(refused.status, 403);
 }

@@ -7,5 +7,6 @@ mod credentials;
 mod fixtures;
 mod ids;
 mod levels;
+mod lists;
 mod methods;
 pub(crate) mod operations;

@@ -68,8 +68,7 @@ async fn a_backfill_is_looked_at_before_it_is_started() {
     let id = made.id.to_string();
     let look = |start: &str, end: &str| {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        let input =
-            BackfillInput { start_at: text(start), end_at: text(end), of_export: false };
+        let input = BackfillInput { start_at: text(start), end_at: text(end), of_export: false };
         let (services, org, id) = (services.clone(), org.clone(), id.clone());
         async move { services.exports.preview_backfill((&org).into(), &id, &input).await }
     };

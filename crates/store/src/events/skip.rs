@@ -1,0 +1,167 @@
+//! Passing over events by event time without reading them: where a page begins that
+//! is asked for by its offset.
+//!
+//! Blocks whose events all count are counted by their summaries. Only those at the
+//! ends of a stretch, and those that a filter takes in part, are opened.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use uuid::Uuid;
+use weir_model::ProjectId;
+use weir_model::events::EventQuery;
+
+use super::by_time::{Candidate, FIRST_WINDOW, Reader, matches, next_width};
+use super::read::{Place, read_block};
+use crate::{Result, Store};
+
+/// With so few events in a stretch, they are put in order; with more it is halved.
+const FEW: u64 = 20_000;
+/// Most events of one microsecond that are put in order.
+const AT_ONCE: u64 = 1_000_000;
+/// Opened blocks whose times are kept: about 24 KB each.
+const OPENED: usize = 512;
+
+/// Where a page begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// Behind this event.
+    Behind {
+        /// Its time, microseconds.
+        time: i64,
+        /// Its uuid.
+        uuid: Uuid,
+    },
+    /// There are no more events than were to be passed over.
+    Beyond,
+    /// It was not found in time.
+    TooLong,
+}
+
+/// Passes over the first `offset` events of a query, in the order of
+/// [`page`](super::page). Gives up after `time`.
+///
+/// # Errors
+/// When the store cannot be read or a block is damaged.
+pub async fn skip(
+    store: &Store,
+    project: ProjectId,
+    query: &EventQuery,
+    offset: u64,
+    time: Duration,
+) -> Result<Begin> {
+    if query.uuid.is_some() {
+        // There is one at most.
+        return Ok(Begin::Beyond);
+    }
+    let Some(reader) = Reader::begin(store, project, query).await? else {
+        return Ok(Begin::Beyond);
+    };
+    let (mut floor, mut high) = (reader.lower, reader.upper);
+    let mut counter = Counter { reader, opened: HashMap::new(), end: Instant::now() + time };
+    let (mut left, mut width, mut is_within) = (offset, FIRST_WINDOW, false);
+    while high > floor {
+        let low = floor.max(high.saturating_sub(width));
+        let Some(Counted { events, pointers }) = counter.count(low, high).await? else {
+            return Ok(Begin::TooLong);
+        };
+        if events < left {
+            left -= events;
+            high = low;
+            width = if is_within { (high - floor) / 2 } else { next_width(width, pointers) };
+        } else if events <= FEW || high - low == 1 {
+            return counter.find(low, high, left, events).await;
+        } else {
+            (floor, is_within) = (low, true);
+            width = (high - low) / 2;
+        }
+        width = width.max(1);
+    }
+    Ok(Begin::Beyond)
+}
+
+/// What a stretch of event time has of the query.
+struct Counted {
+    events: u64,
+    /// Records that lead to its blocks.
+    pointers: usize,
+}
+
+/// Time and uuid of events, in order.
+type Keys = Arc<Vec<(i64, Uuid)>>;
+
+struct Counter<'a> {
+    reader: Reader<'a>,
+    opened: HashMap<Place, Keys>,
+    end: Instant,
+}
+
+impl Counter<'_> {
+    /// How many events of the query have `low <= time < high`; `None`: too long.
+    async fn count(&mut self, low: i64, high: i64) -> Result<Option<Counted>> {
+        let found = self.reader.candidates(low, high).await?;
+        let mut events = 0;
+        for block in found.blocks {
+            events += match self.whole(&block, low, high) {
+                Some(count) => count,
+                None if Instant::now() >= self.end => return Ok(None),
+                None => {
+                    let keys = self.open(block.place).await?;
+                    (before(&keys, high) - before(&keys, low)) as u64
+                }
+            };
+        }
+        Ok((Instant::now() < self.end).then_some(Counted { events, pointers: found.narrow }))
+    }
+
+    /// How many events a block has, if all of them are in the stretch.
+    fn whole(&self, block: &Candidate, low: i64, high: i64) -> Option<u64> {
+        // Of the events at `before` itself some may belong to the page before.
+        let end = self.reader.query.before.map_or(high, |before| high.min(before.micros()));
+        block.all.filter(|_| block.span.from >= low && block.span.to < end)
+    }
+
+    /// The event with this number, from 1, among the `events` of a stretch.
+    async fn find(&mut self, low: i64, high: i64, number: u64, events: u64) -> Result<Begin> {
+        if events > AT_ONCE {
+            return Ok(Begin::TooLong);
+        }
+        let mut found: Vec<(i64, Uuid)> = Vec::new();
+        for block in self.reader.candidates(low, high).await?.blocks {
+            if Instant::now() >= self.end {
+                return Ok(Begin::TooLong);
+            }
+            let keys = self.open(block.place).await?;
+            found.extend(keys.get(before(&keys, low)..before(&keys, high)).unwrap_or_default());
+        }
+        found.sort_unstable_by(|left, right| right.cmp(left));
+        let at = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
+        Ok(found
+            .get(at)
+            .map_or(Begin::Beyond, |(time, uuid)| Begin::Behind { time: *time, uuid: *uuid }))
+    }
+
+    async fn open(&mut self, place: Place) -> Result<Keys> {
+        if let Some(keys) = self.opened.get(&place) {
+            return Ok(Arc::clone(keys));
+        }
+        let Reader { store, project, query, .. } = &self.reader;
+        let events = read_block(store, *project, place).await?;
+        let taken = events.iter().filter(|event| matches(query, event));
+        let mut keys: Vec<_> = taken.map(|event| (event.timestamp, event.uuid)).collect();
+        keys.sort_unstable();
+        if self.opened.len() >= OPENED {
+            self.opened.clear();
+        }
+        let keys = Arc::new(keys);
+        self.opened.insert(place, Arc::clone(&keys));
+        Ok(keys)
+    }
+}
+
+/// How many events are earlier.
+fn before(keys: &[(i64, Uuid)], time: i64) -> usize {
+    keys.partition_point(|(at, _)| *at < time)
+}

@@ -1,0 +1,348 @@
+//! Dropped and altered events themselves, in compressed blocks, the latest of them.
+//!
+//! | table | id | holds |
+//! |---|---|---|
+//! | `affected_block` | `[project, partition, first number]` | the events of a block, compressed |
+//! | `affected_summary` | the same | how many, of which time and codes |
+//!
+//! Blocks are written by what applies the log, in its transaction. The last one of a
+//! project and partition stays open: it is written anew with what is added. Numbers
+//! are dense. Of an altered event only its uuid is kept: it is read back where it is
+//! stored.
+//!
+//! Kept are [`KEPT`] events of a project and partition, for [`DAYS`]. What is older is
+//! removed by [`forget`], block by block.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use surrealdb::types::{Bytes, RecordId, RecordIdKey, SurrealValue, Value};
+use uuid::Uuid;
+use weir_model::warnings::{AffectedQuery, Place};
+use weir_model::{ProjectId, Timestamp};
+
+use crate::bind::bind;
+use crate::db::Statement;
+use crate::events::{PARTITIONS, Span, part, range};
+use crate::{Error, Result, Store};
+
+/// Events that are kept of a project in one partition, at least. A project has
+/// [`PARTITIONS`] of them.
+pub const KEPT: i64 = 100_000;
+/// Days for which they are kept.
+pub const DAYS: i64 = 30;
+/// A block is full at this many events,
+const FULL_EVENTS: i64 = 500;
+/// or at this many bytes before compression,
+const FULL_BYTES: usize = 256 << 10;
+/// or when the next event came so much later, so that what is old can go as a whole.
+const FULL_MICROS: i64 = DAY;
+const DAY: i64 = 86_400 * 1_000_000;
+const COMPRESSION: i32 = 1;
+/// Bytes that a block may have after decompression: a nearly full one, and the
+/// largest event.
+const LARGEST: usize = 4 << 20;
+/// Blocks that one removal takes at a time.
+const REMOVED: usize = 50;
+
+const OPEN: Statement = Statement::read("open affected block", "SELECT * FROM $id;");
+const BLOCK: Statement = Statement::read("affected block", "SELECT VALUE data FROM $id;");
+// A few hundred small records of a project and partition.
+const SUMMARIES: Statement = Statement::read("affected summaries", "SELECT * FROM $range;");
+const DELETE: Statement =
+    Statement::read("remove affected events", "BEGIN; DELETE $ids RETURN NONE; COMMIT;")
+        .within(std::time::Duration::from_secs(60));
+
+/// An event that was dropped or altered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Affected {
+    /// The reason that it was dropped for, or the warnings that it was stored with.
+    pub codes: Vec<String>,
+    /// Whether it was stored, altered.
+    pub is_stored: bool,
+    /// When it reached us, microseconds.
+    pub received_at: i64,
+    /// What the reason does not say: which transformation dropped it.
+    pub detail: Option<String>,
+    /// Name, if it had one.
+    pub event: Option<String>,
+    /// Whom it was about, if it said.
+    pub distinct_id: Option<String>,
+    /// Identity, if it had one.
+    pub uuid: Option<Uuid>,
+    /// As received, cut when long; empty when it is stored.
+    pub payload: String,
+}
+
+/// A block that is being filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AffectedBuilder {
+    /// Number of its first event: part of its id.
+    pub first: i64,
+    count: i64,
+    raw: Vec<u8>,
+    span: Span,
+    codes: BTreeSet<String>,
+}
+
+/// A block to be written.
+#[derive(Debug, Clone)]
+pub struct AffectedBlock {
+    first: i64,
+    data: Vec<u8>,
+    summary: Summary,
+}
+
+#[derive(Debug, Clone, SurrealValue)]
+struct Summary {
+    count: i64,
+    from_at: i64,
+    to_at: i64,
+    codes: Vec<String>,
+}
+
+#[derive(SurrealValue)]
+struct SummaryRow {
+    id: RecordId,
+    count: i64,
+    from_at: i64,
+    to_at: i64,
+    codes: Vec<String>,
+}
+
+#[derive(SurrealValue)]
+struct BlockRow {
+    id: RecordId,
+    data: Bytes,
+}
+
+impl AffectedBuilder {
+    /// An empty block that begins with this number.
+    #[must_use]
+    pub fn begin(first: i64) -> Self {
+        let span = Span { from: i64::MAX, to: i64::MIN };
+        Self { first, count: 0, raw: Vec::new(), span, codes: BTreeSet::new() }
+    }
+
+    /// Adds an event.
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn push(&mut self, event: &Affected) -> Result<()> {
+        self.raw = postcard::to_extend(event, std::mem::take(&mut self.raw))
+            .map_err(|error| broken(error.to_string()))?;
+        self.span = self.span.with(event.received_at);
+        self.codes.extend(event.codes.iter().cloned());
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Whether an event that reached us at this time goes into another block.
+    #[must_use]
+    pub fn is_full(&self, received_at: i64) -> bool {
+        self.count >= FULL_EVENTS
+            || self.raw.len() >= FULL_BYTES
+            || self.count > 0 && received_at.saturating_sub(self.span.from) > FULL_MICROS
+    }
+
+    /// The block as it is written.
+    ///
+    /// # Errors
+    /// When the bytes cannot be compressed.
+    pub fn finish(&self) -> Result<AffectedBlock> {
+        let data = zstd::bulk::compress(&self.raw, COMPRESSION)
+            .map_err(|error| broken(error.to_string()))?;
+        let summary = Summary {
+            count: self.count,
+            from_at: self.span.from,
+            to_at: self.span.to,
+            codes: self.codes.iter().cloned().collect(),
+        };
+        Ok(AffectedBlock { first: self.first, data, summary })
+    }
+}
+
+/// The block that begins with this number, to be filled further; `None`: there is none
+/// that can be read, and applying the log goes on without it.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn open(
+    store: &Store,
+    project: ProjectId,
+    partition: u16,
+    first: i64,
+) -> Result<Option<AffectedBuilder>> {
+    let id = key("affected_block", project, partition, first);
+    let row: Option<BlockRow> = store.db.run(OPEN, bind! { id: id }).await?.row(0)?;
+    let Some(row) = row else { return Ok(None) };
+    let mut block = AffectedBuilder::begin(first);
+    let filled = decode(&row.data).and_then(|events| events.iter().try_for_each(|e| block.push(e)));
+    match filled {
+        Ok(()) => Ok(Some(block)),
+        Err(error) => {
+            tracing::error!(%project, partition, first, %error, "kept dropped events are damaged");
+            Ok(None)
+        }
+    }
+}
+
+/// Rows of a block and of its summary.
+pub(crate) fn rows(project: ProjectId, partition: u16, block: AffectedBlock) -> [Value; 2] {
+    let AffectedBlock { first, data, summary } = block;
+    let Summary { count, from_at, to_at, codes } = summary;
+    let id = |table| key(table, project, partition, first);
+    let summary = SummaryRow { id: id("affected_summary"), count, from_at, to_at, codes };
+    let block = BlockRow { id: id("affected_block"), data: Bytes::from(data) };
+    [block.into_value(), summary.into_value()]
+}
+
+/// Dropped and altered events of a project, newest first, and whether there are more.
+///
+/// # Errors
+/// When the store cannot be read or a block is damaged.
+pub async fn page(
+    store: &Store,
+    project: ProjectId,
+    query: &AffectedQuery,
+) -> Result<(Vec<(Place, Affected)>, bool)> {
+    let mut blocks = Vec::new();
+    for partition in 0..PARTITIONS {
+        let found = summaries(store, project, partition).await?.into_iter();
+        blocks.extend(found.filter(|row| may_have(query, row)).map(|row| (partition, row)));
+    }
+    // By their latest event: what follows one has nothing that is newer than that.
+    blocks.sort_by_key(|(_, row)| Reverse(row.to_at));
+    let mut blocks = blocks.into_iter().peekable();
+    let (mut found, mut waiting, mut passed) = (Vec::new(), Vec::new(), 0);
+    while let Some((partition, row)) = blocks.next() {
+        let first = part(&row.id, 2, SUMMARIES.name)?;
+        let events = (first..).zip(read(store, project, partition, first).await?);
+        let placed = events.map(|(number, event)| {
+            let received_at = Timestamp::from_micros(event.received_at);
+            (Place { received_at, partition, number }, event)
+        });
+        waiting.extend(placed.filter(|(place, event)| fits(query, place, event)));
+        waiting.sort_unstable_by_key(|(place, _)| Reverse(*place));
+        waiting.truncate(query.offset - passed + query.limit + 1 - found.len());
+        let rest = blocks.peek().map(|(_, row)| row.to_at);
+        let is_settled = |place: &Place| rest.is_none_or(|at| place.received_at.micros() > at);
+        let settled = waiting.partition_point(|(place, _)| is_settled(place));
+        for event in waiting.drain(..settled) {
+            if passed < query.offset {
+                passed += 1;
+            } else if found.len() < query.limit {
+                found.push(event);
+            } else {
+                return Ok((found, true));
+            }
+        }
+    }
+    Ok((found, false))
+}
+
+/// Removes what is kept no longer: background work.
+///
+/// # Errors
+/// When the store cannot be read or written; a further call goes on.
+pub async fn forget(store: &Store, project: ProjectId, now: Timestamp) -> Result<()> {
+    let oldest = now.micros().saturating_sub(DAYS * DAY);
+    for partition in 0..PARTITIONS {
+        let found = summaries(store, project, partition).await?;
+        let mut newer = 0;
+        let mut gone = Vec::new();
+        for row in found.iter().rev() {
+            if newer >= KEPT || row.to_at < oldest {
+                gone.push(part(&row.id, 2, SUMMARIES.name)?);
+            }
+            newer += row.count;
+        }
+        remove(store, project, partition, &gone).await?;
+    }
+    Ok(())
+}
+
+/// Removes all of a project.
+///
+/// # Errors
+/// When the store cannot be written; a further call goes on.
+pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
+    for partition in 0..PARTITIONS {
+        let found = summaries(store, project, partition).await?;
+        let firsts: Result<Vec<i64>> =
+            found.iter().map(|row| part(&row.id, 2, SUMMARIES.name)).collect();
+        remove(store, project, partition, &firsts?).await?;
+    }
+    Ok(())
+}
+
+async fn remove(store: &Store, project: ProjectId, partition: u16, firsts: &[i64]) -> Result<()> {
+    for some in firsts.chunks(REMOVED) {
+        let of = |table| some.iter().map(move |first| key(table, project, partition, *first));
+        let ids: Vec<RecordId> = of("affected_block").chain(of("affected_summary")).collect();
+        store.db.run(DELETE, bind! { ids: ids }).await?;
+    }
+    Ok(())
+}
+
+async fn summaries(store: &Store, project: ProjectId, partition: u16) -> Result<Vec<SummaryRow>> {
+    let partition = i64::from(partition);
+    let (from, to) = ([project.0, partition], [project.0, partition + 1]);
+    let vars = bind! { range: range("affected_summary", &from, &to) };
+    store.db.run(SUMMARIES, vars).await?.rows(0)
+}
+
+async fn read(
+    store: &Store,
+    project: ProjectId,
+    partition: u16,
+    first: i64,
+) -> Result<Vec<Affected>> {
+    let id = key("affected_block", project, partition, first);
+    let data: Option<Bytes> = store.db.run(BLOCK, bind! { id: id }).await?.row(0)?;
+    // One that was removed meanwhile.
+    data.map_or_else(|| Ok(Vec::new()), |data| decode(&data))
+}
+
+fn may_have(query: &AffectedQuery, row: &SummaryRow) -> bool {
+    query.code.as_ref().is_none_or(|code| row.codes.contains(code))
+        && query.after.is_none_or(|after| row.to_at > after.micros())
+        && query.before.is_none_or(|before| row.from_at < before.micros())
+        && query.behind.is_none_or(|place| row.from_at <= place.received_at.micros())
+}
+
+fn fits(query: &AffectedQuery, place: &Place, event: &Affected) -> bool {
+    query.code.as_ref().is_none_or(|code| event.codes.contains(code))
+        && query.after.is_none_or(|after| place.received_at > after)
+        && query.before.is_none_or(|before| place.received_at < before)
+        && query.behind.is_none_or(|last| *place < last)
+        && !(query.is_dropped && event.is_stored)
+}
+
+fn key(table: &'static str, project: ProjectId, partition: u16, first: i64) -> RecordId {
+    let parts: Vec<Value> = [project.0, partition.into(), first]
+        .into_iter()
+        .map(|number| Value::Number(number.into()))
+        .collect();
+    RecordId::new(table, RecordIdKey::Array(parts.into()))
+}
+
+fn decode(data: &[u8]) -> Result<Vec<Affected>> {
+    let raw = zstd::bulk::decompress(data, LARGEST).map_err(|error| broken(error.to_string()))?;
+    let (mut rest, mut events) = (raw.as_slice(), Vec::new());
+    while !rest.is_empty() {
+        let (event, after) =
+            postcard::take_from_bytes(rest).map_err(|error| broken(error.to_string()))?;
+        events.push(event);
+        rest = after;
+    }
+    Ok(events)
+}
+
+fn broken(detail: String) -> Error {
+    Error::Shape { statement: BLOCK.name, detail }
+}
+
+#[cfg(test)]
+mod tests;
