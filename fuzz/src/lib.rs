@@ -24,13 +24,10 @@ mod addresses;
 
 #[path = "../../crates/plugins/src/code/archive.rs"]
 mod archive;
-// What it must come to finds its names above itself.
-mod archives {
-    pub(crate) use crate::archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, unpack};
-
-    #[path = "../../../crates/plugins/src/code/archive/outcomes.rs"]
-    pub(crate) mod outcomes;
-}
+// What they must come to finds its names here.
+use archive::{ArchiveFault, FOLDERS_MAX, KEPT_MAX, PATH_MAX, unpack};
+#[path = "../../crates/plugins/src/code/archive/outcomes.rs"]
+mod archives;
 
 /// A file of `corpus/requests`: the target of a request, headers, an empty line,
 /// the body.
@@ -63,5 +60,5 @@ pub fn check_settings(text: &str) {
 
 /// A file of `corpus/archives`: an archive of a plugin.
 pub fn check_archive(bytes: &[u8]) {
-    archives::outcomes::check_archive(bytes);
+    archives::check_archive(bytes);
 }

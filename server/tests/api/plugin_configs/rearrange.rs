@@ -76,7 +76,7 @@ async fn one_plugin_can_be_moved() {
     let unused = plugin(&app, &owner).await;
     let none = format!("Object with id={unused} does not exist.");
     for (body, attr, code, detail) in [
-        (json!({"plugin": unused, "order": 1}), "plugin", "does_not_exist", &none),
+        (json!({"plugin": unused, "order": 1}), "plugin", "does_not_exist", none.as_str()),
         (json!({"plugin": one}), "order", "required", "This field is required."),
         (json!({"plugin": null, "order": 1}), "plugin", "null", "This field may not be null."),
         (
