@@ -266,7 +266,7 @@ mod tests {
         let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
         let before = Statement::write(
             "an older invite",
-            "DELETE migration:14;
+            "DELETE migration:14; REMOVE TABLE invite_link;
              CREATE invite:1 SET first_name = '';
              CREATE domain:1 SET domain = 'claimed.example';
              CREATE domain:2 SET domain = 'verified.example', verified_at = 5;

@@ -67,11 +67,11 @@ async fn cancelling_and_deleting_do_not_wait_for_runs() {
         assert_eq!(shown["status"], "Running", "{shown}");
     }
     let (path, id) = &exports[0];
-    let cancel = owner.post(&format!("{path}backfills/{id}/cancel/"), &json!({}));
-    at_once("cancelling a backfill", 200, cancel).await;
+    let (cancel, nothing) = (format!("{path}backfills/{id}/cancel/"), json!({}));
+    at_once("cancelling a backfill", 200, owner.post(&cancel, &nothing)).await;
     at_once("deleting an export", 204, owner.delete(&exports[1].0)).await;
-    let renamed = owner.patch(&exports[2].0, &json!({"name": "still busy"}));
-    at_once("changing an export", 200, renamed).await;
+    let name = json!({"name": "still busy"});
+    at_once("changing an export", 200, owner.patch(&exports[2].0, &name)).await;
     let project = format!("/api/organizations/{}/projects/{}/", app.organization(), app.project());
     at_once("deleting the project", 204, owner.delete(&project)).await;
 }
