@@ -28,6 +28,7 @@ pub(crate) fn App() -> impl IntoView {
                     <Route path=path!("/projects/:id/start") view=pages::start::Start />
                     <Route path=path!("/projects/:id/live") view=pages::live::Live />
                     <Route path=path!("/projects/:id/health") view=pages::health::Health />
+                    <Route path=path!("/projects/:id/health/events") view=pages::health::affected::AffectedEvents />
                     <Route path=path!("/projects/:id/transformations") view=pages::pipeline::Transformations />
                     <Route path=path!("/projects/:id/transformations/new") view=pages::pipeline::new::NewConfig />
                     <Route path=path!("/projects/:id/transformations/try") view=pages::pipeline::trial::TryAll />

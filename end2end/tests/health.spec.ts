@@ -31,6 +31,34 @@ test("events are counted at once, dropped ones with their reason", async ({ page
   await checkPage(page, "health");
 });
 
+test("all events of a reason are listed, page by page and within a time", async ({ page, server, scripts }) => {
+  await enter(page, server, scripts);
+  const key = await projectKey(page);
+  for (let n = 0; n < 60; n++) await send(server, key, { event: `without an id ${n}` });
+  await page.goto("/projects/1/live");
+  await page.getByRole("link", { name: "All dropped and altered events" }).click();
+  await expect(page).toHaveURL(/\/projects\/1\/health\/events$/);
+  await alive(page, scripts);
+  const entries = page.getByRole("main").getByRole("listitem");
+  await expect(async () => {
+    await page.goto("/projects/1/health/events?code=missing_distinct_id");
+    await expect(entries.first()).toContainText("without an id 59", { timeout: 1_000 });
+  }).toPass();
+  await expect(entries).toHaveCount(50);
+  await page.getByRole("link", { name: "Older" }).click();
+  await expect(entries.filter({ hasText: "without an id 0" })).toHaveCount(1);
+  await expect(page.getByRole("link", { name: "Older" })).toHaveCount(0);
+  await entries.filter({ hasText: "without an id 0" }).locator("summary").click();
+  await expect(page.locator("pre").first()).toContainText("without an id 0");
+
+  const form = page.getByRole("search", { name: "Dropped and altered events" });
+  await form.getByLabel("Received before (UTC)").fill("2020-01-01T00:00");
+  await form.getByRole("button", { name: "Filter" }).click();
+  await expect(page).toHaveURL(/to=2020/);
+  await expect(entries).toHaveCount(0);
+  await checkPage(page, "dropped events");
+});
+
 test("range and comparison are in the address", async ({ page, server, scripts }) => {
   await enter(page, server, scripts);
   await page.goto("/projects/1/health");

@@ -202,6 +202,7 @@ test("every page opens, says what it is and where one is", async ({ page, server
     ["/projects/:id/start", `${project}/start`],
     ["/projects/:id/live", `${project}/live`, "Live"],
     ["/projects/:id/health", `${project}/health`, "Health"],
+    ["/projects/:id/health/events", `${project}/health/events?code=missing_distinct_id`, "Health"],
     ["/projects/:id/transformations", `${project}/transformations`, "Transformations"],
     ["/projects/:id/transformations/new", `${project}/transformations/new`, "Transformations"],
     ["/projects/:id/transformations/try", `${project}/transformations/try`, "Transformations"],

@@ -41,7 +41,7 @@ pub(crate) fn Group() -> impl IntoView {
                 {first_seen}
             </dl>
             {properties(&group)}
-            {members(project, &group, looked.clone())}
+            {(!group.more).then(|| members(project, &group, looked.clone()))}
             {events(group, looked)}
         }
         .into_any())

@@ -1,6 +1,7 @@
 //! How it goes with what reaches a project: events over time, how fast and how
 //! large, and the reasons for which some were dropped or altered.
 
+pub(crate) mod affected;
 mod reasons;
 mod strangers;
 
@@ -59,6 +60,9 @@ pub(crate) fn Health() -> impl IntoView {
         let strangers = strangers(traffic.strangers.clone());
         Ok(view! {
             <PageHead title=TITLE within=name>
+                <a class="button" href=format!("/projects/{id}/health/events")>
+                    "Dropped and altered events"
+                </a>
                 <a class="button" href=format!("/projects/{id}/live")>"Watch events arrive"</a>
             </PageHead>
             <ProjectZone zone=zone />

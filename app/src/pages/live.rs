@@ -33,6 +33,9 @@ pub(crate) fn Live() -> impl IntoView {
         }
         Ok(view! {
             <PageHead title="Live" within=of.name>
+                <a class="button" href=format!("/projects/{project}/health/events")>
+                    "All dropped and altered events"
+                </a>
                 <a class="button" href=format!("/projects/{project}/health")>"All reasons, counted"</a>
             </PageHead>
             {gone}

@@ -65,7 +65,7 @@ fn nothing(project: i64) -> AnyView {
 }
 
 fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bool) -> AnyView {
-    let PersonList { persons, more, further, others_before } = found;
+    let PersonList { persons, more, further } = found;
     let shown = persons.len();
     let further = further.map(|at| {
         let href = with_query(&[("after", Some(at.as_str()))]);
@@ -94,11 +94,8 @@ fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bo
         Column::text("Distinct ids"),
         Column::text("Known as"),
         Column::text("First seen"),
-        Column::text("Last seen"),
-        Column::number("Events"),
     ];
-    let lines =
-        persons.into_iter().map(|person| line(project, person, others_before.as_deref())).collect();
+    let lines = persons.into_iter().map(|person| line(project, person)).collect();
     view! {
         <Table caption="Persons" columns=columns lines=lines />
         {further}
@@ -107,20 +104,10 @@ fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bo
     .into_any()
 }
 
-fn line(project: i64, person: PersonLine, others_before: Option<&str>) -> Line {
-    let PersonLine { id, name, distinct_ids, more_ids, first_seen, last_seen, .. } = person;
-    let events = match (person.events, others_before) {
-        (0, Some(_)) => "-".to_owned(),
-        (events, Some(_)) => format!("{}+", grouped(events)),
-        (events, None) => grouped(events),
-    };
+fn line(project: i64, person: PersonLine) -> Line {
+    let PersonLine { id, name, distinct_ids, more_ids, first_seen, .. } = person;
     let more = (more_ids > 0).then(|| format!(" and {} more", grouped(more_ids as u64)));
     let ids = view! { <span class="mono wrap">{distinct_ids.join(", ")}</span> {more} };
-    let last = match (last_seen, others_before) {
-        (Some(iso), _) => view! { <Time iso=iso /> }.into_any(),
-        (None, Some(iso)) => view! { "Before "<Time iso=iso.to_owned() /> }.into_any(),
-        (None, None) => "-".into_any(),
-    };
     let (tone, known) =
         if person.is_identified { (Tone::Good, "Identified") } else { (Tone::Quiet, "Anonymous") };
     let shown = if name.is_empty() { id.clone() } else { name };
@@ -131,7 +118,5 @@ fn line(project: i64, person: PersonLine, others_before: Option<&str>) -> Line {
         cell(ids),
         cell(view! { <Status tone=tone label=known /> }),
         cell(view! { <Time iso=first_seen /> }),
-        cell(last),
-        cell(events),
     ])
 }

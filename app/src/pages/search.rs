@@ -31,7 +31,7 @@ pub(crate) fn Search() -> impl IntoView {
                         aria-describedby="q-hint"
                     />
                     <p class="hint" id="q-hint">
-                        "Pages, projects, organizations, members, exports and plugins. Every word must be in the name."
+                        "Names of pages, projects, organizations, members, exports and plugins: every word must be in the name. Events, persons and groups are not searched here."
                     </p>
                 </div>
                 <div class="submit">
@@ -51,7 +51,12 @@ fn results(groups: Vec<FoundGroup>, q: &str) -> AnyView {
     if groups.is_empty() {
         let none = format!("Nothing that you may see has a name with \u{201c}{q}\u{201d}.");
         return view! {
-            <div data-found="" data-count=none><p class="empty">{none.clone()}</p></div>
+            <div data-found="" data-count=none>
+                <p class="empty">
+                    {none.clone()}
+                    " Events, persons and groups are not searched here: persons and groups have a search on their own pages, and events are listed on the page Live and of each person."
+                </p>
+            </div>
         }
         .into_any();
     }

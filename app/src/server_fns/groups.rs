@@ -144,7 +144,7 @@ fn read(properties: &str) -> Vec<(String, String)> {
 
     let read: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(properties).unwrap_or_default();
-    read.into_iter().map(|(name, value)| (name, value.get().to_owned())).collect()
+    read.into_iter().map(|(name, value)| (name, crate::ui::json::written(value.get()))).collect()
 }
 
 fn name(properties: &[(String, String)]) -> Option<String> {

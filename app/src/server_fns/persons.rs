@@ -28,10 +28,6 @@ pub(crate) struct PersonLine {
     pub(crate) is_identified: bool,
     /// When it was first seen.
     pub(crate) first_seen: String,
-    /// When it was last seen, if that was lately.
-    pub(crate) last_seen: Option<String>,
-    /// How many of the latest events are its own.
-    pub(crate) events: u64,
 }
 
 /// A part of the list.
@@ -43,9 +39,6 @@ pub(crate) struct PersonList {
     pub(crate) more: bool,
     /// Where to look further, when many were looked at and few found.
     pub(crate) further: Option<String>,
-    /// There are earlier events than the latest ones: persons without a time were last
-    /// seen before this.
-    pub(crate) others_before: Option<String>,
 }
 
 /// A person in full.
@@ -154,14 +147,11 @@ pub(crate) async fn list_persons(
         search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
     };
     let page = services.persons.list(&project, &query).await.map_err(ui_error)?;
-    let seen = services.persons.last_seen(&project, &page.persons).await.map_err(ui_error)?;
     let is_full = page.persons.len() as u64 >= limit;
     let next = page.next.map(|(id, _)| id.to_string());
     let line = |person: weir_model::persons::PersonRef| PersonLine {
         name: weir_service::persons::name(&person),
         more_ids: person.distinct_ids.len().saturating_sub(IDS),
-        last_seen: seen.times.get(&person.id).map(ToString::to_string),
-        events: seen.counts.get(&person.id).copied().unwrap_or(0),
         id: person.id.to_string(),
         distinct_ids: person.distinct_ids.into_iter().take(IDS).collect(),
         is_identified: person.is_identified,
@@ -171,7 +161,6 @@ pub(crate) async fn list_persons(
         more: next.is_some() && is_full && query.after.is_none(),
         further: next.filter(|_| !is_full || query.after.is_some()),
         persons: page.persons.into_iter().map(line).collect(),
-        others_before: seen.others_before.map(|time| time.to_string()),
     })
 }
 
@@ -213,7 +202,7 @@ pub(crate) async fn get_person(
         .map(|(name, value)| PropertyView {
             set_by: set_by(&name),
             name,
-            value: value.get().to_owned(),
+            value: crate::ui::json::written(value.get()),
         })
         .collect();
     let ids = found.ids.into_iter().map(|id| IdView {

@@ -10,6 +10,9 @@ use weir_model::outcomes::Meaning;
 use crate::context::{enter_project, ui_error};
 use crate::error::UiError;
 
+/// Events of one page of the list.
+const AFFECTED: usize = 50;
+
 /// One reason as pages show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReasonView {
@@ -38,6 +41,69 @@ pub(crate) struct SampleView {
     pub(crate) distinct_id: Option<String>,
     /// As received (of a stored event: its properties), cut when long.
     pub(crate) payload: String,
+}
+
+/// A dropped or altered event in the list of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AffectedView {
+    /// Codes, of which `weir_model::outcomes` knows the words.
+    pub(crate) codes: Vec<String>,
+    /// The event.
+    pub(crate) event: SampleView,
+}
+
+/// A part of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AffectedPage {
+    /// The events, newest first.
+    pub(crate) events: Vec<AffectedView>,
+    /// Where older ones begin.
+    pub(crate) older: Option<String>,
+    /// Codes that were given in the project, to choose from.
+    pub(crate) codes: Vec<String>,
+}
+
+/// Dropped and altered events: of a code unless it is empty, that reached us between
+/// two moments.
+#[server(prefix = "/_fn", endpoint = "list_affected")]
+pub(crate) async fn list_affected(
+    project: i64,
+    #[server(default)] code: String,
+    #[server(default)] from: String,
+    #[server(default)] to: String,
+    // Where the page before ended.
+    #[server(default)] behind: String,
+) -> Result<AffectedPage, UiError> {
+    use weir_model::warnings::AffectedQuery;
+
+    use crate::ui::field::moment;
+
+    let (services, project) = enter_project(project).await?;
+    let counts = services.events.warnings(&project).await.map_err(ui_error)?;
+    let query = AffectedQuery {
+        code: Some(code).filter(|code| !code.is_empty()),
+        // The moment itself belongs to what is shown.
+        after: moment(&from)
+            .map(|from| weir_model::Timestamp::from_micros(from.micros().saturating_sub(1))),
+        before: moment(&to),
+        behind: behind.parse().ok(),
+        limit: AFFECTED,
+        ..AffectedQuery::default()
+    };
+    let (found, more) = services.events.affected(&project, &query).await.map_err(ui_error)?;
+    let older = found.last().filter(|_| more).map(|(place, _)| place.to_string());
+    let events = found.into_iter().map(|(place, event)| AffectedView {
+        codes: event.codes,
+        event: SampleView {
+            received_at: place.received_at.to_string(),
+            detail: event.detail,
+            event: event.event,
+            distinct_id: event.distinct_id,
+            payload: event.payload,
+        },
+    });
+    let codes = counts.into_iter().map(|counted| counted.code).collect();
+    Ok(AffectedPage { events: events.collect(), older, codes })
 }
 
 /// All reasons that were given in a project: those for which events are missing

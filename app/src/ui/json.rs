@@ -1,7 +1,8 @@
 //! JSON texts, laid out for reading.
 
-/// The same JSON with line breaks and indentation. What is not JSON, such as a
-/// payload that was cut, comes out as far as it can be told apart.
+/// The same JSON with line breaks and indentation, and with letters in place of their
+/// escapes: `Bj\u00f8rn` is `Bjørn`. What is not JSON, such as a payload that was cut,
+/// comes out as far as it can be told apart.
 pub(crate) fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0usize;
@@ -41,16 +42,69 @@ pub(crate) fn pretty(json: &str) -> String {
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
+/// The same JSON with letters in place of their escapes.
+pub(crate) fn written(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut chars = json.chars().peekable();
+    while let Some(c) = chars.next() {
+        out.push(c);
+        if c == '"' {
+            copy_text(&mut chars, &mut out);
+        }
+    }
+    out
+}
+
 /// The rest of a text, up to and with its quotation mark.
 fn copy_text(chars: &mut Chars<'_>, out: &mut String) {
     while let Some(c) = chars.next() {
-        out.push(c);
         match c {
-            '"' => return,
-            '\\' => out.extend(chars.next()),
-            _ => {}
+            '"' => {
+                out.push(c);
+                return;
+            }
+            '\\' => match letter(chars) {
+                Some(letter) => out.push(letter),
+                None => {
+                    out.push(c);
+                    out.extend(chars.next());
+                }
+            },
+            _ => out.push(c),
         }
     }
+}
+
+/// The character that the rest of an escape stands for, if people write it as itself:
+/// not what ends a text or cannot be seen.
+fn letter(chars: &mut Chars<'_>) -> Option<char> {
+    let mut ahead = chars.clone();
+    let first = unit(&mut ahead)?;
+    let code = match first {
+        0xd800..0xdc00 => {
+            let is_pair = ahead.next() == Some('\\');
+            let second =
+                unit(&mut ahead).filter(|low| is_pair && (0xdc00..0xe000).contains(low))?;
+            0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)
+        }
+        _ => first,
+    };
+    // Directions of writing and what has no width would hide what is there.
+    let hides = matches!(code, 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x2069 | 0xfeff);
+    let letter = char::from_u32(code).filter(|c| !c.is_control() && !matches!(c, '"' | '\\'));
+    let letter = letter.filter(|_| !hides)?;
+    *chars = ahead;
+    Some(letter)
+}
+
+/// The number of a `u` with four digits.
+fn unit(chars: &mut Chars<'_>) -> Option<u32> {
+    chars.next_if_eq(&'u')?;
+    let mut code = 0;
+    for _ in 0..4 {
+        code = code * 16 + chars.next()?.to_digit(16)?;
+    }
+    Some(code)
 }
 
 fn skip_blanks(chars: &mut Chars<'_>) {
@@ -66,7 +120,7 @@ fn new_line(out: &mut String, depth: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::pretty;
+    use super::{pretty, written};
 
     #[test]
     fn layouts() {
@@ -83,6 +137,24 @@ mod tests {
         for (json, expected) in cases {
             assert_eq!(pretty(json), expected, "{json}");
         }
+    }
+
+    #[test]
+    fn letters_stand_for_their_escapes() {
+        for (json, expected) in [
+            (r#""Bj\u00f8rn \u00D8""#, r#""Bjørn Ø""#),
+            (r#"{"\u540d":"\ud83c\udf75"}"#, r#"{"名":"🍵"}"#),
+            // What would end a text, cannot be seen, or is half a pair stays.
+            (
+                r#""\u0022 \u005c \u000a \u202e \ud83c \ud83cx \udf75""#,
+                r#""\u0022 \u005c \u000a \u202e \ud83c \ud83cx \udf75""#,
+            ),
+            (r#""\\u00f8 \n \" \u00""#, r#""\\u00f8 \n \" \u00""#),
+            (r#""cut \u00f"#, r#""cut \u00f"#),
+        ] {
+            assert_eq!(written(json), expected, "{json}");
+        }
+        assert_eq!(pretty(r#"{"a":"\u00f8"}"#), "{\n  \"a\": \"ø\"\n}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
 use crate::{Core, Result};
 
-pub use self::profile::{DistinctId, LastSeen, Profile, RefusedMerge, SetBy, Timeline};
+pub use self::profile::{DistinctId, Profile, RefusedMerge, SetBy, Timeline};
 
 /// Records that one page looks at beside those that it passes over: a search
 /// that finds little goes on with the next page.

@@ -31,7 +31,7 @@ pub(super) fn reasons(
         .into_iter()
         .map(|reason| {
             let values = trend(&reason.code).unwrap_or_default();
-            entry(reason, values)
+            entry(project.id, reason, values)
         })
         .collect_view();
     view! { <ul class="plain">{entries}</ul> }.into_any()
@@ -62,15 +62,21 @@ fn nothing(project: &ProjectView) -> AnyView {
     .into_any()
 }
 
-fn entry(reason: ReasonView, trend: Vec<u64>) -> AnyView {
-    let ReasonView { code, count, first_at, last_at, sample } = reason;
-    let anchor = code.clone();
-    let meaning = Meaning::of(&code);
-    let fate = meaning.map(|found| match found.outcome {
+/// What a code says of events; `None`: this version does not know it.
+pub(super) fn fate_of(code: &str) -> Option<Fate> {
+    Meaning::of(code).map(|found| match found.outcome {
         Outcome::Dropped => Fate::Dropped,
         Outcome::Rejected => Fate::Rejected,
         Outcome::Accepted => Fate::Altered,
-    });
+    })
+}
+
+fn entry(project: i64, reason: ReasonView, trend: Vec<u64>) -> AnyView {
+    let ReasonView { code, count, first_at, last_at, sample } = reason;
+    let anchor = code.clone();
+    let events = format!("/projects/{project}/health/events?code={code}");
+    let meaning = Meaning::of(&code);
+    let fate = fate_of(&code);
     let (sentence, fix) = match meaning {
         Some(found) => (found.sentence, found.fix),
         None => ("This version does not know the reason.", "A newer version of Weir wrote it."),
@@ -98,6 +104,9 @@ fn entry(reason: ReasonView, trend: Vec<u64>) -> AnyView {
                 <div><dt>"Code"</dt><dd><code>{code}</code></dd></div>
             </dl>
             {sample}
+            <p>
+                <a href=events>"All of these events"<span class="hidden">": " {sentence}</span></a>
+            </p>
         </li>
     }
     .into_any()
@@ -105,6 +114,17 @@ fn entry(reason: ReasonView, trend: Vec<u64>) -> AnyView {
 
 /// The newest event that the reason was given for.
 fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> AnyView {
+    view! {
+        <details class="sample">
+            <summary>"Latest sample"<span class="hidden">": " {sentence}</span></summary>
+            {details(sample, fate)}
+        </details>
+    }
+    .into_any()
+}
+
+/// What is known of an event, and its payload.
+pub(super) fn details(sample: SampleView, fate: Option<Fate>) -> AnyView {
     let SampleView { received_at, detail, event, distinct_id, payload } = sample;
     let caption = match fate {
         Some(Fate::Dropped | Fate::Rejected) => sample_caption(&payload),
@@ -115,17 +135,14 @@ fn latest(sample: SampleView, fate: Option<Fate>, sentence: &'static str) -> Any
         view! { <CodeFigure caption=caption what="payload" text=json::pretty(&payload) /> }
     });
     view! {
-        <details class="sample">
-            <summary>"Latest sample"<span class="hidden">": " {sentence}</span></summary>
-            <dl class="facts">
-                <dt>"Received"</dt>
-                <dd><Time iso=received_at /></dd>
-                {fact("Detail", detail)}
-                {fact("Event", event)}
-                {fact("Distinct id", distinct_id)}
-            </dl>
-            {payload}
-        </details>
+        <dl class="facts">
+            <dt>"Received"</dt>
+            <dd><Time iso=received_at /></dd>
+            {fact("Detail", detail)}
+            {fact("Event", event)}
+            {fact("Distinct id", distinct_id)}
+        </dl>
+        {payload}
     }
     .into_any()
 }

@@ -1,0 +1,139 @@
+//! All dropped and altered events of a project that are kept: of a reason, between two
+//! moments, page by page.
+
+use leptos::prelude::*;
+use weir_model::outcomes::Meaning;
+
+use super::reasons::{details, fate_of};
+use crate::live::badge;
+use crate::pages::project_in_path;
+use crate::server_fns::projects::get_project;
+use crate::server_fns::warnings::{AffectedPage, AffectedView, list_affected};
+use crate::ui::empty::{Empty, NoMatch};
+use crate::ui::field::MomentField;
+use crate::ui::form::Sent;
+use crate::ui::page::{PageHead, page};
+use crate::ui::prose::prose;
+use crate::ui::query::{FilterForm, in_query, with_query};
+use crate::ui::time::{ProjectZone, Time};
+
+const TITLE: &str = "Dropped and altered events";
+
+/// The page.
+#[component]
+pub(crate) fn AffectedEvents() -> impl IntoView {
+    let id = project_in_path();
+    let [code, from, to, behind] = ["code", "from", "to", "behind"].map(in_query);
+    page(TITLE, async move {
+        let project = get_project(id).await?;
+        let found =
+            list_affected(id, code.clone(), from.clone(), to.clone(), behind.clone()).await?;
+        let is_filtered = [&code, &from, &to, &behind].into_iter().any(|value| !value.is_empty());
+        let form = filter(&found.codes, code, from, to);
+        Ok(view! {
+            <PageHead title=TITLE within=project.name>
+                <a class="button" href=format!("/projects/{id}/health")>"All reasons, counted"</a>
+            </PageHead>
+            <ProjectZone zone=project.timezone />
+            <p class="lead">
+                "Events that were not stored, or stored altered, the newest first. Kept are at least the latest 100,000 of the project, for 30 days; of a request with more than 10,000 dropped events the others are only counted."
+            </p>
+            {form}
+            {list(found, is_filtered)}
+        }
+        .into_any())
+    })
+}
+
+fn filter(codes: &[String], code: String, from: String, to: String) -> AnyView {
+    let none = Sent::sample(None);
+    // One that the address names is offered, whether it was given or not.
+    let unknown = (!code.is_empty() && !codes.contains(&code)).then(|| code.clone());
+    let options = codes
+        .iter()
+        .cloned()
+        .chain(unknown)
+        .map(|one| {
+            let label =
+                Meaning::of(&one).map_or_else(|| one.clone(), |found| found.sentence.to_owned());
+            let selected = one == code;
+            view! { <option value=one selected=selected>{label}</option> }
+        })
+        .collect_view();
+    view! {
+        <FilterForm label="Dropped and altered events">
+            <div class="field">
+                <label for="code">"Reason"</label>
+                <select id="code" name="code">
+                    <option value="">"All reasons"</option>
+                    {options}
+                </select>
+            </div>
+            <MomentField sent=none name="from" label="Received from" value=from />
+            <MomentField sent=none name="to" label="Received before" value=to />
+        </FilterForm>
+    }
+    .into_any()
+}
+
+fn list(found: AffectedPage, is_filtered: bool) -> AnyView {
+    let AffectedPage { events, older, .. } = found;
+    if events.is_empty() && !is_filtered {
+        return view! {
+            <Empty title="No event was dropped or altered">
+                <p>"What is not stored, or stored altered, is listed here with the reason."</p>
+            </Empty>
+        }
+        .into_any();
+    }
+    if events.is_empty() {
+        let clear = with_query(&[("code", None), ("from", None), ("to", None), ("behind", None)]);
+        return view! { <NoMatch filter="with this reason, received then" clear=clear /> }
+            .into_any();
+    }
+    let older = older.map(|behind| {
+        let href = with_query(&[("behind", Some(behind.as_str()))]);
+        view! {
+            <nav class="pager" aria-label="Pages of events">
+                <div class="pager-ways"><a class="button" rel="next" href=href>"Older"</a></div>
+            </nav>
+        }
+    });
+    let entries = events.into_iter().map(entry).collect_view();
+    view! {
+        <ol class="timeline">{entries}</ol>
+        {older}
+    }
+    .into_any()
+}
+
+fn entry(affected: AffectedView) -> AnyView {
+    let AffectedView { codes, event } = affected;
+    let fate = codes.first().and_then(|code| fate_of(code));
+    let name = event.event.clone().filter(|name| !name.trim().is_empty());
+    let name = name.unwrap_or_else(|| "Event without a name".to_owned());
+    let whom = event.distinct_id.clone().unwrap_or_default();
+    let at = event.received_at.clone();
+    let reasons = codes
+        .into_iter()
+        .map(|code| {
+            let sentence = Meaning::of(&code).map_or("", |found| found.sentence);
+            view! { <p>{prose(sentence)} " "<code>{code}</code></p> }
+        })
+        .collect_view();
+    view! {
+        <li>
+            <details>
+                <summary>
+                    {fate.map(badge)}
+                    <span class="timeline-event">{name}</span>
+                    <span class="timeline-id mono faint">{whom}</span>
+                    <Time iso=at />
+                </summary>
+                {reasons}
+                {details(event, fate)}
+            </details>
+        </li>
+    }
+    .into_any()
+}
