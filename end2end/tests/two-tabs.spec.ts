@@ -43,7 +43,7 @@ test("each tab saves what was changed in it", async ({ page, server, scripts }) 
   const key = await newKey(page, scripts, "Two tabs");
   const organization = (await call(server, key, "GET", "/api/organizations/@current/")).id;
   const root = `/api/organizations/${organization}`;
-  const plugin = await call(server, key, "POST", `${root}/pipeline_transformations/`, { url: "inline:bot-filter" });
+  const plugin = await call(server, key, "POST", `${root}/pipeline_destinations/`, { url: "inline:bot-filter" });
   const config = await call(server, key, "POST", "/api/projects/1/pipeline_transformation_configs/", {
     plugin: plugin.id,
     order: 1,
