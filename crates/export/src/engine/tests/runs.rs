@@ -157,6 +157,8 @@ async fn a_run_that_ends_early_at_every_try_is_given_up() {
         completed: None,
         total: Some(3),
         latest_error: None,
+        failing_since: None,
+        next_try: None,
         cursor: None,
         delivered: None,
         attempt: ATTEMPTS,
