@@ -30,6 +30,7 @@ GIVEN = {
     "persons": "they come from events",
     "runs": "the schedule of an export makes them",
     "backfills": "they go with their export",
+    "role_memberships": "they go with their role",
     "signup": "needs no key",
     "reset": "needs no key",
 }

@@ -9,6 +9,7 @@
 
 pub mod document;
 mod example;
+mod generators;
 pub mod operation;
 pub mod pages;
 mod parameters;

@@ -9,7 +9,7 @@ use weir_model::scopes::Scope;
 use super::operation::{Body, Description, Good};
 use super::responses::{self, Facts};
 use super::schemas::{self, Schemas};
-use super::{example, parameters};
+use super::{example, generators, parameters};
 use crate::router::{PublicRoute, Route};
 
 /// Why there is no document. All of these are mistakes in the program that the
@@ -117,7 +117,7 @@ pub fn of(routes: &[Route], public: &[PublicRoute]) -> Result<Value, Defect> {
         }
     }
     let tags: Vec<Value> = tags.iter().map(|tag| json!({"name": tag})).collect();
-    Ok(json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Weir management API",
@@ -138,7 +138,9 @@ pub fn of(routes: &[Route], public: &[PublicRoute]) -> Result<Value, Defect> {
             "responses": responses::components(),
             "schemas": schemas.into_map(),
         },
-    }))
+    });
+    generators::fit(&mut document);
+    Ok(document)
 }
 
 fn schemas_of(operations: &[Operation<'_>]) -> Result<Schemas, Defect> {
@@ -179,13 +181,14 @@ fn answered<'a>(operation: &'a Operation<'_>) -> Option<&'a str> {
     reference.ref_location.rsplit('/').next()
 }
 
-/// `update_project` has the body `UpdateProjectBody`.
+/// `update_project` reads `UpdateProjectInput`. `…Body`, `…Request` and `…Data` are
+/// names that generators of clients make themselves.
 fn body_name(id: &str) -> String {
     let words = id.split('_').map(|word| {
         let (first, rest) = word.split_at(word.len().min(1));
         format!("{}{rest}", first.to_ascii_uppercase())
     });
-    format!("{}Body", words.collect::<String>())
+    format!("{}Input", words.collect::<String>())
 }
 
 /// `list_api_keys` reads "List API keys".
@@ -245,7 +248,9 @@ fn item(operation: &Operation<'_>, schemas: &Schemas) -> Result<Value, Defect> {
 fn good_answer(good: &Good, sent: Option<&Value>, schemas: &Schemas) -> Result<Value, Defect> {
     let headers = json!({"x-request-id": {"$ref": "#/components/headers/RequestId"}});
     let Some(schema) = &good.schema else {
-        return Ok(json!({"description": "Done.", "headers": headers}));
+        // A schema of null alone would be a type that generators have no name for.
+        let description = if good.status == 204 { "Without a body." } else { "The body is `null`." };
+        return Ok(json!({"description": description, "headers": headers}));
     };
     let mut schema = schemas::plain(schema)?;
     schemas.settle_one(&mut schema);

@@ -67,7 +67,7 @@ fn answers(html: &mut Html, document: &Value, item: &Value) {
         html.element("h3", "", &format!("Answer {status}"));
         let content = &response["content"]["application/json"];
         if content.is_null() {
-            html.element("p", "faint", "Without a body.");
+            html.element("p", "faint", response["description"].as_str().unwrap_or_default());
         } else {
             fields(html, document, &content["schema"], 0);
             example(html, &content["example"]);
