@@ -164,8 +164,6 @@ async fn a_run_that_ends_early_at_every_try_is_given_up() {
         attempt: ATTEMPTS,
         bytes: 0,
         target: None,
-        failing_since: None,
-        next_try: None,
     };
     let now = fixture.host.now();
     let (store, export) = (fixture.store.clone(), fixture.export);
