@@ -237,8 +237,8 @@ const LOOKS = [
 /** The narrowest screen on which nothing may be lost. */
 const PHONE = { width: 320, height: 800 };
 
-/** The same, and what is left of 1280 and 1920 px at 200 % zoom. */
-const WIDTHS = [960, 640, PHONE.width];
+/** The same, and what is left of 1280, 1600 and 1920 px at 200 % zoom. */
+const WIDTHS = [960, 800, 640, PHONE.width];
 
 /** Runs in the page: what leaves its place sideways, and cannot be scrolled to there. */
 function overflowing(): string[] {
