@@ -293,7 +293,9 @@ impl Shared {
         self.registry.put(read);
         let now = self.registry.all();
         self.registry.sources.keep(&now.iter().map(|active| active.row.plugin).collect());
-        let stays = |active: &Arc<Active>| now.iter().any(|other| Arc::ptr_eq(active, other));
+        let stays = |active: &Arc<Active>| {
+            self.registry.config(active.id()).is_some_and(|other| Arc::ptr_eq(active, &other))
+        };
         let gone: Vec<Arc<Active>> = before.into_iter().filter(|active| !stays(active)).collect();
         if gone.iter().any(|active| active.script().is_some()) {
             // Children may be busy, and what is new must not wait for them.
