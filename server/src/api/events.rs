@@ -141,7 +141,7 @@ impl Pieces for EventPieces {
         if let Some(last) = page.events.last() {
             self.last = Some((last.timestamp, last.uuid));
             let (before, before_uuid) = (Some(last.timestamp), Some(last.uuid));
-            self.query = page.more.then(|| EventQuery { before, before_uuid, ..query });
+            self.query = page.more.then_some(EventQuery { before, before_uuid, ..query });
         }
         let mut people = HashMap::new();
         page.events.into_iter().map(|event| answer(event, &mut people)).collect()
