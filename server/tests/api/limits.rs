@@ -280,7 +280,7 @@ async fn what_no_function_takes_is_refused_before_it_is_read() {
         ("/_fn/nothing", "same-origin", "404"),
         ("/_fn/sign_in", "cross-site", "403"),
         ("/_upload/nothing", "same-origin", "404"),
-        ("/login", "same-origin", "405"),
+        ("/login", "same-origin", "404"),
     ] {
         let mut stream = TcpStream::connect(app.address()).await.unwrap();
         stream.write_all(head(path, site).as_bytes()).await.unwrap();

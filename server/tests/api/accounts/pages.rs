@@ -101,7 +101,9 @@ async fn a_forgotten_password_is_set_anew() {
     let answer = set(OTHER_PASSWORD).await;
     let done = "/login?reset=done";
     assert_eq!((answer.status, answer.header("location")), (303, Some(done)), "{:?}", answer.body);
-    assert_eq!(answer.header("set-cookie"), None);
+    // The browser is known from now on; no session is opened.
+    let set: Vec<_> = answer.headers.get_all("set-cookie").iter().collect();
+    assert!(set.len() == 1 && set[0].as_bytes().starts_with(b"__Host-browser="), "{set:?}");
     assert!(house.page(done).await.contains("Your password is changed."));
     house.session(ADA, OTHER_PASSWORD).await;
     let text = house.page(&page).await;
