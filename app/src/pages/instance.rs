@@ -77,12 +77,15 @@ fn Data(facts: Facts) -> impl IntoView {
 }
 
 fn on_disk(disk: DiskFacts) -> AnyView {
+    let others = disk.all_bytes.saturating_sub(disk.store_bytes).saturating_sub(disk.log_bytes);
     view! {
         <dl class="facts">
             <dt>"Directory"</dt><dd><code class="wrap">{disk.directory}</code></dd>
             <dt>"Size"</dt><dd>{bytes::text(disk.all_bytes)}</dd>
             <dt>"Store"</dt><dd>{bytes::text(disk.store_bytes)}</dd>
             <dt>"Ingest log"</dt><dd>{bytes::text(disk.log_bytes)}</dd>
+            <dt>"Other files"</dt>
+            <dd>{bytes::text(others)} ", most of it the reserve for a full disk"</dd>
             <dt>"Free on the disk"</dt><dd>{bytes::text(disk.free_bytes)}</dd>
         </dl>
     }

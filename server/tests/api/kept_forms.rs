@@ -95,10 +95,10 @@ async fn confirming_the_password_carries_out_what_was_sent() {
     let before = browser.cookie();
     clock.advance(16 * MINUTES);
     let new = "/account/keys/new";
-    let fields = [("label", "Tea"), ("preset", "read"), ("days", "30"), ("back", new)];
+    let fields = [("label", "Rooibos"), ("preset", "read"), ("days", "30"), ("back", new)];
     let door = browser.send("create_key", &fields).await;
     assert!(door.starts_with("/login/again?next=/account/keys/new&held="), "{door}");
-    assert!(!browser.open("/account/keys").await.contains("Tea"));
+    assert!(!browser.open("/account/keys").await.contains("Rooibos"));
     let page = browser.open(&door).await;
     assert!(page.contains("has not been done yet") && page.contains("name=\"held\""), "{page}");
 
@@ -113,12 +113,12 @@ async fn confirming_the_password_carries_out_what_was_sent() {
     assert_eq!(done, "/account/keys/reveal");
     assert_ne!(browser.cookie(), before, "another session");
     assert!(browser.open(&done).await.contains("phx_"), "the value of the new key");
-    assert_eq!(browser.open("/account/keys").await.matches("Tea</a>").count(), 1);
+    assert_eq!(browser.open("/account/keys").await.matches("Rooibos</a>").count(), 1);
 
     // Once only: whoever confirms again is told that nothing was done.
     assert_eq!(browser.send("sign_in_again", &confirm(PASSWORD)).await, new);
     assert!(browser.open(new).await.contains("nothing was changed"));
-    assert_eq!(browser.open("/account/keys").await.matches("Tea</a>").count(), 1);
+    assert_eq!(browser.open("/account/keys").await.matches("Rooibos</a>").count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -324,10 +324,10 @@ async fn two_tabs_of_an_export_change_what_was_changed_in_them() {
 async fn two_tabs_of_a_key_do_not_mix_what_it_may_do() {
     let app = TestApp::with_owner().await;
     let mut browser = Browser::signed_in(&app).await;
-    let new = [("label", "Tea"), ("preset", "read"), ("days", "30")];
+    let new = [("label", "Rooibos"), ("preset", "read"), ("days", "30")];
     browser.send("create_key", &new).await;
     let list = browser.open("/account/keys").await;
-    let at = list.find("Tea</a>").unwrap();
+    let at = list.find("Rooibos</a>").unwrap();
     let (before, _) = list.split_at(at);
     let path = before.rsplit("href=\"").next().unwrap().split('"').next().unwrap().to_owned();
     let id = path.rsplit('/').next().unwrap().to_owned();

@@ -317,7 +317,9 @@ async fn a_domain_is_claimed_checked_and_removed() {
     assert!(shown.contains("_posthog-challenge.tea.example.com"), "{shown}");
     assert!(shown.contains("there is no TXT record at this name"), "{shown}");
     // Rules are for verified domains.
-    let refused = call(&app, "set_provisioning", &cookie, &fields).await;
+    let mut on = fields.to_vec();
+    on.push(("enabled", "on"));
+    let refused = call(&app, "set_provisioning", &cookie, &on).await;
     assert_eq!(refused.status, 400, "{:?}", refused.body);
     let mut wrong = fields.to_vec();
     wrong.push(("typed_name", "coffee.example.com"));
