@@ -335,7 +335,7 @@ impl Shared {
             }
             // Changing a config does not fill its allowance.
             let present = self.registry.config(config.id);
-            let allowance = present.map(|old| old.state.lock().allowance.clone());
+            let allowance = present.map(|old| old.state.lock().allowance.carried());
             let files = read.get(&plugin.id).cloned().unwrap_or_default();
             let enabled = Enabled { config, plugin, files };
             all.push(Arc::new(self.prepare(enabled, allowance).await));

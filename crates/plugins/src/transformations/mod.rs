@@ -168,8 +168,11 @@ impl Shared {
                 let allowances = active
                     .iter()
                     .map(|active| active.state.lock().allowance.available(&payers, uptime));
-                let allowances = allowances.collect();
-                let rulings = crossing.run(&scripts, &payers, allowances, &mut chunk).await;
+                let lent: Vec<Vec<Duration>> = allowances.collect();
+                let rulings = crossing.run(&scripts, &payers, lent.clone(), &mut chunk).await;
+                for (active, lent) in active.iter().zip(&lent) {
+                    active.state.lock().allowance.give_back(&payers, lent);
+                }
                 let Some((last, others)) = active.split_last() else { break };
                 let mut rulings = rulings.into_iter();
                 for (active, rulings) in others.iter().zip(&mut rulings) {

@@ -29,7 +29,7 @@ async fn whoever_may_not_configure_sees_nothing_and_changes_nothing() {
         owner.patch(&one, &body).await,
         owner.delete(&one).await,
         owner.post(&format!("{one}job/"), &json!({})).await,
-        owner.patch(&format!("{}rearrange/", path(&app)), &json!({})).await,
+        owner.patch(&format!("{}rearrange/", path(&app)), &json!({"orders": {}})).await,
     ] {
         let detail = "This organization may not configure plugins.";
         assert_invalid(&answer, None, "invalid_input", detail);

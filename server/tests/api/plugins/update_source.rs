@@ -146,7 +146,7 @@ async fn a_source_that_takes_much_to_compile_harms_nobody() {
     let (_, path) = place.made(&json!({"name": "Tea"})).await;
     let update = format!("{path}update_source/");
     // Each of these took gigabytes or minutes.
-    let keys: String = (0..4_000).map(|n| format!("k{n},")).collect();
+    let keys: String = (0..4_000).map(|n| format!("k{n}:1,")).collect();
     let chained: String = (1..3_000).map(|n| format!("const a{n}={{x:a{},y:o}};", n - 1)).collect();
     let aliases = format!("const o={{{keys}}},a0=o;{chained}exports.onEvent = () => a2999");
     let underscores = format!("export const scene = 1, $m{} = 1", "_".repeat(40_000));

@@ -196,7 +196,10 @@ async fn inner_addresses_are_refused() {
         "export async function onEvent() { await fetch('http://[::ffff:127.0.0.1]/') }",
         "export async function onEvent() { await fetch('file:///etc/passwd') }",
     ] {
-        let installed = destination(&instance, &project, source, &receiver).await;
+        // A setting with such an address is refused when it is saved; code may name one.
+        let address = json!(format!("{}/hook", receiver.url())).to_string();
+        let source = source.replace("config.url", &address);
+        let installed = instance.install(&project, 1, &source).await;
         until(async || {
             instance.send(&project, &[event("begin", json!({}))]).await;
             let error = instance.shown(&installed).await["error"].clone();

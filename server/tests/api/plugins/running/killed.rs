@@ -209,7 +209,7 @@ async fn sources_and_archives_cannot_use_up_memory() {
     let before = most_memory(process);
 
     // 90 kB took 4 GB: objects that are named again and again.
-    let keys: String = (0..4_000).map(|n| format!("k{n},")).collect();
+    let keys: String = (0..4_000).map(|n| format!("k{n}:1,")).collect();
     let chained: String = (1..3_000).map(|n| format!("const a{n}={{x:a{},y:o}};", n - 1)).collect();
     let aliases = format!("const o={{{keys}}},a0=o;{chained}{SLOW}");
     let deep = format!("export const scene = {}b", "<a>".repeat(40_000));

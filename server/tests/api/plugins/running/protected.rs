@@ -3,9 +3,9 @@
 
 use super::*;
 
-/// Takes the address out; takes 60 ms for an event that asks for it.
+/// Takes the address out; takes 90 ms for an event that asks for it.
 const REDACTS: &str = "export function processEvent(event) {
-    const end = Date.now() + (event.properties.costly ? 60 : 0)
+    const end = Date.now() + (event.properties.costly ? 90 : 0)
     while (Date.now() < end);
     if (event.properties.fails) { throw new Error('no tea') }
     delete event.properties.email
@@ -60,7 +60,7 @@ async fn one_client_does_not_spend_the_time_of_others() {
     let project = instance.project();
     redacting(&instance, &project, Value::Null).await;
     // Made-up ids make no other sender. The first ones use up what there is.
-    for count in [30, 60] {
+    for count in [30, 30, 60] {
         let costly = (0..count).map(|n| {
             let mut costly = with_email("costly", json!({"costly": true}));
             costly["distinct_id"] = json!(format!("made-up-{n}"));
@@ -73,9 +73,9 @@ async fn one_client_does_not_spend_the_time_of_others() {
     send_from(&instance, 2, &project, &others).await;
 
     let events = without_probes(instance.stored(&project).await);
-    assert_eq!(events.len(), 130);
+    assert_eq!(events.len(), 160);
     let passed = unredacted(&events);
-    assert!(!passed.is_empty() && passed.len() < 90, "{}", passed.len());
+    assert!(!passed.is_empty() && passed.len() < 120, "{}", passed.len());
     assert!(passed.iter().all(|event| event["event"] == "costly"));
     // Each says so, and is counted.
     let skipped = counted(&instance, &project, "transformation_skipped").await;
