@@ -36,7 +36,8 @@ async fn a_backfill_is_started_and_shown() {
     // The form of the specification has the same rules.
     let answer = owner.post(&format!("{path}backfills/"), &json!({"start_at": "soon"})).await;
     let (status, _, code, _, attr) = answer.error();
-    assert_eq!((status, code.as_str(), attr), (400, "invalid_input", None));
+    let expected = (400, "invalid_input", Some("start_at"));
+    assert_eq!((status, code.as_str(), attr.as_deref()), expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -37,6 +37,9 @@ async fn the_answer_shows_everything_but_secrets() {
             "start_at": null,
             "end_at": null,
             "latest_runs": [],
+            "latest_error": null,
+            "failing_since": null,
+            "next_try_at": null,
             "hogql_query": null,
             "schema": null,
         })
