@@ -55,6 +55,7 @@ filters! {
     /// A page by its number.
     PageFilters {
         "limit": Number, "Entries per page, 1 to 100; 10 without it. What makes no sense is ignored.";
+        "offset": Number, "Entries to pass over, in place of `page`.";
         "page": Number, "The page, from 1. What makes no sense is ignored.";
     }
 }
@@ -102,7 +103,7 @@ async fn changes(
         scope: Some(Subject::Project.text().to_owned()),
         ..ActivityQuery::default()
     };
-    let numbered = Numbered::of(params, None);
+    let numbered = Numbered::of(params);
     let found = app.services.activity.of_project(project, &query, numbered.page).await?;
     let (next, previous) = numbered.links(params, found.count);
     Ok(Json(ActivityPage { results: found.results, next, previous, total_count: found.count }))
@@ -123,14 +124,14 @@ pub(super) struct Numbered {
 
 impl Numbered {
     /// The page that `limit` and `page` name, or `offset` in place of that.
-    pub(super) fn of<F: Filters>(params: &Params<F>, offset: Option<&str>) -> Self {
+    pub(super) fn of<F: Filters>(params: &Params<F>) -> Self {
         let read = |name: &str| {
             let given = params.param(name).and_then(|text| text.trim().parse::<u64>().ok());
             given.filter(|number| *number > 0)
         };
         let limit = read("limit").unwrap_or(PER_PAGE).min(PER_PAGE_MOST);
         let number = read("page").unwrap_or(1);
-        let given = offset.and_then(|text| text.trim().parse::<u64>().ok());
+        let given = params.param("offset").and_then(|text| text.trim().parse::<u64>().ok());
         let offset = given.unwrap_or((number - 1).saturating_mul(limit)).min(1_000_000_000);
         Self { page: Page { limit, offset }, number, by_offset: given.is_some() }
     }

@@ -134,7 +134,7 @@ async fn activity(
     group: Group,
     params: &Params<ActivityFilters>,
 ) -> ApiResult<Shaped<PluginActivityPage>> {
-    let numbered = Numbered::of(params, params.param("offset"));
+    let numbered = Numbered::of(params);
     let (record, entries) = app.services.plugins.activity(org, group, numbered.page).await?;
     let (next, previous) = numbered.links(params, entries.count);
     let answer = PluginActivityPage {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::schemas::{Schemas, referred};
 
 /// How deep examples go.
-const DEPTH: usize = 6;
+const DEPTH: usize = 8;
 
 /// Texts that read better than the name of their field.
 const TEXTS: &[(&str, &str)] = &[

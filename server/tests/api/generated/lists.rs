@@ -115,7 +115,9 @@ async fn fill(world: &World, operation: &Operation, last: &str, ids: &[(String, 
                 let body = json!({"name": format!("Organization {n}")});
                 assert_eq!(world.owner.post("/api/organizations/", &body).await.status, 201);
             }
-            "activity_log" => {
+            _ if operation.path.ends_with("/projects/{project_id}/activity/")
+                || last == "activity_log" =>
+            {
                 let body = json!({"name": format!("Project {n}")});
                 let path = format!("/api/projects/{project}/");
                 assert_eq!(world.owner.patch(&path, &body).await.status, 200);

@@ -39,10 +39,9 @@ async fn methods_that_a_path_lacks_are_named_with_those_that_it_has() {
 async fn put_works_wherever_patch_does() {
     let world = World::new().await;
     for operation in guarded().filter(|operation| operation.method == Method::PATCH) {
-        let (path, body) = (operation.path.clone(), operation.body());
+        let ids = world.ids(&operation).await;
+        let (path, body) = (operation.path_with(&ids), operation.body());
         let read = async |method: Method| {
-            let ids = world.ids(&operation).await;
-            let path = operation.path_with(&ids);
             let call = world.owner.call(method, &path);
             match &body {
                 Some(body) => call.json(body).send().await,
