@@ -1,14 +1,18 @@
 //! Requests as a client sends them, byte for byte: paths are not rewritten,
-//! redirects are not followed.
+//! redirects are not followed. An answer that is not what the API document says fails
+//! the test.
 
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
+
+use crate::conformity;
 
 /// The connections of a test.
 #[derive(Clone)]
@@ -124,12 +128,23 @@ impl Call {
     pub async fn send(self) -> Answer {
         let mut request = Request::new(Full::new(self.body));
         *request.method_mut() = self.method;
-        *request.uri_mut() = self.uri.parse().expect("the path makes an address");
+        let uri: Uri = self.uri.parse().expect("the path makes an address");
+        *request.uri_mut() = uri.clone();
         *request.headers_mut() = self.headers;
+        let method = request.method().clone();
         let response = self.client.0.request(request).await.expect("the server answers");
         let (parts, body) = response.into_parts();
         let body = body.collect().await.expect("the answer is complete").to_bytes();
-        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+        let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, body };
+        let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let faults = conformity::faults(&method, path, &answer);
+        assert!(
+            faults.is_empty(),
+            "{method} {path} answered {}, not what the API document says:\n{}",
+            answer.status,
+            faults.join("\n")
+        );
+        answer
     }
 }
 

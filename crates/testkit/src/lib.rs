@@ -15,12 +15,14 @@
 
 mod app;
 mod caller;
+mod conformity;
 mod dns_server;
 mod mail_sink;
 mod people;
 
 pub use app::TestApp;
 pub use caller::{Answer, Call, Caller};
+pub use conformity::schema_faults;
 pub use dns_server::{DnsAnswer, DnsServer};
 pub use mail_sink::{MailSink, Received};
 pub use people::Person;

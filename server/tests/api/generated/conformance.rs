@@ -1,6 +1,6 @@
 //! Answers are what the document says of them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use weir_testkit::schema_faults;
 
 use super::fixtures::World;
@@ -39,6 +39,29 @@ fn examples_fit_their_schemas() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn what_differs_from_a_schema_is_a_fault() {
+    let schema = json!({
+        "type": "object", "required": ["id"],
+        "properties": {
+            "id": {"type": "string", "format": "uuid"},
+            "level": {"type": ["integer", "null"], "enum": [1, null]},
+        },
+    });
+    let id = "01979e3c-7a1e-7c34-b1d5-2f60a9b1c0de";
+    for (value, expected) in [
+        (json!({"id": id, "level": null}), 0),
+        (json!({"id": id, "level": 2}), 1),
+        (json!({"id": null}), 1),
+        (json!({"id": "ada"}), 1),
+        (json!({"level": 1}), 1),
+        (json!({"id": id, "more": 1}), 1),
+        (json!([id]), 1),
+    ] {
+        assert_eq!(schema_faults(&schema, &value).len(), expected, "{value}");
     }
 }
 
