@@ -7,7 +7,7 @@ use weir_server::config::Config;
 use super::*;
 
 /// Intervals with an event: as many runs of each backfill.
-const RUNS: i64 = 120;
+const RUNS: i64 = 60;
 /// What people get, where nothing else uses the machine.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
