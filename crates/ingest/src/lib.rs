@@ -252,14 +252,14 @@ impl Ingest {
     /// disk needs; to be called every second.
     pub fn look(&self, now: Instant) {
         self.look_for_damage();
-        let lowest = self.progress.lowest();
+        let position = self.progress.next_to_move(self.log.end().borrow().0);
         let mut stall = self.stall.lock();
-        let is_moving = self.lag_bytes() == 0 || stall.position != lowest;
+        let is_moving = self.lag_bytes() == 0 || stall.position != position;
         if is_moving || stall.since.is_none() {
-            *stall = Stall { position: lowest, since: (!is_moving).then_some(now) };
+            *stall = Stall { position, since: (!is_moving).then_some(now) };
         }
         drop(stall);
-        self.log.retain(Offset(lowest));
+        self.log.retain(Offset(self.progress.lowest()));
     }
 
     /// For how long nothing of what waits has become readable.

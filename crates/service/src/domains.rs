@@ -385,8 +385,7 @@ fn fill_in(row: &mut DomainRow, saml: SamlPatch) {
     set(&mut row.saml_acs_url, saml.acs_url);
     set(&mut row.saml_x509_cert, saml.x509_cert);
     let read = row.saml_x509_cert.as_deref().map(certificate::read);
-    row.certificate_expires_at =
-        read.and_then(Result::ok).flatten().map(|facts| facts.expires_at);
+    row.certificate_expires_at = read.and_then(Result::ok).flatten().map(|facts| facts.expires_at);
 }
 
 fn verified_elsewhere() -> Error {

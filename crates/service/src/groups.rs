@@ -58,7 +58,8 @@ impl Groups {
         let index = (0_u8..).zip(&types).find(|(_, name)| *name == kind).map(|(index, _)| index);
         let index = index.ok_or(Error::NotFound(NOT_FOUND))?;
         let keys = [(index, key)];
-        let found = rows::by_keys(&self.core.store, project.project, &keys, &mut Room::of(1)).await?;
+        let found =
+            rows::by_keys(&self.core.store, project.project, &keys, &mut Room::of(1)).await?;
         let found = found.into_iter().next().ok_or(Error::NotFound(NOT_FOUND))?;
         Ok(found.group)
     }

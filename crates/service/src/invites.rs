@@ -220,12 +220,7 @@ impl Invites {
     }
 }
 
-fn draft(
-    org: &OrgCtx,
-    input: InviteInput,
-    email_key: String,
-    link: String,
-) -> (InviteRow, bool) {
+fn draft(org: &OrgCtx, input: InviteInput, email_key: String, link: String) -> (InviteRow, bool) {
     let row = InviteRow {
         id: InviteId(ids::time_ordered(org.ctx.now)),
         organization: org.organization,

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 use weir_model::mail::{AccountChange, Mail, News};
 use weir_model::{MailId, Timestamp};
+use weir_store::ids;
 use weir_store::mail::{self as rows, MailRow};
 use weir_store::users::UserRow;
-use weir_store::ids;
 
 pub use weir_store::mail::Undelivered;
 

@@ -71,9 +71,7 @@ impl Organizations {
     pub async fn enter(&self, ctx: &Ctx, id: &str) -> Result<OrgCtx> {
         policy::refuse_project_keys(ctx)?;
         let organization = if id == "@current" {
-            current::organization(&self.core, ctx)
-                .await?
-                .ok_or(Error::NotFound(NO_CURRENT))?
+            current::organization(&self.core, ctx).await?.ok_or(Error::NotFound(NO_CURRENT))?
         } else {
             parse_id(id).ok_or(Error::NotFound(NOT_FOUND))?
         };

@@ -16,7 +16,9 @@ use crate::db::Statement;
 use crate::events::{Sample, WarningCount};
 use crate::{Result, Store};
 
-pub use self::affected::{Affected, AffectedBlock, AffectedBuilder, DAYS, KEPT, forget, open, page};
+pub use self::affected::{
+    Affected, AffectedBlock, AffectedBuilder, DAYS, KEPT, forget, open, page,
+};
 pub(crate) use self::affected::{purge, rows as affected_rows};
 
 const COUNTS: Statement = Statement::read("ingestion warnings", "SELECT * FROM $range;");

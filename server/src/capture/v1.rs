@@ -6,8 +6,8 @@
 use axum::Json;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use weir_capture::v1::{self, Headers, Results};
 use weir_capture::Context;
+use weir_capture::v1::{self, Headers, Results};
 
 use super::Endpoint;
 use super::intake::{self, Gathering, Packing, Received, Worked};

@@ -249,7 +249,8 @@ fn good_answer(good: &Good, sent: Option<&Value>, schemas: &Schemas) -> Result<V
     let headers = json!({"x-request-id": {"$ref": "#/components/headers/RequestId"}});
     let Some(schema) = &good.schema else {
         // A schema of null alone would be a type that generators have no name for.
-        let description = if good.status == 204 { "Without a body." } else { "The body is `null`." };
+        let description =
+            if good.status == 204 { "Without a body." } else { "The body is `null`." };
         return Ok(json!({"description": description, "headers": headers}));
     };
     let mut schema = schemas::plain(schema)?;

@@ -53,7 +53,7 @@ impl<'a> Browser<'a> {
         let answer = call.header("cookie", &self.cookie()).body(body).send().await;
         self.keep_cookies(&answer);
         let location = answer.header("location");
-        location.unwrap_or_else(|| panic!("{function} {answer:?}")).to_owned()
+        location.expect(function).to_owned()
     }
 
     async fn sign_in(&mut self, next: &str) -> String {

@@ -49,7 +49,7 @@ impl LiveStream {
     }
 
     /// Whether it was answered with rows.
-    async fn is_open(mut self) -> bool {
+    async fn opens(mut self) -> bool {
         self.until("HTTP/1.1 ").await;
         self.read.starts_with("200")
     }
@@ -85,7 +85,7 @@ async fn one_person_does_not_take_all_streams() {
     let grace = newcomer(&app, "grace@mail.example", Level::Member).await;
     LiveStream::open(&app, &grace).await.until("hello").await;
     drop(open);
-    until(async || LiveStream::open(&app, &cookie).await.is_open().await).await;
+    until(async || LiveStream::open(&app, &cookie).await.opens().await).await;
 }
 
 /// What takes away that somebody may watch.

@@ -55,8 +55,11 @@ pub(crate) async fn list_backfills(
     let (services, org) = enter_organization(&organization).await?;
     let cursor = cursor.parse().ok();
     let wanted = Page { limit: BACKFILL_PAGE as u64, offset: 0 };
-    let page =
-        services.exports.backfills((&org).into(), &export, cursor, wanted).await.map_err(ui_error)?;
+    let page = services
+        .exports
+        .backfills((&org).into(), &export, cursor, wanted)
+        .await
+        .map_err(ui_error)?;
     Ok(BackfillList { backfills: page.backfills, more: page.more })
 }
 

@@ -28,11 +28,11 @@ use weir_model::ProjectId;
 use crate::batch::{Batch, BatchError, Sealed};
 
 pub(crate) use aside::{Intact, list as list_aside};
-pub(crate) use mark::Mark;
 pub use inspect::{
     Broken, Content, Fault, Inspection, RecordSeen, SegmentSeen, SetAside, Waiting, inspect,
 };
 pub use local::{Applied, Damage, LocalLog, LogSettings};
+pub(crate) use mark::Mark;
 pub use recovery::Recovery;
 
 /// A place in the log: bytes from its beginning. Only rises.

@@ -81,6 +81,13 @@ impl Progress {
         self.positions.iter().map(|p| p.load(Ordering::Acquire)).min().unwrap_or(0)
     }
 
+    /// The position that has to move for something to become readable: imports wait
+    /// while live events are behind.
+    pub(crate) fn next_to_move(&self, end: u64) -> u64 {
+        let live = self.lowest_live();
+        if end.saturating_sub(live) > WORTH { live } else { self.lowest() }
+    }
+
     /// The lowest position that a partition of live events has applied.
     fn lowest_live(&self) -> u64 {
         let live = self.positions.iter().take(LIVE_PARTITIONS.into());

@@ -5,8 +5,8 @@
 //! connecting (`weir-export`, which the server calls with what stands here).
 
 use serde_json::Map;
-use weir_model::exports::destinations::DestinationType;
 use weir_model::OrganizationId;
+use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::{ExportModel, SentConfig};
 
 use super::{Exports, Within, config, model};

@@ -38,7 +38,9 @@ pub use block::{BlockBuilder, Span, StoredEvent, Summary};
 pub use by_time::page;
 pub use next::{Wanted, first_times, next_time};
 pub use purge::purge;
-pub use read::{ArrivalPage, arrivals, head, heads, next_arrivals, open_block, see_each, stored_uuids};
+pub use read::{
+    ArrivalPage, arrivals, head, heads, next_arrivals, open_block, see_each, stored_uuids,
+};
 pub use received::last_before;
 pub use scan::{Except, Scan, Selection, TimeStretch, count, estimate, size};
 pub use skip::{Begin, skip};

@@ -413,7 +413,8 @@ impl Where {
         for width in keys::WIDTHS {
             let mut pointers = Pointers::new(self.project, width, time);
             while let Some(found) = pointers.next(&self.store).await? {
-                places.extend(found.into_iter().filter(|(_, first)| *first <= self.selection.up_to));
+                places
+                    .extend(found.into_iter().filter(|(_, first)| *first <= self.selection.up_to));
             }
         }
         Ok(places)

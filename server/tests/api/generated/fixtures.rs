@@ -211,13 +211,13 @@ impl World {
         outer: &[(String, String)],
     ) -> String {
         let source = SOURCES.iter().find(|(known, _)| *known == collection);
-        match source {
-            Some((_, Source::Created(differs))) => {
-                self.created(list, collection, outer, *differs).await
-            }
-            Some((_, Source::Export)) => self.created(list, collection, outer, None).await,
-            _ => panic!("server/tests/api/generated/lists.rs does not say what fills {}", list.path),
-        }
+        let differs = match source {
+            Some((_, Source::Created(differs))) => Some(*differs),
+            Some((_, Source::Export)) => Some(None),
+            _ => None,
+        };
+        assert!(differs.is_some(), "lists.rs does not say what fills {}", list.path);
+        self.created(list, collection, outer, differs.unwrap()).await
     }
 
     async fn created(

@@ -175,7 +175,7 @@ async fn events(world: &World) {
         json!({"event": "a", "distinct_id": "b", "properties": 7}),
     ];
     for n in 0..ROWS {
-        let session = uuid::Uuid::now_v7();
+        let session = format!("01900000-0000-7000-8000-{n:012x}");
         sent.push(json!({
             "event": format!("event {n}"), "distinct_id": "ada",
             "properties": {"$session_id": session, format!("property {n}"): n},

@@ -80,7 +80,9 @@ impl Operation {
     pub(crate) fn place(&self) -> u8 {
         match self.id.as_str() {
             "delete_organization" => 2,
-            "create_organization" | "change_project_organization" | "move_organization_project" => 1,
+            "create_organization" | "change_project_organization" | "move_organization_project" => {
+                1
+            }
             _ => 0,
         }
     }

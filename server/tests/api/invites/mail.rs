@@ -224,7 +224,8 @@ async fn members_hear_of_new_ones_if_they_want() {
         let body = json!({"target_email": email, "send_email": false});
         let made = owner(&app).await.post(&path(&app), &body).await.json();
         let account = json!({"first_name": "Grace", "password": "plum-otter-violin-93"});
-        let answer = app.anonymous().post(&format!("/api/signup/{}/", token(&made)), &account).await;
+        let answer =
+            app.anonymous().post(&format!("/api/signup/{}/", token(&made)), &account).await;
         assert_eq!(answer.status, 201, "{:?}", answer.body);
     };
     join("grace@mail.example").await;

@@ -111,9 +111,10 @@ async fn a_failing_transformation_loses_no_event() {
     assert_eq!(stored, ["change", "change", "lose", "panic"]);
     let skipped = [("transformation_skipped".to_owned(), 4)];
     assert_eq!(codes(&store, CONCERNED).await, skipped, "each of them is counted");
-    let (events, _) = events::page(&store, CONCERNED, &EventQuery { limit: 9, ..Default::default() })
-        .await
-        .unwrap();
+    let (events, _) =
+        events::page(&store, CONCERNED, &EventQuery { limit: 9, ..Default::default() })
+            .await
+            .unwrap();
     assert!(events.iter().all(|event| event.warnings == ["transformation_skipped"]));
     ingest.close(Duration::from_secs(10)).await;
 }

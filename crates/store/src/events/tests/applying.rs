@@ -5,8 +5,8 @@ use weir_model::PersonId;
 
 use super::support::{PROJECT, ada, event, events, query, store, stretch};
 use crate::events::{
-    NewBlock, Position, Span, WarningCount, apply, head, next_arrivals, open_block, page,
-    position, stored_uuids,
+    NewBlock, Position, Span, WarningCount, apply, head, next_arrivals, open_block, page, position,
+    stored_uuids,
 };
 use crate::persons::PersonWrite;
 use crate::warnings::{Affected, AffectedBuilder};

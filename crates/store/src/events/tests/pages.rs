@@ -223,9 +223,9 @@ async fn pages_of_an_import_that_is_not_sorted_are_complete_and_in_order() {
     ] {
         for offset in [1, 2, 99, all.len() / 2, all.len() - 1, all.len(), all.len() + 1] {
             let skipped = skip(&store, PROJECT, &filter, offset as u64, PATIENCE).await.unwrap();
-            let expected = all.get(offset - 1).map_or(Begin::Beyond, |(time, uuid)| {
-                Begin::Behind { time: *time, uuid: *uuid }
-            });
+            let expected = all
+                .get(offset - 1)
+                .map_or(Begin::Beyond, |(time, uuid)| Begin::Behind { time: *time, uuid: *uuid });
             assert_eq!(skipped, expected, "{offset}");
         }
     }
