@@ -43,6 +43,7 @@ pub(crate) fn pretty(json: &str) -> String {
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 /// The same JSON with letters in place of their escapes.
+#[cfg(feature = "ssr")]
 pub(crate) fn written(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut chars = json.chars().peekable();
