@@ -181,14 +181,14 @@ async fn unused(
 }
 
 /// The body of `update_source/`: source files by name. What has no dot in its
-/// name is a field of the record, and ignored: a whole answer may be sent back.
+/// name is a field of the record, and ignored: a whole answer may be sent back. The
+/// example changes no code, so it fits plugins of every group.
 #[derive(Debug)]
 pub struct SentSource(SourceChange);
 
 impl Input for SentSource {
     const EXAMPLE: &'static str = r#"{
-        "plugin.json": "{\"name\": \"Tea\", \"config\": [{\"key\": \"cups\", \"type\": \"string\"}]}",
-        "index.js": "export function onEvent(event) { console.log(event.event) }"
+        "plugin.json": "{\"name\": \"Tea\", \"config\": [{\"key\": \"cups\", \"type\": \"string\"}]}"
     }"#;
 
     fn read(fields: &Fields) -> Result<Self, FieldError> {
