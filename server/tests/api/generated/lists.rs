@@ -178,6 +178,8 @@ async fn events(world: &World) {
         let session = format!("01900000-0000-7000-8000-{n:012x}");
         sent.push(json!({
             "event": format!("event {n}"), "distinct_id": "ada",
+            // Soon after the ids of the sessions were made.
+            "timestamp": "2024-06-10T02:40:00Z",
             "properties": {"$session_id": session, format!("property {n}"): n},
         }));
         sent.push(json!({
