@@ -163,8 +163,8 @@ outcomes! {
         "Processing the event failed every time, so that it was left out to let the others go on.",
         "This is a defect of Weir: report it with the sample and the message in the log.";
     UnreadableRecord = "unreadable_record", "unreadable-record",
-        "Events of the ingest log could not be read by this version of the program.",
-        "Run `weir log replay` with a version that can read them.";
+        "Events of the ingest log are damaged, or this version of the program cannot read them.",
+        "See what `weir log inspect` says of them; `weir log replay` of a version that can read them stores them.";
     DuplicateUuid = "duplicate_uuid", "duplicate-uuid",
         "An event with the same uuid is already stored.",
         "Nothing is wrong after a retry; otherwise give every event a uuid of its own.";

@@ -26,17 +26,15 @@ impl Page {
     /// Reads the query texts leniently: what makes no sense is ignored.
     #[must_use]
     pub fn from_texts(limit: Option<&str>, offset: Option<&str>) -> Self {
-        Self::up_to(MAX_LIMIT, limit, offset)
+        Self::within(DEFAULT_LIMIT, MAX_LIMIT, limit, offset)
     }
 
-    /// The same for a list with another largest page.
+    /// The same for a list whose pages have other sizes.
     #[must_use]
-    pub fn up_to(most: u64, limit: Option<&str>, offset: Option<&str>) -> Self {
+    pub fn within(usual: u64, most: u64, limit: Option<&str>, offset: Option<&str>) -> Self {
         let number = |text: Option<&str>| text.and_then(|t| t.trim().parse::<u64>().ok());
         Self {
-            limit: number(limit)
-                .filter(|l| *l > 0)
-                .map_or(DEFAULT_LIMIT.min(most), |l| l.min(most)),
+            limit: number(limit).filter(|l| *l > 0).map_or(usual.min(most), |l| l.min(most)),
             offset: number(offset).unwrap_or(0).min(1_000_000_000),
         }
     }

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use weir_model::pagination::{Envelope, MAX_LIMIT, Page, Paged};
+use weir_model::pagination::{DEFAULT_LIMIT, Envelope, MAX_LIMIT, Page, Paged};
 
 use crate::http::peer::{Origin, RequestedUri};
 
@@ -56,6 +56,8 @@ pub trait Filters: Send + Sync + 'static {
     const PARAMETERS: &'static [Parameter];
     /// Results that a page of the list has at most.
     const MOST: u64 = MAX_LIMIT;
+    /// Results of a page when the caller names no limit.
+    const USUAL: u64 = DEFAULT_LIMIT;
 }
 
 /// A list that takes none.
@@ -78,10 +80,11 @@ impl Filters for NoFilters {
 /// // in the handler: listing: Listing<ThingFilters>
 /// ```
 ///
-/// `ThingFilters, up to 500 { … }` gives the list another largest page.
+/// `ThingFilters, up to 500 { … }` gives the list another largest page, and
+/// `ThingFilters, pages of 50 { … }` another one when no limit is named.
 #[macro_export]
 macro_rules! filters {
-    ($(#[$doc:meta])* $name:ident $(, up to $most:literal)? {
+    ($(#[$doc:meta])* $name:ident $(, up to $most:literal)? $(, pages of $usual:literal)? {
         $($parameter:literal: $kind:ident $(($words:expr))?, $description:literal;)+
     }) => {
         $(#[$doc])*
@@ -97,6 +100,7 @@ macro_rules! filters {
                 },
             )+];
             $(const MOST: u64 = $most;)?
+            $(const USUAL: u64 = $usual;)?
         }
     };
 }
@@ -170,7 +174,7 @@ impl<F: Filters> Listing<F> {
     /// The page that was asked for.
     #[must_use]
     pub fn page(&self) -> Page {
-        self.0.query.page(F::MOST)
+        self.0.query.page(F::USUAL, F::MOST)
     }
 
     /// A link to the same list with some parameters set or, with `None`, removed.
@@ -226,8 +230,8 @@ impl Query {
         last.map(|(_, value)| value.as_str())
     }
 
-    fn page(&self, most: u64) -> Page {
-        Page::up_to(most, self.param("limit"), self.param("offset"))
+    fn page(&self, usual: u64, most: u64) -> Page {
+        Page::within(usual, most, self.param("limit"), self.param("offset"))
     }
 
     fn link(&self, changes: &[(&str, Option<String>)]) -> String {
@@ -263,12 +267,12 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::Query;
-    use weir_model::pagination::{MAX_LIMIT, Paged};
+    use weir_model::pagination::{DEFAULT_LIMIT, MAX_LIMIT, Paged};
 
     fn links(query: &str, count: u64) -> (Option<String>, Option<String>) {
         let query = Query::new("http://h", "/api/x/", query);
         let paged = Paged { count, results: Vec::<u8>::new() };
-        let envelope = query.envelope(query.page(MAX_LIMIT), paged);
+        let envelope = query.envelope(query.page(DEFAULT_LIMIT, MAX_LIMIT), paged);
         (envelope.next, envelope.previous)
     }
 

@@ -33,8 +33,8 @@ use crate::openapi::pages::Page;
 /// What is known of an operation.
 #[derive(Default)]
 pub struct Description {
-    /// Results of a page at most, if it takes `limit` and `offset`.
-    pub paged: Option<u64>,
+    /// Results of a page, usual and at most, if it takes `limit` and `offset`.
+    pub paged: Option<(u64, u64)>,
     /// Further query parameters.
     pub filters: &'static [Parameter],
     /// The body that it reads.
@@ -145,7 +145,7 @@ impl Argument for Visitor {
 
 impl<F: Filters> Argument for Listing<F> {
     fn describe(description: &mut Description) {
-        description.paged = Some(F::MOST);
+        description.paged = Some((F::USUAL, F::MOST));
         description.filters = F::PARAMETERS;
     }
 }

@@ -1,7 +1,6 @@
 //! Parameters of paths and queries in the API document.
 
 use serde_json::{Value, json};
-use weir_model::pagination::DEFAULT_LIMIT;
 
 use super::document::Defect;
 use super::operation::Description;
@@ -60,8 +59,8 @@ const PATH_IDS: &[PathId] = &[
 /// The parameters of a path and of a query.
 pub(super) fn of(path: &str, description: &Description) -> Result<Vec<Value>, Defect> {
     let mut parameters = in_path(path)?;
-    if let Some(most) = description.paged {
-        let default = DEFAULT_LIMIT.min(most);
+    if let Some((usual, most)) = description.paged {
+        let default = usual.min(most);
         let about = format!("Results per page, 1 to {most}. What makes no sense is ignored.");
         parameters.push(json!({
             "name": "limit", "in": "query", "required": false,

@@ -271,7 +271,7 @@ async fn an_instance_that_is_set_up_offers_no_link() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_releases_a_domain() {
+async fn the_operator_releases_no_domain_that_is_not_verified() {
     let directory = tempfile::tempdir().unwrap();
     let made = set_up(directory.path(), "plum-otter-violin-93").await;
     let made: Value = serde_json::from_str(&made.out).unwrap();
@@ -287,10 +287,11 @@ async fn the_operator_releases_a_domain() {
         command.args(["domain", "release", name]);
         run(command, "").await
     };
-    let released = release("acme.example").await;
-    assert!(released.ok && released.out == "Released acme.example\n", "{}", released.err);
-    let again = release("acme.example").await;
-    assert!(!again.ok && again.err.contains("no organization claims"), "{}", again.err);
+    for name in ["acme.example", "other.example"] {
+        let refused = release(name).await;
+        assert!(!refused.ok && refused.out.is_empty());
+        assert!(refused.err.contains("no organization has verified"), "{}", refused.err);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

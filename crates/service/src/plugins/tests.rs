@@ -172,15 +172,19 @@ async fn code_decides_where_a_plugin_is_shown() {
     let org = org(&services).await;
     let plugins = &services.plugins;
     let id = installed(&services, &org).await;
-    let write = async |group, text: &str| {
-        let editable = plugins.editable(&org, group, &id).await.unwrap();
+    let write = async |text: &str| {
+        let editable = plugins.editable(&org, GROUP, &id).await.unwrap();
         let change = vec![("index.js".to_owned(), Some(text.to_owned()))];
-        plugins.update_source(&org, editable, change).await.unwrap();
+        plugins.update_source(&org, editable, change).await
     };
-    write(GROUP, "export setupPlugin").await;
-    assert!(matches!(plugins.get(&org, GROUP, &id).await, Err(Error::NotFound(_))));
+    // Code of another group would take the plugin away from its address.
+    let Err(Error::Invalid(fault)) = write("export setupPlugin").await else {
+        panic!("it was not refused")
+    };
+    assert_eq!(fault.attr.as_deref(), Some("index.js"));
+    assert!(plugins.get(&org, GROUP, &id).await.is_ok());
     // What only changes events is in no group, but can be reached.
-    write(Group::ImportApps, "export processEvent").await;
+    write("export processEvent").await.unwrap();
     assert!(plugins.get(&org, GROUP, &id).await.is_ok());
 }
 

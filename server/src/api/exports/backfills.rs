@@ -24,7 +24,7 @@ const BACKFILL: &str = "backfill_id";
 
 filters! {
     /// Which backfills are wanted.
-    BackfillFilters {
+    BackfillFilters, pages of 50 {
         "cursor": Text, "Where the page begins; from `next`.";
     }
 }
