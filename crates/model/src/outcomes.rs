@@ -236,7 +236,7 @@ outcomes! {
         "A `$groupidentify` has no usable `$group_type` or `$group_key`, so no group was made.",
         "Send both as texts that are not blank and have at most 400 characters.";
     TooManyDistinctIds = "too_many_distinct_ids", "too-many-distinct-ids",
-        "The person lists 10,000 distinct ids already; another one leads to it, but is not listed.",
+        "The person lists 10,000 distinct ids or 512 KiB of them already; another one leads to it, but is not listed.",
         "Look whether an id that many people share is identified again and again.";
     PersonTooLarge = "person_too_large", "person-too-large",
         "The properties of the person would be larger than 512 KiB, so the person was not changed.",

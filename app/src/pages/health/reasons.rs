@@ -105,7 +105,7 @@ fn entry(project: i64, reason: ReasonView, trend: Vec<u64>) -> AnyView {
             </dl>
             {sample}
             <p>
-                <a href=events>"All of these events"<span class="hidden">": " {sentence}</span></a>
+                <a class="line-link" href=events>"All of these events"<span class="hidden">": " {sentence}</span></a>
             </p>
         </li>
     }

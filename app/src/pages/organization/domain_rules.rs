@@ -206,7 +206,7 @@ pub(super) fn Saml(
                     <TextArea sent=sent name="saml_x509_cert" label="X.509 certificate" value=certificate rows=6 max=65_536 code=true
                         hint="In PEM, or the base64 text alone." />
                     {warning.map(|why| view! {
-                        <Alert kind="warning"><p>{why} " It is stored as it is, and nobody can sign in with it."</p></Alert>
+                        <Alert kind="warning"><p>{why} " The text is stored as it is. No member can sign in with it."</p></Alert>
                     })}
                     <Submit sent=sent label="Save SAML" busy="Saving SAML..." saved="Saved" />
                     <ApiRequest call=call />

@@ -126,20 +126,31 @@ impl Shared {
         Ok(true)
     }
 
-    /// Compiles the code of a plugin, if nobody else has done so meanwhile.
-    pub(super) async fn compile_once(&self, plugin: &PluginRow, files: &BTreeMap<String, String>) {
-        let Some(look) = self.looking.look(plugin.organization).await else { return };
+    /// Compiles the code of a plugin, unless another call has done so meanwhile. `false`:
+    /// the machine failed, not the source, and another try may succeed. The last try
+    /// keeps that fault as the result.
+    pub(super) async fn compile_once(
+        &self,
+        plugin: &PluginRow,
+        files: &BTreeMap<String, String>,
+        is_last: bool,
+    ) -> bool {
+        let Some(look) = self.looking.look(plugin.organization).await else { return true };
         if self.registry.sources.get(plugin).is_some() {
-            return;
+            return true;
         }
         let compiled = match self.compile(look.lane, files).await {
             Ok(compiled) => compiled,
             Err(fault) => {
-                tracing::error!(plugin = %plugin.id, %fault, "a plugin cannot be compiled");
+                tracing::error!(plugin = %plugin.id, %fault, is_last, "a plugin cannot be compiled");
+                if !is_last {
+                    return false;
+                }
                 Err(fault.to_string())
             }
         };
         self.registry.sources.put(plugin, compiled);
+        true
     }
 
     /// Makes a config ready, with what is left of its allowance if it was enabled

@@ -40,6 +40,8 @@ const TOGETHER: usize = 32;
 const LOOK: Duration = Duration::from_secs(60);
 /// Until what changed is read again if that failed; doubles each time.
 const AGAIN: Duration = Duration::from_millis(500);
+/// Tries to compile a source when the machine fails: about half a minute in all.
+const COMPILE_TRIES: u32 = 7;
 
 /// What a config runs.
 pub(crate) enum Code {
@@ -349,9 +351,10 @@ impl Shared {
         let shared = Arc::clone(self);
         drop(tokio::spawn(async move {
             let mut pause = AGAIN;
-            loop {
-                match shared.compile_all(&plugins, project).await {
-                    Ok(()) => return,
+            for attempt in 1_u32.. {
+                match shared.compile_all(&plugins, project, attempt >= COMPILE_TRIES).await {
+                    Ok(true) => return,
+                    Ok(false) => {}
                     Err(error) => {
                         tracing::error!(%project, %error, "sources of plugins cannot be read");
                     }
@@ -366,12 +369,17 @@ impl Shared {
         self: &Arc<Self>,
         plugins: &[PluginRow],
         project: ProjectId,
-    ) -> Result<()> {
+        is_last: bool,
+    ) -> Result<bool> {
+        let mut is_done = true;
         for plugin in plugins {
             let files = registry::source(&self.store, plugin.id).await?;
-            self.compile_once(plugin, &files).await;
+            is_done &= self.compile_once(plugin, &files, is_last).await;
         }
-        self.load(HashSet::from([project])).await
+        if is_done {
+            self.load(HashSet::from([project])).await?;
+        }
+        Ok(is_done)
     }
 
     /// Has children forget what is not run any more.

@@ -196,7 +196,7 @@ impl Shared {
         ruled: Vec<(&'e mut Passing, Ruling)>,
     ) -> Vec<&'e mut Passing> {
         let may_pass = |(_, ruling): &(&mut Passing, Ruling)| ruling.may_pass();
-        let waits = active.must_run() && ruled.iter().any(may_pass) && !self.is_stopped() && {
+        let waits = active.must_run() && ruled.iter().any(may_pass) && {
             let uptime = self.host.uptime();
             active.state.lock().allowance.may_wait(PAUSE, uptime)
         };

@@ -1,3 +1,7 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
 use weir_model::exports::{LogLevel, LogLine, RECENT_RUNS, Status};
 use weir_model::{BackfillId, RunId};
 
@@ -459,8 +463,9 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
     let plan = Plan { start: at(0), total_runs: 2, each: Some(1), after: 0, up_to: 50 };
     assert!(backfills::begin(&store, export.id, id, plan, at(1)).await.unwrap());
     let mut busy = tokio::task::JoinSet::new();
+    let begun = Arc::new(AtomicU32::new(0));
     for n in 0..8 {
-        let (store, row) = (store.clone(), run(&export, n));
+        let (store, row, begun) = (store.clone(), run(&export, n), Arc::clone(&begun));
         create_run(&store, &row).await;
         busy.spawn(async move {
             let id = row.run.id;
@@ -471,6 +476,9 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
                 .unwrap()
             {
                 logs::add(&store, &line(&row, n), steps).await.unwrap();
+                if steps == 0 {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                }
                 steps += 1;
             }
             steps
@@ -479,15 +487,18 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
     let own = run(&export, 3_600);
     let own = RunRow { backfill: Some(id), ..own };
     assert!(backfills::add_run_of(&store, &own, at(0), at(3_600)).await.unwrap());
-    let second = std::time::Duration::from_secs(1);
-    tokio::time::sleep(second / 5).await;
+    while begun.load(Ordering::Relaxed) < 8 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // A second on an idle machine; other tests run beside this one.
+    let most = Duration::from_secs(5);
 
     let begun = std::time::Instant::now();
     assert!(backfills::cancel(&store, PROJECT, export.id, id, at(5), &[]).await.unwrap());
-    assert!(begun.elapsed() < second, "cancelled after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < most, "cancelled after {:?}", begun.elapsed());
     let begun = std::time::Instant::now();
     delete(&store, export.organization, export.id, &[]).await.unwrap();
-    assert!(begun.elapsed() < second, "deleted after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < most, "deleted after {:?}", begun.elapsed());
     let steps: u32 = busy.join_all().await.into_iter().sum();
-    assert!(steps > 8, "they were busy");
+    assert!(steps >= 8, "they were busy");
 }
