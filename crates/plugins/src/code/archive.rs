@@ -23,8 +23,10 @@ pub(crate) const PATH_MAX: usize = 4 << 10;
 pub(crate) const FOLDERS_MAX: usize = 64;
 /// Bytes that unpacking reads, whatever it is.
 const UNPACKED_MAX: u64 = 100 << 20;
-/// Bytes of the files that may be of use.
+/// Bytes of the files that may be of use, with their paths and [`FILE_COST`] each.
 pub(crate) const KEPT_MAX: usize = 16 << 20;
+/// What a file costs beside its content and path.
+const FILE_COST: usize = 256;
 /// What the names of sources end with.
 const EXTENSIONS: [&str; 6] = ["json", "js", "ts", "tsx", "mjs", "cjs"];
 
@@ -69,7 +71,8 @@ pub(crate) fn unpack(
 struct Found {
     /// By path, split at `/`.
     files: BTreeMap<Vec<String>, Vec<u8>>,
-    /// The first folders of everything; none for what is in no folder.
+    /// The first folders of everything, none for what is in no folder: at most two,
+    /// since more say no more than two.
     tops: BTreeSet<Option<String>>,
     kept: usize,
 }
@@ -81,14 +84,17 @@ impl Found {
         let (Some(first), Some(last)) = (path.first(), path.last()) else {
             return Err(ArchiveFault::Path);
         };
-        self.tops.insert((path.len() > 1).then(|| first.clone()));
+        if self.tops.len() < 2 {
+            self.tops.insert((path.len() > 1).then(|| first.clone()));
+        }
         let is_of_use = last.len() <= FILE_NAME_MAX
             && last.rsplit_once('.').is_some_and(|(_, end)| EXTENSIONS.contains(&end));
         Ok((is_of_use && size <= SOURCE_MAX as u64).then_some(path))
     }
 
     fn keep(&mut self, path: Vec<String>, content: Vec<u8>) -> Result<(), ArchiveFault> {
-        self.kept += content.len();
+        let names: usize = path.iter().map(String::len).sum();
+        self.kept += content.len() + names + FILE_COST;
         if self.kept > KEPT_MAX {
             return Err(ArchiveFault::TooMuch);
         }
@@ -170,9 +176,10 @@ fn tar(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
     let headers = archive.entries().map_err(|_| ArchiveFault::Damaged)?.raw(true);
     let mut read = 0;
     let mut long_name = None;
+    let mut entries = 0;
     // A file has three such headers at most.
     for (number, header) in headers.enumerate() {
-        if number >= 4 * ENTRIES_MAX {
+        if number >= 4 * ENTRIES_MAX || entries > ENTRIES_MAX {
             return Err(ArchiveFault::TooMuch);
         }
         let mut entry = header.map_err(|_| ArchiveFault::Damaged)?;
@@ -192,6 +199,7 @@ fn tar(archive: &[u8], found: &mut Found) -> Result<(), ArchiveFault> {
         if kind.is_gnu_sparse() {
             return Err(ArchiveFault::Damaged);
         }
+        entries += 1;
         let name = long_name.take().unwrap_or_else(|| entry.path_bytes().into_owned());
         let name = String::from_utf8_lossy(&name);
         if !kind.is_file() {

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 use weir_model::OrganizationId;
 use weir_model::plugin_configs::DryStep;
 use weir_model::plugins::address::Address;
@@ -48,12 +49,20 @@ impl PluginCode for Plugins {
     }
 }
 
+/// Archives that are unpacked at a time: each takes memory and a thread.
+static UNPACKING: Semaphore = Semaphore::const_new(2);
+
 /// Unpacks an archive, on a thread where that holds up nobody.
 async fn unpacked(
     archive: Bytes,
     folder: Option<String>,
 ) -> Result<BTreeMap<String, String>, CodeFault> {
-    let work = move || archive::unpack(&archive, folder.as_deref());
+    let place = UNPACKING.acquire().await;
+    let work = move || {
+        let unpacked = archive::unpack(&archive, folder.as_deref());
+        drop(place);
+        unpacked
+    };
     match tokio::task::spawn_blocking(work).await {
         Ok(unpacked) => unpacked.map_err(|fault| CodeFault::Unusable(fault.to_string())),
         Err(error) => {

@@ -84,6 +84,19 @@ fn what_is_no_source_is_left_out() {
 }
 
 #[test]
+fn long_names_count_like_content() {
+    let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let long = "x".repeat(4_000);
+    for number in 0..4_300 {
+        let mut header = tar::Header::new_gnu();
+        builder.append_data(&mut header, format!("{number}{long}/a.js"), &b""[..]).unwrap();
+    }
+    let archive = builder.into_inner().unwrap().finish().unwrap();
+    assert!(archive.len() < PACKED_MAX);
+    assert_eq!(unpack(&archive, None), Err(ArchiveFault::TooMuch));
+}
+
+#[test]
 fn a_bomb_is_not_unpacked() {
     let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
     for _ in 0..200 {
