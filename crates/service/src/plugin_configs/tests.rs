@@ -92,9 +92,9 @@ async fn what_is_sealed_opens_to_what_was_sent() {
     let id = config.id.to_string();
     for (change, token) in [
         (json!({"host": "h"}), "hunter2"),
-        (json!({"token": null}), "hunter2"),
-        (json!({"token": "(secret)"}), "hunter2"),
-        (json!({"token": "new"}), "new"),
+        (json!({"host": "h", "token": null}), "hunter2"),
+        (json!({"host": "h", "token": "(secret)"}), "hunter2"),
+        (json!({"host": "h", "token": "new"}), "new"),
     ] {
         services.plugin_configs.update(&project, &id, sent(change)).await.unwrap();
         let stored = row(&services, &project, config.id).await;
@@ -164,7 +164,11 @@ async fn what_was_changed_meanwhile_is_not_deleted() {
     let store = &services.plugin_configs.core.store;
     let before = row(&services, &project, config.id).await.revision;
     let id = config.id.to_string();
-    services.plugin_configs.update(&project, &id, sent(json!({"token": "new"}))).await.unwrap();
+    services
+        .plugin_configs
+        .update(&project, &id, sent(json!({"host": "h", "token": "new"})))
+        .await
+        .unwrap();
     let delete = async |revision| {
         rows::delete(store, project.project, config.id, revision, &[]).await.unwrap()
     };

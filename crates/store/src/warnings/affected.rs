@@ -19,7 +19,6 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use surrealdb::types::{Bytes, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::Uuid;
-use weir_model::outcomes::DropReason;
 use weir_model::warnings::{AffectedQuery, Place};
 use weir_model::{ProjectId, Timestamp};
 
@@ -308,7 +307,6 @@ async fn read(
 
 fn may_have(query: &AffectedQuery, row: &SummaryRow) -> bool {
     query.code.as_ref().is_none_or(|code| row.codes.contains(code))
-        && (!query.is_dropped || row.codes.iter().any(|code| DropReason::from_code(code).is_some()))
         && query.after.is_none_or(|after| row.to_at > after.micros())
         && query.before.is_none_or(|before| row.from_at < before.micros())
         && query.behind.is_none_or(|place| row.from_at <= place.received_at.micros())

@@ -89,6 +89,7 @@ fn long_names_count_like_content() {
     let long = "x".repeat(4_000);
     for number in 0..4_300 {
         let mut header = tar::Header::new_gnu();
+        header.set_size(0);
         builder.append_data(&mut header, format!("{number}{long}/a.js"), &b""[..]).unwrap();
     }
     let archive = builder.into_inner().unwrap().finish().unwrap();
