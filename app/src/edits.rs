@@ -4,7 +4,7 @@
 //! A form carries, in one hidden field, a fingerprint of every value that it was
 //! drawn with ([`Seen`]). When it is sent, three values of a field are compared: what
 //! the form showed, what was sent and what is stored ([`Edits`]). A field that its
-//! sender left alone is not written. One that somebody else changed meanwhile, to
+//! sender left alone is not written. One that another person changed meanwhile, to
 //! something else, is a conflict: nothing is written, and the message names what is
 //! stored now.
 
@@ -138,7 +138,7 @@ impl Edits {
     }
 }
 
-/// The refusal of a form that somebody else saved meanwhile.
+/// The refusal of a form that another person or tab saved meanwhile.
 pub(crate) fn changed_elsewhere(now: &str) -> UiError {
     let detail = format!(
         "This was saved in another tab or by somebody else while you had the form open, so \

@@ -68,7 +68,7 @@ impl Sent {
         self.failed() || self.is_kept
     }
 
-    /// Whether the form was refused because somebody else saved it meanwhile.
+    /// Whether the form was refused because another person or tab saved it meanwhile.
     pub(crate) fn is_changed_elsewhere(self) -> bool {
         self.failure.with_value(|failure| match failure {
             Some(UiError::Field(fault)) => fault.code == CHANGED_ELSEWHERE,

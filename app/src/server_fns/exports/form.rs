@@ -180,7 +180,7 @@ pub(crate) fn form_values(
 /// alone.
 ///
 /// # Errors
-/// Somebody else changed what its sender changed.
+/// Another person changed what its sender changed.
 fn merged(
     seen: &str,
     kind: &'static DestinationType,

@@ -476,7 +476,7 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
                 .unwrap()
             {
                 logs::add(&store, &line(&row, n), steps).await.unwrap();
-                if steps == 0 {
+                if steps == 1 {
                     begun.fetch_add(1, Ordering::Relaxed);
                 }
                 steps += 1;
@@ -490,15 +490,13 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
     while begun.load(Ordering::Relaxed) < 8 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // A second on an idle machine; other tests run beside this one.
-    let most = Duration::from_secs(5);
-
+    let second = Duration::from_secs(1);
     let begun = std::time::Instant::now();
     assert!(backfills::cancel(&store, PROJECT, export.id, id, at(5), &[]).await.unwrap());
-    assert!(begun.elapsed() < most, "cancelled after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < second, "cancelled after {:?}", begun.elapsed());
     let begun = std::time::Instant::now();
     delete(&store, export.organization, export.id, &[]).await.unwrap();
-    assert!(begun.elapsed() < most, "deleted after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < second, "deleted after {:?}", begun.elapsed());
     let steps: u32 = busy.join_all().await.into_iter().sum();
-    assert!(steps >= 8, "they were busy");
+    assert!(steps > 8, "they were busy");
 }
