@@ -13,8 +13,8 @@ const directory = process.env.WEIR_SCREENS ?? "";
 
 async function shot(page: Page, name: string): Promise<void> {
   for (const theme of ["light", "dark"] as const) {
-    for (const width of [1280, 360]) {
-      await page.setViewportSize({ width, height: width === 360 ? 780 : 900 });
+    for (const width of [1440, 1280, 390]) {
+      await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
       await page.emulateMedia({ colorScheme: theme });
       await page.screenshot({ path: `${directory}/${name}-${theme}-${width}.png`, fullPage: true });
     }
