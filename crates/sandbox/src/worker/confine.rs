@@ -20,10 +20,14 @@ use seccompiler::{
 
 use crate::wire::Confinement;
 
-/// Address space of the child. The program itself is mapped with 150 MB, one runtime
-/// may have 64 MiB, those that are kept 192 MiB, and frames come on top. Compiling a
-/// source takes a hundred times its length and a stack of up to 112 MiB. An allocator
-/// that keeps freed ranges (jemalloc) reserves about as much again as it uses.
+/// Memory that the child can write to, beside the stack of its first thread: one runtime
+/// may have 64 MiB, those that are kept 64 MiB, frames and what the allocator has freed
+/// come on top.
+const DATA: u64 = 256 << 20;
+/// Address space of the child. The program itself is mapped with 150 MB, and what it can
+/// write to comes on top. Compiling a source takes a hundred times its length and a stack
+/// of up to 112 MiB. An allocator that keeps freed ranges (jemalloc) reserves about as
+/// much again as it uses.
 const ADDRESS_SPACE: u64 = 1 << 30;
 /// Descriptors, the two pipes and their copies among them.
 const DESCRIPTORS: u64 = 16;
@@ -38,9 +42,13 @@ pub(super) fn confine() -> Confinement {
         }
     };
     clear_environment();
+    // Where memory runs out, a child can be replaced and the service cannot.
+    let first = std::fs::write("/proc/self/oom_score_adj", "1000");
+    note("out-of-memory score", first.map_err(|error| error.to_string()));
     note("descriptors", close_descriptors().map_err(|error| error.to_string()));
     for (resource, limit) in [
         (Resource::As, ADDRESS_SPACE),
+        (Resource::Data, DATA),
         // The stack of the first thread grows up to this: the compiler needs much of it.
         (Resource::Stack, weir_transpile::STACK as u64),
         (Resource::Nofile, DESCRIPTORS),

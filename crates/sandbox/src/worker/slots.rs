@@ -11,15 +11,17 @@ use crate::wire::{Load, Loading, to_parent};
 
 use rquickjs::Object;
 
-/// What engines that wait for their next request may hold together. Beyond that, the
-/// one that has waited longest goes.
-const MOST_KEPT: u64 = 192 << 20;
+/// Bytes that engines may hold together beside the one that runs, or that ran last.
+/// Beyond that, the one that has waited longest goes.
+const MOST_KEPT: u64 = 64 << 20;
 
 #[derive(Default)]
 pub(super) struct Slots {
     held: HashMap<u32, Slot>,
-    /// Counts requests, to know which slot was used last.
+    /// Counts requests.
     turn: u64,
+    /// Counts calls, to know which slot was used last.
+    calls: u64,
 }
 
 struct Slot {
@@ -27,7 +29,10 @@ struct Slot {
     engine: Option<Engine>,
     /// Why it could not be loaded in this request: it is tried once in each.
     failed: Option<(u64, ScriptError)>,
+    /// The request that used it last.
     used: u64,
+    /// The call that used it last.
+    called: u64,
 }
 
 impl Slots {
@@ -45,7 +50,7 @@ impl Slots {
             plugin: &load.plugin,
         })?;
         let script = Script { name: load.name.to_string(), source: load.source.to_string(), given };
-        let slot = Slot { script, engine: None, failed: None, used: self.turn };
+        let slot = Slot { script, engine: None, failed: None, used: self.turn, called: 0 };
         self.held.insert(load.slot, slot);
         Ok(())
     }
@@ -77,10 +82,17 @@ impl Slots {
         told: impl FnOnce() -> io::Result<()>,
     ) -> Result<(), Trouble> {
         let turn = self.turn;
+        self.calls += 1;
         let Some(slot) = self.held.get_mut(&number) else {
             return Err(Trouble::Gone(io::ErrorKind::InvalidData.into()));
         };
         slot.used = turn;
+        slot.called = self.calls;
+        // A request that calls many programs must not hold all of them.
+        self.memory();
+        let Some(slot) = self.held.get_mut(&number) else {
+            return Err(Trouble::Gone(io::ErrorKind::InvalidData.into()));
+        };
         shared.border.enter(number);
         if slot.engine.is_some() {
             return Ok(());
@@ -146,19 +158,19 @@ impl Slots {
         self.memory();
     }
 
-    /// Bytes that all engines hold, after those that were too much have gone.
+    /// Bytes that all engines hold, after those that were too much have gone. The one
+    /// that was called last stays.
     pub(super) fn memory(&mut self) -> u64 {
         let size = |slot: &Slot| slot.engine.as_ref().map_or(0, Engine::memory);
         loop {
             let all: u64 = self.held.values().map(size).sum();
-            let oldest = self
-                .held
-                .values_mut()
-                .filter(|slot| slot.engine.is_some())
-                .min_by_key(|slot| slot.used);
-            match oldest {
-                Some(slot) if all > MOST_KEPT => slot.engine = None,
-                _ => return all,
+            let newest = self.held.values().max_by_key(|slot| slot.called).map_or(0, size);
+            if all - newest <= MOST_KEPT {
+                return all;
+            }
+            let running = self.held.values_mut().filter(|slot| slot.engine.is_some());
+            if let Some(oldest) = running.min_by_key(|slot| slot.called) {
+                oldest.engine = None;
             }
         }
     }

@@ -497,3 +497,35 @@ async fn memory_that_others_hold_is_no_trouble_of_a_script() {
     kept(&all[0]);
     assert_eq!(pool.take_replaced(), 0, "the process lasts");
 }
+
+/// A number of the process in bytes, such as what it has in memory.
+fn status(id: u32, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+#[tokio::test]
+async fn many_large_programs_share_the_memory_of_a_child() {
+    let pool = pool(1);
+    let large = || {
+        step(
+            "let kept;
+             export function processEvent(event) {
+               kept ??= Array.from({ length: 50 }, () => new Uint8Array(1 << 20).fill(1));
+               event.properties.megabytes = (event.properties.megabytes ?? 0) + kept.length;
+               return event }",
+        )
+    };
+    let steps: Vec<Step> = (0..8).map(|_| large()).collect();
+    for _ in 0..3 {
+        let all = pool.transform(0, &steps, &[event(json!({}))], &NoHost).await.unwrap();
+        assert_eq!(kept(&all[0])["properties"]["megabytes"], 400);
+    }
+    let id = pool.process_id(0).await.unwrap();
+    let (peak, now) = (status(id, "VmHWM:"), status(id, "VmRSS:") - status(id, "RssFile:"));
+    let files = status(id, "RssFile:");
+    assert!(peak - files < 200 << 20, "{} MiB at most", (peak - files) >> 20);
+    assert!(now < 160 << 20, "{} MiB are kept", now >> 20);
+    assert_eq!(pool.take_replaced(), 0, "nothing had to be killed");
+}

@@ -49,6 +49,15 @@ async fn gone(id: u32) {
 }
 
 #[tokio::test]
+async fn the_system_takes_memory_from_children_first() {
+    let pool = pool(1);
+    assert_eq!(pool.confinement(0).await.unwrap().missing, Vec::<String>::new());
+    let id = pool.process_id(0).await.unwrap();
+    let score = std::fs::read_to_string(format!("/proc/{id}/oom_score_adj")).unwrap();
+    assert_eq!(score.trim(), "1000");
+}
+
+#[tokio::test]
 async fn a_child_that_is_killed_between_requests_is_replaced() {
     let pool = pool(1);
     let step = step(
