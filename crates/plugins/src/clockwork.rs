@@ -136,7 +136,7 @@ impl Shared {
         let tally = Tally { failed: 1, ..Tally::default() };
         self.metrics.count(Effect::Ran, tally);
         self.report.count(active.project(), active.id(), tally, now);
-        self.report.fault(active.project(), active.id(), message, None, now);
+        self.report.fault(&active.row, message, None, now);
     }
 }
 

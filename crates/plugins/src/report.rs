@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use weir_model::plugin_configs::{LogLevel, LogSource};
 use weir_model::{PluginConfigId, ProjectId, Timestamp};
 use weir_store::Store;
+use weir_store::plugin_configs::ConfigRow;
 use weir_store::plugin_runtime::health::{self, Fault, Note};
 use weir_store::plugin_runtime::logs::{self, Line};
 
@@ -72,20 +73,20 @@ impl Report {
         }
     }
 
-    /// Notes a fault of a config, with the event that it came of: it is shown with
-    /// the config and in its log.
+    /// Notes a fault of a config as it was run, with the event that it came of: it is
+    /// shown with the config, unless that was changed since, and in its log.
     pub(crate) fn fault(
         &self,
-        project: ProjectId,
-        config: PluginConfigId,
+        config: &ConfigRow,
         message: &str,
         sample: Option<&str>,
         now: Timestamp,
     ) {
         let fault =
             Fault { message: message.to_owned(), at: now, sample: sample.map(str::to_owned) };
-        self.waiting.lock().note(project, config, now).fault = Some(fault);
-        self.line(config, LogSource::System, LogLevel::Error, message, now);
+        let revision = config.revision;
+        self.waiting.lock().note(config.project, config.id, now).fault = Some((revision, fault));
+        self.line(config.id, LogSource::System, LogLevel::Error, message, now);
     }
 
     /// Writes a line.

@@ -117,6 +117,7 @@ impl PluginConfigs {
             values: "{}".to_owned(),
             secrets: None,
             secret_keys: Vec::new(),
+            secrets_by: None,
             attachments: Vec::new(),
             name: None,
             description: None,
@@ -128,7 +129,7 @@ impl PluginConfigs {
             web_token: secrets::web_token()?,
         };
         let patch = PluginConfigPatch { order: Patch::Keep, ..input.rest };
-        let draft = changes::drafted(&self.core, &plugin, None, empty, patch, now).await?;
+        let draft = changes::drafted(&self.core, &plugin, None, empty, patch, &org.ctx).await?;
         let entries = changes::created(project, &plugin, &draft);
         let Draft { row, added, .. } = &draft;
         let outcome = rows::create(store, row, added, CONFIGS_MAX, ENABLED_MAX, &entries);
@@ -178,7 +179,7 @@ impl PluginConfigs {
                 Some(&opened),
                 row.clone(),
                 patch.clone(),
-                now,
+                &project.org.ctx,
             )
             .await?;
             let entries = changes::changed(project, &plugin, &row, &opened, &draft);

@@ -35,6 +35,7 @@ use self::rows::{Stored, shape};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::organizations::touch_organization;
 use crate::plugin_configs::{self, ConfigRow};
 use crate::plugin_runtime::PluginChange;
 use crate::plugin_runtime::changes::Telling;
@@ -285,11 +286,9 @@ fn groups(row: &PluginRow) -> Vec<String> {
 const CREATE: Statement = Statement::write(
     "plugins create",
     concat!(
-        "BEGIN;
-         LET $home = (UPDATE type::record('organization', $plugin.organization)
-                      SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-         IF $home = [] { THROW 'gone' };
-         IF $plugin.url != NONE {
+        "BEGIN;",
+        touch_organization!("$plugin.organization", "gone"),
+        "IF $plugin.url != NONE {
              LET $place = [$plugin.organization, $plugin.url];
              LET $holder = (SELECT VALUE plugin FROM ONLY type::record('plugin_url', $place));
              IF $holder != NONE AND $holder != $plugin.number { THROW 'url' };

@@ -113,6 +113,16 @@ impl<'a> Settings<'a> {
         hidden.chain(secrets).map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
+    /// Whether the plugin lists what the value of this setting may be.
+    #[must_use]
+    pub fn is_choice(&self, key: &str) -> bool {
+        let listed = |setting: &Setting<'_>| match &setting.kind {
+            Kind::Choice(choices) => !choices.is_empty(),
+            Kind::Text | Kind::Json | Kind::Attachment | Kind::Any => false,
+        };
+        self.get(key).is_some_and(listed)
+    }
+
     /// Whether the value of this setting is a file.
     #[must_use]
     pub fn is_attachment(&self, key: &str) -> bool {

@@ -121,7 +121,7 @@ async fn work(
             continue;
         }
         let sample = failed.first().map(|(event, _)| send::sample(shared, event, project));
-        shared.report.fault(project, config, &first.message, sample.as_deref(), now);
+        shared.report.fault(&active.row, &first.message, sample.as_deref(), now);
         progress.left = failed.into_iter().map(|(event, _)| event).chain(rest).collect();
         progress.next = shared.host.uptime() + pause(tries);
         cursor = Cursor { tries, failed_since: Some(since), ..cursor };
@@ -154,7 +154,7 @@ fn give_up(
         event.uuid, fault.message
     );
     let sample = send::sample(shared, event, project);
-    shared.report.fault(project, config, &message, Some(&sample), now);
+    shared.report.fault(&active.row, &message, Some(&sample), now);
     let tally = Tally { failed: count as u64, ..Tally::default() };
     shared.metrics.count(Effect::Delivered, tally);
     shared.report.count(project, config, tally, now);

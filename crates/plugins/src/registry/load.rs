@@ -163,7 +163,7 @@ impl Shared {
             Ok(code) => code,
             Err(fault) => {
                 let now = self.host.now();
-                self.report.fault(row.project, row.id, &fault, None, now);
+                self.report.fault(&row, &fault, None, now);
                 Code::Broken
             }
         };
@@ -191,7 +191,7 @@ impl Shared {
         let opened = match self.host.open(row, plugin).await {
             Ok(opened) => opened,
             Err(fault) => {
-                self.report.fault(row.project, row.id, &fault, None, self.host.now());
+                self.report.fault(row, &fault, None, self.host.now());
                 return Ok(Code::Unopened);
             }
         };

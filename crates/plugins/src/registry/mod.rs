@@ -222,6 +222,11 @@ impl Registry {
         all.filter(|active| active.does.transforms).cloned().collect()
     }
 
+    /// Whether events of a project must not be stored without some step.
+    pub(crate) fn must_run(&self, project: ProjectId) -> bool {
+        self.steps(project).iter().any(|active| active.must_run())
+    }
+
     /// A config, if it is enabled.
     pub(crate) fn config(&self, config: PluginConfigId) -> Option<Arc<Active>> {
         self.configs.load().get(&config).cloned()

@@ -115,8 +115,10 @@ impl Transform for Plugins {
         events.into_iter().map(Passing::end).collect()
     }
 
-    fn may_be_left_out(&self, project: ProjectId) -> bool {
-        !self.shared.registry.steps(project).iter().any(|active| active.must_run())
+    async fn may_be_left_out(&self, project: ProjectId) -> bool {
+        // Before that nobody knows which steps it has.
+        self.shared.registry.ready(project).await;
+        !self.shared.registry.must_run(project)
     }
 }
 
@@ -226,8 +228,6 @@ impl Shared {
             if ruling.is_left_out() {
                 passing.leave_out(config, &active.name, must_run);
             }
-            // What such a step takes out is shown nowhere.
-            let sample = ruling.sample.filter(|_| !must_run);
             match ruling.verdict {
                 Verdict::Succeeded => {
                     state.failed_in_a_row = 0;
@@ -240,7 +240,7 @@ impl Shared {
                 Verdict::Failed(message) => {
                     state.failed_in_a_row = state.failed_in_a_row.saturating_add(1);
                     tally.failed += 1;
-                    fault = Some((message, sample));
+                    fault = Some((message, ruling.sample));
                     // Whoever can make it fail must not be able to switch it off.
                     if state.failed_in_a_row >= FAILURES && !state.is_off && !must_run {
                         state.is_off = true;
@@ -263,14 +263,17 @@ impl Shared {
         let tells = is_passed_over && !state.is_off && state.allowance.tells(uptime);
         drop(state);
         if let Some((message, sample)) = fault {
-            self.report.fault(project, config, &message, sample.as_deref(), now);
+            // What a step that must be run takes out is shown nowhere, also where an
+            // earlier step fails.
+            let sample = sample.filter(|_| !must_run && !self.registry.must_run(project));
+            self.report.fault(&active.row, &message, sample.as_deref(), now);
         } else if tells {
             let became = if must_run { "were dropped" } else { "passed" };
             let message = format!(
                 "Events {became} without this step: it takes more than 5 ms for each of them, and \
                  they, or their senders, have used up the time that it may take beyond that."
             );
-            self.report.fault(project, config, &message, None, now);
+            self.report.fault(&active.row, &message, None, now);
         }
         self.metrics.count(Effect::Transformed, tally);
         self.report.count(project, config, tally, now);

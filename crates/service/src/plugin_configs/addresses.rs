@@ -1,8 +1,13 @@
 //! Settings that say where a plugin connects to: which may be stored, and that secrets
 //! do not follow them to another place.
+//!
+//! A plugin may make an address of any setting, so every text is judged, and every
+//! setting that changes counts unless its value cannot lead anywhere. Names of settings
+//! only add to that.
 
 use serde_json::{Map, Value};
 use weir_model::errors::FieldError;
+use weir_model::plugin_configs::settings::Settings;
 use weir_store::plugin_configs::AttachmentRow;
 use weir_store::plugins::PluginRow;
 
@@ -10,11 +15,50 @@ use super::values::Opened;
 use crate::exports::Hosts;
 use crate::plugins::catalogue;
 
-/// Words in the keys of settings whose values are addresses.
-const WORDS: [&str; 14] = [
-    "address", "domain", "dsn", "endpoint", "host", "hostname", "origin", "proxy", "server",
-    "site", "uri", "url", "urls", "webhook",
+/// What words begin or end with that stand for addresses.
+const ADDRESSES: [&str; 13] = [
+    "address", "callback", "domain", "dsn", "endpoint", "host", "hook", "origin", "proxy",
+    "server", "site", "uri", "url",
 ];
+/// The same for what names a place behind an address.
+const PLACES: [&str; 30] = [
+    "account",
+    "app",
+    "bucket",
+    "channel",
+    "cluster",
+    "collection",
+    "database",
+    "dataset",
+    "db",
+    "dc",
+    "directory",
+    "env",
+    "id",
+    "index",
+    "instance",
+    "namespace",
+    "org",
+    "path",
+    "port",
+    "project",
+    "queue",
+    "region",
+    "shop",
+    "stream",
+    "table",
+    "team",
+    "tenant",
+    "topic",
+    "workspace",
+    "zone",
+];
+/// Characters that structure addresses.
+const STRUCTURE: [char; 12] = ['.', '/', '\\', ':', '@', '?', '#', '%', '=', '[', ']', '&'];
+/// What ends the host of an address within a text.
+const ENDS: [char; 14] = ['/', '\\', '?', '#', '"', '\'', '`', '<', '>', '|', '(', ')', '{', '}'];
+/// Characters of a key that a fault repeats.
+const SHOWN: usize = 64;
 
 /// Whether a plugin can make connections: steps in Rust cannot.
 pub(super) fn connects(plugin: &PluginRow) -> bool {
@@ -25,11 +69,17 @@ pub(super) fn connects(plugin: &PluginRow) -> bool {
 /// looked at with every connection.
 pub(super) fn judge(hosts: &dyn Hosts, values: &Map<String, Value>) -> Result<(), FieldError> {
     let is_forbidden = |(key, value): &(&String, &Value)| {
-        let is_meant = names_address(key);
-        let separates = |c: char| c.is_whitespace() || c == ',';
-        value.as_str().is_some_and(|text| {
-            let parts = text.split(separates).filter(|part| !part.is_empty());
-            parts.filter(|part| is_meant || part.contains("://")).any(|part| hosts.refuses(part))
+        let words = words(key);
+        let lists = words.iter().any(|word| is_address(word));
+        let is_one = words.last().is_some_and(|word| is_address(word));
+        any_text(value, &|text| {
+            // Numbers are short spellings of addresses, and mostly just numbers.
+            let refused = |part: &str| (is_one || !is_number(part)) && hosts.refuses(part);
+            let separates = |c: char| c.is_whitespace() || c == ',';
+            let mut parts = text.split(separates).filter(|part| !part.is_empty());
+            refused(text.trim())
+                || parts.any(|part| (lists || part.contains("://")) && refused(part))
+                || authorities(text).any(|authority| hosts.refuses(authority))
         })
     };
     match values.iter().find(is_forbidden) {
@@ -42,119 +92,168 @@ pub(super) fn judge(hosts: &dyn Hosts, values: &Map<String, Value>) -> Result<()
     }
 }
 
-/// Refuses another address together with secrets that were entered for the one before.
-/// `is_sent` tells which secrets came with the change.
-pub(super) fn keep_secrets_at_home(
-    before: &Opened,
-    after: &Opened,
-    attachments: &[AttachmentRow],
-    is_sent: impl Fn(&str) -> bool,
-) -> Result<(), FieldError> {
-    let (was, is) = (before.all(), after.all());
-    let moved = |key: &String| {
-        let (was, is) = (was.get(key), is.get(key));
-        was != is && (names_address(key) || [was, is].into_iter().flatten().any(is_url))
-    };
-    if !was.keys().chain(is.keys()).any(moved) {
-        return Ok(());
+/// A change of a config's values and files.
+pub(super) struct Move<'a> {
+    pub(super) settings: &'a Settings<'a>,
+    pub(super) before: &'a Opened,
+    pub(super) after: &'a Opened,
+    pub(super) files_before: &'a [AttachmentRow],
+    pub(super) files_after: &'a [AttachmentRow],
+}
+
+impl Move<'_> {
+    /// A secret that stays as it was. `is_sent` tells which came with the change.
+    pub(super) fn kept(&self, is_sent: &impl Fn(&str) -> bool) -> Option<&str> {
+        let before = self.before.all();
+        let stays = |(key, value): &(&String, &Value)| before.get(*key) == Some(*value);
+        let values = self.after.secrets.iter().filter(stays).map(|(key, _)| key);
+        let files = self.files_after.iter().filter(|one| one.secret).map(|one| &one.key);
+        values.chain(files).find(|key| !is_sent(key)).map(String::as_str)
     }
-    let kept = before.secrets.iter().filter(|(key, value)| after.secrets.get(*key) == Some(*value));
-    let files = attachments.iter().filter(|one| one.secret).map(|one| &one.key);
-    match kept.map(|(key, _)| key).chain(files).find(|key| !is_sent(key)) {
-        None => Ok(()),
-        Some(key) => {
-            let detail = "Enter this again: the address that it is used with has changed.";
-            Err(FieldError::new(&format!("config__{key}"), "required", detail))
+
+    /// Refuses a change that may lead secrets elsewhere without entering them again.
+    pub(super) fn keeps_secrets_at_home(
+        &self,
+        is_sent: &impl Fn(&str) -> bool,
+    ) -> Result<(), FieldError> {
+        let Some(secret) = self.kept(is_sent) else { return Ok(()) };
+        let Some(moved) = self.moved() else { return Ok(()) };
+        let moved: String = moved.chars().take(SHOWN).collect();
+        let detail = format!(
+            "Enter this again: \"{moved}\" has changed, and it may decide where this is sent."
+        );
+        Err(FieldError::new(&format!("config__{secret}"), "required", detail))
+    }
+
+    /// A setting that changed and may decide where data goes.
+    fn moved(&self) -> Option<String> {
+        let (was, is) = (self.before.all(), self.after.all());
+        let leads = |key: &&String| {
+            let values = [set(was.get(*key)), set(is.get(*key))];
+            values[0] != values[1] && self.may_lead(key, values)
+        };
+        if let Some(key) = was.keys().chain(is.keys()).find(leads) {
+            return Some(key.clone());
         }
+        let missing = |these: &[AttachmentRow], there: &[AttachmentRow]| {
+            let is_there = |one: &AttachmentRow| there.iter().any(|other| other.uid == one.uid);
+            these.iter().find(|one| !one.secret && !is_there(one)).map(|one| one.key.clone())
+        };
+        let new = missing(self.files_after, self.files_before);
+        new.or_else(|| missing(self.files_before, self.files_after))
+    }
+
+    fn may_lead(&self, key: &str, values: [Option<&Value>; 2]) -> bool {
+        let mut values = values.into_iter().flatten();
+        let words = words(key);
+        if words.iter().any(|word| is_address(word)) {
+            return true;
+        }
+        // Other secrets change because they are replaced.
+        if self.before.secrets.contains_key(key) || self.after.secrets.contains_key(key) {
+            return values.any(has_host);
+        }
+        if words.iter().any(|word| is_place(word)) {
+            return true;
+        }
+        if self.settings.is_choice(key) {
+            return values.any(has_host);
+        }
+        !values.all(|value| match value {
+            Value::Bool(_) | Value::Number(_) => true,
+            Value::String(text) => is_number(text) || is_prose(text),
+            Value::Null | Value::Array(_) | Value::Object(_) => false,
+        })
     }
 }
 
-fn is_url(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| text.contains("://"))
+/// A value, where there is one: forms send an empty text for nothing.
+fn set(value: Option<&Value>) -> Option<&Value> {
+    value.filter(|value| !value.is_null() && value.as_str() != Some(""))
 }
 
-/// Whether one of the words that a key is made of, as in `baseUrl` or `base_url`, stands
-/// for an address.
-fn names_address(key: &str) -> bool {
-    let mut words = String::with_capacity(key.len() + 8);
+/// Whether a text is an ordinary number. One of four parts is an address.
+fn is_number(text: &str) -> bool {
+    let text = text.trim();
+    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let parts = text.split('.');
+    parts.clone().count() < 4
+        && parts.clone().any(|part| !part.is_empty())
+        && parts.clone().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a text has several words and no sign of an address: neither a host nor a part
+/// of a path has that form.
+fn is_prose(text: &str) -> bool {
+    let text = text.trim();
+    text.contains(|c: char| c.is_whitespace() || c == ',') && !text.contains(STRUCTURE)
+}
+
+/// Whether a value has a host in it, as far as its form says.
+fn has_host(value: &Value) -> bool {
+    any_text(value, &|text| {
+        let text = text.trim();
+        let host = text.split(['/', ':', '?', '#']).next().unwrap_or_default();
+        text.contains("://")
+            || (host.contains('.')
+                && host.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')))
+    })
+}
+
+/// Whether this is so for a text in a value. Stored values have a bound in depth.
+fn any_text(value: &Value, is_so: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => is_so(text),
+        Value::Array(list) => list.iter().any(|value| any_text(value, is_so)),
+        Value::Object(map) => map.values().any(|value| any_text(value, is_so)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The hosts, with their ports, of the addresses within a text. None overlaps another.
+fn authorities(text: &str) -> impl Iterator<Item = &str> {
+    let ends = |c: char| c.is_whitespace() || c == ',' || ENDS.contains(&c);
+    text.split("://").skip(1).map(move |rest| rest.split(ends).next().unwrap_or_default())
+}
+
+/// Whether a word of a key stands for an address, perhaps in the plural or written as one
+/// with others: `hostname`, `baseurl`.
+fn is_address(word: &str) -> bool {
+    let one = word.strip_suffix('s').unwrap_or(word);
+    one == "ip"
+        || ADDRESSES.iter().any(|part| {
+            one.ends_with(part)
+                || word.ends_with(part)
+                || (part.len() > 3 && word.starts_with(part))
+        })
+}
+
+/// The same for a place behind an address. Too many words have the short ones by chance.
+fn is_place(word: &str) -> bool {
+    let one = word.strip_suffix('s').unwrap_or(word);
+    PLACES.iter().any(|part| {
+        one == *part
+            || word == *part
+            || (part.len() > 4 && (one.ends_with(part) || word.starts_with(part)))
+    })
+}
+
+/// The words that a key is made of, as in `baseUrl` or `base_url`.
+fn words(key: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
     let mut was_lower = false;
     for c in key.chars() {
         if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
-            words.push(' ');
+            words.push(String::new());
         }
         was_lower = c.is_lowercase();
-        if c.is_alphanumeric() {
-            words.extend(c.to_lowercase());
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
         }
     }
-    words.split(' ').any(|word| WORDS.contains(&word))
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    struct Inner;
-
-    impl Hosts for Inner {
-        fn refuses(&self, host: &str) -> bool {
-            host.contains("127.0.0.1") || host == "0x7f.1"
-        }
-    }
-
-    fn map(value: Value) -> Map<String, Value> {
-        value.as_object().cloned().unwrap()
-    }
-
-    #[test]
-    fn keys_say_what_is_an_address() {
-        for key in ["url", "webhookUrl", "base_url", "HOST", "server-address", "apiEndpoint"] {
-            assert!(names_address(key), "{key}");
-        }
-        for key in ["ghost", "fields", "urlencoded", "curl", "properties", ""] {
-            assert!(!names_address(key), "{key}");
-        }
-    }
-
-    #[test]
-    fn inner_addresses_are_refused_at_their_setting() {
-        for (values, at) in [
-            (json!({"a": 1, "target": "http://127.0.0.1/"}), Some("config__target")),
-            (json!({"hosts": "x", "host": " 0x7f.1 "}), Some("config__host")),
-            (json!({"urls": "https://a.example, https://127.0.0.1"}), Some("config__urls")),
-            (json!({"note": "0x7f.1", "n": 127.1, "host": "a.example", "url": null}), None),
-        ] {
-            let fault = judge(&Inner, &map(values)).err();
-            assert_eq!(fault.and_then(|fault| fault.attr).as_deref(), at);
-        }
-    }
-
-    #[test]
-    fn secrets_stay_with_the_address_that_they_were_entered_for() {
-        let opened =
-            |shown: Value, secrets: Value| Opened { shown: map(shown), secrets: map(secrets) };
-        let before = opened(json!({"url": "https://a", "n": 1}), json!({"token": "t"}));
-        let check = |after: &Opened, sent: &[&str]| {
-            let fault = keep_secrets_at_home(&before, after, &[], |key| sent.contains(&key)).err();
-            fault.and_then(|fault| fault.attr)
-        };
-        let moved = opened(json!({"url": "https://b", "n": 1}), json!({"token": "t"}));
-        assert_eq!(check(&moved, &[]).as_deref(), Some("config__token"));
-        assert_eq!(check(&moved, &["token"]), None);
-        let other = opened(json!({"url": "https://a", "n": 2}), json!({"token": "t"}));
-        assert_eq!(check(&other, &[]), None);
-        for new in [
-            opened(json!({"url": "https://b", "n": 1}), json!({"token": "u"})),
-            opened(json!({"url": "https://b", "n": 1}), json!({})),
-        ] {
-            assert_eq!(check(&new, &[]), None);
-        }
-        let gone = opened(json!({"n": 1}), json!({"token": "t"}));
-        assert_eq!(check(&gone, &[]).as_deref(), Some("config__token"));
-        // One that is written where no address is expected.
-        let odd = opened(json!({"url": "https://a", "n": "ftp://b"}), json!({"token": "t"}));
-        assert_eq!(check(&odd, &[]).as_deref(), Some("config__token"));
-    }
-}
+mod tests;

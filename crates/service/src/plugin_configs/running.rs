@@ -6,7 +6,6 @@ use uuid::Uuid;
 use weir_model::activity::{Deed, Subject};
 use weir_model::mail::{Mail, News};
 use weir_model::organizations::Level;
-use weir_model::{PluginConfigId, ProjectId};
 use weir_store::plugin_configs::{self as rows, ConfigRow};
 use weir_store::{members, organizations, plugin_runtime, projects};
 
@@ -60,22 +59,15 @@ impl PluginConfigs {
         Ok(OpenedValues { values, attachments })
     }
 
-    /// Disables a config that keeps failing: `message` says why, on the config and in
-    /// the log. `false`: it is disabled already, or gone.
+    /// Disables a config that keeps failing as it was read: `message` says why, on the
+    /// config and in the log. `false`: it is disabled already, was changed since, or is
+    /// gone.
     ///
     /// # Errors
     /// Any failure of the store.
-    pub async fn switch_off(
-        &self,
-        project: ProjectId,
-        config: PluginConfigId,
-        message: &str,
-    ) -> Result<bool> {
+    pub async fn switch_off(&self, row: &ConfigRow, message: &str) -> Result<bool> {
         let (store, now) = (&self.core.store, self.core.clock.now());
-        let Some(row) = rows::rows(store, project, &[config]).await?.into_iter().next() else {
-            return Ok(false);
-        };
-        let plugin = match self.plugin(&row).await {
+        let plugin = match self.plugin(row).await {
             Ok(plugin) => plugin,
             Err(Error::NotFound(_)) => return Ok(false),
             Err(error) => return Err(error),
@@ -85,15 +77,14 @@ impl PluginConfigs {
         let about = About {
             subject: Subject::PluginConfig,
             id: row.id.to_string(),
-            name: name(&row, &plugin),
+            name: name(row, &plugin),
             project: Some(row.project),
         };
         let entry = activity::own_entry(now, row.organization, about, Deed::Disabled, changes);
-        let mails = self.to_administrators(&row, name(&row, &plugin), message).await?;
+        let mails = self.to_administrators(row, name(row, &plugin), message).await?;
         let letters = self.core.mailing.rows(now, mails);
         let entries = [entry];
-        let switched =
-            plugin_runtime::switch_off(store, project, config, now, message, &letters, &entries);
+        let switched = plugin_runtime::switch_off(store, row, now, message, &letters, &entries);
         let is_off = switched.await?;
         if is_off && !letters.is_empty() {
             self.core.mailing.wake();

@@ -253,7 +253,8 @@ async fn a_config_that_keeps_failing_is_told_to_administrators() {
     let id = config.id.to_string();
     let enable = PluginConfigPatch { enabled: Patch::Set(true), ..PluginConfigPatch::default() };
     services.plugin_configs.update(&project, &id, enable).await.unwrap();
-    let off = || services.plugin_configs.switch_off(project.project, config.id, "no tea");
+    let failed = row(&services, &project, config.id).await;
+    let off = || services.plugin_configs.switch_off(&failed, "no tea");
     assert!(off().await.unwrap());
     let shown = services.plugin_configs.get(&project, &id).await.unwrap();
     let error = shown.fields.error.unwrap();

@@ -34,8 +34,8 @@ pub struct Note {
     pub failed: u64,
     /// Events that it dropped, and meant to.
     pub dropped: u64,
-    /// The last fault, if there was one.
-    pub fault: Option<Fault>,
+    /// The last fault, if there was one, and the revision of the config that failed.
+    pub fault: Option<(Uuid, Fault)>,
 }
 
 /// What went wrong with a config.
@@ -107,6 +107,7 @@ struct StoredNote {
     project: i64,
     newest: i64,
     counts: Vec<StoredCount>,
+    revision: Option<Uuid>,
     fault: Option<StoredFault>,
 }
 
@@ -116,14 +117,15 @@ fn int(value: u64) -> i64 {
 
 // A second run after a lost answer finds the id of its notes. A note that comes late
 // does not hide why a config was disabled; it may still tell the event. What failed
-// before the config was changed is not held against it.
+// before the config was changed is not held against it: the revision tells, because
+// what ran before the change may fail at any time after it.
 const NOTE: Statement = Statement::write(
     "plugin health note",
     concat!(
         "BEGIN;
          FOR $note IN $notes {
              LET $config = $note.config;
-             LET $row = (SELECT project, enabled, updated_at
+             LET $row = (SELECT project, enabled, revision
                          FROM ONLY type::record('plugin_config', $config));
              LET $health = (SELECT * FROM ONLY type::record('plugin_health', $config));
              IF $row.project = $note.project AND $health.batch != $batch {
@@ -131,7 +133,7 @@ const NOTE: Statement = Statement::write(
         hold_config!(),
         "};
                  LET $stays = IF $row.enabled { NONE } ELSE { $health.fault };
-                 LET $new = IF $note.fault.at >= $row.updated_at { $note.fault } ELSE { NONE };
+                 LET $new = IF $note.revision = $row.revision { $note.fault } ELSE { NONE };
                  LET $fault = $stays ?? $new ?? $health.fault;
                  UPSERT type::record('plugin_health', $config)
                      CONTENT { batch: $batch, fault: $fault } RETURN NONE;
@@ -183,12 +185,14 @@ fn united(notes: &[&Note]) -> Option<StoredNote> {
         failed: int(note.failed),
         dropped: int(note.dropped),
     };
+    let (revision, fault) = faults.max_by_key(|(_, fault)| fault.at).cloned().unzip();
     Some(StoredNote {
         config: last.config.0,
         project: last.project.0,
         newest: notes.iter().map(|note| note.hour).max()?,
         counts: notes.iter().map(count).collect(),
-        fault: faults.max_by_key(|fault| fault.at).map(StoredFault::from),
+        revision,
+        fault: fault.as_ref().map(StoredFault::from),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Disabling a config because it keeps failing: by the service itself.
 
+use weir_model::Timestamp;
 use weir_model::activity::Entry;
-use weir_model::{PluginConfigId, ProjectId, Timestamp};
 
 use super::health::{Fault, StoredFault};
 use super::hold_config;
@@ -10,9 +10,11 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
 use crate::mail::{self, MailRow, write_mails};
+use crate::plugin_configs::ConfigRow;
 use crate::{Result, Store};
 
-// A second run after a lost answer finds its own revision.
+// A second run after a lost answer finds its own revision. Another one than the config
+// had when it failed: it was changed since, and may work.
 const SWITCH_OFF: Statement = Statement::write(
     "plugin config switch off",
     concat!(
@@ -21,7 +23,8 @@ const SWITCH_OFF: Statement = Statement::write(
                      FROM ONLY type::record('plugin_config', $config));
          IF $row = NONE OR $row.project != $project { THROW 'gone' };
          IF $row.revision != $revision {
-             IF !$row.enabled { THROW 'disabled' };",
+             IF !$row.enabled { THROW 'disabled' };
+             IF $row.revision != $failed { THROW 'changed' };",
         hold_config!(),
         "UPDATE type::record('plugin_config', $config) SET
                  enabled = false, updated_at = $now, revision = $revision RETURN NONE;
@@ -42,16 +45,15 @@ const SWITCH_OFF: Statement = Statement::write(
     ),
 );
 
-/// Disables a config of this project, in whatever state it is, and puts `message`
-/// in the place of its fault, whose sample stays. `false`: it is disabled already, or
-/// gone, and nothing was written.
+/// Disables a config that `failed`, and puts `message` in the place of its fault, whose
+/// sample stays. `false`: it is disabled already, was changed since, or is gone, and
+/// nothing was written.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn switch_off(
     store: &Store,
-    project: ProjectId,
-    config: PluginConfigId,
+    failed: &ConfigRow,
     now: Timestamp,
     message: &str,
     mails: &[MailRow],
@@ -59,13 +61,14 @@ pub async fn switch_off(
 ) -> Result<bool> {
     let fault = Fault { message: message.to_owned(), at: now, sample: None };
     let vars = bind! {
-        project: project.0,
-        config: config.0,
+        project: failed.project.0,
+        config: failed.id.0,
+        failed: failed.revision,
         now: now.micros(),
         fault: StoredFault::from(&fault),
         revision: crate::ids::time_ordered(now),
         mails: mail::stored(mails)?,
     };
-    let telling = store.telling_of(project);
+    let telling = store.telling_of(failed.project);
     is_done(activity::change_holding(store, SWITCH_OFF, vars, entries, telling).await)
 }

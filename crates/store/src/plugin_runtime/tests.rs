@@ -77,6 +77,7 @@ fn config(number: i64, order: i64, plugin: i64) -> ConfigRow {
         values: "{}".to_owned(),
         secrets: None,
         secret_keys: Vec::new(),
+        secrets_by: None,
         attachments: Vec::new(),
         name: None,
         description: None,
@@ -113,7 +114,9 @@ async fn put(store: &Store, row: &ConfigRow) {
     assert_eq!(made, Created::Yes);
 }
 
+/// A note of the config as it was made.
 fn note(hour: i64, succeeded: u64, failed: u64, fault: Option<Fault>) -> Note {
+    let fault = fault.map(|fault| (config(7, 1, 1).revision, fault));
     Note { config: CONFIG, project: PROJECT, hour, succeeded, failed, dropped: 1, fault }
 }
 
@@ -244,7 +247,8 @@ async fn samples_and_messages_are_cut() {
 #[tokio::test]
 async fn what_keeps_failing_is_switched_off_once() {
     let store = store().await;
-    let off = || switch_off(&store, PROJECT, CONFIG, at(9), "too often", &[], &[]);
+    let failed = config(7, 1, 1);
+    let off = || switch_off(&store, &failed, at(9), "too often", &[], &[]);
     assert!(off().await.unwrap());
     assert!(!off().await.unwrap());
     let row = configs::rows(&store, PROJECT, &[CONFIG]).await.unwrap().remove(0);
@@ -259,15 +263,38 @@ async fn what_keeps_failing_is_switched_off_once() {
     let health = health::health(&store, &[CONFIG], 0).await.unwrap();
     assert_eq!(health[&CONFIG].failed, 3);
     assert_eq!(health[&CONFIG].fault, Some(Fault { at: at(9), ..fault("too often", 10) }));
-    assert!(!switch_off(&store, OTHER, CONFIG, at(9), "x", &[], &[]).await.unwrap());
-    assert!(!switch_off(&store, PROJECT, GONE, at(9), "x", &[], &[]).await.unwrap());
+    for other in
+        [ConfigRow { project: OTHER, ..config(7, 1, 1) }, ConfigRow { id: GONE, ..config(7, 1, 1) }]
+    {
+        assert!(!switch_off(&store, &other, at(9), "x", &[], &[]).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_fault_from_before_a_change_is_not_told_after_it() {
+    let store = store().await;
+    let before = config(7, 1, 1);
+    let after = ConfigRow { revision: Uuid::from_u128(8), updated_at: at(5), ..before.clone() };
+    configs::update(&store, &after, before.revision, &[], &[], 20, &[]).await.unwrap();
+    // What ran before the change failed after it.
+    health::note(&store, &[note(1, 0, 1, Some(fault("late", 6)))]).await.unwrap();
+    let health =
+        async || health::health(&store, &[CONFIG], 0).await.unwrap().remove(&CONFIG).unwrap();
+    let found = health().await;
+    assert_eq!((found.failed, found.fault), (1, None));
+    // Nor does it switch the changed config off.
+    assert!(!switch_off(&store, &before, at(7), "too often", &[], &[]).await.unwrap());
+    let new = Note { fault: Some((after.revision, fault("new", 4))), ..note(1, 0, 1, None) };
+    health::note(&store, &[new]).await.unwrap();
+    assert_eq!(health().await.fault, Some(fault("new", 4)));
+    assert!(switch_off(&store, &after, at(9), "too often", &[], &[]).await.unwrap());
 }
 
 #[tokio::test]
 async fn what_is_switched_off_keeps_the_event_that_it_failed_with() {
     let store = store().await;
     health::note(&store, &[note(1, 0, 20, Some(fault("no tea", 1)))]).await.unwrap();
-    assert!(switch_off(&store, PROJECT, CONFIG, at(9), "too often", &[], &[]).await.unwrap());
+    assert!(switch_off(&store, &config(7, 1, 1), at(9), "too often", &[], &[]).await.unwrap());
     let health = health::health(&store, &[CONFIG], 0).await.unwrap();
     assert_eq!(health[&CONFIG].fault, Some(fault("too often", 9)));
 }

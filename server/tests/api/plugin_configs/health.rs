@@ -15,6 +15,7 @@ async fn the_last_fault_and_the_rate_of_a_day() {
     let (config, one) = made(&app, &owner, &json!({"plugin": plugin, "order": 1})).await;
     assert_eq!((&config["error"], &config["delivery_rate_24h"]), (&Value::Null, &Value::Null));
 
+    let revision = row(&app, &config).await.revision;
     let note = |hours: i64, succeeded, failed, message: Option<&str>| Note {
         config: PluginConfigId(config["id"].as_i64().unwrap()),
         project: app.project(),
@@ -22,10 +23,13 @@ async fn the_last_fault_and_the_rate_of_a_day() {
         succeeded,
         failed,
         dropped: 7,
-        fault: message.map(|message| Fault {
-            message: message.to_owned(),
-            at: clock.now(),
-            sample: Some(r#"{"event":"visit","n":12345678901234567890123}"#.to_owned()),
+        fault: message.map(|message| {
+            let fault = Fault {
+                message: message.to_owned(),
+                at: clock.now(),
+                sample: Some(r#"{"event":"visit","n":12345678901234567890123}"#.to_owned()),
+            };
+            (revision, fault)
         }),
     };
     let fault = "index.js:1:7: Error: no";
@@ -61,8 +65,8 @@ async fn what_was_switched_off_says_why() {
     let (config, one) =
         made(&app, &owner, &json!({"plugin": plugin, "order": 1, "enabled": true})).await;
     let configs = &app.app().services.plugin_configs;
-    let id = PluginConfigId(config["id"].as_i64().unwrap());
-    assert!(configs.switch_off(app.project(), id, "Failed 20 times in a row").await.unwrap());
+    let failed = row(&app, &config).await;
+    assert!(configs.switch_off(&failed, "Failed 20 times in a row").await.unwrap());
     let found = owner.get(&one).await.json();
     assert_eq!(
         (&found["enabled"], &found["error"]),

@@ -95,6 +95,13 @@ async fn made(app: &TestApp, caller: &Caller, body: &Value) -> (Value, String) {
     (config, path)
 }
 
+/// A config as stored.
+async fn row(app: &TestApp, config: &Value) -> weir_store::plugin_configs::ConfigRow {
+    let id = weir_model::PluginConfigId(config["id"].as_i64().unwrap());
+    let found = weir_store::plugin_configs::rows(app.store(), app.project(), &[id]).await;
+    found.unwrap().into_iter().next().unwrap()
+}
+
 /// A new organization of whoever calls.
 async fn organization(caller: &Caller) -> String {
     let made = caller.post("/api/organizations/", &json!({"name": "Beta"})).await.json();

@@ -45,12 +45,6 @@ async fn a_secret_is_shown_as_one_word_wherever_it_would_stand() {
     assert_eq!(entries[2], ("config_updated".to_owned(), changed));
 }
 
-async fn row(app: &TestApp, config: &Value) -> weir_store::plugin_configs::ConfigRow {
-    let id = weir_model::PluginConfigId(config["id"].as_i64().unwrap());
-    let found = weir_store::plugin_configs::rows(app.store(), app.project(), &[id]).await;
-    found.unwrap().into_iter().next().unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_keeps_until_it_is_cleared() {
     let (app, _) = app().await;
