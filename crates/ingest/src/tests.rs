@@ -352,7 +352,7 @@ impl Transform for Sizes {
         true
     }
 
-    fn may_be_left_out(&self, _project: ProjectId) -> bool {
+    async fn may_be_left_out(&self, _project: ProjectId) -> bool {
         true
     }
 

@@ -34,8 +34,9 @@ pub trait Transform: Send + Sync {
     fn concerns(&self, project: ProjectId) -> bool;
 
     /// Whether an event of the project may be stored as it was sent when transforming it
-    /// is not possible.
-    fn may_be_left_out(&self, project: ProjectId) -> bool;
+    /// is not possible. Otherwise samples of its events that are not stored are withheld:
+    /// they have what a transformation takes out.
+    async fn may_be_left_out(&self, project: ProjectId) -> bool;
 
     /// What becomes of events, in the same order and number: another number says that
     /// transforming them is not possible. Calls with the same partition come one after

@@ -82,16 +82,21 @@ impl Blocks {
         if let Some(block) = &open {
             close(block, &mut added_times, &mut write.blocks)?;
         }
+        let mut is_changed = false;
         for event in affected {
             if let Some(full) = open_affected.take_if(|block| block.is_full(event.received_at)) {
-                write.affected.push(full.finish()?);
+                // As it is stored, or removed since because of its age.
+                if is_changed {
+                    write.affected.push(full.finish()?);
+                }
             }
             let block = open_affected.get_or_insert_with(|| AffectedBuilder::begin(head.samples));
             block.push(event)?;
+            is_changed = true;
             head.affected = block.first;
             head.samples += 1;
         }
-        if let Some(block) = open_affected.as_ref().filter(|_| !affected.is_empty()) {
+        if let Some(block) = open_affected.as_ref().filter(|_| is_changed) {
             write.affected.push(block.finish()?);
         }
         write.head = head.clone();
@@ -124,4 +129,43 @@ fn close(
     let added_times = std::mem::take(added_times);
     blocks.push(NewBlock { first: block.first, data, summary, added_times });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::outcomes::DropReason;
+    use weir_store::warnings::DAYS;
+    use weir_store::{Location, Settings};
+
+    use super::*;
+
+    fn dropped(day: i64) -> Affected {
+        Affected {
+            codes: vec![DropReason::MissingDistinctId.code().to_owned()],
+            is_stored: false,
+            received_at: day * 86_400_000_000,
+            detail: None,
+            event: None,
+            distinct_id: None,
+            uuid: None,
+            payload: "{}".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_block_of_dropped_events_is_written_only_with_new_ones() {
+        const PROJECT: ProjectId = ProjectId(7);
+        let store = Store::open(&Location::Memory, Settings::default()).await.unwrap();
+        let mut blocks = Blocks::default();
+        let mut written = async |events: &[Affected]| {
+            let mut write = ProjectWrite::new(PROJECT);
+            blocks.add(&store, PROJECT, 0, &[], events, &mut write).await.unwrap();
+            write.affected.len()
+        };
+        assert_eq!(written(&[dropped(1), dropped(1)]).await, 1);
+        assert_eq!(written(&[dropped(2)]).await, 1, "the open block goes on");
+        // The first block is old enough to have been removed by now.
+        assert_eq!(written(&[dropped(DAYS + 9)]).await, 1, "the new block alone");
+        assert_eq!(written(&[dropped(DAYS + 9), dropped(DAYS + 20)]).await, 2);
+    }
 }

@@ -85,17 +85,17 @@ impl Skip {
 }
 
 impl Skip {
-    /// One that a transformation must not be left out for: what it would have taken out
-    /// is in no sample.
+    /// One that a transformation must not be left out for.
     fn unavailable(event: &AcceptedEvent, received_at: i64, detail: String) -> Self {
-        let dropped = DroppedEvent {
-            reason: DropReason::TransformationUnavailable,
-            event: Some(event.event.clone()),
-            distinct_id: None,
-            uuid: Some(event.uuid),
-            sample: "{}".to_owned(),
-        };
-        Self { received_at, dropped, detail: Some(detail) }
+        let skip = Self::of(event, received_at, DropReason::TransformationUnavailable);
+        Self { detail: Some(detail), ..skip }.withheld()
+    }
+
+    /// The same without what a transformation takes out.
+    fn withheld(mut self) -> Self {
+        self.dropped.distinct_id = None;
+        "{}".clone_into(&mut self.dropped.sample);
+        self
     }
 }
 
@@ -137,12 +137,12 @@ impl Part {
             Ok(results) => {
                 let (given, got) = (self.items.len(), results.len());
                 tracing::error!(%project, given, got, "transforming lost events");
-                return self.leave_out(transform.may_be_left_out(project));
+                return self.leave_out(transform.may_be_left_out(project).await);
             }
             Err(panic) => {
                 let panic = panics::message(&*panic);
                 tracing::error!(%project, panic, "transforming panicked");
-                return self.leave_out(transform.may_be_left_out(project));
+                return self.leave_out(transform.may_be_left_out(project).await);
             }
         };
         let mut kept = Vec::with_capacity(self.items.len());
@@ -319,7 +319,8 @@ impl Stretch {
 
     /// Has the events of these projects transformed, all projects at the same time.
     /// Those that are dropped become skips that name who did it. A failure leaves
-    /// the events of its project as they are.
+    /// the events of its project as they are. Where a transformation must be run, skips
+    /// lose their samples.
     pub(crate) async fn transform(
         &mut self,
         partition: u16,
@@ -327,7 +328,15 @@ impl Stretch {
         transform: &dyn Transform,
     ) {
         let parts = self.parts.iter_mut().filter(|(project, _)| concerned.contains(*project));
-        let all = parts.map(|(project, part)| part.transform(*project, partition, transform));
+        let all = parts.map(async |(project, part)| {
+            part.transform(*project, partition, transform).await;
+            // Repeats, events that capture refused, and those that a step dropped: no
+            // sample has been through all steps.
+            if !part.skips.is_empty() && !transform.may_be_left_out(*project).await {
+                let skips = std::mem::take(&mut part.skips);
+                part.skips = skips.into_iter().map(Skip::withheld).collect();
+            }
+        });
         futures::future::join_all(all).await;
     }
 

@@ -13,7 +13,7 @@ use weir_model::groups::Group;
 use weir_model::persons::PersonRef;
 use weir_model::{PersonId, ProjectId};
 use weir_store::persons::PersonState;
-use weir_store::{Room, Store, definitions, events, groups, persons, warnings};
+use weir_store::{Look, Room, Store, definitions, events, groups, persons, warnings};
 
 use crate::Ingest;
 use crate::batch::Batch;
@@ -62,7 +62,7 @@ async fn group(store: &Store, project: ProjectId, key: &str) -> Group {
 }
 
 async fn everybody(store: &Store, project: ProjectId) -> Vec<PersonRef> {
-    persons::page(store, project, None, 100, 1_000, |_| true).await.unwrap().persons
+    persons::page(store, project, None, 100, Look::records(1_000), |_| true).await.unwrap().persons
 }
 
 fn properties(person: &PersonRef) -> BTreeMap<String, Value> {
@@ -277,7 +277,10 @@ async fn groups_are_made_by_groupidentify_alone() {
     let held: Value = serde_json::from_str(&acme.properties).unwrap();
     assert_eq!(held, json!({"name": "Acme", "size": 11}));
     assert_eq!(acme.created_at.micros(), NOON + 500);
-    let teams = groups::page(&store, project, 1, None, 10, 100, |_| true).await.unwrap().groups;
+    let teams = groups::page(&store, project, 1, None, 10, Look::records(100), |_| true)
+        .await
+        .unwrap()
+        .groups;
     assert_eq!(teams.iter().map(|team| team.key.as_str()).collect::<Vec<_>>(), ["7"]);
     assert_eq!(
         codes(&store, project).await,

@@ -136,7 +136,8 @@ fn a_group_story_ends_the_same_in_any_order() {
         };
         let mut found = Vec::new();
         for kind in ["company", "team"] {
-            let page = groups::page(store, project, index(kind), None, 10, 100, |_| true);
+            let page =
+                groups::page(store, project, index(kind), None, 10, Look::records(100), |_| true);
             for group in page.await.unwrap().groups {
                 let held: Value = serde_json::from_str(&group.properties).unwrap();
                 found.push((kind, group.key, held, group.created_at.micros() - NOON));

@@ -2,8 +2,10 @@
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use weir_capture::DroppedEvent;
 use weir_model::PluginConfigId;
 use weir_model::events::EventQuery;
+use weir_model::outcomes::DropReason;
 
 use super::*;
 use crate::transform::{Changed, Given, Transform, Transformed};
@@ -26,7 +28,7 @@ impl Transform for Steps {
         project != OTHER
     }
 
-    fn may_be_left_out(&self, project: ProjectId) -> bool {
+    async fn may_be_left_out(&self, project: ProjectId) -> bool {
         project == CONCERNED
     }
 
@@ -152,5 +154,35 @@ async fn repeats_are_not_transformed() {
     }
     assert_eq!(steps.seen.lock().len(), 2);
     assert_eq!(codes(&store, CONCERNED).await, [("duplicate_uuid".to_owned(), 4)]);
+    ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn samples_of_events_that_must_be_transformed_are_withheld() {
+    let (place, store) = (tempfile::tempdir().unwrap(), store().await);
+    let ingest = start_transforming(place.path(), &store, Arc::new(Steps::default())).await;
+    let refused = DroppedEvent {
+        reason: DropReason::MissingDistinctId,
+        event: Some("refused".to_owned()),
+        distinct_id: None,
+        uuid: None,
+        sample: r#"{"a":1}"#.to_owned(),
+    };
+    for (project, shown) in [(CONCERNED, r#"{"a":1}"#), (PROTECTED, "{}")] {
+        let repeated = named(&["keep", "drop"]);
+        append(&ingest, project, repeated.clone()).await;
+        append(&ingest, project, repeated).await;
+        let batch = Batch { dropped: vec![refused.clone()], ..Batch::new(1, false) };
+        ingest.append(project, batch.seal()).await.unwrap();
+        ingest.applied().await;
+        let expected =
+            [("dropped_by_transformation", 2), ("duplicate_uuid", 1), ("missing_distinct_id", 1)];
+        let expected = expected.map(|(code, count)| (code.to_owned(), count));
+        assert_eq!(codes(&store, project).await, expected);
+        for sample in warnings::dropped(&store, project, 9).await.unwrap() {
+            assert_eq!(sample.payload, shown, "{}", sample.code);
+            assert!(shown != "{}" || sample.distinct_id.is_none(), "{}", sample.code);
+        }
+    }
     ingest.close(Duration::from_secs(10)).await;
 }

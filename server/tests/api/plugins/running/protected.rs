@@ -115,6 +115,44 @@ async fn what_must_be_redacted_is_dropped_where_it_cannot_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_sample_has_what_a_step_takes_out() {
+    let instance = instance().await;
+    let project = instance.project();
+    let throws = "export function processEvent(event) {
+        if (event.event === 'thrown') { throw new Error('no tea') }
+        return event
+    }";
+    let drops = "export const processEvent = (e) => e.event === 'unwanted' ? null : e";
+    let before = instance.install(&project, 0, throws).await;
+    redacting(&instance, &project, json!("hold_then_drop")).await;
+    instance.install(&project, 2, drops).await;
+    let mut repeated = with_email("repeated", json!({}));
+    repeated["uuid"] = json!(uuid::Uuid::new_v4().to_string());
+    let mut refused = with_email("refused", json!({}));
+    refused["distinct_id"] = json!("");
+    let names = ["thrown", "unwanted"].map(|name| with_email(name, json!({})));
+    let events = [&[repeated.clone(), repeated, refused], &names[..]].concat();
+    let codes = ["duplicate_uuid", "dropped_by_transformation", "missing_distinct_id"];
+    until(async || {
+        instance.send(&project, &events).await;
+        for code in codes {
+            if counted(&instance, &project, code).await == 0 {
+                return None;
+            }
+        }
+        Some(())
+    })
+    .await;
+    let shown = instance.until_shown(&before, |shown| !shown["error"].is_null()).await;
+    assert!(!shown.to_string().contains(CANARY), "{shown}");
+    for list in ["", "events/"] {
+        let path = format!("/api/projects/{}/ingestion_warnings/{list}", project.id);
+        let list = ok(200, &instance.owner.get(&path).await);
+        assert!(!list.to_string().contains(CANARY), "{list}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn code_that_does_not_compile_follows_the_policy() {
     let instance = instance().await;
     for (on_failure, code) in [
