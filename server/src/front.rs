@@ -212,10 +212,10 @@ impl Front {
         let (body, held) = match Gate::of(&self.app, &mut parts).await {
             Gate::Refused(response) => return *response,
             Gate::Unread => (Body::empty(), None),
-            Gate::Read { limits, budget, is_signed_in } => {
+            Gate::Read { limits, budget, is_known } => {
                 match body::collect(&parts, unread, &limits, &budget).await {
                     Ok(read) => (Body::from(read.bytes), Some(read.held)),
-                    Err(fault) => return gate::unread(&parts, fault, &limits, is_signed_in),
+                    Err(fault) => return gate::unread(&parts, fault, &limits, is_known),
                 }
             }
         };

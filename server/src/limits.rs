@@ -3,16 +3,21 @@
 //!
 //! Ingestion, management API and web app have separate shares, so that a flood
 //! of events does not lock out the people who would stop it.
+//!
+//! What belongs here: the numbers. What does not: how bytes and places are shared out,
+//! which `budget` and `parts` do.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::net::IpAddr;
+mod budget;
+mod parts;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
+use weir_service::looking::LOOK_WITHIN;
 
+pub use self::budget::{BodyRoom, Budget, HeldBytes};
+pub use self::parts::{Exhausted, NetworkPart, NetworkParts, Part, Parts, Place, Places};
 use crate::config::Config;
 
 const KIB: usize = 1 << 10;
@@ -23,7 +28,8 @@ const MIB: usize = 1 << 20;
 pub struct ConnectionLimits {
     /// Open connections in all.
     pub total: usize,
-    /// Open connections per client network.
+    /// Open connections per client network; twice and four times as many in the wider
+    /// networks around it.
     pub per_network: usize,
     /// Until the protocol is known from the first bytes.
     pub first_bytes: Duration,
@@ -54,6 +60,40 @@ pub struct BodyLimits {
     pub progress_bytes: usize,
 }
 
+/// Bytes that request bodies of one kind may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct ByteLimits {
+    /// Held at a time, beside the reserve.
+    pub total: usize,
+    /// Of these, held by bodies that one client network is still sending. In the order of
+    /// [`networks_of`](crate::http::peer::networks_of): who has one of the wider networks
+    /// has thousands of the narrow ones.
+    pub per_network: [usize; 3],
+    /// Held by small bodies where there is no other room: signing in and single events
+    /// work while large bodies use up everything else.
+    pub reserve: usize,
+    /// Bodies that announce at most so many bytes may use the reserve.
+    pub small_body: usize,
+}
+
+impl ByteLimits {
+    /// What one client network may hold of the reserve.
+    const fn reserve_per_network(&self) -> [usize; 3] {
+        [self.reserve / 16, self.reserve / 8, self.reserve / 4]
+    }
+}
+
+/// What sending a long answer may take. Its reader holds a place meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct SendLimits {
+    /// For the whole answer.
+    pub whole: Duration,
+    /// Until the reader has taken one more part.
+    pub part: Duration,
+    /// Bytes of a part.
+    pub part_bytes: usize,
+}
+
 /// All limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -72,21 +112,15 @@ pub struct Limits {
     pub early_body: BodyLimits,
     /// Fields of a form.
     pub form_fields: usize,
-    /// Bytes of capture bodies, as they were sent, held at a time.
-    pub capture_bytes: usize,
+    /// Capture bodies, as they were sent.
+    pub capture_bytes: ByteLimits,
     /// Bytes of what is made of capture bodies until it is on stable storage: texts,
     /// events, records of the log.
     pub decoding_bytes: usize,
-    /// Bytes of capture bodies that one client network is sending.
-    pub capture_network_bytes: usize,
-    /// Bytes of bodies of the management API and the web app held at a time.
-    pub management_bytes: usize,
-    /// Bytes of such bodies that one client network is sending.
-    pub management_network_bytes: usize,
-    /// Bytes of bodies held at a time whose sender is not known yet.
-    pub early_bytes: usize,
-    /// Bytes of such bodies that one client network is sending.
-    pub early_network_bytes: usize,
+    /// Bodies of the management API and the web app.
+    pub management_bytes: ByteLimits,
+    /// Such bodies whose sender is not known yet.
+    pub early_bytes: ByteLimits,
     /// Live streams at a time.
     pub streams: usize,
     /// Live streams of one person at a time.
@@ -99,6 +133,10 @@ pub struct Limits {
     pub api_requests: usize,
     /// Lists of the management API that are sent while they are read, at a time.
     pub api_streams: usize,
+    /// Such lists of one person, with whatever keys, at a time.
+    pub api_streams_per_person: usize,
+    /// Answers that are sent while they are made.
+    pub sending: SendLimits,
     /// Web app requests that are worked on at a time.
     pub web_requests: usize,
     /// Bodies of at least this size are decoded off the threads that serve connections.
@@ -109,6 +147,9 @@ pub struct Limits {
     pub capture_time: Duration,
     /// For a management or web request until its answer begins.
     pub api_time: Duration,
+    /// For passing over what is before the page of a list, and for looking in vain for
+    /// what it is filtered by.
+    pub look_time: Duration,
 }
 
 impl Default for Limits {
@@ -142,24 +183,43 @@ impl Default for Limits {
             web_body: page_body,
             early_body: BodyLimits { size: 64 * KIB, ..page_body },
             form_fields: 1_000,
-            capture_bytes: 160 * MIB,
+            capture_bytes: ByteLimits {
+                total: 160 * MIB,
+                per_network: [40 * MIB, 40 * MIB, 80 * MIB],
+                reserve: 8 * MIB,
+                small_body: 64 * KIB,
+            },
             decoding_bytes: 112 * MIB,
-            capture_network_bytes: 40 * MIB,
-            management_bytes: 32 * MIB,
-            management_network_bytes: 8 * MIB,
-            early_bytes: 16 * MIB,
-            early_network_bytes: MIB,
+            management_bytes: ByteLimits {
+                total: 32 * MIB,
+                per_network: [8 * MIB, 8 * MIB, 16 * MIB],
+                reserve: MIB,
+                small_body: 4 * KIB,
+            },
+            early_bytes: ByteLimits {
+                total: 16 * MIB,
+                per_network: [MIB, 2 * MIB, 4 * MIB],
+                reserve: MIB,
+                small_body: 4 * KIB,
+            },
             streams: 256,
             streams_per_person: 16,
             stream_check: Duration::from_secs(3),
             capture_requests: 1024,
             api_requests: 128,
             api_streams: 32,
+            api_streams_per_person: 4,
+            sending: SendLimits {
+                whole: Duration::from_secs(10 * 60),
+                part: Duration::from_secs(30),
+                part_bytes: 64 * KIB,
+            },
             web_requests: 128,
             heavy_body: 64 * KIB,
             append_time: Duration::from_secs(5),
             capture_time: Duration::from_secs(60),
             api_time: Duration::from_secs(30),
+            look_time: LOOK_WITHIN,
         }
     }
 }
@@ -173,85 +233,6 @@ impl Limits {
         limits.connections.total = count(config.max_connections);
         limits.connections.per_network = count(config.max_connections_per_network);
         limits
-    }
-}
-
-/// A budget of bytes for bodies.
-#[derive(Debug, Clone)]
-pub struct Budget {
-    /// Bytes that are held at a time.
-    pub bytes: Arc<Semaphore>,
-    /// Of these, what each network holds with bodies that it is still sending. Without
-    /// it one client that sends slowly could hold all of them.
-    pub sending: Parts<IpAddr>,
-}
-
-impl Budget {
-    fn new(bytes: usize, per_network: usize) -> Self {
-        Self { bytes: Arc::new(Semaphore::new(bytes)), sending: Parts::new(per_network) }
-    }
-}
-
-/// What each of many holders has of something, none of them more than its part. Cheap
-/// to clone, and as large as there are holders at a time.
-#[derive(Debug, Clone)]
-pub struct Parts<K> {
-    most: usize,
-    // Held for single map operations only.
-    held: Arc<Mutex<HashMap<K, usize>>>,
-}
-
-/// What one holder has; given back when dropped.
-#[derive(Debug)]
-pub struct Part<K: Eq + Hash> {
-    of: Parts<K>,
-    holder: K,
-    held: usize,
-}
-
-impl<K: Eq + Hash + Clone> Parts<K> {
-    /// Nobody has anything yet.
-    #[must_use]
-    pub fn new(most: usize) -> Self {
-        Self { most, held: Arc::default() }
-    }
-
-    /// The part of a holder, of which nothing is taken yet.
-    #[must_use]
-    pub fn of(&self, holder: K) -> Part<K> {
-        Part { of: self.clone(), holder, held: 0 }
-    }
-}
-
-impl<K: Eq + Hash + Clone> Part<K> {
-    /// Takes what is missing to hold `wanted`.
-    ///
-    /// # Errors
-    /// [`Exhausted`].
-    pub fn grow_to(&mut self, wanted: usize) -> Result<(), Exhausted> {
-        let missing = wanted.saturating_sub(self.held);
-        let mut held = self.of.held.lock();
-        let all = held.get(&self.holder).copied().unwrap_or(0) + missing;
-        if all > self.of.most {
-            return Err(Exhausted);
-        }
-        if missing > 0 {
-            held.insert(self.holder.clone(), all);
-            self.held += missing;
-        }
-        Ok(())
-    }
-}
-
-impl<K: Eq + Hash> Drop for Part<K> {
-    fn drop(&mut self) {
-        let mut held = self.of.held.lock();
-        if let Some(all) = held.get_mut(&self.holder) {
-            *all -= self.held;
-            if *all == 0 {
-                held.remove(&self.holder);
-            }
-        }
     }
 }
 
@@ -271,7 +252,7 @@ pub struct Shares {
     /// Management requests.
     pub api: Arc<Semaphore>,
     /// Long lists of the management API.
-    pub api_streams: Arc<Semaphore>,
+    pub api_streams: Places,
     /// Web app requests.
     pub web: Arc<Semaphore>,
     /// Large bodies that are decoded at a time: one per processor.
@@ -284,117 +265,41 @@ impl Shares {
     pub fn new(limits: &Limits) -> Self {
         let share = |size: usize| Arc::new(Semaphore::new(size));
         Self {
-            capture_bytes: Budget::new(limits.capture_bytes, limits.capture_network_bytes),
+            capture_bytes: Budget::new(&limits.capture_bytes),
             decoding_bytes: share(limits.decoding_bytes),
-            management_bytes: Budget::new(limits.management_bytes, limits.management_network_bytes),
-            early_bytes: Budget::new(limits.early_bytes, limits.early_network_bytes),
+            management_bytes: Budget::new(&limits.management_bytes),
+            early_bytes: Budget::new(&limits.early_bytes),
             capture: share(limits.capture_requests),
             api: share(limits.api_requests),
-            api_streams: share(limits.api_streams),
+            api_streams: Places::new(limits.api_streams, limits.api_streams_per_person),
             web: share(limits.web_requests),
             heavy: share(std::thread::available_parallelism().map_or(1, usize::from)),
         }
     }
 }
 
-/// Bytes taken from a budget of bodies; given back when dropped.
-#[derive(Debug)]
-pub struct HeldBytes {
-    budget: Arc<Semaphore>,
-    permit: Option<OwnedSemaphorePermit>,
-    held: usize,
-}
-
-/// The budget is used up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exhausted;
-
-impl HeldBytes {
-    /// Nothing yet.
-    #[must_use]
-    pub fn none(budget: Arc<Semaphore>) -> Self {
-        Self { budget, permit: None, held: 0 }
-    }
-
-    /// Takes what is missing to hold `bytes`. Never waits: a body that has to
-    /// wait for room holds the room it has already.
-    ///
-    /// # Errors
-    /// [`Exhausted`].
-    pub fn grow_to(&mut self, bytes: usize) -> Result<(), Exhausted> {
-        let Some(missing) = bytes.checked_sub(self.held).filter(|missing| *missing > 0) else {
-            return Ok(());
-        };
-        let count = u32::try_from(missing).map_err(|_| Exhausted)?;
-        let more = Arc::clone(&self.budget).try_acquire_many_owned(count).map_err(|_| Exhausted)?;
-        match &mut self.permit {
-            Some(permit) => permit.merge(more),
-            None => self.permit = Some(more),
-        }
-        self.held = bytes;
-        Ok(())
-    }
-
-    /// Gives back what is held beyond `bytes`.
-    pub fn shrink_to(&mut self, bytes: usize) {
-        let more = self.held.saturating_sub(bytes);
-        if let Some(permit) = &mut self.permit {
-            drop(permit.split(more));
-            self.held -= more;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Exhausted, HeldBytes, Limits, Parts, Shares};
+    use super::Limits;
 
-    #[test]
-    fn bytes_come_back() {
-        let limits = Limits { capture_bytes: 100, ..Limits::default() };
-        let shares = Shares::new(&limits);
-        let mut first = HeldBytes::none(shares.capture_bytes.bytes.clone());
-        assert_eq!(first.grow_to(60), Ok(()));
-        assert_eq!(first.grow_to(50), Ok(()));
-        let mut second = HeldBytes::none(shares.capture_bytes.bytes.clone());
-        assert_eq!(second.grow_to(41), Err(Exhausted));
-        assert_eq!(second.grow_to(40), Ok(()));
-        drop(first);
-        assert_eq!(second.grow_to(100), Ok(()));
-        second.shrink_to(30);
-        second.shrink_to(50);
-        assert_eq!(shares.capture_bytes.bytes.available_permits(), 70);
-        assert_eq!(second.grow_to(100), Ok(()));
-        drop(second);
-        assert_eq!(shares.capture_bytes.bytes.available_permits(), 100);
-    }
-
-    #[test]
-    fn each_holder_has_its_part() {
-        let parts = Parts::new(10);
-        let (mut first, mut second) = (parts.of("a"), parts.of("a"));
-        assert_eq!(first.grow_to(6), Ok(()));
-        assert_eq!(second.grow_to(5), Err(Exhausted));
-        assert_eq!(second.grow_to(4), Ok(()));
-        assert_eq!(first.grow_to(6), Ok(()), "nothing more is taken");
-        assert_eq!(parts.of("b").grow_to(10), Ok(()));
-        drop(first);
-        assert_eq!(second.grow_to(10), Ok(()));
-        drop(second);
-        assert!(parts.held.lock().is_empty(), "nobody is remembered who has nothing");
-    }
-
-    /// Nobody alone can use a budget up, and what one body may have fits into a part.
+    /// One network cannot use up a budget, and what one body may have fits into a part.
     #[test]
     fn parts_fit_into_budgets() {
         let limits = Limits::default();
-        for (body, part, all) in [
-            (limits.capture_body.size, limits.capture_network_bytes, limits.capture_bytes),
-            (limits.web_body.size, limits.management_network_bytes, limits.management_bytes),
-            (limits.early_body.size, limits.early_network_bytes, limits.early_bytes),
+        for (body, bytes) in [
+            (limits.capture_body.size, limits.capture_bytes),
+            (limits.web_body.size, limits.management_bytes),
+            (limits.early_body.size, limits.early_bytes),
         ] {
-            assert!(body * 2 <= part && part * 4 <= all, "{body} {part} {all}");
+            for (part, all) in
+                [(bytes.per_network, bytes.total), (bytes.reserve_per_network(), bytes.reserve)]
+            {
+                assert!(part.is_sorted() && part[0] * 4 <= all && part[2] * 2 <= all, "{part:?}");
+            }
+            assert!(body * 2 <= bytes.per_network[0], "{body} {bytes:?}");
+            assert!(bytes.small_body * 4 <= bytes.reserve_per_network()[0], "{bytes:?}");
         }
         assert!(limits.streams_per_person * 4 <= limits.streams);
+        assert!(limits.api_streams_per_person * 4 <= limits.api_streams);
     }
 }

@@ -5,7 +5,6 @@
 //! timer and the header timeout would never fire. What does not: requests,
 //! which go to the [`Front`].
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -26,14 +25,15 @@ use hyper_util::server::conn::auto::Builder;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 
 use crate::app::Stopping;
 use crate::config::Config;
 use crate::front::Front;
-use crate::http::peer::network_of;
-use crate::limits::ConnectionLimits;
+use crate::http::peer::networks_of;
+use crate::limits::{ConnectionLimits, NetworkPart, NetworkParts};
 use crate::metrics::Metrics;
 
 /// A connection that is told to end because nothing happens on it has this time to say
@@ -74,7 +74,7 @@ impl Answers for Front {
 pub async fn serve(tcp: TcpListener, terms: Terms, front: impl Answers) {
     let limits = terms.limits;
     let builder = Arc::new(protocols(&limits));
-    let table = Arc::new(Table::new(terms.clone()));
+    let table = Table::new(terms.clone());
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -89,7 +89,7 @@ pub async fn serve(tcp: TcpListener, terms: Terms, front: impl Answers) {
                 continue;
             }
         };
-        let Some(place) = Table::enter(&table, peer.ip()) else {
+        let Some(place) = table.enter(peer.ip()) else {
             terms.metrics.connections_refused.inc();
             continue;
         };
@@ -305,61 +305,42 @@ impl hyper::body::Body for Sending {
 /// Open connections, in all and by network.
 struct Table {
     terms: Terms,
-    // Held for single map operations only.
-    open: Mutex<Connections>,
-}
-
-#[derive(Default)]
-struct Connections {
-    total: usize,
-    networks: HashMap<IpAddr, usize>,
+    all: Arc<Semaphore>,
+    networks: NetworkParts,
 }
 
 /// A connection's entry in the table; leaves it when dropped.
 struct Place {
-    table: Arc<Table>,
-    network: Option<IpAddr>,
+    metrics: Metrics,
+    _one: OwnedSemaphorePermit,
+    _of_networks: Option<NetworkPart>,
 }
 
 impl Table {
     fn new(terms: Terms) -> Self {
-        Self { terms, open: Mutex::default() }
+        let ConnectionLimits { total, per_network, .. } = terms.limits;
+        let of_networks = [1, 2, 4].map(|times| per_network.saturating_mul(times));
+        let all = Arc::new(Semaphore::new(total.min(Semaphore::MAX_PERMITS)));
+        Self { all, networks: NetworkParts::new(of_networks), terms }
     }
 
-    fn enter(table: &Arc<Self>, peer: IpAddr) -> Option<Place> {
-        let limits = &table.terms.limits;
+    fn enter(&self, peer: IpAddr) -> Option<Place> {
+        let one = Arc::clone(&self.all).try_acquire_owned().ok()?;
         // A proxy brings the clients of many networks.
-        let network = (!table.terms.config.trusted_proxies.contain(peer)).then(|| network_of(peer));
-        let mut open = table.open.lock();
-        if open.total >= limits.total {
-            return None;
+        let is_proxy = self.terms.config.trusted_proxies.contain(peer);
+        let mut of_networks = (!is_proxy).then(|| self.networks.of(networks_of(peer)));
+        if let Some(of_networks) = &mut of_networks {
+            of_networks.grow_to(1).ok()?;
         }
-        if let Some(network) = network {
-            let count = open.networks.entry(network).or_default();
-            if *count >= limits.per_network {
-                return None;
-            }
-            *count += 1;
-        }
-        open.total += 1;
-        table.terms.metrics.connections.inc();
-        Some(Place { table: Arc::clone(table), network })
+        let metrics = self.terms.metrics.clone();
+        metrics.connections.inc();
+        Some(Place { metrics, _one: one, _of_networks: of_networks })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut open = self.table.open.lock();
-        open.total -= 1;
-        if let Some(network) = self.network
-            && let Some(count) = open.networks.get_mut(&network)
-        {
-            *count -= 1;
-            if *count == 0 {
-                open.networks.remove(&network);
-            }
-        }
-        self.table.terms.metrics.connections.dec();
+        self.metrics.connections.dec();
     }
 }
 

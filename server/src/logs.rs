@@ -1,11 +1,19 @@
 //! Log lines on standard error: as text or as JSON, filtered by a setting.
 //!
-//! Standard error may be a file on a full disk or a closed pipe. A line that cannot
-//! be written is lost and counted; the service goes on.
+//! Standard error may be a file on a full disk, a closed pipe, or one that is full
+//! because its reader does not read. Lines wait in memory for a thread that writes them.
+//! One that finds no room there or cannot be written is lost and counted; the service
+//! goes on.
 
+use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::fd::AsFd as _;
+use std::sync::Once;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
@@ -15,8 +23,13 @@ use crate::config::{Config, LogFormat};
 /// databases writes statements down, with the rows and the keys in them.
 const ALWAYS: [&str; 2] = ["tokio_postgres=off", "tokio_postgres::simple_query=off"];
 
-/// Lines lost since the last one that was written.
-static LOST: AtomicU64 = AtomicU64::new(0);
+/// Bytes of lines that wait to be written.
+const WAITING: usize = 1 << 20;
+/// For writing what waits when the process ends.
+const END: Duration = Duration::from_secs(1);
+
+/// Lines on their way to standard error.
+static LINES: Lines = Lines::new();
 
 /// The filter cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +49,8 @@ pub fn start(config: &Config) -> Result<(), BadFilter> {
         filter(&config.log).map_err(|source| BadFilter { filter: config.log.clone(), source })?;
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(|| Lossy { out: io::stderr(), lost: &LOST })
-        // It would report a failed write with `eprintln!`, which panics where the
-        // write failed, and a panic within the panic hook aborts the process.
+        .with_writer(lines)
+        // Otherwise it writes faults of its own to standard error, which may wait for ever.
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());
     // Fails only when logging was started before, as in tests; then it goes on as it is.
@@ -53,30 +65,114 @@ pub fn start(config: &Config) -> Result<(), BadFilter> {
     Ok(())
 }
 
-/// A destination of lines that never fails.
-struct Lossy<W> {
-    out: W,
-    lost: &'static AtomicU64,
+/// Says why the process ends, and waits a moment until everything is written.
+pub fn end(why: Option<&str>) {
+    if let Some(why) = why {
+        lines().push(format!("error: {why}\n").as_bytes());
+    }
+    LINES.wait(END);
 }
 
-impl<W: Write> Write for Lossy<W> {
+/// The lines, and a thread that writes them.
+fn lines() -> &'static Lines {
+    static WRITER: Once = Once::new();
+    WRITER.call_once(|| {
+        let write = || {
+            // Not through the lock of standard error: this thread may wait for ever.
+            let err = io::stderr();
+            match err.as_fd().try_clone_to_owned() {
+                Ok(own) => LINES.write_to(File::from(own)),
+                Err(_) => LINES.write_to(err),
+            }
+        };
+        // Without it lines are lost when the room is used up.
+        let _ = thread::Builder::new().name("log".to_owned()).spawn(write);
+    });
+    &LINES
+}
+
+/// A line, and how many were lost before it.
+struct Line {
+    lost: u64,
+    text: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    lines: VecDeque<Line>,
+    /// Of the lines, and of the one that is being written.
+    bytes: usize,
+    /// Lost since the last line that found room.
+    lost: u64,
+}
+
+/// Lines that wait to be written.
+struct Lines {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+impl Lines {
+    const fn new() -> Self {
+        let waiting = Waiting { lines: VecDeque::new(), bytes: 0, lost: 0 };
+        Self { waiting: Mutex::new(waiting), changed: Condvar::new() }
+    }
+
+    fn push(&self, text: &[u8]) {
+        let mut waiting = self.waiting.lock();
+        if waiting.bytes + text.len() > WAITING {
+            waiting.lost += 1;
+            return;
+        }
+        waiting.bytes += text.len();
+        let lost = std::mem::take(&mut waiting.lost);
+        waiting.lines.push_back(Line { lost, text: text.to_vec() });
+        self.changed.notify_all();
+    }
+
+    /// Writes lines as they come, for ever.
+    fn write_to(&self, mut out: impl Write) {
+        let mut lost = 0;
+        loop {
+            let mut waiting = self.waiting.lock();
+            let Some(line) = waiting.lines.pop_front() else {
+                self.changed.wait(&mut waiting);
+                continue;
+            };
+            drop(waiting);
+            write_line(&mut out, &line, &mut lost);
+            self.waiting.lock().bytes -= line.text.len();
+            self.changed.notify_all();
+        }
+    }
+
+    /// Until nothing waits, but no longer than this.
+    fn wait(&self, most: Duration) {
+        let end = Instant::now() + most;
+        let mut waiting = self.waiting.lock();
+        while waiting.bytes > 0 && !self.changed.wait_until(&mut waiting, end).timed_out() {}
+    }
+}
+
+impl Write for &Lines {
     /// `line` is a whole line: the subscriber writes each at once.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let lost = self.lost.swap(0, Ordering::Relaxed);
-        let note = (lost > 0).then(|| format!("{lost} log lines before this one were lost\n"));
-        let note = note.unwrap_or_default();
-        let written = self.out.write_all(note.as_bytes()).and_then(|()| self.out.write_all(line));
-        if written.is_err() {
-            self.lost.fetch_add(lost + 1, Ordering::Relaxed);
-        }
+        self.push(line);
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // What cannot be flushed now may be written with the next line.
-        let _ = self.out.flush();
         Ok(())
     }
+}
+
+/// Writes a line; `lost` are those before it that could not be written.
+fn write_line(out: &mut impl Write, line: &Line, lost: &mut u64) {
+    *lost += line.lost;
+    let note = (*lost > 0).then(|| format!("{lost} log lines before this one were lost\n"));
+    let note = note.unwrap_or_default();
+    let written = out.write_all(note.as_bytes()).and_then(|()| out.write_all(&line.text));
+    *lost = if written.is_ok() { 0 } else { *lost + 1 };
 }
 
 fn filter(setting: &str) -> Result<EnvFilter, ParseError> {
@@ -110,17 +206,28 @@ mod tests {
 
     #[test]
     fn lines_that_cannot_be_written_are_counted_and_fail_nothing() {
-        static LOST: AtomicU64 = AtomicU64::new(0);
-        let mut taken = Vec::new();
-        for (room, line) in [(0, "a\n"), (0, "b\n"), (2, "c\n"), (2, "d\n")] {
-            let mut lossy = Lossy { out: Full { room, taken: &mut taken }, lost: &LOST };
-            assert_eq!(lossy.write(line.as_bytes()).unwrap(), line.len());
-            lossy.flush().unwrap();
+        let (mut taken, mut lost) = (Vec::new(), 0);
+        for (room, text) in [(0, "a\n"), (0, "b\n"), (2, "c\n"), (2, "d\n")] {
+            let line = Line { lost: 0, text: text.into() };
+            write_line(&mut Full { room, taken: &mut taken }, &line, &mut lost);
         }
         assert_eq!(
             String::from_utf8(taken).unwrap(),
             "2 log lines before this one were lost\nc\nd\n"
         );
+    }
+
+    #[test]
+    fn lines_without_room_are_counted() {
+        let lines = Lines::new();
+        let long = vec![b'x'; WAITING - 1];
+        for text in [&long[..], b"a\n", b"b\n", b"c"] {
+            lines.push(text);
+        }
+        lines.wait(Duration::ZERO);
+        let waiting = lines.waiting.lock();
+        assert_eq!(waiting.lines.iter().map(|line| line.lost).collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(waiting.bytes, WAITING);
     }
 
     #[test]

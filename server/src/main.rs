@@ -1,13 +1,13 @@
 //! The `weir` program: a runtime, then the command line. Started by itself with
 //! another word, it is a process that runs scripts of plugins.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser as _;
 use weir_server::background::STACK;
 use weir_server::cli::Cli;
+use weir_server::logs;
 
 /// Faster than the system's from many threads: a fifth of the work of storing
 /// events was allocating.
@@ -23,14 +23,9 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == weir_plugins::WORKER) {
         return weir_sandbox::worker::main();
     }
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Nothing is left to do when even this cannot be written.
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    let outcome = run();
+    logs::end(outcome.as_ref().err().map(|error| format!("{error:#}")).as_deref());
+    if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run() -> anyhow::Result<()> {

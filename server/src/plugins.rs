@@ -79,7 +79,7 @@ impl PluginsHost for PluginHost {
 
     async fn switch_off(&self, config: &ConfigRow, message: &str) -> bool {
         let configs = &self.services.plugin_configs;
-        match configs.switch_off(config.project, config.id, message).await {
+        match configs.switch_off(config, message).await {
             Ok(true) => tracing::warn!(config = %config.id, "a failing plugin was disabled"),
             Ok(false) => {}
             Err(error) => {

@@ -3,14 +3,16 @@
 //! What belongs here: the order of things. The address is bound first, so that
 //! a wrong one is noticed before anything is opened, and listened on from then on
 //! (`starting`); the store is closed last. What does not:
-//! what a request is answered with.
+//! what a request is answered with, and what is done at intervals (`periodic`).
+
+mod periodic;
 
 use std::io::Write as _;
 use std::iter;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -21,7 +23,7 @@ use weir_egress::{BuildError, Egress, Rules};
 use weir_export::destinations::Hosts;
 use weir_export::engine::{self, Engine};
 use weir_ingest::location::{LocationError, Locations};
-use weir_ingest::log::{Damage, LogSettings};
+use weir_ingest::log::LogSettings;
 use weir_ingest::{Ingest, Surroundings};
 use weir_plugins::{
     Plugins, PluginsHost, Settings as PluginSettings, Surroundings as PluginSurroundings,
@@ -46,18 +48,8 @@ use crate::plugins::PluginHost;
 use crate::setup;
 use crate::starting::Starting;
 
-/// Time between two looks at what has no event of its own.
+/// Time between two looks whether the set-up link was used.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time between two looks for domains that are to be looked at again.
-const CHECK: Duration = Duration::from_secs(10);
-/// Time between two writes of what was counted.
-const COUNT: Duration = Duration::from_secs(60);
-/// Writes of what was counted after which old counts are removed.
-const FORGET: u32 = 60;
-/// Time between two looks for deleted organizations.
-const PURGE: Duration = Duration::from_secs(30);
-/// Time between two writes of what is counted in memory.
-const NOTE: Duration = Duration::from_secs(60);
 /// For applying what was accepted when the service stops; the rest waits in the
 /// log for the next start.
 const FLUSH: Duration = Duration::from_secs(20);
@@ -251,19 +243,13 @@ impl Server {
         let exports = Arc::new(Engine::start(store.clone(), host, settings, exporting.handle()));
         let running = Background::start(Work::Plugins)?;
         plugins.begin(running.handle());
-        watching.spawn(watch_exports(app.clone(), Arc::clone(&exports)));
-        watching.spawn(watch_plugins(app.clone(), plugins.clone()));
-        watching.spawn(app.tokens.clone().keep_fresh());
-        watching.spawn(watch(app.clone(), store.clone()));
-        watching.spawn(purge_deleted(app.clone()));
-        watching.spawn(check_domains(app.clone()));
-        watching.spawn(write_notes(app.clone()));
+        periodic::begin(&mut watching, &app, &store, &exports, &plugins);
         if let Some(post) = post {
             // Before the first request: what it writes is sent.
             app.services.mails.open();
             watching.spawn(post.send(app.services.mails.clone()));
         }
-        let counting = tokio::spawn(write_counts(app.clone()));
+        let counting = tokio::spawn(periodic::write_counts(app.clone()));
         starting.open(Front::new(app.clone()));
         tracing::info!(%address, "serving");
         Ok(Self {
@@ -309,7 +295,7 @@ impl Server {
         }
         tokio::join!(self.exports.close(CUT), self.plugins.close(CUT));
         self.watching.shutdown().await;
-        write_notes_now(&self.app).await;
+        periodic::write_notes_now(&self.app).await;
         self.app.ingest.close(FLUSH).await;
         // Not before: what is applied is counted.
         if let Err(error) = self.counting.await {
@@ -357,114 +343,6 @@ fn open_locations(config: &Config) -> Result<Option<Locations>, LocationError> {
     let locations = Locations::open(path)?;
     tracing::info!(file = %path.display(), "events get the location of their address");
     Ok(Some(locations))
-}
-
-/// The disk guard, the progress of ingestion, and the gauges that nobody else sets.
-async fn watch(app: App, store: Store) {
-    let mut tick = tokio::time::interval(LOOK);
-    loop {
-        tick.tick().await;
-        store.check_disk();
-        app.ingest.look(Instant::now());
-        app.metrics.count_outcomes(app.ingest.take_outcomes());
-        app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
-        let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
-        app.metrics.apply_lag_bytes.set(lag);
-        let Damage { places, bytes, missing } = app.ingest.damage();
-        let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        app.metrics.log_damaged_places.set(gauge(places));
-        app.metrics.log_damaged_bytes.set(gauge(bytes + missing));
-        let waiting = app.ingest.lag_bytes();
-        if waiting > 0 {
-            app.traffic.waiting(app.services.clock.now(), waiting);
-        }
-    }
-}
-
-/// Counts what exports have done.
-async fn watch_exports(app: App, exports: Arc<Engine>) {
-    let mut tick = tokio::time::interval(LOOK);
-    loop {
-        tick.tick().await;
-        app.metrics.count_exports(exports.metrics().take());
-    }
-}
-
-/// Counts what plugins have done.
-async fn watch_plugins(app: App, plugins: Plugins) {
-    let mut tick = tokio::time::interval(LOOK);
-    loop {
-        tick.tick().await;
-        app.metrics.count_plugins(plugins.metrics().take());
-        app.metrics.count_children(plugins.children());
-    }
-}
-
-/// Removes what deleted organizations leave behind. Requests that came while
-/// the key was still known have ended by then, and what they brought is applied
-/// first: nothing of a project appears after its removal.
-async fn purge_deleted(app: App) {
-    let settled = -i64::try_from(app.limits.capture_time.as_secs()).unwrap_or(0) - 1;
-    let mut tick = tokio::time::interval(PURGE);
-    loop {
-        tick.tick().await;
-        let before = app.services.clock.now().plus_seconds(settled);
-        app.ingest.applied().await;
-        if let Err(error) = app.services.organizations.purge_deleted(before).await {
-            tracing::error!(%error, "what a deleted organization left was not removed yet");
-        }
-    }
-}
-
-/// Writes what was counted of traffic, until the service stops: never cut short,
-/// for what it has taken would be lost.
-async fn write_counts(app: App) {
-    let mut tick = tokio::time::interval(COUNT);
-    let mut writes = 0_u32;
-    loop {
-        tokio::select! {
-            () = app.stopping.begun() => return,
-            _ = tick.tick() => {}
-        }
-        if let Err(error) = app.services.traffic.write().await {
-            tracing::warn!(%error, "what was counted was not written; trying again");
-        }
-        writes = (writes + 1) % FORGET;
-        if writes == 0
-            && let Err(error) = app.services.traffic.forget().await
-        {
-            tracing::warn!(%error, "old counts were not removed yet");
-        }
-    }
-}
-
-/// Writes how keys are used.
-async fn write_notes(app: App) {
-    let mut tick = tokio::time::interval(NOTE);
-    loop {
-        tick.tick().await;
-        write_notes_now(&app).await;
-    }
-}
-
-async fn write_notes_now(app: &App) {
-    if let Err(error) = app.services.keys.write_uses().await {
-        tracing::warn!(%error, "the use of keys was not written yet");
-    }
-    if let Err(error) = app.services.projects.write_traffic().await {
-        tracing::warn!(%error, "events by project key were not written yet");
-    }
-}
-
-/// Looks at verified domains again when their time of the day has come.
-async fn check_domains(app: App) {
-    let mut tick = tokio::time::interval(CHECK);
-    loop {
-        tick.tick().await;
-        if let Err(error) = app.services.domains.check_again().await {
-            tracing::error!(%error, "verified domains were not looked at again");
-        }
-    }
 }
 
 /// Runs the service until it is told to stop or storage fails.

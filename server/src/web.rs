@@ -33,13 +33,14 @@ use weir_app::context::{Assets, ProjectsChanged, TryDestination, WebContext};
 
 use crate::app::App;
 use crate::exports;
+use crate::limits::Places;
 
 /// What the web app needs of the application.
 #[derive(Clone)]
 struct Web {
     app: App,
     context: WebContext,
-    streams: live::Streams,
+    streams: Places,
     drafts: Arc<typed::Drafts>,
     held: Arc<held::Held>,
 }
@@ -81,7 +82,7 @@ pub fn router(app: &App) -> Router {
             try_destination,
             send_event,
         },
-        streams: live::Streams::new(&app.limits),
+        streams: Places::new(app.limits.streams, app.limits.streams_per_person),
         drafts: Arc::default(),
         held: Arc::default(),
         app: app.clone(),

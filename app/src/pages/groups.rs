@@ -10,7 +10,7 @@ use crate::ui::code::Code;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{PagerMore, slice_in_query};
+use crate::ui::pager::{LookFurther, PagerMore, Slice, slice_in_query};
 use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::sections::{SubNav, Tab};
 use crate::ui::table::{Column, Line, Table, cell};
@@ -25,12 +25,14 @@ const PAGE: u32 = 50;
 pub(crate) fn Groups() -> impl IntoView {
     let project = project_in_path();
     let kind = in_path("kind");
-    let search = in_query("q");
+    let (search, after) = (in_query("q"), in_query("after"));
     let slice = slice_in_query(PAGE);
     page(TITLE, async move {
         let of = get_project(project).await?;
+        let Slice { limit, offset } = slice;
+        let goes_on = !after.is_empty();
         let found =
-            list_groups(project, kind.clone(), search.clone(), slice.limit, slice.offset).await?;
+            list_groups(project, kind.clone(), search.clone(), limit, offset, after).await?;
         let name = of.name.clone();
         if found.types.is_empty() {
             return Ok(view! {
@@ -40,16 +42,21 @@ pub(crate) fn Groups() -> impl IntoView {
             .into_any());
         }
         let shown = found.groups.len();
-        let content = if shown == 0 && search.is_empty() && slice.offset == 0 {
+        let further = found.further.map(|at| view! { <LookFurther what="groups" at=at /> });
+        let content = if shown == 0 && search.is_empty() && offset == 0 && !goes_on {
             named_only(&of, kind, &found.types)
         } else if shown == 0 {
-            let clear = with_query(&[("q", None), ("offset", None)]);
+            let clear = with_query(&[("q", None), ("after", None), ("offset", None)]);
             let filter = if search.is_empty() {
                 "at this place of the list".to_owned()
             } else {
                 format!("with \"{search}\" in its key or properties")
             };
-            view! { <NoMatch filter=filter clear=clear /> }.into_any()
+            view! {
+                <NoMatch filter=filter clear=clear />
+                {further}
+            }
+            .into_any()
         } else {
             let columns = vec![
                 Column::text("Group"),
@@ -61,7 +68,9 @@ pub(crate) fn Groups() -> impl IntoView {
             let lines = found.groups.into_iter().map(|group| line(project, group)).collect();
             view! {
                 <Table caption="Groups" columns=columns lines=lines />
-                <PagerMore slice=slice more=found.more shown=shown what="groups" />
+                {further}
+                {(!goes_on)
+                    .then(|| view! { <PagerMore slice=slice more=found.more shown=shown what="groups" /> })}
             }
             .into_any()
         };

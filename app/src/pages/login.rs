@@ -63,9 +63,9 @@ fn LoginForm(
         (true, _) => Some(
             "Your session has ended, so nothing was changed. Sign in within 15 minutes: the form then shows what you entered.",
         ),
-        (false, true) => {
-            Some("Your session has ended. Nothing was changed, and the file was not kept.")
-        }
+        (false, true) => Some(
+            "Your session has ended. Nothing was changed, and the file or the text that you sent was not kept.",
+        ),
         (false, false) => None,
     };
     view! {

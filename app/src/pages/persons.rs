@@ -5,11 +5,10 @@ use leptos::prelude::*;
 use super::project_in_path;
 use crate::server_fns::persons::{PersonLine, PersonList, list_persons};
 use crate::server_fns::projects::get_project;
-use crate::ui::alert::Alert;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
-use crate::ui::pager::{PagerMore, Slice, slice_in_query};
+use crate::ui::pager::{LookFurther, PagerMore, Slice, slice_in_query};
 use crate::ui::query::{FilterForm, SearchField, in_query, with_query};
 use crate::ui::status::{Status, Tone};
 use crate::ui::table::{Column, Line, Table, cell};
@@ -67,15 +66,7 @@ fn nothing(project: i64) -> AnyView {
 fn list(project: i64, found: PersonList, search: &str, slice: Slice, goes_on: bool) -> AnyView {
     let PersonList { persons, more, further } = found;
     let shown = persons.len();
-    let further = further.map(|at| {
-        let href = with_query(&[("after", Some(at.as_str()))]);
-        view! {
-            <Alert kind="note">
-                <p>"Many persons were looked at, and there are more."</p>
-                <p><a class="button" href=href>"Look further"</a></p>
-            </Alert>
-        }
-    });
+    let further = further.map(|at| view! { <LookFurther what="persons" at=at /> });
     if shown == 0 {
         let clear = with_query(&[("q", None), ("after", None), ("offset", None)]);
         let filter = if search.is_empty() {

@@ -31,6 +31,8 @@ pub(crate) struct GroupList {
     pub(crate) groups: Vec<GroupLine>,
     /// Whether there may be more.
     pub(crate) more: bool,
+    /// Where to look further, when many were looked at and few found.
+    pub(crate) further: Option<String>,
 }
 
 /// A group in full.
@@ -61,24 +63,34 @@ pub(crate) async fn list_groups(
     #[server(default)] search: String,
     limit: u32,
     offset: u32,
+    // Where to go on.
+    #[server(default)] after: String,
 ) -> Result<GroupList, UiError> {
     use weir_model::groups::GroupQuery;
     use weir_service::Error;
+    use weir_service::looking::{LOOK_WITHIN, too_deep};
 
     let (services, project) = enter_project(project).await?;
     let types = services.groups.types(&project).await.map_err(ui_error)?;
     if !kind.is_empty() && !types.contains(&kind) {
         return Err(ui_error(Error::NotFound("Not found.")));
     }
+    let limit = u64::from(limit.clamp(1, 1000));
+    let after = after.parse().ok();
     let query = GroupQuery {
-        limit: u64::from(limit.clamp(1, 1000)),
-        offset: u64::from(offset),
-        after: None,
+        limit,
+        offset: if after.is_some() { 0 } else { u64::from(offset) },
+        after,
         group_type: Some(kind).filter(|kind| !kind.is_empty()),
         search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
     };
-    let page = services.groups.list(&project, &query).await.map_err(ui_error)?;
-    let groups = page.groups.into_iter().map(|(kind, group)| {
+    let step = services.groups.list(&project, &query, LOOK_WITHIN).await.map_err(ui_error)?;
+    if step.next.is_some_and(|(_, offset)| offset > 0) {
+        return Err(ui_error(too_deep()));
+    }
+    let is_full = step.found.len() as u64 >= limit;
+    let next = step.next.map(|(place, _)| place.to_string());
+    let groups = step.found.into_iter().map(|(kind, group)| {
         let properties = read(&group.properties);
         GroupLine {
             kind,
@@ -88,7 +100,12 @@ pub(crate) async fn list_groups(
             key: group.key,
         }
     });
-    Ok(GroupList { types, groups: groups.collect(), more: page.next.is_some() })
+    Ok(GroupList {
+        types,
+        groups: groups.collect(),
+        more: next.is_some() && is_full && after.is_none(),
+        further: next.filter(|_| !is_full || after.is_some()),
+    })
 }
 
 /// A group with what the latest events tell of it: also one that events only name.

@@ -135,6 +135,7 @@ pub(crate) async fn list_persons(
     #[server(default)] after: String,
 ) -> Result<PersonList, UiError> {
     use weir_model::persons::PersonQuery;
+    use weir_service::looking::{LOOK_WITHIN, too_deep};
 
     let (services, project) = enter_project(project).await?;
     let limit = u64::from(limit.clamp(1, 1000));
@@ -146,9 +147,12 @@ pub(crate) async fn list_persons(
         distinct_id: None,
         search: Some(search.trim().to_owned()).filter(|text| !text.is_empty()),
     };
-    let page = services.persons.list(&project, &query).await.map_err(ui_error)?;
-    let is_full = page.persons.len() as u64 >= limit;
-    let next = page.next.map(|(id, _)| id.to_string());
+    let step = services.persons.list(&project, &query, LOOK_WITHIN).await.map_err(ui_error)?;
+    if step.next.is_some_and(|(_, offset)| offset > 0) {
+        return Err(ui_error(too_deep()));
+    }
+    let is_full = step.found.len() as u64 >= limit;
+    let next = step.next.map(|(id, _)| id.to_string());
     let line = |person: weir_model::persons::PersonRef| PersonLine {
         name: weir_service::persons::name(&person),
         more_ids: person.distinct_ids.len().saturating_sub(IDS),
@@ -160,7 +164,7 @@ pub(crate) async fn list_persons(
     Ok(PersonList {
         more: next.is_some() && is_full && query.after.is_none(),
         further: next.filter(|_| !is_full || query.after.is_some()),
-        persons: page.persons.into_iter().map(line).collect(),
+        persons: step.found.into_iter().map(line).collect(),
     })
 }
 

@@ -112,10 +112,14 @@ pub(crate) async fn list_catalogue(
     shelf: String,
     search: String,
 ) -> Result<CatalogueView, UiError> {
+    use weir_model::pagination::{MAX_LIMIT, Page};
+
     let shelf = shelf_of(&shelf)?;
     let (services, org) = enter_organization(&organization).await?;
     let home = services.organizations.get(&org).await.map_err(ui_error)?;
-    let (_, entries) = services.plugins.repository(&org, shelf.group()).await.map_err(ui_error)?;
+    let all = Page { limit: MAX_LIMIT, offset: 0 };
+    let catalogue = services.plugins.repository(&org, shelf.group(), all).await;
+    let entries = catalogue.map_err(ui_error)?.1.results;
     let mut installed = Vec::new();
     for shelf in Shelf::ALL {
         installed.extend(services.plugins.shelf(&org, shelf).await.map_err(ui_error)?);

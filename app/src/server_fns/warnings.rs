@@ -61,6 +61,8 @@ pub(crate) struct AffectedPage {
     pub(crate) older: Option<String>,
     /// Codes that were given in the project, to choose from.
     pub(crate) codes: Vec<String>,
+    /// How many events cannot be read.
+    pub(crate) unreadable: u64,
 }
 
 /// Dropped and altered events: of a code unless it is empty, that reached us between
@@ -90,9 +92,9 @@ pub(crate) async fn list_affected(
         limit: AFFECTED,
         ..AffectedQuery::default()
     };
-    let (found, more) = services.events.affected(&project, &query).await.map_err(ui_error)?;
-    let older = found.last().filter(|_| more).map(|(place, _)| place.to_string());
-    let events = found.into_iter().map(|(place, event)| AffectedView {
+    let page = services.events.affected(&project, &query).await.map_err(ui_error)?;
+    let older = page.found.last().filter(|_| page.more).map(|(place, _)| place.to_string());
+    let events = page.found.into_iter().map(|(place, event)| AffectedView {
         codes: event.codes,
         event: SampleView {
             received_at: place.received_at.to_string(),
@@ -103,7 +105,7 @@ pub(crate) async fn list_affected(
         },
     });
     let codes = counts.into_iter().map(|counted| counted.code).collect();
-    Ok(AffectedPage { events: events.collect(), older, codes })
+    Ok(AffectedPage { events: events.collect(), older, codes, unreadable: page.unreadable })
 }
 
 /// All reasons that were given in a project: those for which events are missing

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use weir_model::pagination::MAX_LIMIT;
 
+use super::alert::Alert;
 use super::number::grouped;
 use super::query::{in_query, with_query};
 
@@ -64,6 +65,23 @@ pub(crate) fn PagerMore(
     let next = more.then(|| slice.offset.saturating_add(slice.limit));
     let words = words(slice, shown, None, &what);
     (previous.is_some() || next.is_some()).then(|| ways(words, &what, previous, next))
+}
+
+/// The way on from where a search stopped that has looked at many and found few.
+#[component]
+pub(crate) fn LookFurther(
+    /// What is searched, such as `persons`.
+    what: &'static str,
+    /// Where to go on.
+    at: String,
+) -> impl IntoView {
+    let href = with_query(&[("after", Some(at.as_str()))]);
+    view! {
+        <Alert kind="note">
+            <p>{format!("Many {what} were looked at, and there are more.")}</p>
+            <p><a class="button" href=href>"Look further"</a></p>
+        </Alert>
+    }
 }
 
 fn ways(words: String, what: &str, previous: Option<u32>, next: Option<u32>) -> AnyView {

@@ -45,6 +45,11 @@ impl Page {
         let take = usize::try_from(self.limit).unwrap_or(usize::MAX);
         all.into_iter().skip(skip).take(take).collect()
     }
+
+    /// The same, with the number of all.
+    pub fn of<T>(self, all: Vec<T>) -> Paged<T> {
+        Paged { count: all.len() as u64, results: self.slice(all) }
+    }
 }
 
 /// A page of results with the number of all.

@@ -32,7 +32,7 @@ impl Definitions {
     ) -> Result<Paged<EventDefinition>> {
         let mut all = rows::events(&self.core.store, project.project).await?;
         all.retain(|seen| contains(&seen.name, search));
-        Ok(Paged { count: all.len() as u64, results: page.slice(all) })
+        Ok(page.of(all))
     }
 
     /// Property names of `owner` that contain `search`, in order.
@@ -50,7 +50,7 @@ impl Definitions {
         all.retain(|seen| {
             owner.is_none_or(|owner| owner == seen.owner) && contains(&seen.name, search)
         });
-        Ok(Paged { count: all.len() as u64, results: page.slice(all) })
+        Ok(page.of(all))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 use weir_model::PersonId;
@@ -10,12 +10,12 @@ use weir_model::errors::FieldError;
 use weir_model::events::{Event, EventQuery};
 use weir_model::live::{LiveRow, SAMPLE_LIMIT};
 use weir_model::persons::PersonRef;
-use weir_model::warnings::{AffectedQuery, Place};
+use weir_model::warnings::AffectedQuery;
 use weir_model::{ProjectId, Timestamp};
 use weir_store::events::Begin;
-pub use weir_store::events::StoredEvent as Stored;
 use weir_store::events::StoredEvent;
-use weir_store::warnings::{Affected, Counted};
+pub use weir_store::events::{Cursor, StoredEvent as Stored};
+use weir_store::warnings::{AffectedPage, Counted};
 use weir_store::{events, live, persons, traffic, warnings};
 
 use crate::ctx::ProjectCtx;
@@ -25,8 +25,6 @@ use crate::{Core, Result};
 /// Bytes of properties, of events and their persons, after which a page ends
 /// early: one large person may stand beside each of its events.
 const PAGE_BYTES: usize = 16 << 20;
-/// How long is looked for where a page begins.
-const BEGIN_WITHIN: Duration = Duration::from_secs(10);
 /// Events whose persons are read at a time: each may have a megabyte.
 const TOGETHER: usize = 16;
 
@@ -41,8 +39,8 @@ pub struct Events {
 pub struct EventPage {
     /// The events, newest event time first.
     pub events: Vec<Event>,
-    /// Whether there are older ones.
-    pub more: bool,
+    /// Where older ones begin.
+    pub next: Option<Cursor>,
 }
 
 impl Events {
@@ -51,36 +49,43 @@ impl Events {
     }
 
     /// A page of events with their persons: shorter than asked for where these
-    /// are large.
+    /// are large, and where they are so rare that they are not found `within` that time.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn list(&self, project: &ProjectCtx, query: EventQuery) -> Result<EventPage> {
+    pub async fn list(
+        &self,
+        project: &ProjectCtx,
+        query: &EventQuery,
+        within: Duration,
+    ) -> Result<EventPage> {
         let id = project.project;
-        let (found, more) = events::page(&self.core.store, id, &query).await?;
-        let mut page = EventPage { events: Vec::with_capacity(found.len()), more };
+        let until = Instant::now().checked_add(within);
+        let (found, next) = events::page_until(&self.core.store, id, query, until).await?;
+        let mut page = EventPage { events: Vec::with_capacity(found.len()), next };
         let mut people: HashMap<PersonId, Option<Arc<PersonRef>>> = HashMap::new();
-        let (mut found, mut bytes) = (found.into_iter().peekable(), 0);
+        let (mut found, mut bytes, mut last) = (found.into_iter().peekable(), 0, None);
         while found.peek().is_some() {
             let together: Vec<StoredEvent> = found.by_ref().take(TOGETHER).collect();
             self.read_persons(id, &together, &mut people).await?;
             for event in together {
                 if bytes > PAGE_BYTES {
                     // The next page goes on behind the last one here.
-                    page.more = true;
+                    page.next = last;
                     return Ok(page);
                 }
                 let person = persons::first_id(id, &event.distinct_id);
                 let person = people.get(&person).cloned().flatten();
                 bytes += event.properties.len() + person.as_ref().map_or(0, |p| p.size());
+                last = Some(Cursor::behind(&event));
                 page.events.push(shown(event, person));
             }
         }
         Ok(page)
     }
 
-    /// The query for what comes behind the first `offset` events of another one;
-    /// `None`: nothing does.
+    /// The query for what comes behind the first `offset` events of another one, looked
+    /// for no longer than `within`; `None`: nothing does.
     ///
     /// # Errors
     /// [`Error::Invalid`] when it takes too long to find; when the store cannot be read.
@@ -89,24 +94,20 @@ impl Events {
         project: &ProjectCtx,
         query: EventQuery,
         offset: u64,
+        within: Duration,
     ) -> Result<Option<EventQuery>> {
         if offset == 0 {
             return Ok(Some(query));
         }
         let store = &self.core.store;
-        match events::skip(store, project.project, &query, offset, BEGIN_WITHIN).await? {
+        match events::skip(store, project.project, &query, offset, within).await? {
             Begin::Behind { time, uuid } => Ok(Some(EventQuery {
                 before: Some(Timestamp::from_micros(time)),
                 before_uuid: Some(uuid),
                 ..query
             })),
             Begin::Beyond => Ok(None),
-            Begin::TooLong => Err(Error::Invalid(FieldError::new(
-                "offset",
-                "invalid_input",
-                "Passing over so many events takes too long. Follow the link in `next`, or ask \
-                 for a shorter time with `after` and `before`.",
-            ))),
+            Begin::TooLong => Err(too_deep()),
         }
     }
 
@@ -118,8 +119,8 @@ impl Events {
         Ok(warnings::counts(&self.core.store, project.project).await?)
     }
 
-    /// Dropped and altered events, newest first, and whether there are more. Of an
-    /// altered one the payload is its stored properties, cut when long.
+    /// Dropped and altered events, newest first. Of an altered one the payload is its
+    /// stored properties, cut when long.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -127,10 +128,10 @@ impl Events {
         &self,
         project: &ProjectCtx,
         query: &AffectedQuery,
-    ) -> Result<(Vec<(Place, Affected)>, bool)> {
+    ) -> Result<AffectedPage> {
         let (store, id) = (&self.core.store, project.project);
-        let (mut found, more) = warnings::page(store, id, query).await?;
-        let stored = found.iter().filter(|(_, event)| event.is_stored);
+        let mut page = warnings::page(store, id, query).await?;
+        let stored = page.found.iter().filter(|(_, event)| event.is_stored);
         let uuids: Vec<Uuid> = stored.filter_map(|(_, event)| event.uuid).collect();
         let mut payloads: HashMap<Uuid, String> = HashMap::new();
         events::see_each(store, id, &uuids, |event| {
@@ -139,11 +140,11 @@ impl Events {
             payloads.insert(event.uuid, payload.to_owned());
         })
         .await?;
-        for (_, event) in found.iter_mut().filter(|(_, event)| event.is_stored) {
+        for (_, event) in page.found.iter_mut().filter(|(_, event)| event.is_stored) {
             let payload = event.uuid.and_then(|uuid| payloads.remove(&uuid));
             event.payload = payload.unwrap_or_default();
         }
-        Ok((found, more))
+        Ok(page)
     }
 
     /// The latest of everything that reached a project, stored or not, and of the
@@ -177,6 +178,17 @@ impl Events {
         people.extend(new.into_iter().map(|id| (id, found.remove(&id))));
         Ok(())
     }
+}
+
+/// What is answered when the events at an offset cannot be found in time.
+#[must_use]
+pub fn too_deep() -> Error {
+    Error::Invalid(FieldError::new(
+        "offset",
+        "invalid_input",
+        "This page takes too long to find. Leave out `offset` and follow the link in `next` of \
+         each page, or ask for a shorter time with `after` and `before`.",
+    ))
 }
 
 fn shown(event: StoredEvent, person: Option<Arc<PersonRef>>) -> Event {

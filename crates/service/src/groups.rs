@@ -6,34 +6,22 @@
 mod seen;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use uuid::Uuid;
-use weir_model::groups::{Group, GroupQuery};
+use weir_model::groups::{Group, GroupPlace, GroupQuery};
 use weir_store::{Room, groups as rows};
 
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
+use crate::looking::{Step, look};
 use crate::{Core, Result};
 
 pub use self::seen::{Member, Seen};
-
-/// Records that one page looks at beside those that it passes over.
-const LOOK: u64 = 20_000;
 
 /// Groups.
 #[derive(Clone)]
 pub struct Groups {
     core: Arc<Core>,
-}
-
-/// One page of groups.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GroupPage {
-    /// The groups with the names of their types.
-    pub groups: Vec<(String, Group)>,
-    /// Where the next page begins, and how many it has to pass over still; `None`:
-    /// there is none.
-    pub next: Option<((u8, Uuid), u64)>,
 }
 
 impl Groups {
@@ -64,13 +52,19 @@ impl Groups {
         Ok(found.group)
     }
 
-    /// A page of groups, by type.
+    /// Groups with the names of their types, by type, from a place on; looks no longer
+    /// than `within`.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn list(&self, project: &ProjectCtx, query: &GroupQuery) -> Result<GroupPage> {
+    pub async fn list(
+        &self,
+        project: &ProjectCtx,
+        query: &GroupQuery,
+        within: Duration,
+    ) -> Result<Step<(String, Group), GroupPlace>> {
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let most = usize::try_from(query.offset + LOOK).unwrap_or(usize::MAX);
+        let look = look(query.offset, within);
         let search = query.search.as_ref().map(|search| search.to_lowercase());
         let mut passed = 0;
         let mut wanted = |group: &Group| {
@@ -85,26 +79,26 @@ impl Groups {
             passed > query.offset
         };
         let (begin, mut from) = match query.after {
-            Some((index, hash)) => (index, Some(hash)),
+            Some(GroupPlace { index, hash }) => (index, Some(hash)),
             None => (0, None),
         };
-        let mut groups = Vec::new();
+        let mut found = Vec::new();
         for (index, kind) in (0_u8..).zip(self.types(project).await?) {
             let is_asked = query.group_type.as_ref().is_none_or(|asked| *asked == kind);
             if index < begin || !is_asked {
                 continue;
             }
             let at = from.take();
-            let room = limit - groups.len();
+            let room = limit - found.len();
             let store = &self.core.store;
             let page =
-                rows::page(store, project.project, index, at, room, most, &mut wanted).await?;
-            groups.extend(page.groups.into_iter().map(|group| (kind.clone(), group)));
-            if let Some(next) = page.next {
+                rows::page(store, project.project, index, at, room, look, &mut wanted).await?;
+            found.extend(page.groups.into_iter().map(|group| (kind.clone(), group)));
+            if let Some(hash) = page.next {
                 let rest = query.offset.saturating_sub(passed);
-                return Ok(GroupPage { groups, next: Some(((index, next), rest)) });
+                return Ok(Step { found, next: Some((GroupPlace { index, hash }, rest)) });
             }
         }
-        Ok(GroupPage { groups, next: None })
+        Ok(Step { found, next: None })
     }
 }

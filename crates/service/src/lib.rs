@@ -23,6 +23,7 @@ pub mod imports;
 pub mod instance;
 pub mod invites;
 pub mod keys;
+pub mod looking;
 pub mod mail;
 pub mod members;
 pub mod messages;

@@ -110,7 +110,7 @@ impl Members {
             .filter(|row| is_listed(&row.user) && is_wanted(row, query))
             .map(|row| shown(&row))
             .collect();
-        Ok(Paged { count: wanted.len() as u64, results: page.slice(wanted) })
+        Ok(page.of(wanted))
     }
 
     async fn with_address(&self, email: &str) -> Result<Vec<UserId>> {

@@ -6,6 +6,7 @@
 mod profile;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use weir_model::persons::{PersonQuery, PersonRef};
@@ -14,13 +15,11 @@ use weir_store::persons as rows;
 
 use crate::ctx::ProjectCtx;
 use crate::error::{Error, NOT_FOUND};
+use crate::looking::{Step, look};
 use crate::{Core, Result};
 
 pub use self::profile::{DistinctId, Profile, RefusedMerge, SetBy, Timeline};
 
-/// Records that one page looks at beside those that it passes over: a search
-/// that finds little goes on with the next page.
-const LOOK: u64 = 20_000;
 /// Properties that name a person, the best first.
 const NAMES: [&str; 6] = ["name", "Name", "email", "Email", "username", "Username"];
 
@@ -30,34 +29,26 @@ pub struct Persons {
     core: Arc<Core>,
 }
 
-/// One page of persons.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PersonPage {
-    /// The persons, in a stable order.
-    pub persons: Vec<PersonRef>,
-    /// Where the next page begins, and how many it has to pass over still; `None`:
-    /// there is none.
-    pub next: Option<(PersonId, u64)>,
-}
-
 impl Persons {
     pub(crate) fn new(core: Arc<Core>) -> Self {
         Self { core }
     }
 
-    /// A page of persons.
+    /// Persons from a place on; looks no longer than `within`.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn list(&self, project: &ProjectCtx, query: &PersonQuery) -> Result<PersonPage> {
+    pub async fn list(
+        &self,
+        project: &ProjectCtx,
+        query: &PersonQuery,
+        within: Duration,
+    ) -> Result<Step<PersonRef, PersonId>> {
         let id = project.project;
         if let Some(distinct_id) = &query.distinct_id {
             let person = self.of_distinct_id(id, distinct_id).await?;
             let wanted = |person: &PersonRef| query.offset == 0 && finds(query, person);
-            return Ok(PersonPage {
-                persons: person.into_iter().filter(wanted).collect(),
-                next: None,
-            });
+            return Ok(Step { found: person.into_iter().filter(wanted).collect(), next: None });
         }
         // Whoever types a whole distinct id gets its person first.
         let exact = match &query.search {
@@ -69,7 +60,6 @@ impl Persons {
         let mut passed = u64::from(is_first && exact.is_some());
         let exact = exact.filter(|_| is_first && query.offset == 0);
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let most = usize::try_from(query.offset + LOOK).unwrap_or(usize::MAX);
         let wanted = |person: &PersonRef| {
             if Some(person.id) == exact_id || !finds(query, person) {
                 return false;
@@ -78,10 +68,11 @@ impl Persons {
             passed > query.offset
         };
         let room = limit.saturating_sub(usize::from(exact.is_some()));
-        let page = rows::page(&self.core.store, id, query.after, room, most, wanted).await?;
-        let persons = exact.into_iter().chain(page.persons).collect();
+        let look = look(query.offset, within);
+        let page = rows::page(&self.core.store, id, query.after, room, look, wanted).await?;
+        let found = exact.into_iter().chain(page.persons).collect();
         let rest = query.offset.saturating_sub(passed);
-        Ok(PersonPage { persons, next: page.next.map(|id| (id, rest)) })
+        Ok(Step { found, next: page.next.map(|id| (id, rest)) })
     }
 
     /// A person, also by the id of one that was merged into it.

@@ -152,7 +152,7 @@ impl Roles {
         page: Page,
     ) -> Result<Paged<RoleMembership>> {
         let members = self.get(org, role).await?.members;
-        Ok(Paged { count: members.len() as u64, results: page.slice(members) })
+        Ok(page.of(members))
     }
 
     /// One of them.

@@ -78,7 +78,7 @@ impl Sessions {
             }
         }
         found.sort_by_key(|session| Reverse((session.start, session.id)));
-        let sessions = Paged { count: found.len() as u64, results: page.slice(found) };
+        let sessions = page.of(found);
         Ok(SessionPage { sessions, not_counted, since })
     }
 

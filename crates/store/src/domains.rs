@@ -22,6 +22,7 @@ use weir_model::{DomainId, OrganizationId, Timestamp};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::organizations::touch_organization;
 use crate::{Error, Result, Store, lists};
 
 /// A domain as stored.
@@ -262,11 +263,9 @@ macro_rules! refuse_claimed {
 const CREATE: Statement = Statement::write(
     "domains create",
     concat!(
-        "BEGIN;
-         LET $homes = (UPDATE type::record('organization', $domain.organization)
-                       SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-         IF $homes = [] { THROW 'organization' };
-         LET $present = (SELECT VALUE uuid FROM ONLY type::record('domain', $domain.uuid));
+        "BEGIN;",
+        touch_organization!("$domain.organization", "organization"),
+        "LET $present = (SELECT VALUE uuid FROM ONLY type::record('domain', $domain.uuid));
          IF $present = NONE {",
         refuse_claimed!(),
         "UPSERT type::record('domain', $domain.uuid) CONTENT $domain RETURN NONE;

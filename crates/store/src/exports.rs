@@ -39,6 +39,7 @@ use crate::bind::bind;
 use crate::db::{Answer, Statement};
 use crate::error::is_done;
 use crate::events::{Except, TimeStretch};
+use crate::organizations::touch_organization;
 use crate::{Error, Result, Store, lists};
 
 /// A pause that a backfill makes up for: an interval that ended in it has no run.
@@ -326,11 +327,9 @@ pub async fn latest_runs(store: &Store, rows: &[ExportRow], most: usize) -> Resu
 const CREATE: Statement = Statement::write(
     "exports create",
     concat!(
-        "BEGIN;
-         LET $home = (UPDATE type::record('organization', $export.organization)
-                      SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-         IF $home = [] { THROW 'gone' };
-         LET $of = (SELECT VALUE organization
+        "BEGIN;",
+        touch_organization!("$export.organization", "gone"),
+        "LET $of = (SELECT VALUE organization
                     FROM ONLY type::record('project', $export.project));
          IF $of != $export.organization { THROW 'gone' };
          UPSERT type::record('batch_export', $export.uuid) CONTENT $export RETURN NONE;

@@ -16,7 +16,7 @@ use weir_model::{ProjectId, Timestamp};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::room::{Room, TOGETHER, read_large};
-use crate::spread::Spread;
+use crate::spread::{Look, Spread};
 use crate::{Error, Result, Store};
 
 /// Most group types of a project (ingestion 4.6).
@@ -122,8 +122,8 @@ pub async fn by_keys(
 }
 
 /// Groups of one type from the hash `from` on, at most `limit` of those that
-/// `wanted` takes. Looks at about `most` records at most, and takes about 4 MiB
-/// of them: then the page is shorter, and the next one goes on behind them.
+/// `wanted` takes. Goes no further than `look`, and takes about 4 MiB of them: then
+/// the page is shorter, and the next one goes on behind them.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -133,12 +133,12 @@ pub async fn page(
     index: u8,
     from: Option<Uuid>,
     limit: usize,
-    most: usize,
+    look: Look,
     mut wanted: impl FnMut(&Group) -> bool,
 ) -> Result<GroupPage> {
     let (mut groups, mut bytes) = (Vec::new(), 0);
     let next = spread(project, index)
-        .walk(store, from, most, size, |row| {
+        .walk(store, from, look, size, |row| {
             let row = Row::from_value(row).map_err(|e| wrong(PAGE, e.message()))?;
             let group = stored(row, PAGE)?.group;
             if wanted(&group) {

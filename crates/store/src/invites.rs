@@ -22,7 +22,7 @@ use crate::db::Statement;
 use crate::error::is_done;
 use crate::mail::{self, MailRow, write_mails};
 use crate::members::write_membership;
-use crate::organizations::{StoredMembership, to_level};
+use crate::organizations::{StoredMembership, to_level, touch_organization};
 use crate::users::{self, UserRow};
 use crate::{Error, Result, Store, lists};
 
@@ -207,11 +207,9 @@ pub async fn rows(
 const CREATE: Statement = Statement::write(
     "invites create",
     concat!(
-        "BEGIN;
-         LET $home = (UPDATE type::record('organization', $organization)
-                      SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-         IF $home = [] { THROW 'organization' };
-         LET $present = (SELECT VALUE uuid FROM ONLY type::record('invite', $last));
+        "BEGIN;",
+        touch_organization!("$organization", "organization"),
+        "LET $present = (SELECT VALUE uuid FROM ONLY type::record('invite', $last));
          IF $present = NONE {
              FOR $invite IN $invites {
                  LET $earlier = (SELECT VALUE invite FROM ONLY
@@ -356,11 +354,9 @@ const ACCEPT: Statement = Statement::write(
                         FROM ONLY type::record('membership', [$organization, $user]));
          IF $member != $membership.uuid {
              LET $row = (SELECT * FROM ONLY type::record('invite', $invite));
-             IF $row = NONE { THROW 'gone' };
-             LET $home = (UPDATE type::record('organization', $organization)
-                          SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-             IF $home = [] { THROW 'gone' };
-             IF $member != NONE { THROW 'member' };
+             IF $row = NONE { THROW 'gone' };",
+        touch_organization!("$organization", "gone"),
+        "IF $member != NONE { THROW 'member' };
              LET $inviter_level = (SELECT VALUE level FROM ONLY
                  type::record('membership', [$organization, $row.created_by]));
              LET $inviter_acts = (SELECT VALUE is_active FROM ONLY

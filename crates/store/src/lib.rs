@@ -60,6 +60,7 @@ pub mod warnings;
 pub use engine::{Location, Settings, Store};
 pub use error::Error;
 pub use room::Room;
+pub use spread::Look;
 
 /// Result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

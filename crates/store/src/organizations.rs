@@ -172,6 +172,22 @@ impl StoredMembership {
     }
 }
 
+/// Writes the record of an organization, so that what is added to it collides with what
+/// deletes it, and with what else is added. Throws `$gone` without one.
+macro_rules! touch_organization {
+    ($organization:literal, $gone:literal) => {
+        concat!(
+            "LET $touched = (UPDATE type::record('organization', ",
+            $organization,
+            ") SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
+             IF $touched = [] { THROW '",
+            $gone,
+            "' };"
+        )
+    };
+}
+pub(crate) use touch_organization;
+
 /// Writes an organization with slug, owner and first project. Part of the
 /// transactions that create one; binds `$organization`, `$membership`,
 /// `$project` (records) and `$user` (the owner). Safe to run twice; throws
@@ -371,11 +387,9 @@ pub enum Added {
 const ADD_MEMBER: Statement = Statement::write(
     "organizations add member",
     concat!(
-        "BEGIN;
-         LET $home = (UPDATE type::record('organization', $organization)
-                      SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-         IF $home = [] { THROW 'organization' };
-         LET $present = (SELECT VALUE uuid
+        "BEGIN;",
+        touch_organization!("$organization", "organization"),
+        "LET $present = (SELECT VALUE uuid
                          FROM ONLY type::record('membership', [$organization, $user]));
          IF $present != NONE AND $present != $membership.uuid { THROW 'member' };",
         write_membership!("$organization"),

@@ -21,7 +21,7 @@ use weir_model::{PersonId, ProjectId, Timestamp};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::room::{Room, TOGETHER, read_large};
-use crate::spread::Spread;
+use crate::spread::{Look, Spread};
 use crate::{Error, Result, Store};
 
 /// Namespace of person ids (ingestion 4.2). Never changes: stored ids follow from it.
@@ -303,8 +303,8 @@ fn askers(ids: impl IntoIterator<Item = PersonId>) -> HashMap<PersonId, Vec<Pers
 }
 
 /// Persons in order of their ids from `from` on, at most `limit` of those that
-/// `wanted` takes. Looks at about `most` records at most, and takes about 4 MiB
-/// of them: then the page is shorter, and the next one goes on behind them.
+/// `wanted` takes. Goes no further than `look`, and takes about 4 MiB of them: then
+/// the page is shorter, and the next one goes on behind them.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -313,12 +313,12 @@ pub async fn page(
     project: ProjectId,
     from: Option<PersonId>,
     limit: usize,
-    most: usize,
+    look: Look,
     mut wanted: impl FnMut(&PersonRef) -> bool,
 ) -> Result<PersonPage> {
     let (mut persons, mut bytes) = (Vec::new(), 0);
     let next = spread(project)
-        .walk(store, from.map(|id| id.0), most, size, |row| {
+        .walk(store, from.map(|id| id.0), look, size, |row| {
             let row = Row::from_value(row).map_err(|e| wrong(PAGE, e.message()))?;
             let record = stored(row, PAGE)?;
             let PersonState::Person(facts) = record.state else {

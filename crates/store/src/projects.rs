@@ -17,6 +17,7 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::error::is_done;
 use crate::exports::{self, remove_export};
+use crate::organizations::touch_organization;
 use crate::plugin_configs::remove_configs_of_project;
 use crate::{Error, Result, Store, lists};
 
@@ -112,10 +113,8 @@ pub async fn rows(
 const CREATE: Statement = Statement::write(
     "projects create",
     concat!(
-        "BEGIN;
-         LET $home = (UPDATE type::record('organization', $project.organization)
-                      SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-         IF $home = [] { THROW 'missing' };",
+        "BEGIN;",
+        touch_organization!("$project.organization", "missing"),
         write_project!(),
         write_activities!(),
         "COMMIT;"
@@ -215,11 +214,9 @@ const MOVE: Statement = Statement::write(
                  OR (organization = $to AND secrets = $after)
              RETURN AFTER;
          IF (SELECT VALUE organization FROM ONLY type::record('project', $project)) = $to {
-             FOR $home IN [$from, $to] {
-                 LET $found = (UPDATE type::record('organization', $home)
-                               SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-                 IF $found = [] { THROW 'missing' };
-             };
+             FOR $home IN [$from, $to] {",
+        touch_organization!("$home", "missing"),
+        "};
              LET $exports = (SELECT VALUE 1
                              FROM project_batch_export:[$project]..=[$project, ..]);
              IF $exports != [] { THROW 'exports' };

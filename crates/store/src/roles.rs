@@ -18,6 +18,7 @@ use weir_model::{OrganizationId, RoleId, RoleMembershipId, Timestamp, UserId};
 use crate::activity::{self, write_activities};
 use crate::bind::bind;
 use crate::db::Statement;
+use crate::organizations::touch_organization;
 use crate::{Error, Result, Store, lists};
 
 /// A role as stored.
@@ -142,15 +143,15 @@ pub async fn rows(
 /// organization's record makes two who take one name collide.
 macro_rules! refuse_taken {
     () => {
-        "LET $homes = (UPDATE type::record('organization', $role.organization)
-                       SET additions = (additions ?? 0) + 1 RETURN VALUE uuid);
-         IF $homes = [] { THROW 'gone' };
-         LET $home = $role.organization;
-         LET $roles = (SELECT VALUE type::record('role', record::id(id)[1])
-                       FROM org_role:[$home]..=[$home, ..]);
-         LET $same = (SELECT VALUE uuid FROM $roles
-                      WHERE name_key = $role.name_key AND uuid != $role.uuid);
-         IF $same != [] { THROW 'taken' };"
+        concat!(
+            touch_organization!("$role.organization", "gone"),
+            "LET $home = $role.organization;
+             LET $roles = (SELECT VALUE type::record('role', record::id(id)[1])
+                           FROM org_role:[$home]..=[$home, ..]);
+             LET $same = (SELECT VALUE uuid FROM $roles
+                          WHERE name_key = $role.name_key AND uuid != $role.uuid);
+             IF $same != [] { THROW 'taken' };"
+        )
     };
 }
 

@@ -17,7 +17,7 @@ use crate::events::{Sample, WarningCount};
 use crate::{Result, Store};
 
 pub use self::affected::{
-    Affected, AffectedBlock, AffectedBuilder, DAYS, KEPT, forget, open, page,
+    Affected, AffectedBlock, AffectedBuilder, AffectedPage, DAYS, KEPT, forget, open, page,
 };
 pub(crate) use self::affected::{purge, rows as affected_rows};
 
@@ -136,7 +136,7 @@ fn skipped(code: &str, kept: Kept) -> Skipped {
 /// When the store cannot be read.
 pub async fn dropped(store: &Store, project: ProjectId, limit: usize) -> Result<Vec<Skipped>> {
     let query = AffectedQuery { is_dropped: true, limit, ..AffectedQuery::default() };
-    let (found, _) = page(store, project, &query).await?;
+    let found = page(store, project, &query).await?.found;
     Ok(found.into_iter().map(|(place, event)| Skipped::of(place, event)).collect())
 }
 

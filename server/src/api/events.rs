@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use serde::{Serialize, Serializer};
@@ -16,7 +17,7 @@ use weir_model::errors::FieldError;
 use weir_model::events::{Event, EventQuery};
 use weir_model::time::Timestamp;
 use weir_service::ProjectCtx;
-use weir_service::events::Events;
+use weir_service::events::{self, Cursor, Events};
 
 use super::persons::{self, PersonAnswer};
 use super::stored_object;
@@ -95,7 +96,9 @@ pub async fn list_events(
     let query = query(&listing)?;
     let page = listing.page();
     // A page that is asked for by its offset is walked on from its first event.
-    let query = events.behind(&auth.ctx, query, page.offset).await?;
+    let patience = app.limits.look_time;
+    let query = events.behind(&auth.ctx, query, page.offset, patience).await?;
+    let reader = auth.ctx.org.ctx.user();
     let pieces = EventPieces {
         events,
         project: auth.ctx,
@@ -103,9 +106,9 @@ pub async fn list_events(
         query,
         left: usize::try_from(page.limit).unwrap_or(usize::MAX),
         piece: FIRST_PIECE,
-        last: None,
+        patience,
     };
-    Streamed::of(&app, pieces).await
+    Streamed::of(&app, reader, pieces).await
 }
 
 /// The events of a page that are not read yet.
@@ -119,8 +122,9 @@ struct EventPieces {
     left: usize,
     /// How many are read at a time.
     piece: usize,
-    /// Time and uuid of the last one that was read.
-    last: Option<(Timestamp, Uuid)>,
+    /// How long reads that find nothing may still take: then the page is shorter, and
+    /// its link goes on, or it is an error as in `walk`.
+    patience: Duration,
 }
 
 impl Pieces for EventPieces {
@@ -128,9 +132,31 @@ impl Pieces for EventPieces {
     type Links = Next;
 
     async fn next(&mut self) -> ApiResult<Vec<EventAnswer>> {
-        let Some(query) = self.query.take_if(|_| self.left > 0) else { return Ok(Vec::new()) };
-        let limit = self.left.min(self.piece);
-        let page = self.events.list(&self.project, EventQuery { limit, ..query.clone() }).await?;
+        let page = loop {
+            let Some(query) = self.query.as_mut().filter(|_| self.left > 0) else {
+                return Ok(Vec::new());
+            };
+            query.limit = self.left.min(self.piece);
+            let began = Instant::now();
+            let page = self.events.list(&self.project, query, self.patience).await?;
+            match page.next {
+                Some(Cursor { before, uuid }) => {
+                    query.before = Some(Timestamp::from_micros(before));
+                    query.before_uuid = uuid;
+                }
+                None => self.query = None,
+            }
+            if !page.events.is_empty() {
+                break page;
+            }
+            self.patience = self.patience.saturating_sub(began.elapsed());
+            if self.patience.is_zero() && self.query.is_some() && self.listing.is_by_offset() {
+                return Err(events::too_deep().into());
+            }
+            if self.patience.is_zero() {
+                return Ok(Vec::new());
+            }
+        };
         self.left -= page.events.len().min(self.left);
         let size = |event: &Event| {
             event.properties.len() + event.person.as_ref().map_or(0, |person| person.size())
@@ -138,23 +164,17 @@ impl Pieces for EventPieces {
         let bytes: usize = page.events.iter().map(size).sum();
         let each = bytes / page.events.len().max(1);
         self.piece = (PIECE_BYTES / each.max(1)).clamp(1, LARGEST_PIECE);
-        if let Some(last) = page.events.last() {
-            self.last = Some((last.timestamp, last.uuid));
-            let (before, before_uuid) = (Some(last.timestamp), Some(last.uuid));
-            self.query = page.more.then_some(EventQuery { before, before_uuid, ..query });
-        }
         let mut people = HashMap::new();
         page.events.into_iter().map(|event| answer(event, &mut people)).collect()
     }
 
     fn links(&self) -> Next {
-        let last = self.last.filter(|_| self.query.is_some());
-        let next = last.map(|(before, uuid)| {
+        let next = self.query.as_ref().map(|query| {
             self.listing.link(&[
                 ("limit", Some(self.listing.page().limit.to_string())),
                 ("offset", None),
-                ("before", Some(before.to_string())),
-                ("before_uuid", Some(uuid.to_string())),
+                ("before", query.before.map(|before| before.to_string())),
+                ("before_uuid", query.before_uuid.map(|uuid| uuid.to_string())),
             ])
         });
         Next { next }

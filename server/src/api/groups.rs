@@ -1,29 +1,29 @@
 //! `/api/projects/{id}/groups/` and `…/groups_types/`: companies, teams and the
 //! like (DECISIONS "Reading data back").
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use uuid::Uuid;
 use weir_model::Timestamp;
 use weir_model::errors::FieldError;
-use weir_model::groups::{Group, GroupQuery};
+use weir_model::groups::{Group, GroupPlace, GroupQuery};
 use weir_service::ProjectCtx;
 use weir_service::groups::Groups;
+use weir_service::looking::Step;
 
 use super::stored_object;
-use super::streamed::{Links, Pieces, Streamed};
+use super::streamed::Streamed;
+use super::walk::{Part, Steps, Walk};
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject};
 use crate::http::guards::GroupsRead;
 use crate::http::pagination::Listing;
-
-/// Groups that are read at a time.
-const PIECE: u64 = 250;
 
 filters! {
     /// Which groups are wanted.
@@ -89,63 +89,36 @@ pub async fn list_groups(
     listing: Listing<GroupFilters>,
 ) -> ApiResult<Streamed<GroupList>> {
     let query = query(&listing)?;
-    let groups = app.services.groups.clone();
-    let pieces = GroupPieces {
-        groups,
-        project: auth.ctx,
-        listing,
-        left: query.limit,
-        query,
-        is_done: false,
-    };
-    Streamed::of(&app, pieces).await
+    let (groups, after) = (app.services.groups.clone(), query.after);
+    let reader = auth.ctx.org.ctx.user();
+    let steps = GroupSteps { groups, project: auth.ctx, query };
+    let walk = Walk::begin(steps, listing, after, app.limits.look_time);
+    Streamed::of(&app, reader, walk).await
 }
 
-/// The groups of a page that are not read yet.
-struct GroupPieces {
+/// The groups of a list, step by step.
+struct GroupSteps {
     groups: Groups,
     project: ProjectCtx,
-    listing: Listing<GroupFilters>,
-    /// For those that come next.
+    /// Which are wanted.
     query: GroupQuery,
-    /// How many the page may still have.
-    left: u64,
-    /// Whether there are no more groups at all.
-    is_done: bool,
 }
 
-impl Pieces for GroupPieces {
+impl Steps for GroupSteps {
     type Item = GroupAnswer;
-    type Links = Links;
+    type At = GroupPlace;
+    type Filters = GroupFilters;
 
-    async fn next(&mut self) -> ApiResult<Vec<GroupAnswer>> {
-        // What looks at many groups finds few in some steps.
-        while self.left > 0 && !self.is_done {
-            let query = GroupQuery { limit: self.left.min(PIECE), ..self.query.clone() };
-            let page = self.groups.list(&self.project, &query).await?;
-            self.left = self.left.saturating_sub(page.groups.len() as u64);
-            match page.next {
-                Some((next, rest)) => {
-                    (self.query.after, self.query.offset) = (Some(next), rest);
-                }
-                None => self.is_done = true,
-            }
-            if !page.groups.is_empty() {
-                return page.groups.into_iter().map(answer).collect();
-            }
-        }
-        Ok(Vec::new())
-    }
-
-    fn links(&self) -> Links {
-        let next = self.query.after.filter(|_| !self.is_done);
-        Links::to(next.map(|(index, place)| {
-            self.listing.link(&[
-                ("limit", Some(self.listing.page().limit.to_string())),
-                ("offset", None),
-                ("after", Some(format!("{index}:{place}"))),
-            ])
-        }))
+    async fn step(
+        &self,
+        part: Part<GroupPlace>,
+        within: Duration,
+    ) -> ApiResult<Step<GroupAnswer, GroupPlace>> {
+        let Part { after, offset, limit } = part;
+        let query = GroupQuery { after, offset, limit, ..self.query.clone() };
+        let Step { found, next } = self.groups.list(&self.project, &query, within).await?;
+        let found: ApiResult<_> = found.into_iter().map(answer).collect();
+        Ok(Step { found: found?, next })
     }
 }
 
@@ -153,8 +126,9 @@ fn query(listing: &Listing<GroupFilters>) -> Result<GroupQuery, FieldError> {
     let text = |name: &str| listing.param(name).filter(|value| !value.is_empty());
     let page = listing.page();
     let after = text("after").map(|after| {
-        place(after)
-            .ok_or_else(|| FieldError::new("after", "invalid_input", "Use the link of a page."))
+        after
+            .parse()
+            .map_err(|_| FieldError::new("after", "invalid_input", "Use the link of a page."))
     });
     Ok(GroupQuery {
         limit: page.limit,
@@ -163,11 +137,6 @@ fn query(listing: &Listing<GroupFilters>) -> Result<GroupQuery, FieldError> {
         group_type: text("group_type").map(str::to_owned),
         search: text("search").map(str::to_owned),
     })
-}
-
-fn place(text: &str) -> Option<(u8, Uuid)> {
-    let (index, place) = text.split_once(':')?;
-    Some((index.parse().ok()?, place.parse().ok()?))
 }
 
 fn answer((group_type, group): (String, Group)) -> ApiResult<GroupAnswer> {

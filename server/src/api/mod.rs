@@ -25,6 +25,7 @@ pub mod sessions;
 pub mod signup;
 pub mod streamed;
 pub mod users;
+mod walk;
 pub mod warnings;
 
 use axum::Json;

@@ -1,6 +1,8 @@
 //! `/api/projects/{id}/persons/`: whom events are about (DECISIONS "Reading
 //! data back").
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
@@ -10,20 +12,19 @@ use weir_model::Timestamp;
 use weir_model::errors::FieldError;
 use weir_model::ids::PersonId;
 use weir_model::persons::{PersonQuery, PersonRef};
+use weir_service::looking::Step;
 use weir_service::persons::Persons;
 use weir_service::{Error as ServiceError, ProjectCtx, error, persons};
 
 use super::stored_object;
-use super::streamed::{Links, Pieces, Streamed};
+use super::streamed::Streamed;
+use super::walk::{Part, Steps, Walk};
 use crate::app::App;
 use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{Authorized, InProject, PathParams};
 use crate::http::guards::PersonsRead;
 use crate::http::pagination::Listing;
-
-/// Persons that are read at a time.
-const PIECE: u64 = 250;
 
 filters! {
     /// Which persons are wanted.
@@ -73,63 +74,36 @@ pub async fn list_persons(
     listing: Listing<PersonFilters>,
 ) -> ApiResult<Streamed<PersonList>> {
     let query = query(&listing)?;
-    let persons = app.services.persons.clone();
-    let pieces = PersonPieces {
-        persons,
-        project: auth.ctx,
-        listing,
-        left: query.limit,
-        query,
-        is_done: false,
-    };
-    Streamed::of(&app, pieces).await
+    let (persons, after) = (app.services.persons.clone(), query.after);
+    let reader = auth.ctx.org.ctx.user();
+    let steps = PersonSteps { persons, project: auth.ctx, query };
+    let walk = Walk::begin(steps, listing, after, app.limits.look_time);
+    Streamed::of(&app, reader, walk).await
 }
 
-/// The persons of a page that are not read yet.
-struct PersonPieces {
+/// The persons of a list, step by step.
+struct PersonSteps {
     persons: Persons,
     project: ProjectCtx,
-    listing: Listing<PersonFilters>,
-    /// For those that come next.
+    /// Which are wanted.
     query: PersonQuery,
-    /// How many the page may still have.
-    left: u64,
-    /// Whether there are no more persons at all.
-    is_done: bool,
 }
 
-impl Pieces for PersonPieces {
+impl Steps for PersonSteps {
     type Item = PersonAnswer;
-    type Links = Links;
+    type At = PersonId;
+    type Filters = PersonFilters;
 
-    async fn next(&mut self) -> ApiResult<Vec<PersonAnswer>> {
-        // What looks at many persons finds few in some steps.
-        while self.left > 0 && !self.is_done {
-            let query = PersonQuery { limit: self.left.min(PIECE), ..self.query.clone() };
-            let page = self.persons.list(&self.project, &query).await?;
-            self.left = self.left.saturating_sub(page.persons.len() as u64);
-            match page.next {
-                Some((next, rest)) => {
-                    (self.query.after, self.query.offset) = (Some(next), rest);
-                }
-                None => self.is_done = true,
-            }
-            if !page.persons.is_empty() {
-                return page.persons.into_iter().map(answer).collect();
-            }
-        }
-        Ok(Vec::new())
-    }
-
-    fn links(&self) -> Links {
-        let next = self.query.after.filter(|_| !self.is_done);
-        Links::to(next.map(|next| {
-            self.listing.link(&[
-                ("limit", Some(self.listing.page().limit.to_string())),
-                ("offset", None),
-                ("after", Some(next.to_string())),
-            ])
-        }))
+    async fn step(
+        &self,
+        part: Part<PersonId>,
+        within: Duration,
+    ) -> ApiResult<Step<PersonAnswer, PersonId>> {
+        let Part { after, offset, limit } = part;
+        let query = PersonQuery { after, offset, limit, ..self.query.clone() };
+        let Step { found, next } = self.persons.list(&self.project, &query, within).await?;
+        let found: ApiResult<_> = found.into_iter().map(answer).collect();
+        Ok(Step { found: found?, next })
     }
 }
 

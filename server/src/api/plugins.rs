@@ -11,6 +11,7 @@ mod groups;
 use axum::Json;
 use serde_json::{Map, Value, json};
 use weir_model::errors::FieldError;
+use weir_model::pagination::Paged;
 use weir_model::plugin_configs::PluginConfig;
 use weir_model::plugins::address::{self, Place};
 use weir_model::plugins::{
@@ -28,7 +29,7 @@ use crate::filters;
 use crate::http::error::ApiResult;
 use crate::http::extract::{ApiJson, PathParams};
 use crate::http::input::{Fields, Input, no_object, no_text};
-use crate::http::pagination::{Filters, Params};
+use crate::http::pagination::{Listing, Params};
 use answers::{
     PluginActivityPage, PluginCatalogue, PluginCheck, PluginConfigsOf, PluginSource, Shaped,
     UnusedPlugins,
@@ -50,6 +51,14 @@ filters! {
 }
 
 filters! {
+    /// In which form a list is wanted. A bare array has no room for links, so a page is
+    /// large.
+    RawListFilter, pages of 1_000 {
+        "raw": OneOf(&["true", "false"]), "`true`: the results of the page alone, as an array.";
+    }
+}
+
+filters! {
     /// Which entries are wanted, and in which form.
     ActivityFilters {
         "limit": Number, "Entries per page, 1 to 100; 10 without it. What makes no sense is ignored.";
@@ -59,8 +68,8 @@ filters! {
     }
 }
 
-fn is_raw<F: Filters>(params: &Params<F>) -> bool {
-    matches!(params.param("raw"), Some("true" | "1"))
+fn is_raw(raw: Option<&str>) -> bool {
+    matches!(raw, Some("true" | "1"))
 }
 
 /// The plugin first: what is not there has no fields to be judged.
@@ -94,7 +103,7 @@ async fn check(
     let checked = app.services.plugins.check_for_updates(org, group, path.get(ID)?).await?;
     let Checked { plugin, fault } = checked;
     let answer = PluginCheck { record: plugin.clone(), plugin, update_error: fault };
-    Ok(Shaped::of(answer, is_raw(params)))
+    Ok(Shaped::of(answer, is_raw(params.param("raw"))))
 }
 
 async fn source(
@@ -105,7 +114,7 @@ async fn source(
     params: &Params<RawFilter>,
 ) -> ApiResult<Shaped<PluginSource>> {
     let source = app.services.plugins.source(org, group, path.get(ID)?).await?;
-    Ok(Shaped::of(with_files(source), is_raw(params)))
+    Ok(Shaped::of(with_files(source), is_raw(params.param("raw"))))
 }
 
 async fn update_source(
@@ -120,7 +129,7 @@ async fn update_source(
     let editable = plugins.editable(org, group, path.get(ID)?).await?;
     let SentSource(change) = body.checked()?;
     let source = plugins.update_source(org, editable, change).await?;
-    Ok(Shaped::of(with_files(source), is_raw(params)))
+    Ok(Shaped::of(with_files(source), is_raw(params.param("raw"))))
 }
 
 fn with_files(source: Source) -> PluginSource {
@@ -145,39 +154,43 @@ async fn activity(
         count: entries.count,
         total_count: entries.count,
     };
-    Ok(Shaped::of(answer, is_raw(params)))
+    Ok(Shaped::of(answer, is_raw(params.param("raw"))))
 }
 
 async fn export_configs(
     app: &App,
     org: &OrgCtx,
     group: Group,
-    params: &Params<RawFilter>,
+    listing: &Listing<RawListFilter>,
 ) -> ApiResult<Shaped<PluginConfigsOf>> {
-    let (record, results) = app.services.plugins.exports_unsubscribe_configs(org, group).await?;
-    let results = results.into_iter().map(PluginConfig::texts);
-    let answer = PluginConfigsOf { record, results: results.collect() };
-    Ok(Shaped::of(answer, is_raw(params)))
+    let plugins = &app.services.plugins;
+    let (record, found) = plugins.exports_unsubscribe_configs(org, group, listing.page()).await?;
+    let Paged { count, results } = found;
+    let results = results.into_iter().map(PluginConfig::texts).collect();
+    let envelope = listing.envelope(Paged { count, results });
+    Ok(Shaped::of(PluginConfigsOf::new(record, envelope), is_raw(listing.param("raw"))))
 }
 
 async fn repository(
     app: &App,
     org: &OrgCtx,
     group: Group,
-    params: &Params<RawFilter>,
+    listing: &Listing<RawListFilter>,
 ) -> ApiResult<Shaped<PluginCatalogue>> {
-    let (record, results) = app.services.plugins.repository(org, group).await?;
-    Ok(Shaped::of(PluginCatalogue { record, results }, is_raw(params)))
+    let (record, found) = app.services.plugins.repository(org, group, listing.page()).await?;
+    let answer = PluginCatalogue::new(record, listing.envelope(found));
+    Ok(Shaped::of(answer, is_raw(listing.param("raw"))))
 }
 
 async fn unused(
     app: &App,
     org: &OrgCtx,
     group: Group,
-    params: &Params<RawFilter>,
+    listing: &Listing<RawListFilter>,
 ) -> ApiResult<Shaped<UnusedPlugins>> {
-    let (record, results) = app.services.plugins.unused(org, group).await?;
-    Ok(Shaped::of(UnusedPlugins { record, results }, is_raw(params)))
+    let (record, found) = app.services.plugins.unused(org, group, listing.page()).await?;
+    let answer = UnusedPlugins::new(record, listing.envelope(found));
+    Ok(Shaped::of(answer, is_raw(listing.param("raw"))))
 }
 
 /// The body of `update_source/`: source files by name. What has no dot in its

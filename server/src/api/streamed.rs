@@ -10,7 +10,7 @@
 use std::future::Future;
 use std::io;
 use std::marker::PhantomData;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -18,15 +18,19 @@ use bytes::Bytes;
 use futures::stream;
 use http::{HeaderValue, header};
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
+use weir_model::UserId;
 
 use crate::app::App;
 use crate::http::error::{ApiError, ApiResult};
+use crate::http::sending;
+use crate::limits::Exhausted;
 
 /// Bytes of an answer that are collected before it begins: a shorter one is sent as a
 /// whole, and a fault until then has a status.
 const BEGIN: usize = 1 << 20;
+/// After this time it begins with what there is: the rest may take long to find.
+const BEGIN_AFTER: Duration = Duration::from_secs(5);
 /// For reading one piece once the answer has begun.
 const PIECE_WITHIN: Duration = Duration::from_secs(30);
 
@@ -74,23 +78,26 @@ impl<T> Streamed<T> {
     /// Reads the beginning, or all if that is short.
     ///
     /// # Errors
-    /// Whatever reading meets; [`ApiError::Busy`] when too many long lists are being
-    /// sent.
-    pub(super) async fn of(app: &App, pieces: impl Pieces) -> ApiResult<Self> {
+    /// Whatever reading meets; [`ApiError::TooManyLists`] when too many long lists are
+    /// being sent, in all or to this person.
+    pub(super) async fn of(app: &App, reader: UserId, pieces: impl Pieces) -> ApiResult<Self> {
         let text = br#"{"results":["#.to_vec();
-        let mut list = Sending { pieces, text, is_first: true, is_done: false, permit: None };
-        while list.text.len() < BEGIN && !list.is_done {
+        let mut list = Sending { pieces, text, is_first: true, is_done: false };
+        let began = Instant::now();
+        while list.text.len() < BEGIN && !list.is_done && began.elapsed() < BEGIN_AFTER {
             list.read().await?;
         }
         let body = if list.is_done {
             Body::from(list.text)
         } else {
-            let streams = app.shares.api_streams.clone();
-            list.permit = Some(streams.try_acquire_owned().map_err(|_| ApiError::Busy)?);
-            Body::from_stream(stream::try_unfold(list, |mut list| async move {
+            let most = app.limits.api_streams_per_person;
+            let place = app.shares.api_streams.enter(reader);
+            let place = place.map_err(|Exhausted| ApiError::TooManyLists(most))?;
+            let parts = stream::try_unfold(list, |mut list| async move {
                 let text = list.take().await?;
-                Ok::<_, io::Error>(text.map(|text| (text, list)))
-            }))
+                Ok(text.map(|text| (text, list)))
+            });
+            sending::body(parts, place, app.limits.sending)
         };
         Ok(Self { body, list: PhantomData })
     }
@@ -111,8 +118,6 @@ struct Sending<P> {
     text: Vec<u8>,
     is_first: bool,
     is_done: bool,
-    /// Held until the whole list is sent.
-    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl<P: Pieces> Sending<P> {

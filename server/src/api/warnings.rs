@@ -12,6 +12,7 @@ use weir_model::live;
 use weir_model::outcomes::Meaning;
 use weir_model::pagination::{Envelope, Paged};
 use weir_model::warnings::AffectedQuery;
+use weir_store::warnings::AffectedPage;
 
 use super::events::time;
 use crate::app::App;
@@ -101,6 +102,9 @@ pub struct AffectedList {
     pub previous: Option<String>,
     /// The events of this page.
     pub results: Vec<AffectedAnswer>,
+    /// Events that are missing here, or on a page nearby, because what is stored of them
+    /// is damaged.
+    pub unreadable: u64,
 }
 
 /// One dropped or altered event.
@@ -150,7 +154,8 @@ pub async fn list_ingestion_warning_events(
         offset: number(page.offset),
         limit: number(page.limit),
     };
-    let (found, more) = app.services.events.affected(&auth.ctx, &query).await?;
+    let affected = app.services.events.affected(&auth.ctx, &query).await?;
+    let AffectedPage { found, more, unreadable } = affected;
     let next = found.last().filter(|_| more).map(|(place, _)| {
         listing.link(&[
             ("limit", Some(page.limit.to_string())),
@@ -169,7 +174,7 @@ pub async fn list_ingestion_warning_events(
         uuid: event.uuid,
         payload: event.payload,
     });
-    Ok(Json(AffectedList { next, previous: None, results: results.collect() }))
+    Ok(Json(AffectedList { next, previous: None, results: results.collect(), unreadable }))
 }
 
 /// Counts and samples by reason.

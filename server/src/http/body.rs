@@ -4,11 +4,9 @@
 //! Bytes are taken from the budget before they are kept, in steps as they
 //! arrive. Taking what a request announces at its start would let a dozen idle
 //! connections that announce large bodies lock everybody else out. While a body
-//! arrives, its bytes count against its network too: a few slow senders would
+//! arrives, its bytes count against its networks too: a few slow senders would
 //! otherwise hold the whole budget.
 
-use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -20,10 +18,10 @@ use tokio::time::Instant;
 
 use crate::http::error::ApiError;
 use crate::http::peer::ClientAddress;
-use crate::limits::{BodyLimits, Budget, HeldBytes};
+use crate::limits::{BodyLimits, BodyRoom, Budget, HeldBytes};
 
-/// Bytes are taken from the budget in steps of this size.
-const STEP: usize = 16 << 10;
+/// A body that has not brought more gets no larger buffer, whatever it announces.
+const FIRST: usize = 16 << 10;
 /// A sender that has brought so much is believed what it has announced.
 const EARNEST: usize = 64 << 10;
 
@@ -84,8 +82,8 @@ pub async fn collect(
         }
         return Err(BodyFault::TooLarge);
     }
-    let network = ClientAddress::network(&parts.extensions);
-    match read(&mut reader, declared, budget, network).await {
+    let room = budget.room(ClientAddress::networks(&parts.extensions), declared);
+    match read(&mut reader, declared, room).await {
         Err(fault @ (BodyFault::TooLarge | BodyFault::NoRoom)) => {
             reader.swallow().await;
             Err(fault)
@@ -102,30 +100,26 @@ pub(crate) fn declared_length(headers: &HeaderMap) -> Option<usize> {
 async fn read(
     reader: &mut Reader,
     declared: Option<usize>,
-    budget: &Budget,
-    network: IpAddr,
+    mut room: BodyRoom,
 ) -> Result<Collected, BodyFault> {
-    let mut held = HeldBytes::none(Arc::clone(&budget.bytes));
-    let mut sending = budget.sending.of(network);
     let mut bytes = BytesMut::new();
     while let Some(chunk) = reader.next().await? {
         let length = bytes.len() + chunk.len();
         if length > reader.limits.size {
             return Err(BodyFault::TooLarge);
         }
-        let room = length.next_multiple_of(STEP);
-        sending.grow_to(room).and_then(|()| held.grow_to(room)).map_err(|_| BodyFault::NoRoom)?;
+        room.grow_to(length).map_err(|_| BodyFault::NoRoom)?;
         if length > bytes.capacity() {
             // A buffer that grows again and again leaves behind as much memory
             // as it takes, and none of that is counted. Room that nothing is
             // written to yet is address space and no memory.
             let announced = declared.unwrap_or(length);
-            let room = if length > EARNEST { announced } else { announced.min(STEP) };
-            bytes.reserve(room.max(length) - bytes.len());
+            let buffer = if length > EARNEST { announced } else { announced.min(FIRST) };
+            bytes.reserve(buffer.max(length) - bytes.len());
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Collected { bytes: bytes.freeze(), held })
+    Ok(Collected { bytes: bytes.freeze(), held: room.arrived() })
 }
 
 /// Reads chunk by chunk and watches the sender's progress.
@@ -192,10 +186,11 @@ impl Reader {
 mod tests {
 
     use super::*;
-    use crate::limits::Parts as Shared;
+    use crate::limits::ByteLimits;
     use futures::StreamExt as _;
-    use tokio::sync::Semaphore;
 
+    /// What a body takes of a budget at least.
+    const STEP: usize = 16 << 10;
     const LIMITS: BodyLimits = BodyLimits {
         size: 10,
         time: Duration::from_secs(5),
@@ -215,7 +210,8 @@ mod tests {
     }
 
     fn budget(bytes: usize, per_network: usize) -> Budget {
-        Budget { bytes: Arc::new(Semaphore::new(bytes)), sending: Shared::new(per_network) }
+        let per_network = [per_network; 3];
+        Budget::new(&ByteLimits { total: bytes, per_network, reserve: 0, small_body: 0 })
     }
 
     /// The head of a request of this client.
@@ -236,7 +232,7 @@ mod tests {
         head.headers.insert(header::CONTENT_LENGTH, "11".parse().unwrap());
         let fault = collect(&head, chunks(&[]), &LIMITS, &budget).await;
         assert_eq!(fault.unwrap_err(), BodyFault::TooLarge);
-        assert_eq!(budget.bytes.available_permits(), 1 << 20);
+        assert_eq!(budget.free(), 1 << 20);
     }
 
     #[tokio::test]
@@ -290,6 +286,6 @@ mod tests {
         let body = collect(&head, Body::from_stream(steady), &limits, &budget);
         let outcome = tokio::time::timeout(Duration::from_secs(30), body).await.unwrap();
         assert_eq!(outcome.unwrap_err(), BodyFault::TooSlow);
-        assert_eq!(budget.bytes.available_permits(), 1 << 20);
+        assert_eq!(budget.free(), 1 << 20);
     }
 }

@@ -26,6 +26,8 @@ pub type ApiResult<T> = Result<T, ApiError>;
 
 /// Seconds after which a refused request may be tried again.
 const RETRY_SOON: u64 = 1;
+/// Seconds after which a long list may have been read to its end.
+const RETRY_LISTS: u64 = 5;
 /// Seconds after which one of many things may be done.
 const RETRY_LATER: u64 = 60;
 
@@ -83,6 +85,9 @@ pub enum ApiError {
     /// The share of the management API or of the web app is used up.
     #[error("too many requests at a time")]
     Busy,
+    /// Long lists are being sent to the caller already; so many at a time are allowed.
+    #[error("too many long lists at a time")]
+    TooManyLists(usize),
     /// No answer within the time for one.
     #[error("no answer within the time limit")]
     TimedOut,
@@ -178,6 +183,14 @@ impl ApiError {
                 ..Shape::new("uri_too_long", "The address is too long.")
             },
             Self::Busy => Shape::throttled(RETRY_SOON),
+            Self::TooManyLists(most) => Shape {
+                detail: format!(
+                    "Too many long lists are being sent. You may read {most} at a time: read one to \
+                     its end, or ask for smaller pages."
+                )
+                .into(),
+                ..Shape::throttled(RETRY_LISTS)
+            },
             Self::TimedOut => Shape {
                 status: StatusCode::SERVICE_UNAVAILABLE,
                 kind: "server_error",

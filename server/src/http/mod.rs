@@ -16,4 +16,5 @@ pub(crate) mod pack;
 pub mod pagination;
 pub mod peer;
 pub mod request_id;
+pub(crate) mod sending;
 pub mod visitor;

@@ -177,6 +177,13 @@ impl<F: Filters> Listing<F> {
         self.0.query.page(F::USUAL, F::MOST)
     }
 
+    /// Whether the caller counts offsets: then a page that is not full passes for the
+    /// last one.
+    #[must_use]
+    pub fn is_by_offset(&self) -> bool {
+        self.0.query.param("offset").is_some()
+    }
+
     /// A link to the same list with some parameters set or, with `None`, removed.
     /// All others are kept, sorted by name.
     #[must_use]

@@ -14,22 +14,37 @@ use crate::config::Config;
 pub struct ClientAddress(pub IpAddr);
 
 impl ClientAddress {
-    /// The network of the client that sent a request. Requests that were not
-    /// described by the front share one.
+    /// The networks of the client that sent a request. Requests that were not
+    /// described by the front share theirs.
     #[must_use]
-    pub fn network(extensions: &http::Extensions) -> IpAddr {
+    pub fn networks(extensions: &http::Extensions) -> [IpAddr; 3] {
         let client = extensions.get::<Self>();
-        network_of(client.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0))
+        networks_of(client.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |client| client.0))
     }
 }
 
-/// One IPv4 address, or the /64 that one IPv6 subscriber has at least.
+/// The networks that a client is counted under, each within the next: what one subscriber
+/// has at least, one site (it may have 256 or 65,536 of the first), and one provider.
+///
+/// IPv4: the address, /24, /16. IPv6: /64, /48, /32; a /56 lies between the first two.
+/// Addresses of private networks are counted by the first alone: they are the operator's
+/// own, and all clients of a small installation may be in one of them.
 #[must_use]
-pub fn network_of(peer: IpAddr) -> IpAddr {
+pub fn networks_of(peer: IpAddr) -> [IpAddr; 3] {
     match peer.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V4(address) => {
+            let is_own = address.is_private() || address.is_loopback() || address.is_link_local();
+            let prefixes = if is_own { [32; 3] } else { [32, 24, 16] };
+            let host = |bits: u32| u32::MAX.checked_shr(bits).unwrap_or(0);
+            prefixes.map(|bits| Ipv4Addr::from_bits(address.to_bits() & !host(bits)).into())
+        }
         IpAddr::V6(address) => {
-            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !(u128::MAX >> 64)))
+            let is_own = address.is_loopback()
+                || address.is_unique_local()
+                || address.is_unicast_link_local();
+            let prefixes = if is_own { [64; 3] } else { [64, 48, 32] };
+            let host = |bits: u32| u128::MAX >> bits;
+            prefixes.map(|bits| Ipv6Addr::from_bits(address.to_bits() & !host(bits)).into())
         }
     }
 }
@@ -107,7 +122,7 @@ mod tests {
 
     use http::{HeaderMap, Uri};
 
-    use super::{ClientAddress, client_address, network_of, origin};
+    use super::{ClientAddress, client_address, networks_of, origin};
     use crate::config::{Config, Settings};
 
     fn config() -> Config {
@@ -125,15 +140,17 @@ mod tests {
 
     #[test]
     fn networks() {
-        for (address, network) in [
-            ("192.0.2.7", "192.0.2.7"),
-            ("::ffff:192.0.2.7", "192.0.2.7"),
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        for (address, networks) in [
+            ("192.0.2.7", ["192.0.2.7", "192.0.2.0", "192.0.0.0"]),
+            ("::ffff:192.0.2.7", ["192.0.2.7", "192.0.2.0", "192.0.0.0"]),
+            ("2001:db8:1:2:3:4:5:6", ["2001:db8:1:2::", "2001:db8:1::", "2001:db8::"]),
+            ("10.1.2.3", ["10.1.2.3"; 3]),
+            ("127.0.0.1", ["127.0.0.1"; 3]),
+            ("fd00:1:2:3:4::5", ["fd00:1:2:3::"; 3]),
+            ("::1", ["::"; 3]),
         ] {
-            assert_eq!(
-                network_of(address.parse().unwrap()),
-                network.parse::<std::net::IpAddr>().unwrap()
-            );
+            let expected = networks.map(|text| text.parse::<std::net::IpAddr>().unwrap());
+            assert_eq!(networks_of(address.parse().unwrap()), expected, "{address}");
         }
     }
 

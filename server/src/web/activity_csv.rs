@@ -6,7 +6,6 @@
 
 use std::io;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use bytes::Bytes;
@@ -19,10 +18,10 @@ use weir_model::activity::{Activity, ActivityFilter, ActivityQuery};
 use weir_service::OrgCtx;
 use weir_service::activity::ActivityLog;
 
-use super::live::Place;
 use super::{Web, visit};
 use crate::front::RoutePattern;
 use crate::http::error::{ApiError, ApiResult};
+use crate::http::sending;
 use crate::limits::Exhausted;
 
 /// Stretches of the log that one file looks at, of five hundred entries each.
@@ -66,7 +65,7 @@ async fn open(web: &Web, request: Request) -> ApiResult<Response> {
     let (organization, filter) = asked(parts.uri.query().unwrap_or_default());
     let services = &web.app.services;
     let org = services.organizations.enter(&ctx, &organization).await?;
-    let permit = web.streams.enter(ctx.user()).map_err(|Exhausted| ApiError::Busy)?;
+    let place = web.streams.enter(ctx.user()).map_err(|Exhausted| ApiError::Busy)?;
     let walk = Walk {
         log: services.activity.clone(),
         org,
@@ -74,13 +73,12 @@ async fn open(web: &Web, request: Request) -> ApiResult<Response> {
         before: None,
         left: STRETCHES,
         begun: false,
-        _permit: permit,
     };
     let lines = stream::unfold(walk, |mut walk| async move {
         let lines = walk.next().await?;
         Some((lines, walk))
     });
-    let mut response = Body::from_stream(lines).into_response();
+    let mut response = sending::body(lines, place, web.app.limits.sending).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
     let file = HeaderValue::from_static("attachment; filename=\"activity.csv\"");
@@ -120,8 +118,6 @@ struct Walk {
     /// Stretches that it may still look at.
     left: usize,
     begun: bool,
-    /// Given back when the file has ended.
-    _permit: Place,
 }
 
 impl Walk {

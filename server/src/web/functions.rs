@@ -66,6 +66,10 @@ async fn answer(web: &Web, request: Request) -> Response {
     let context = web.context();
     let cookies = visit.cookies;
     let user = visit.ctx.as_ref().map(Ctx::user);
+    let returning = match parts.extensions.get::<Sender>() {
+        Some(Sender::Returning(user)) => Some(*user),
+        Some(Sender::Member(_) | Sender::Stranger) | None => None,
+    };
     let provide = move || context::provide(&context, &visit);
     let head = parts.clone();
     let request = Request::from_parts(parts, Body::from(bytes.clone()));
@@ -74,9 +78,11 @@ async fn answer(web: &Web, request: Request) -> Response {
     let Some(form) = &form else { return with_status(response).await };
     let failed = form.lead_back(&path, &mut response);
     let door = if failed { None } else { Door::of(&response) };
+    let mut typed_by = user;
     let seconds = match (failed, door, &form.held, user) {
         (true, ..) => typed::SECONDS,
         (false, Some(Door::SignIn), ..) => {
+            typed_by = user.or(returning);
             lead_to(&mut response, &held::to_sign_in(&form.back));
             held::SECONDS
         }
@@ -94,7 +100,7 @@ async fn answer(web: &Web, request: Request) -> Response {
         (false, ..) => return response,
     };
     let kept = format!("{FUNCTION}={}&{}", local_path::encode(&path), form.kept);
-    set_cookie(&mut response, &web.drafts.keep(user, cookies, &kept, seconds));
+    set_cookie(&mut response, &web.drafts.keep(typed_by, cookies, &kept, seconds));
     response
 }
 

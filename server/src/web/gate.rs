@@ -12,8 +12,10 @@ use leptos::server_fn::error::SERVER_FN_ERROR_HEADER;
 use weir_app::context::path_of;
 use weir_app::error::UiError;
 use weir_app::local_path;
+use weir_model::UserId;
 use weir_service::Ctx;
 
+use super::held::UNSENT;
 use super::{cookies, cross_site, forms, functions, refused, visit};
 use crate::app::App;
 use crate::http::body::BodyFault;
@@ -32,16 +34,34 @@ pub(crate) enum Gate {
         limits: BodyLimits,
         /// What its bytes are taken from.
         budget: Budget,
-        /// Whether a session came along.
-        is_signed_in: bool,
+        /// Whether it may be as large as those of members.
+        is_known: bool,
     },
     /// The request is answered without it.
     Refused(Box<Response>),
 }
 
-/// Who sends a request, once its session was looked up.
+/// Who sends a request, once its cookies were looked up.
 #[derive(Clone)]
-pub(super) struct Sender(pub(super) Option<Ctx>);
+pub(super) enum Sender {
+    /// Somebody with a session.
+    Member(Ctx),
+    /// No session came along, but the cookie of a browser in which this user has signed in:
+    /// the session has ended, and a form that was filled in before is kept for its sender.
+    Returning(UserId),
+    /// Anybody.
+    Stranger,
+}
+
+impl Sender {
+    /// The session.
+    pub(super) fn ctx(&self) -> Option<&Ctx> {
+        match self {
+            Self::Member(ctx) => Some(ctx),
+            Self::Returning(_) | Self::Stranger => None,
+        }
+    }
+}
 
 impl Gate {
     /// Judges a request by its head. Leaves the [`Sender`] beside one whose body is read.
@@ -67,44 +87,57 @@ impl Gate {
             Ok(sender) => sender,
             Err(error) => return Self::Refused(Box::new(error.into_response())),
         };
-        let is_signed_in = sender.is_some();
-        let (limits, budget) = match is_signed_in {
-            true => (forms::limits(&app.limits, path), &app.shares.management_bytes),
-            false => (app.limits.early_body, &app.shares.early_bytes),
+        let shares = &app.shares;
+        let (limits, budget, is_known) = match &sender {
+            Sender::Member(_) => (forms::limits(&app.limits, path), &shares.management_bytes, true),
+            // What was typed is kept; a file would not be.
+            Sender::Returning(_) if is_function => {
+                (app.limits.web_body, &shares.management_bytes, true)
+            }
+            Sender::Returning(_) | Sender::Stranger => {
+                (app.limits.early_body, &shares.early_bytes, false)
+            }
         };
-        parts.extensions.insert(Sender(sender));
-        Self::Read { limits, budget: budget.clone(), is_signed_in }
+        parts.extensions.insert(sender);
+        Self::Read { limits, budget: budget.clone(), is_known }
     }
 }
 
-/// The answer to a body that was not read. Who is not signed in may send little: what is
-/// larger than that is told to sign in first.
+/// The answer to a body that was not read. Strangers may send little: what is larger than
+/// that is told to sign in first, and that it was not kept.
 pub(crate) fn unread(
     parts: &Parts,
     fault: BodyFault,
     limits: &BodyLimits,
-    is_signed_in: bool,
+    is_known: bool,
 ) -> Response {
-    if is_signed_in || fault != BodyFault::TooLarge {
+    if is_known || fault != BodyFault::TooLarge {
         return fault.into_api_error(limits.size).into_response();
     }
     if visit::wants_page(&parts.headers) {
         let page = parts.headers.get(header::REFERER).and_then(|value| value.to_str().ok());
         let page = local_path::without_outcome(page.map(path_of).unwrap_or_default());
         let next = local_path::encode(local_path::safe(&page).unwrap_or("/"));
-        return Redirect::to(&format!("/login?next={next}")).into_response();
+        return Redirect::to(&format!("/login?next={next}&{UNSENT}=1")).into_response();
     }
     let told = [(SERVER_FN_ERROR_HEADER, parts.uri.path())];
     (StatusCode::UNAUTHORIZED, told, Json(UiError::SignIn)).into_response()
 }
 
-/// The session that the cookie of a request opens.
-async fn sender(app: &App, parts: &Parts) -> Result<Option<Ctx>, ApiError> {
+/// Who the cookies of a request say sends it.
+async fn sender(app: &App, parts: &Parts) -> Result<Sender, ApiError> {
     let asked = parts.extensions.get::<Origin>().map(|origin| origin.0.as_str());
-    let manner = cookies::of(&app.config, asked.unwrap_or_default(), &parts.headers);
-    let Some(token) = cookies::read(&parts.headers, manner.cookies.session_name()) else {
-        return Ok(None);
+    let cookies = cookies::of(&app.config, asked.unwrap_or_default(), &parts.headers).cookies;
+    let identity = &app.services.identity;
+    if let Some(token) = cookies::read(&parts.headers, cookies.session_name()) {
+        let request_id = parts.extensions.get::<RequestId>().map(ToString::to_string);
+        if let Some(ctx) = identity.session(token, request_id.unwrap_or_default()).await? {
+            return Ok(Sender::Member(ctx));
+        }
+    }
+    let returning = match cookies::read(&parts.headers, cookies.browser_name()) {
+        Some(browser) => identity.returning(browser).await?,
+        None => None,
     };
-    let request_id = parts.extensions.get::<RequestId>().map(ToString::to_string);
-    Ok(app.services.identity.session(token, request_id.unwrap_or_default()).await?)
+    Ok(returning.map_or(Sender::Stranger, Sender::Returning))
 }

@@ -13,54 +13,23 @@ use axum::response::{IntoResponse, Response};
 use futures::stream;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use weir_model::ProjectId;
 use weir_model::errors::ErrorKind;
 use weir_model::live::LiveRow;
-use weir_model::{ProjectId, UserId};
 use weir_service::{Ctx, Error as ServiceError, Services};
 
 use super::{Web, visit};
 use crate::app::{App, Stopping};
 use crate::front::RoutePattern;
 use crate::http::error::{ApiError, ApiResult};
-use crate::limits::{Exhausted, Limits, Part, Parts};
+use crate::limits::{Exhausted, Place};
 
 /// Comments keep proxies from closing an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// A stream ends after this time, and the page opens another.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
-
-/// The places for streams.
-#[derive(Clone)]
-pub(super) struct Streams {
-    all: Arc<Semaphore>,
-    /// One person cannot take them all.
-    people: Parts<UserId>,
-}
-
-/// A place for a stream; free again when dropped.
-pub(super) struct Place {
-    _one: OwnedSemaphorePermit,
-    _of_person: Part<UserId>,
-}
-
-impl Streams {
-    pub(super) fn new(limits: &Limits) -> Self {
-        Self {
-            all: Arc::new(Semaphore::new(limits.streams)),
-            people: Parts::new(limits.streams_per_person),
-        }
-    }
-
-    pub(super) fn enter(&self, user: UserId) -> Result<Place, Exhausted> {
-        let mut of_person = self.people.of(user);
-        of_person.grow_to(1)?;
-        let one = Arc::clone(&self.all).try_acquire_owned().map_err(|_| Exhausted)?;
-        Ok(Place { _one: one, _of_person: of_person })
-    }
-}
 
 /// Rows of a project from now on.
 pub(super) async fn stream(

@@ -43,7 +43,7 @@ pub(super) const SECONDS: u32 = 60;
 const COOKIE_BYTES: usize = 3000;
 /// In the cookie, in the place of a text that is in memory. No form is written so.
 const IN_MEMORY: &str = "*";
-/// Bytes in memory of people who are signed in.
+/// Bytes in memory of people who are signed in, or have been in the same browser.
 const MEMBERS_BYTES: usize = 16 << 20;
 /// Bytes in memory of all others, who take no room from those.
 const STRANGERS_BYTES: usize = 4 << 20;

@@ -27,7 +27,7 @@ pub(super) async fn of(web: &Web, parts: &Parts) -> ApiResult<Visit> {
     let token = cookies::read(headers, cookies.session_name()).map(str::to_owned);
     let pending = cookies::read(headers, cookies.pending_name()).map(str::to_owned);
     let ctx = match (parts.extensions.get::<Sender>(), &token) {
-        (Some(Sender(found)), _) => found.clone(),
+        (Some(sender), _) => sender.ctx().cloned(),
         (None, Some(token)) => web.app.services.identity.session(token, request_id.clone()).await?,
         (None, None) => None,
     };

@@ -7,6 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::Method;
 use serde_json::{Value, json};
+use weir_server::limits::{ByteLimits, Limits};
 use weir_testkit::{Answer, TestApp};
 
 const PATHS: [&str; 7] =
@@ -313,7 +314,10 @@ async fn overload_is_503_and_leaves_the_api_alone() {
     let caller = app.owner().key(&["*"]).await;
     assert_eq!(caller.get("/api/organizations/").await.status, 200);
 
-    let app = TestApp::start(|_| {}, |limits| limits.capture_bytes = 100).await.set_up().await;
+    let little = |limits: &mut Limits| {
+        limits.capture_bytes = ByteLimits { total: 100, reserve: 0, ..limits.capture_bytes };
+    };
+    let app = TestApp::start(|_| {}, little).await.set_up().await;
     assert_eq!(post(&app, "/e/", event(&app).to_string()).await.status, 503);
 }
 

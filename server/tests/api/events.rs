@@ -1,6 +1,7 @@
 //! Reading events back: filters, pages, what was dropped.
 
 use serde_json::{Value, json};
+use weir_model::Timestamp;
 use weir_testkit::{Caller, TestApp};
 
 use crate::stored::{get, send};
@@ -87,11 +88,19 @@ async fn pages_follow_the_link_without_gap_or_double() {
 async fn pages_by_offset_are_full_at_any_depth() {
     let app = TestApp::with_owner().await;
     let caller = app.owner().key(&["query:read"]).await;
-    let event = |n: usize| {
-        let time = format!("2026-06-{:02}T10:00:{:02}Z", n % 20 + 1, n % 60);
-        json!({"event": format!("e{}", n % 3), "distinct_id": format!("u{}", n % 40), "timestamp": time,
-               "properties": {"n": n}})
+    // In no order, over three years, some at the same time.
+    let time = |n: usize| {
+        let second = n as i64 / 2 * 1_103_515_245 % 94_608_000;
+        Timestamp::from_micros(1_700_000_000_000_000 + second * 1_000_000).to_string()
     };
+    let event = |n: usize| {
+        json!({"event": format!("e{}", n % 3), "distinct_id": format!("u{}", n % 40),
+               "timestamp": time(n), "properties": {"n": n}})
+    };
+    let mut times: Vec<String> = (0..3_000).map(time).collect();
+    times.sort_unstable();
+    let (after, before) = (&times[700], &times[2_400]);
+    let between = times.iter().filter(|time| *time > after && *time < before).count();
     for part in 0..6 {
         let batch: Vec<Value> = (part * 500..part * 500 + 500).map(event).collect();
         send(&app, json!(batch)).await;
@@ -100,7 +109,10 @@ async fn pages_by_offset_are_full_at_any_depth() {
         let results = list["results"].as_array().unwrap();
         results.iter().map(|event| event["uuid"].as_str().unwrap().to_owned()).collect()
     };
-    for (filter, count) in [("", 3_000), ("&event=e1", 1_000), ("&distinct_id=u7", 75)] {
+    let within = format!("&after={after}&before={before}");
+    let filters =
+        [("", 3_000), ("&event=e1", 1_000), ("&distinct_id=u7", 75), (within.as_str(), between)];
+    for (filter, count) in filters {
         let whole = list(&app, &caller, &format!("?limit=10000{filter}")).await;
         assert_eq!((uuids(&whole).len(), &whole["next"]), (count, &Value::Null), "{filter}");
         for limit in [40, 1_400] {
@@ -116,6 +128,14 @@ async fn pages_by_offset_are_full_at_any_depth() {
             }
             assert_eq!(all, uuids(&whole), "{filter} {limit}");
         }
+        let (mut all, mut next) = (Vec::new(), Some(format!("?limit=170{filter}")));
+        let base = format!("http://{}/api/projects/{}/events/", app.address(), app.project());
+        while let Some(query) = next {
+            let page = list(&app, &caller, &query).await;
+            all.extend(uuids(&page));
+            next = page["next"].as_str().map(|link| link.strip_prefix(&base).unwrap().to_owned());
+        }
+        assert_eq!(all, uuids(&whole), "{filter} by links");
     }
     // A link goes on behind the page, wherever that begins.
     let page = list(&app, &caller, "?limit=10&offset=5").await;

@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 use http::Method;
 use serde_json::json;
 use weir_model::Timestamp;
+use weir_model::organizations::Level;
 use weir_service::Clock;
 use weir_testkit::{Answer, TestApp};
+
+use crate::organization_pages::newcomer;
 
 const MINUTES: i64 = 60;
 const HOURS: i64 = 60 * MINUTES;
@@ -159,8 +162,9 @@ async fn a_session_that_ended_keeps_what_was_typed() {
     let (clock, app) = at().await;
     let project = app.project().to_string();
     let settings = format!("/projects/{project}/settings");
-    let long = "x".repeat(5_000);
-    for name in ["Mill race", &long] {
+    // In a cookie, in memory, and more than a stranger may send.
+    let (long, longer) = ("x".repeat(5_000), "y".repeat(300_000));
+    for name in ["Mill race", &long, &longer] {
         let mut browser = Browser::signed_in(&app).await;
         clock.advance(12 * HOURS + 1);
         let fields = [
@@ -184,6 +188,41 @@ async fn a_session_that_ended_keeps_what_was_typed() {
         let page = browser.open(&settings).await;
         assert!(!page.contains(name) && !page.contains("This was not saved"), "shown once");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_text_is_kept_for_who_signed_in_there_before() {
+    let (clock, app) = at().await;
+    let mut browser = Browser::signed_in(&app).await;
+    clock.advance(12 * HOURS + 1);
+    let project = app.project().to_string();
+    let settings = format!("/projects/{project}/settings");
+    let long = "x".repeat(300_000);
+    let fields = [("id", project.as_str()), ("name", long.as_str()), ("back", settings.as_str())];
+    // Any other browser, and one that names another person, is told that it is lost.
+    let own = browser.cookies["browser"].clone();
+    let stranger = "a".repeat(43);
+    let (token, user) = own.split_once('.').unwrap();
+    let nobody = uuid::Uuid::nil().simple().to_string();
+    for cookie in ["x", token, &format!("{stranger}.{user}"), &format!("{token}.{nobody}")] {
+        browser.cookies.insert("browser".to_owned(), cookie.to_owned());
+        let door = browser.send("update_project", &fields).await;
+        assert_eq!(door, "/login?next=/&unsent=1", "{cookie}");
+        assert!(browser.open(&door).await.contains("that you sent was not kept"));
+    }
+    browser.cookies.insert("browser".to_owned(), own);
+    let door = browser.send("update_project", &fields).await;
+    let kept = parameter(&door, "next");
+    assert_eq!(kept, format!("{settings}?__kept=1"));
+    // The text is shown to that person only, even in the same browser.
+    let grace = newcomer(&app, "grace@mail.example", Level::Member).await;
+    let mut shared = Browser { app: &app, cookies: browser.cookies.clone() };
+    let (name, value) = grace.split_once('=').unwrap();
+    shared.cookies.insert(name.to_owned(), value.to_owned());
+    let page = shared.open(&kept).await;
+    assert!(page.contains("could not be kept") && !page.contains(&long));
+    browser.sign_in(&kept).await;
+    assert!(browser.open(&kept).await.contains(&format!("value=\"{long}\"")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -214,7 +253,7 @@ async fn a_file_that_cannot_wait_is_said_to_be_lost() {
     browser.cookies.clear();
     let door = send(&browser).await;
     assert_eq!(door, format!("/login?next={add}&unsent=1"));
-    assert!(browser.open(&door).await.contains("the file was not kept"));
+    assert!(browser.open(&door).await.contains("that you sent was not kept"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

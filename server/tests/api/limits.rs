@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use weir_server::config::Networks;
-use weir_server::limits::Limits;
+use weir_server::limits::{ByteLimits, Limits};
 use weir_testkit::{Call, TestApp};
 
 use crate::live::{LiveStream, until};
@@ -141,6 +141,11 @@ async fn a_refused_upload_leaves_the_connection_usable() {
     }
 }
 
+/// Room for bodies of which each network holds a part at most, without a reserve.
+fn bytes(total: usize, per_network: [usize; 3]) -> ByteLimits {
+    ByteLimits { total, per_network, reserve: 0, small_body: 0 }
+}
+
 /// A request that announces more than it sends, from a client behind the proxy.
 async fn unfinished(app: &TestApp, client: &str, path: &str, sent: usize) -> TcpStream {
     let head = format!(
@@ -168,8 +173,14 @@ async fn behind_a_proxy(change: impl FnOnce(&mut Limits)) -> TestApp {
 }
 
 fn sign_in_from(app: &TestApp, client: &str) -> Call {
+    padded_sign_in_from(app, client, 0)
+}
+
+/// The same in a form with so many bytes more.
+fn padded_sign_in_from(app: &TestApp, client: &str, more: usize) -> Call {
     let body = "email=ada%40mail.example&password=plum-otter-violin-93&next=%2F";
-    function(app, "sign_in", body).header("x-forwarded-for", client)
+    let body = format!("{body}&junk={}", "x".repeat(more));
+    function(app, "sign_in", &body).header("x-forwarded-for", client)
 }
 
 async fn session_from(app: &TestApp, client: &str) -> String {
@@ -180,8 +191,7 @@ async fn session_from(app: &TestApp, client: &str) -> String {
 async fn slow_bodies_lock_nobody_else_out() {
     let (slow, other) = ("198.51.100.1", "198.51.100.2");
     let app = behind_a_proxy(|limits| {
-        limits.early_network_bytes = 32 << 10;
-        limits.early_bytes = 64 << 10;
+        limits.early_bytes = bytes(64 << 10, [32 << 10; 3]);
         limits.early_body.time = Duration::from_secs(3);
         // Whoever is still sending takes no place among the requests that are worked on.
         limits.api_requests = 1;
@@ -213,10 +223,59 @@ async fn slow_bodies_lock_nobody_else_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_networks_of_one_site_share_their_room() {
+    // Six bodies have room, two of each network and three of each site.
+    let step = 16 << 10;
+    let app = behind_a_proxy(|limits| {
+        limits.early_bytes = bytes(6 * step, [2 * step, 3 * step, 4 * step]);
+    })
+    .await;
+    let mut open = Vec::new();
+    for subnet in 0..16 {
+        let client = format!("2001:db8:1:{subnet:x}::1");
+        open.push(unfinished(&app, &client, "/_fn/sign_in", 10_000).await);
+    }
+    until(async || sign_in_from(&app, "2001:db8:1:ff::1").send().await.status == 429).await;
+    for other in ["2001:db8:2::1", "2001:db9::1", "198.51.100.1"] {
+        assert_eq!(sign_in_from(&app, other).send().await.status, 200, "{other}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn small_bodies_have_room_while_slow_ones_hold_the_rest() {
+    let app = behind_a_proxy(|limits| {
+        let total = 64 << 10;
+        let reserve = 128 << 10;
+        let small = ByteLimits { total, per_network: [total; 3], reserve, small_body: 4 << 10 };
+        limits.early_bytes = small;
+        limits.capture_bytes = small;
+    })
+    .await;
+    let event = |client: &'static str, more: usize| {
+        let event = json!({"api_key": app.project_key(), "event": "a", "distinct_id": "b",
+                           "properties": {"junk": "x".repeat(more)}});
+        let call = app.anonymous().call(Method::POST, "/e/").header("x-forwarded-for", client);
+        call.json(&event).send()
+    };
+    let (slow, other) = ("198.51.100.1", "203.0.113.1");
+    let mut open = Vec::new();
+    for path in ["/_fn/sign_in", "/batch/"] {
+        for _ in 0..4 {
+            open.push(unfinished(&app, slow, path, 10_000).await);
+        }
+    }
+    until(async || padded_sign_in_from(&app, other, 5_000).send().await.status == 429).await;
+    until(async || event(other, 5_000).await.status == 503).await;
+    for client in [slow, other] {
+        assert_eq!(sign_in_from(&app, client).send().await.status, 200, "{client}");
+        assert_eq!(event(client, 0).await.status, 200, "{client}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn slow_events_keep_no_other_network_out() {
     let app = behind_a_proxy(|limits| {
-        limits.capture_network_bytes = 64 << 10;
-        limits.capture_bytes = 1 << 20;
+        limits.capture_bytes = bytes(1 << 20, [64 << 10; 3]);
     })
     .await;
     let send = |client: &'static str| {
@@ -261,7 +320,10 @@ async fn strangers_send_little() {
     assert_eq!((answer.status, answer.json()), (401, json!("SignIn")));
     let page = create().header("accept", "text/html").header("referer", "http://h/a?b=1");
     let answer = page.send().await;
-    assert_eq!((answer.status, answer.header("location")), (303, Some("/login?next=/a%3Fb%3D1")));
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, Some("/login?next=/a%3Fb%3D1&unsent=1"))
+    );
     let cookie = session(&app).await;
     assert_eq!(create().header("cookie", &cookie).send().await.status, 200);
 }

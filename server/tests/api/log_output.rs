@@ -59,3 +59,20 @@ async fn output_that_cannot_be_written_ends_nothing() {
         stops_in_order(child).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipe_that_is_not_read_holds_nothing_up() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = weir_through(&[], folder.path());
+    command.args(["--log", "debug", "serve"]).stdout(Stdio::null()).stderr(writer);
+    let child = command.spawn().unwrap();
+    let caller = Caller::of(address(folder.path()).await);
+    // More lines than the pipe takes.
+    for _ in 0..600 {
+        assert_eq!(caller.get("/_livez").await.status, 200);
+    }
+    assert_eq!(caller.get("/_readyz").await.status, 200);
+    stops_in_order(child).await;
+    drop(reader);
+}

@@ -28,6 +28,7 @@ mod limits;
 mod live;
 mod log_damage;
 mod log_output;
+mod long_lists;
 mod members;
 mod memory;
 mod openapi;

@@ -179,7 +179,8 @@ async fn a_flood_of_large_bodies_stays_within_its_budget() {
     let engine = weir_store::Settings::default();
     let engine = engine.block_cache + engine.write_buffer * u64::from(engine.write_buffers);
     let limits = Limits::default();
-    let taking = limits.capture_bytes + limits.decoding_bytes;
+    let bodies = limits.capture_bytes;
+    let taking = bodies.total + bodies.reserve + limits.decoding_bytes;
     let bound = (taking + log.tail + log.behind) as u64 + engine;
     let grown = memory(serving.id()).1.saturating_sub(before);
     assert!(grown < bound, "{} MiB more, at most {} are allowed", grown / MIB, bound / MIB);

@@ -1,6 +1,9 @@
 //! Persons and groups read back, and the names in use.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use weir_server::limits::Limits;
 use weir_testkit::{Caller, TestApp};
 
 use crate::stored::{get, send};
@@ -117,6 +120,70 @@ async fn persons_come_in_pages_and_are_searched() {
         "Must be a valid UUID.",
         Some("after"),
     );
+}
+
+/// A limit of time that every step is beyond: it reads a few records and stops.
+fn hurry(limits: &mut Limits) {
+    limits.look_time = Duration::ZERO;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_without_time_ends_in_a_link_and_an_offset_in_an_error() {
+    let app = TestApp::start(|_| {}, hurry).await.set_up().await;
+    let caller = app.owner().key(&["person:read", "group:read", "event:read"]).await;
+    let mut events: Vec<Value> = (0..200)
+        .map(|n| {
+            json!({"event": "$set", "distinct_id": format!("user-{n}"),
+                   "properties": {"$set": {"plan": if n == 137 { "pro" } else { "free" }}}})
+        })
+        .collect();
+    events.extend((0..200).map(|n| {
+        json!({"event": "$groupidentify", "distinct_id": "user-1", "properties": {
+            "$group_type": "company", "$group_key": format!("key-{n}"),
+            "$group_set": {"plan": if n == 137 { "pro" } else { "free" }}}})
+    }));
+    send(&app, json!(events)).await;
+
+    for (list, search) in [("persons", "plan%3Dpro"), ("groups", "pro")] {
+        let rare = format!("{list}/?limit=10&search={search}");
+        let first = get(&app, &caller, &rare).await;
+        assert!(first["next"].is_string(), "{list}: {first}");
+        assert_eq!(walk(&app, &caller, &rare).await.len(), 1, "{list}");
+        let none = format!("{list}/?limit=10&search=nobody");
+        assert_eq!(walk(&app, &caller, &none).await, Vec::<Value>::new(), "{list}");
+        // Without a search every step finds something, so pages are full.
+        for path in [format!("{list}/?limit=60"), format!("{list}/?limit=60&offset=3")] {
+            let page = get(&app, &caller, &path).await;
+            assert_eq!(page["results"].as_array().unwrap().len(), 60, "{path}");
+        }
+        assert_eq!(walk(&app, &caller, &format!("{list}/?limit=60")).await.len(), 200, "{list}");
+        // Who counts offsets would take a short page for the last one.
+        for query in ["limit=60&offset=150", &format!("search={search}&offset=0")] {
+            let path = format!("/api/projects/{}/{list}/?{query}", app.project());
+            caller.get(&path).await.assert_field_error(
+                400,
+                "validation_error",
+                "invalid_input",
+                "This page takes too long to find. Leave out `offset` and follow the link in \
+                 `next` of each page.",
+                Some("offset"),
+            );
+        }
+    }
+
+    let deep = format!("/api/projects/{}/events/?offset=150", app.project());
+    caller.get(&deep).await.assert_field_error(
+        400,
+        "validation_error",
+        "invalid_input",
+        "This page takes too long to find. Leave out `offset` and follow the link in `next` of \
+         each page, or ask for a shorter time with `after` and `before`.",
+        Some("offset"),
+    );
+    for (filter, count) in [("", 400), ("&event=$set", 200), ("&event=none", 0)] {
+        let all = walk(&app, &caller, &format!("events/?limit=60{filter}")).await;
+        assert_eq!(all.len(), count, "{filter}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

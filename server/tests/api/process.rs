@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStdout, Command};
 use weir_service::Clock;
-use weir_testkit::{Answer, Caller, MailSink};
+use weir_testkit::{Answer, Caller, DnsAnswer, DnsServer, MailSink};
 
 use crate::accounts::second_factor::code;
 
@@ -292,6 +292,50 @@ async fn the_operator_releases_no_domain_that_is_not_verified() {
         assert!(!refused.ok && refused.out.is_empty());
         assert!(refused.err.contains("no organization has verified"), "{}", refused.err);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_releases_a_verified_domain_when_that_is_confirmed() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = set_up(directory.path(), "plum-otter-violin-93").await;
+    let made: Value = serde_json::from_str(&made.out).unwrap();
+    let dns = DnsServer::start().await;
+    let serve = async || {
+        let mut command = weir(directory.path());
+        command.args(["--dns-servers", &dns.address().to_string()]);
+        let serving = Serving::start_with(command).await;
+        let caller = serving.caller.with_key(made["personal_api_key"].as_str().unwrap());
+        (serving, caller)
+    };
+    let release = async |arguments: &[&str]| {
+        let mut command = weir(directory.path());
+        command.args(["domain", "release"]).args(arguments);
+        run(command, "").await
+    };
+    let path = "/api/organizations/@current/domains/";
+    let (serving, caller) = serve().await;
+    let claim = caller.post(path, &json!({"domain": "acme.example"})).await.json();
+    let one = format!("{path}{}/", claim["id"].as_str().unwrap());
+    let challenge = claim["verification_challenge"].as_str().unwrap();
+    dns.set("_posthog-challenge.acme.example", DnsAnswer::txt(challenge));
+    let verified = caller.post(&format!("{one}verify/"), &json!({})).await;
+    assert_eq!(verified.json()["is_verified"], true, "{:?}", verified.body);
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
+
+    let refused = release(&["acme.example"]).await;
+    assert!(!refused.ok && refused.err.contains("add --verified-too"), "{}", refused.err);
+    let released = release(&["acme.example", "--verified-too"]).await;
+    assert!(released.ok && released.out.contains("Released acme.example"), "{}", released.err);
+    let again = release(&["acme.example", "--verified-too"]).await;
+    assert!(!again.ok && again.err.contains("no organization has verified"), "{}", again.err);
+
+    let (serving, caller) = serve().await;
+    assert_eq!(caller.get(&one).await.status, 404);
+    let claim = caller.post(path, &json!({"domain": "acme.example"})).await;
+    assert_eq!((claim.status, &claim.json()["is_verified"]), (201, &json!(false)));
+    serving.signal(Signal::TERM);
+    assert_eq!(serving.ended().await, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,6 +11,7 @@ use flate2::write::GzEncoder;
 use http::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use weir_server::limits::{ByteLimits, Limits};
 use weir_testkit::{Answer, Caller, TestApp};
 
 use crate::process::{Serving, set_up};
@@ -144,7 +145,10 @@ fn assert_not_accepted(answer: &Answer) {
 async fn rule_04_refusal_for_the_time_being_is_503_with_retry_after() {
     let no_share =
         TestApp::start(|_| {}, |limits| limits.capture_requests = 0).await.set_up().await;
-    let no_bytes = TestApp::start(|_| {}, |limits| limits.capture_bytes = 1).await.set_up().await;
+    let little = |limits: &mut Limits| {
+        limits.capture_bytes = ByteLimits { total: 1, reserve: 0, ..limits.capture_bytes };
+    };
+    let no_bytes = TestApp::start(|_| {}, little).await.set_up().await;
     for app in [no_share, no_bytes] {
         for path in EVENT_PATHS {
             let body = event(app.project_key(), "a").to_string();

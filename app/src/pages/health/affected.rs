@@ -9,9 +9,11 @@ use crate::live::badge;
 use crate::pages::project_in_path;
 use crate::server_fns::projects::get_project;
 use crate::server_fns::warnings::{AffectedPage, AffectedView, list_affected};
+use crate::ui::alert::Alert;
 use crate::ui::empty::{Empty, NoMatch};
 use crate::ui::field::MomentField;
 use crate::ui::form::Sent;
+use crate::ui::number::grouped;
 use crate::ui::page::{PageHead, page};
 use crate::ui::prose::prose;
 use crate::ui::query::{FilterForm, in_query, with_query};
@@ -39,6 +41,7 @@ pub(crate) fn AffectedEvents() -> impl IntoView {
                 "Events that were not stored, or stored altered, the newest first. Kept are at least the latest 100,000 of the project, for 30 days; of a request with more than 10,000 dropped events the others are only counted."
             </p>
             {form}
+            {(found.unreadable > 0).then(|| view! { <Alert kind="warning">{unreadable(found.unreadable)}</Alert> })}
             {list(found, is_filtered)}
         }
         .into_any())
@@ -74,6 +77,13 @@ fn filter(codes: &[String], code: String, from: String, to: String) -> AnyView {
         </FilterForm>
     }
     .into_any()
+}
+
+fn unreadable(events: u64) -> String {
+    format!(
+        "What is stored of {} events is damaged, so they are missing here or on a page nearby.",
+        grouped(events)
+    )
 }
 
 fn list(found: AffectedPage, is_filtered: bool) -> AnyView {

@@ -69,7 +69,7 @@ pub struct Peer {
     pub address: Option<IpAddr>,
     /// The client's name of itself.
     pub agent: Option<String>,
-    /// The token that the browser got when somebody signed in there.
+    /// The cookie that the browser got when a person signed in there.
     pub browser: Option<String>,
 }
 
@@ -78,8 +78,8 @@ pub struct Peer {
 pub struct NewSession {
     /// The token, for the cookie. It is not stored.
     pub token: String,
-    /// The token that tells this browser from those of strangers, for its cookie. It
-    /// opens nothing, and is not stored.
+    /// The cookie that tells this browser from those of strangers. It opens nothing, and
+    /// is not stored.
     pub browser: String,
     /// Whose session it is.
     pub user: UserId,

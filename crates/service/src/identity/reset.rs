@@ -11,10 +11,10 @@ use weir_store::{ids, organizations, sessions};
 
 use super::links::{Opened, void};
 use super::passwords::About;
-use super::sessions::browser_token;
+use super::sessions::BrowserToken;
 use super::{Identity, Peer, emails};
 use crate::activity::Changes;
-use crate::{Result, mail, secrets, users};
+use crate::{Result, mail, users};
 
 /// What is counted of mails with links to set a password.
 const COUNTED: &str = "reset";
@@ -24,7 +24,7 @@ const COUNTED: &str = "reset";
 pub struct Reset {
     /// The address of the account.
     pub email: String,
-    /// The token of the browser, for its cookie. It opens nothing, and is not stored.
+    /// The cookie of the browser. It opens nothing, and is not stored.
     pub browser: String,
 }
 
@@ -95,10 +95,9 @@ impl Identity {
             Changed::Void | Changed::EmailTaken => return Err(void()),
         }
         self.core.mailing.wake();
-        let browser = browser_token(peer)?;
-        let known = secrets::sha256_hex(&browser);
-        sessions::know_browser(store, user.id, &known, ctx.now).await?;
+        let browser = BrowserToken::of(peer)?;
+        sessions::know_browser(store, user.id, &browser.hash(), ctx.now).await?;
         tracing::info!(user.id = %user.id, request.id = request_id, "a password was set by a link");
-        Ok(Reset { email: link.email, browser })
+        Ok(Reset { email: link.email, browser: browser.cookie(user.id) })
     }
 }

@@ -1,5 +1,6 @@
 //! Sessions of the web app: opening, finding, listing, ending.
 
+use uuid::Uuid;
 use weir_model::{Timestamp, UserId};
 use weir_store::sessions::{self, Proved, SessionRow};
 
@@ -79,6 +80,20 @@ impl Identity {
         let row = sessions::of_active_user(&self.core.store, session).await?;
         let is_open = row.is_some_and(|row| !has_ended(&row, self.core.clock.now()));
         if is_open { Ok(()) } else { Err(Error::NotAuthenticated) }
+    }
+
+    /// The user who signed in last in the browser with this cookie, which outlives the
+    /// session. It opens nothing.
+    ///
+    /// # Errors
+    /// Any failure of the store.
+    pub async fn returning(&self, browser: &str) -> Result<Option<UserId>> {
+        let user = browser.split_once('.').and_then(|(_, user)| Uuid::try_parse(user).ok());
+        let (Some(token), Some(user)) = (BrowserToken::sent(browser), user.map(UserId)) else {
+            return Ok(None);
+        };
+        let is_known = sessions::is_known_browser(&self.core.store, user, &token.hash()).await?;
+        Ok(is_known.then_some(user))
     }
 
     /// Ends the session. A key has none: nothing happens.
@@ -175,7 +190,7 @@ impl Identity {
         peer: &Peer,
     ) -> Result<(SessionRow, NewSession)> {
         let token = secrets::token()?;
-        let browser = browser_token(peer)?;
+        let browser = BrowserToken::of(peer)?;
         let now = self.core.clock.now();
         let expires_at = now.plus_seconds(ABSOLUTE_SECONDS);
         let row = SessionRow {
@@ -186,8 +201,9 @@ impl Identity {
             expires_at,
             address: peer.address.map(|address| address.to_canonical().to_string()),
             agent: peer.agent.as_ref().map(|agent| agent.chars().take(AGENT_MAX).collect()),
-            browser: Some(secrets::sha256_hex(&browser)),
+            browser: Some(browser.hash()),
         };
+        let browser = browser.cookie(user);
         Ok((row, NewSession { token: token.reveal(), browser, user, expires_at }))
     }
 }
@@ -203,11 +219,33 @@ pub(super) fn of_person(ctx: &Ctx) -> Result<&str> {
     }
 }
 
-/// The token that tells this peer's browser from others: its own, else a new one.
-pub(super) fn browser_token(peer: &Peer) -> Result<String> {
-    match peer.browser.as_ref().filter(|token| secrets::is_token(token)) {
-        Some(token) => Ok(token.clone()),
-        None => Ok(secrets::token()?.reveal()),
+/// The token that tells a browser from others. Its cookie has the user beside it who
+/// signed in there last.
+pub(super) struct BrowserToken(String);
+
+impl BrowserToken {
+    /// That of this peer: its own, else a new one.
+    pub(super) fn of(peer: &Peer) -> Result<Self> {
+        match peer.browser.as_deref().and_then(Self::sent) {
+            Some(token) => Ok(token),
+            None => Ok(Self(secrets::token()?.reveal())),
+        }
+    }
+
+    /// The one in a cookie.
+    pub(super) fn sent(cookie: &str) -> Option<Self> {
+        let token = cookie.split_once('.').map_or(cookie, |(token, _)| token);
+        secrets::is_token(token).then(|| Self(token.to_owned()))
+    }
+
+    /// The form that is stored.
+    pub(super) fn hash(&self) -> String {
+        secrets::sha256_hex(&self.0)
+    }
+
+    /// The cookie, once this user has signed in.
+    pub(super) fn cookie(&self, user: UserId) -> String {
+        format!("{}.{}", self.0, user.0.simple())
     }
 }
 

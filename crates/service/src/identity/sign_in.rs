@@ -7,7 +7,7 @@ use weir_store::sessions::{self, Proved};
 use weir_store::users::{self, PasswordHash, UserRow};
 
 use super::passwords::{Password, Verdict};
-use super::sessions::of_person;
+use super::sessions::{BrowserToken, of_person};
 use super::throttle::Caller;
 use super::{Identity, NewSession, Peer, emails};
 use crate::ctx::Ctx;
@@ -169,8 +169,8 @@ impl Identity {
         user: Option<UserId>,
         peer: &Peer,
     ) -> Result<Option<String>> {
-        let token = peer.browser.as_deref().filter(|token| secrets::is_token(token));
-        let Some(browser) = token.map(secrets::sha256_hex) else { return Ok(None) };
+        let token = peer.browser.as_deref().and_then(BrowserToken::sent);
+        let Some(browser) = token.map(|token| token.hash()) else { return Ok(None) };
         // The same work whether there is such an account or not.
         let user = user.unwrap_or(UserId(Uuid::nil()));
         let is_known = sessions::is_known_browser(&self.core.store, user, &browser).await?;

@@ -237,7 +237,8 @@ async fn failures_slow_down_an_account_and_never_lock_it() {
     let services = test_support::set_up().await;
     let identity = &services.identity;
     let guess = async |number: u32| {
-        // Every guess from another network: the account's counter alone counts.
+        // Every guess from another network of one site: the counters of the account alone
+        // count.
         let from = peer(&format!("198.51.100.{}", number % 250));
         identity.sign_in(" ADA.L@mail.example", "wrong password here", &from).await.unwrap_err()
     };
@@ -253,21 +254,66 @@ async fn failures_slow_down_an_account_and_never_lock_it() {
     }
     assert_eq!(waits, [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]);
 
-    // The right password waits too, elsewhere as well, but not for ever.
-    let elsewhere = peer("203.0.113.9");
-    let early = identity.sign_in("ada.l@mail.example", PASSWORD, &elsewhere).await;
+    // The right password waits there too, but not for ever.
+    let here = peer("198.51.100.251");
+    let early = identity.sign_in("ada.l@mail.example", PASSWORD, &here).await;
     assert!(matches!(early, Err(Error::Throttled { wait_seconds: 900 })));
     // A restart does not help.
     let restarted = test_support::restarted(&services);
-    let early = restarted.identity.sign_in("ada.l@mail.example", PASSWORD, &elsewhere).await;
+    let early = restarted.identity.sign_in("ada.l@mail.example", PASSWORD, &here).await;
     assert!(matches!(early, Err(Error::Throttled { .. })));
     services.clock.advance(900);
-    identity.sign_in("ada.l@mail.example", PASSWORD, &elsewhere).await.unwrap();
-    // Success starts the account's counter anew.
+    identity.sign_in("ada.l@mail.example", PASSWORD, &here).await.unwrap();
+    // Success starts the account's counter again.
     for number in 0..5 {
         assert_eq!(code(&guess(number).await).1, "invalid_credentials");
     }
-    identity.sign_in("ada.l@mail.example", PASSWORD, &elsewhere).await.unwrap();
+    identity.sign_in("ada.l@mail.example", PASSWORD, &here).await.unwrap();
+}
+
+#[tokio::test]
+async fn tries_from_elsewhere_hold_an_owner_up_for_a_minute_at_most() {
+    let services = test_support::set_up().await;
+    let identity = &services.identity;
+    let email = "ada.l@mail.example";
+    // An owner without known browser, second factor and mail.
+    let owner = peer("203.0.113.9");
+    // A stranger tries for two days, from all networks of one site, as soon as it may.
+    let (mut tries, mut waited) = (0_u32, 0);
+    let began = services.clock.now();
+    while services.clock.now() < began.plus_seconds(2 * 24 * 60 * 60) {
+        let from = peer(&format!("2001:db8:7:{tries:x}::1"));
+        match identity.sign_in(email, "wrong password here", &from).await.unwrap_err() {
+            Error::Throttled { wait_seconds } => {
+                services.clock.advance(i64::try_from(wait_seconds).unwrap());
+            }
+            _ => tries += 1,
+        }
+        // The owner comes in between, and gives up at once.
+        if tries == 20 {
+            identity.sign_in(email, PASSWORD, &owner).await.unwrap();
+        } else if tries % 50 == 49
+            && let Err(Error::Throttled { wait_seconds }) =
+                identity.sign_in(email, "another wrong one", &owner).await
+        {
+            waited = waited.max(wait_seconds);
+        }
+    }
+    assert!(tries < 250, "a quarter of an hour for each: {tries}");
+    assert!(waited <= 60, "{waited}");
+    services.clock.advance(60);
+    identity.sign_in(email, PASSWORD, &owner).await.unwrap();
+
+    // Strangers of many sites try no more often than once a minute together.
+    let mut allowed = 0;
+    for site in 0..200_u32 {
+        let from = peer(&format!("2001:db8:{site:x}::1"));
+        let refused = identity.sign_in(email, "wrong password here", &from).await.unwrap_err();
+        allowed += u32::from(!matches!(refused, Error::Throttled { .. }));
+    }
+    assert_eq!(allowed, 21, "twenty that are free, and one that begins to wait");
+    let held = identity.sign_in(email, PASSWORD, &owner).await;
+    assert!(matches!(held, Err(Error::Throttled { wait_seconds: 1..=60 })));
 }
 
 /// A browser in which somebody has signed in, now in another network.
@@ -284,10 +330,11 @@ async fn tries_of_strangers_hold_up_no_browser_that_is_known() {
     let browser = known(&session);
     let ctx = signed_in(&services, &session.token).await.unwrap();
     // Strangers try as often as they may, in her network too.
-    for number in 0..60 {
-        let from = if number % 2 == 0 { peer("203.0.113.9") } else { peer("198.51.100.1") };
-        let guess = if number % 2 == 0 { "nobody@mail.example" } else { email };
-        identity.sign_in(guess, wrong, &from).await.unwrap_err();
+    for number in 0..30 {
+        let elsewhere = peer(&format!("198.51.{number}.1"));
+        identity.sign_in(email, wrong, &elsewhere).await.unwrap_err();
+        let another = format!("guess{number}@mail.example");
+        identity.sign_in(&another, wrong, &peer("203.0.113.9")).await.unwrap_err();
     }
     for stranger in [peer("192.0.2.1"), peer("203.0.113.9")] {
         let held = identity.sign_in(email, PASSWORD, &stranger).await;

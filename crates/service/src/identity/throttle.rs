@@ -8,12 +8,14 @@
 //! A try is counted before it is made, so that many at once count each other,
 //! and given back when it succeeds.
 //!
-//! Whoever knows an address can use up the tries of its account. The owner gets past
+//! Anyone who knows an address can use up the tries of its account. The owner gets past
 //! them: browsers in which the owner has signed in, and open sessions, have counters of
 //! their own; a right password together with a right code waits for the network's alone
-//! (`sign_in`); and recovery codes, which cannot be guessed, are counted by network.
+//! (`sign_in`); and recovery codes, which cannot be guessed, are counted by network. For
+//! an owner without any of these, passwords of an account are counted by site: those from
+//! elsewhere make an owner wait for a minute at most.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::Ordering;
 
 use weir_model::{Timestamp, UserId};
@@ -23,9 +25,14 @@ use super::{Identity, Peer};
 use crate::error::Error;
 use crate::secrets;
 
-/// Seconds to wait after a failure: five of an account are free, then the wait
-/// doubles up to a quarter of an hour. Never longer: nobody is locked out.
+/// Seconds to wait after a failure: five of an account from one site are free, then the
+/// wait doubles up to a quarter of an hour. Never longer: nobody is locked out.
 const ACCOUNT_WAITS: &[u64] = &[0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900];
+/// Of an account from all sites together: twenty failures are free, then the wait doubles
+/// up to a minute. More would let a single client elsewhere, which may try once in a
+/// quarter of an hour, lock the owner out; so many tries guess no password that is allowed.
+const EVERYWHERE_WAITS: &[u64] =
+    &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 60];
 /// A network may hold a whole office: twenty failures are free.
 const NETWORK_WAITS: &[u64] = &[
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512,
@@ -80,7 +87,16 @@ impl Identity {
         peer: &Peer,
         caller: Caller<'_>,
     ) -> Result<Counted, Error> {
-        self.count(rules("account", "known", ACCOUNT_WAITS, email_key, peer, caller)).await
+        let rules = match caller {
+            Caller::Known(caller) => vec![known_rule("known", ACCOUNT_WAITS, email_key, caller)],
+            Caller::Stranger => {
+                let site = peer.address.map(site).unwrap_or_default();
+                let here = rule("account here", ACCOUNT_WAITS, &format!("{email_key} {site}"));
+                let everywhere = rule("account", EVERYWHERE_WAITS, email_key);
+                [here, everywhere].into_iter().chain(network_rule(peer)).collect()
+            }
+        };
+        self.count(rules).await
     }
 
     /// Counts a try from this peer by its network alone.
@@ -102,7 +118,14 @@ impl Identity {
         caller: Caller<'_>,
     ) -> Result<Counted, Error> {
         let user = user.to_string();
-        self.count(rules("code", "known code", CODE_WAITS, &user, peer, caller)).await
+        let rules = match caller {
+            Caller::Known(caller) => vec![known_rule("known code", CODE_WAITS, &user, caller)],
+            Caller::Stranger => {
+                let of_account = rule("code", CODE_WAITS, &user);
+                std::iter::once(of_account).chain(network_rule(peer)).collect()
+            }
+        };
+        self.count(rules).await
     }
 
     async fn count(&self, rules: Vec<Rule>) -> Result<Counted, Error> {
@@ -183,7 +206,7 @@ impl Identity {
     /// without end.)
     pub(super) async fn try_succeeded(&self, counted: Counted) -> Result<(), Error> {
         for rule in &counted.rules {
-            if matches!(rule.kind, "account" | "code" | "known" | "known code") {
+            if matches!(rule.kind, "account" | "account here" | "code" | "known" | "known code") {
                 throttle::reset(&self.core.store, rule).await?;
             } else {
                 throttle::give_back(&self.core.store, rule, counted.at).await?;
@@ -214,28 +237,15 @@ impl Identity {
     }
 }
 
-/// What a try for an account counts under, by whoever makes it.
-fn rules(
-    of_strangers: &'static str,
-    of_known: &'static str,
-    waits: &'static [u64],
-    account: &str,
-    peer: &Peer,
-    caller: Caller<'_>,
-) -> Vec<Rule> {
-    // The hash keeps addresses out of the counters, and their keys short.
-    let rule = |kind, key: &str| Rule {
-        kind,
-        key: secrets::sha256_hex(key),
-        waits,
-        forget_after: FORGET_AFTER,
-    };
-    match caller {
-        Caller::Known(caller) => vec![rule(of_known, &format!("{account} {caller}"))],
-        Caller::Stranger => {
-            std::iter::once(rule(of_strangers, account)).chain(network_rule(peer)).collect()
-        }
-    }
+/// The counter of tries for this account. The hash keeps addresses out of the counters,
+/// and their keys short.
+fn rule(kind: &'static str, waits: &'static [u64], account: &str) -> Rule {
+    Rule { kind, key: secrets::sha256_hex(account), waits, forget_after: FORGET_AFTER }
+}
+
+/// The counter of tries for this account by a known caller.
+fn known_rule(kind: &'static str, waits: &'static [u64], account: &str, caller: &str) -> Rule {
+    rule(kind, waits, &format!("{account} {caller}"))
 }
 
 fn network_rule(peer: &Peer) -> Option<Rule> {
@@ -249,29 +259,43 @@ fn network_rule(peer: &Peer) -> Option<Rule> {
 
 /// The network of a client: one IPv4 address, or 64 bits of an IPv6 address.
 fn network(address: IpAddr) -> String {
+    prefix(address, 32, 64)
+}
+
+/// What belongs to one site or one customer of a provider.
+fn site(address: IpAddr) -> String {
+    prefix(address, 24, 48)
+}
+
+/// So many bits of an address of the older or the newer kind.
+fn prefix(address: IpAddr, older: u32, newer: u32) -> String {
     match address.to_canonical() {
-        IpAddr::V4(address) => format!("{address}/32"),
+        IpAddr::V4(address) => {
+            let host = u32::MAX.checked_shr(older).unwrap_or(0);
+            format!("{}/{older}", Ipv4Addr::from_bits(address.to_bits() & !host))
+        }
         IpAddr::V6(address) => {
-            let prefix = u128::from(address) >> 64 << 64;
-            format!("{}/64", Ipv6Addr::from(prefix))
+            let host = u128::MAX.checked_shr(newer).unwrap_or(0);
+            format!("{}/{newer}", Ipv6Addr::from_bits(address.to_bits() & !host))
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ACCOUNT_WAITS, CODE_WAITS, NETWORK_WAITS, network};
+    use super::{ACCOUNT_WAITS, CODE_WAITS, EVERYWHERE_WAITS, NETWORK_WAITS, network, site};
 
     #[test]
     fn networks() {
         let cases = [
-            ("192.0.2.7", "192.0.2.7/32"),
-            ("::ffff:192.0.2.7", "192.0.2.7/32"),
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-            ("::1", "::/64"),
+            ("192.0.2.7", "192.0.2.7/32", "192.0.2.0/24"),
+            ("::ffff:192.0.2.7", "192.0.2.7/32", "192.0.2.0/24"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64", "2001:db8:1::/48"),
+            ("::1", "::/64", "::/48"),
         ];
-        for (address, expected) in cases {
+        for (address, expected, around) in cases {
             assert_eq!(address.parse().map(network).as_deref(), Ok(expected));
+            assert_eq!(address.parse().map(site).as_deref(), Ok(around));
         }
     }
 
@@ -281,6 +305,8 @@ mod tests {
             assert!(waits.is_sorted());
             assert_eq!(waits.last(), Some(&900));
         }
+        assert!(EVERYWHERE_WAITS.is_sorted() && EVERYWHERE_WAITS.last() == Some(&60));
+        assert_eq!(EVERYWHERE_WAITS.iter().filter(|wait| **wait == 0).count(), 20);
         assert_eq!(ACCOUNT_WAITS.iter().filter(|wait| **wait == 0).count(), 5);
         assert_eq!(NETWORK_WAITS.iter().filter(|wait| **wait == 0).count(), 20);
     }

@@ -58,7 +58,8 @@ impl Plugins {
         &self,
         org: &OrgCtx,
         group: Group,
-    ) -> Result<(PluginShape, Vec<PluginConfig>)> {
+        page: Page,
+    ) -> Result<(PluginShape, Paged<PluginConfig>)> {
         self.may_read(org).await?;
         let store = &self.core.store;
         let mut uses = uses_of::of_organization(store, org.organization).await?;
@@ -68,9 +69,11 @@ impl Plugins {
         let counted = rows::rows(store, &plugins).await?.into_iter().filter(does_something);
         let counted: BTreeSet<PluginId> = counted.map(|row| row.id).collect();
         uses.retain(|one| counted.contains(&one.plugin));
+        let count = uses.len() as u64;
+        let uses = page.slice(uses);
         let first = uses.first().map(|one| one.plugin);
         let results = plugin_configs::of_uses(&self.core, org.organization, &uses).await?;
-        Ok((self.about(org, group, first).await?, results))
+        Ok((self.about(org, group, first).await?, Paged { count, results }))
     }
 
     /// The catalogue of plugins that can be installed.
@@ -81,9 +84,10 @@ impl Plugins {
         &self,
         org: &OrgCtx,
         group: Group,
-    ) -> Result<(PluginShape, Vec<CatalogueEntry>)> {
+        page: Page,
+    ) -> Result<(PluginShape, Paged<CatalogueEntry>)> {
         self.may_read(org).await?;
-        Ok((self.about(org, group, None).await?, catalogue::entries()))
+        Ok((self.about(org, group, None).await?, page.of(catalogue::entries())))
     }
 
     /// The organization's own plugins of a group that no enabled config uses, of
@@ -91,11 +95,16 @@ impl Plugins {
     ///
     /// # Errors
     /// As [`Self::activity`].
-    pub async fn unused(&self, org: &OrgCtx, group: Group) -> Result<(PluginShape, Vec<PluginId>)> {
+    pub async fn unused(
+        &self,
+        org: &OrgCtx,
+        group: Group,
+        page: Page,
+    ) -> Result<(PluginShape, Paged<PluginId>)> {
         self.may_read(org).await?;
         let store = &self.core.store;
-        let results = rows::unused(store, org.organization, group).await?;
-        Ok((self.about(org, group, results.first().copied()).await?, results))
+        let found = page.of(rows::unused(store, org.organization, group).await?);
+        Ok((self.about(org, group, found.results.first().copied()).await?, found))
     }
 
     /// The record that an answer shows: this one while the organization sees it.

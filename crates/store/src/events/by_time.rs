@@ -6,13 +6,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 use surrealdb::types::{RecordId, Value};
+use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_model::events::EventQuery;
 
 use super::apply::Head;
 use super::block::{Span, StoredEvent, Summary};
+use super::next::count_pointers;
 use super::read::{
     FETCH, Place, by_uuid, first_of, heads, partition_of, range, read_block, split_id,
 };
@@ -25,7 +28,7 @@ use crate::{Result, Store};
 /// The first stretch of event time that a page looks into, microseconds.
 pub(super) const FIRST_WINDOW: i64 = 60_000_000;
 /// Longest stretch of event time that one statement looks into.
-const LONGEST_WINDOW: i64 = 64 * 86_400_000_000;
+pub(super) const LONGEST_WINDOW: i64 = 64 * 86_400_000_000;
 /// With so few pointers in a stretch, the next one is longer.
 const FEW_POINTERS: usize = 200;
 /// With so many pointers in a stretch, the next one is shorter.
@@ -44,6 +47,23 @@ const TIMES: Statement = Statement::read(
      SELECT VALUE id FROM $w2; SELECT VALUE id FROM $w3;",
 );
 
+/// Where the next page begins: `before` and `before_uuid` of its query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// Microseconds.
+    pub before: i64,
+    /// Of the events at `before`, those that come before this one; `None`: none.
+    pub uuid: Option<Uuid>,
+}
+
+impl Cursor {
+    /// Behind an event.
+    #[must_use]
+    pub fn behind(event: &StoredEvent) -> Self {
+        Self { before: event.timestamp, uuid: Some(event.uuid) }
+    }
+}
+
 /// A page of events, newest event time first (equal times: larger uuid first).
 /// Gives up to `limit` events and whether there are more.
 ///
@@ -54,33 +74,57 @@ pub async fn page(
     project: ProjectId,
     query: &EventQuery,
 ) -> Result<(Vec<StoredEvent>, bool)> {
+    let (found, next) = page_until(store, project, query, None).await?;
+    Ok((found, next.is_some()))
+}
+
+/// The same, with where the next page begins. When events are rare, the page ends at
+/// `until` with those that were found; the next one goes on where it has looked.
+///
+/// # Errors
+/// As [`page`].
+pub async fn page_until(
+    store: &Store,
+    project: ProjectId,
+    query: &EventQuery,
+    until: Option<Instant>,
+) -> Result<(Vec<StoredEvent>, Option<Cursor>)> {
     if let Some(uuid) = query.uuid {
         let event = by_uuid(store, project, uuid).await?;
-        return Ok((event.into_iter().filter(|e| matches(query, e)).collect(), false));
+        return Ok((event.into_iter().filter(|e| matches(query, e)).collect(), None));
     }
     let Some(mut reader) = Reader::begin(store, project, query).await? else {
-        return Ok((Vec::new(), false));
+        return Ok((Vec::new(), None));
     };
+    reader.until = until;
     let mut found: Vec<StoredEvent> = Vec::new();
     let (lower, mut high, mut width) = (reader.lower, reader.upper, FIRST_WINDOW);
     let mut bytes = 0;
     while high > lower && found.len() <= query.limit {
         let low = lower.max(high.saturating_sub(width));
         let window = reader.window(low, high, query.limit + 1 - found.len()).await?;
+        high = window.low;
+        if width == LONGEST_WINDOW && window.narrow == 0 {
+            high = reader.end_of_gap(high).await?;
+        }
         width = next_width(width, window.narrow);
-        high = low;
         for event in window.events {
             bytes += event.properties.len();
+            let place = Cursor::behind(&event);
             found.push(event);
             if bytes > PAGE_BYTES && found.len() <= query.limit {
                 // Shorter than asked for; the next page goes on here.
-                return Ok((found, true));
+                return Ok((found, Some(place)));
             }
+        }
+        if reader.is_late() && high > lower && found.len() <= query.limit {
+            return Ok((found, Some(Cursor { before: high, uuid: None })));
         }
     }
     let more = found.len() > query.limit;
     found.truncate(query.limit);
-    Ok((found, more))
+    let next = found.last().filter(|_| more).map(Cursor::behind);
+    Ok((found, next))
 }
 
 /// The length of the next stretch: wide where there is little, narrow where there is
@@ -117,6 +161,8 @@ struct Window {
     /// from longer ones are as many in every part of it, however short.
     narrow: usize,
     events: Vec<StoredEvent>,
+    /// Where the stretch ends: later than asked for when time was up.
+    low: i64,
 }
 
 /// The blocks that may hold events of the query in a stretch.
@@ -168,6 +214,8 @@ pub(super) struct Reader<'a> {
     wide: HashMap<Place, Option<Wide>>,
     blocks: HashMap<Place, Arc<Vec<StoredEvent>>>,
     block_bytes: usize,
+    /// Pages end from this moment on.
+    until: Option<Instant>,
 }
 
 impl<'a> Reader<'a> {
@@ -196,12 +244,18 @@ impl<'a> Reader<'a> {
             ids.flat_map(|id| ways(project, id, &heads)).collect::<Vec<u16>>()
         });
         let (wide, blocks) = (HashMap::new(), HashMap::new());
-        let block_bytes = 0;
-        Ok(Some(Self { store, project, query, lower, upper, ways, wide, blocks, block_bytes }))
+        let (block_bytes, until) = (0, None);
+        let reader =
+            Self { store, project, query, lower, upper, ways, wide, blocks, block_bytes, until };
+        Ok(Some(reader))
+    }
+
+    fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// The newest `wanted` events with `low <= time < high`, in order.
-    async fn window(&mut self, low: i64, high: i64, mut wanted: usize) -> Result<Window> {
+    async fn window(&mut self, mut low: i64, high: i64, mut wanted: usize) -> Result<Window> {
         let Candidates { narrow, mut blocks } = self.candidates(low, high).await?;
         blocks.sort_by_key(|block| std::cmp::Reverse(block.latest));
         let mut found: Vec<StoredEvent> = Vec::new();
@@ -210,6 +264,12 @@ impl<'a> Reader<'a> {
             // newer than all that follows, the rest cannot matter.
             if found.len() >= wanted && found.get(wanted - 1).is_some_and(|e| e.timestamp > latest)
             {
+                break;
+            }
+            // All that is newer than this block has been found.
+            if latest + 1 < high && self.is_late() {
+                low = latest + 1;
+                found.retain(|event| event.timestamp >= low);
                 break;
             }
             let events = self.block(place).await?;
@@ -224,7 +284,7 @@ impl<'a> Reader<'a> {
                 found.truncate(wanted);
             }
         }
-        Ok(Window { narrow, events: found })
+        Ok(Window { narrow, events: found, low })
     }
 
     pub(super) async fn candidates(&mut self, low: i64, high: i64) -> Result<Candidates> {
@@ -300,6 +360,36 @@ impl<'a> Reader<'a> {
         places.sort_unstable();
         places.dedup();
         Ok((narrow, places))
+    }
+
+    /// Where a stretch without events ends that begins before `high`: centuries may lie
+    /// between two events, and an event of any year may be sent.
+    pub(super) async fn end_of_gap(&self, mut high: i64) -> Result<i64> {
+        let (mut width, mut reaches_events) = (LONGEST_WINDOW * 4, false);
+        while high > self.lower && width > LONGEST_WINDOW {
+            let low = self.lower.max(high.saturating_sub(width));
+            if !self.is_empty(low, high).await? {
+                (width, reaches_events) = (width / 4, true);
+                continue;
+            }
+            high = low;
+            if !reaches_events {
+                width = width.saturating_mul(4);
+            }
+        }
+        Ok(high)
+    }
+
+    /// Whether nothing leads from a stretch of event time to a block. Pointers are counted,
+    /// not read: a long stretch may have many.
+    async fn is_empty(&self, low: i64, high: i64) -> Result<bool> {
+        for width in keys::WIDTHS {
+            let buckets = keys::bucket(low, width)..keys::bucket(high - 1, width) + 1;
+            if count_pointers(self.store, self.project, width, buckets).await? > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn may_match(&self, summary: &Summary) -> bool {

@@ -35,7 +35,7 @@ pub use apply::{
     Apply, Head, NewBlock, Position, ProjectWrite, Sample, WarningCount, apply, position, positions,
 };
 pub use block::{BlockBuilder, Span, StoredEvent, Summary};
-pub use by_time::page;
+pub use by_time::{Cursor, page, page_until};
 pub use next::{Wanted, first_times, next_time};
 pub use purge::purge;
 pub use read::{

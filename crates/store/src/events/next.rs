@@ -35,6 +35,19 @@ struct Counted {
     pointers: i64,
 }
 
+/// How many pointers of one width lead from these buckets to blocks.
+pub(super) async fn count_pointers(
+    store: &Store,
+    project: ProjectId,
+    width: i64,
+    buckets: std::ops::Range<i64>,
+) -> Result<i64> {
+    let low = [project.0, width, buckets.start];
+    let range = range("event_time", &low, &[project.0, width, buckets.end]);
+    let counted = store.db.run(COUNT, bind! { range: range }).await?.row::<Counted>(0)?;
+    Ok(counted.map_or(0, |counted| counted.pointers))
+}
+
 /// The pointers of one width in a stretch of event time, in order of their buckets.
 /// Windows grow over what is empty, since years may lie between two events.
 pub(super) struct Pointers {
@@ -56,18 +69,15 @@ impl Pointers {
     pub(super) async fn next(&mut self, store: &Store) -> Result<Option<Vec<Place>>> {
         while self.at < self.end {
             let to = self.at.saturating_add(self.step).min(self.end);
-            let low = [self.project.0, self.width, self.at];
-            let high = [self.project.0, self.width, to];
-            let range = range("event_time", &low, &high);
             if self.step > UNCOUNTED {
-                let vars = bind! { range: range.clone() };
-                let counted = store.db.run(COUNT, vars).await?.row::<Counted>(0)?;
-                let pointers = counted.map_or(0, |counted| counted.pointers);
-                if pointers > MANY {
+                let buckets = self.at..to;
+                if count_pointers(store, self.project, self.width, buckets).await? > MANY {
                     self.step = (self.step / 8).max(FIRST);
                     continue;
                 }
             }
+            let low = [self.project.0, self.width, self.at];
+            let range = range("event_time", &low, &[self.project.0, self.width, to]);
             let ids = store.db.run(BY_TIME, bind! { range: range }).await?.rows::<RecordId>(0)?;
             self.at = to;
             if ids.is_empty() {

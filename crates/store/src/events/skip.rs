@@ -13,7 +13,7 @@ use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_model::events::EventQuery;
 
-use super::by_time::{Candidate, FIRST_WINDOW, Reader, matches, next_width};
+use super::by_time::{Candidate, FIRST_WINDOW, LONGEST_WINDOW, Reader, matches, next_width};
 use super::read::{Place, read_block};
 use crate::{Result, Store};
 
@@ -70,6 +70,9 @@ pub async fn skip(
         if events < left {
             left -= events;
             high = low;
+            if width == LONGEST_WINDOW && pointers == 0 && !is_within {
+                high = counter.reader.end_of_gap(high).await?;
+            }
             width = if is_within { (high - floor) / 2 } else { next_width(width, pointers) };
         } else if events <= FEW || high - low == 1 {
             return counter.find(low, high, left, events).await;

@@ -101,25 +101,30 @@ const DONE: Statement = Statement::read(
 );
 
 /// Removes what is left of exports that were deleted. What it does not get to is left
-/// to the next call.
+/// to the next call. An export that fails holds up no other.
 ///
 /// # Errors
-/// Any failure of the store.
+/// The first failure of the store.
 pub async fn sweep(store: &Store, now: Timestamp) -> Result<()> {
+    let mut outcome = Ok(());
     for export in store.db.run(REMOVED, bind! {}).await?.rows::<Uuid>(0)? {
-        // Runs first: no line is added to a run that is gone.
-        remove_stretches(store, export, RUNS, now, |low, high| {
-            bind! { export: export, low: first_of(low), high: last_of(high) }
-        })
-        .await?;
-        remove_stretches(store, export, LINES, now, |low, high| {
-            bind! { export: export, low: low * 1_000, high: high * 1_000 + 999 }
-        })
-        .await?;
-        remove(store, export, BACKFILLS, bind! { export: export }).await?;
-        store.db.run(DONE, bind! { export: export }).await?;
+        outcome = outcome.and(sweep_one(store, export, now).await);
     }
-    Ok(())
+    outcome
+}
+
+async fn sweep_one(store: &Store, export: Uuid, now: Timestamp) -> Result<()> {
+    // Runs first: no line is added to a run that is gone.
+    remove_stretches(store, export, RUNS, now, |low, high| {
+        bind! { export: export, low: first_of(low), high: last_of(high) }
+    })
+    .await?;
+    remove_stretches(store, export, LINES, now, |low, high| {
+        bind! { export: export, low: low * 1_000, high: high * 1_000 + 999 }
+    })
+    .await?;
+    remove(store, export, BACKFILLS, bind! { export: export }).await?;
+    store.db.run(DONE, bind! { export: export }).await.map(drop)
 }
 
 /// Removes what a statement finds in all stretches of milliseconds. They are short

@@ -452,6 +452,34 @@ async fn a_deleted_export_is_gone_at_once_and_its_runs_soon() {
     sweep(&store, at(0)).await.unwrap();
 }
 
+#[tokio::test]
+async fn an_export_that_cannot_be_removed_holds_up_no_other() {
+    let store = store().await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let gone = export(&store).await;
+        create_run(&store, &run(&gone, 0)).await;
+        delete(&store, gone.organization, gone.id, &[]).await.unwrap();
+        ids.push(gone.id.0);
+    }
+    ids.sort_unstable();
+    // The first one that is swept.
+    let stuck = Statement::write(
+        "test",
+        "DEFINE EVENT stuck ON TABLE batch_export_run
+         WHEN $event = 'DELETE' AND $before.status = 'stuck' THEN { THROW 'stuck' };
+         UPDATE batch_export_run:[$export]..=[$export, ..] SET status = 'stuck';",
+    );
+    store.db.run(stuck, bind! { export: ids[0] }).await.unwrap();
+    assert!(sweep(&store, at(86_400)).await.is_err());
+    assert_eq!(records(&store, "batch_export_run").await, 1);
+    assert_eq!(records(&store, "removed_export").await, 1);
+    let free = Statement::write("test", "REMOVE EVENT stuck ON TABLE batch_export_run;");
+    store.db.run(free, bind! {}).await.unwrap();
+    sweep(&store, at(86_400)).await.unwrap();
+    assert_eq!(records(&store, "removed_export").await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn busy_runs_do_not_hold_up_who_ends_them() {
     let store = store().await;

@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use surrealdb::types::{Bytes, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::Uuid;
+use weir_model::outcomes::Warning;
 use weir_model::warnings::{AffectedQuery, Place};
 use weir_model::{ProjectId, Timestamp};
 
@@ -73,6 +74,17 @@ pub struct Affected {
     pub uuid: Option<Uuid>,
     /// As received, cut when long; empty when it is stored.
     pub payload: String,
+}
+
+/// A page of dropped and altered events.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AffectedPage {
+    /// The events, newest first.
+    pub found: Vec<(Place, Affected)>,
+    /// Whether there are more.
+    pub more: bool,
+    /// Events of damaged blocks that may belong here.
+    pub unreadable: u64,
 }
 
 /// A block that is being filled.
@@ -198,15 +210,16 @@ pub(crate) fn rows(project: ProjectId, partition: u16, block: AffectedBlock) -> 
     [block.into_value(), summary.into_value()]
 }
 
-/// Dropped and altered events of a project, newest first, and whether there are more.
+/// Dropped and altered events of a project, newest first. Those of a damaged block are
+/// left out and counted.
 ///
 /// # Errors
-/// When the store cannot be read or a block is damaged.
+/// When the store cannot be read.
 pub async fn page(
     store: &Store,
     project: ProjectId,
     query: &AffectedQuery,
-) -> Result<(Vec<(Place, Affected)>, bool)> {
+) -> Result<AffectedPage> {
     let mut blocks = Vec::new();
     for partition in 0..PARTITIONS {
         let found = summaries(store, project, partition).await?.into_iter();
@@ -215,31 +228,43 @@ pub async fn page(
     // By their latest event: what follows one has nothing that is newer than that.
     blocks.sort_by_key(|(_, row)| Reverse(row.to_at));
     let mut blocks = blocks.into_iter().peekable();
-    let (mut found, mut waiting, mut passed) = (Vec::new(), Vec::new(), 0);
+    let (mut page, mut waiting, mut passed) = (AffectedPage::default(), Vec::new(), 0);
     while let Some((partition, row)) = blocks.next() {
         let first = part(&row.id, 2, SUMMARIES.name)?;
-        let events = (first..).zip(read(store, project, partition, first).await?);
+        let events = match read(store, project, partition, first).await {
+            Err(error @ Error::Shape { .. }) => {
+                tracing::error!(
+                    %project, partition, first, events = row.count, %error,
+                    "kept dropped events are damaged and left out"
+                );
+                page.unreadable += u64::try_from(row.count).unwrap_or(0);
+                Vec::new()
+            }
+            read => read?,
+        };
+        let events = (first..).zip(events);
         let placed = events.map(|(number, event)| {
             let received_at = Timestamp::from_micros(event.received_at);
             (Place { received_at, partition, number }, event)
         });
         waiting.extend(placed.filter(|(place, event)| fits(query, place, event)));
         waiting.sort_unstable_by_key(|(place, _)| Reverse(*place));
-        waiting.truncate(query.offset - passed + query.limit + 1 - found.len());
+        waiting.truncate(query.offset - passed + query.limit + 1 - page.found.len());
         let rest = blocks.peek().map(|(_, row)| row.to_at);
         let is_settled = |place: &Place| rest.is_none_or(|at| place.received_at.micros() > at);
         let settled = waiting.partition_point(|(place, _)| is_settled(place));
         for event in waiting.drain(..settled) {
             if passed < query.offset {
                 passed += 1;
-            } else if found.len() < query.limit {
-                found.push(event);
+            } else if page.found.len() < query.limit {
+                page.found.push(event);
             } else {
-                return Ok((found, true));
+                page.more = true;
+                return Ok(page);
             }
         }
     }
-    Ok((found, false))
+    Ok(page)
 }
 
 /// Removes what is kept no longer: background work.
@@ -310,6 +335,8 @@ fn may_have(query: &AffectedQuery, row: &SummaryRow) -> bool {
         && query.after.is_none_or(|after| row.to_at > after.micros())
         && query.before.is_none_or(|before| row.from_at < before.micros())
         && query.behind.is_none_or(|place| row.from_at <= place.received_at.micros())
+        // A code that is unknown here may be a reason of a newer version.
+        && (!query.is_dropped || row.codes.iter().any(|code| Warning::from_code(code).is_none()))
 }
 
 fn fits(query: &AffectedQuery, place: &Place, event: &Affected) -> bool {

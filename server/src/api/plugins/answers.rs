@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use weir_model::PluginId;
+use weir_model::pagination::Envelope;
 use weir_model::plugin_configs::PluginConfig;
 use weir_model::plugins::overview::{CatalogueEntry, PluginActivity};
 use weir_model::plugins::{Plugin, PluginShape};
@@ -116,50 +117,55 @@ impl Rest for PluginActivityPage {
     }
 }
 
-/// Configs of plugins that cost something.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct PluginConfigsOf {
-    /// The plugin of the first config, else the newest one.
-    #[serde(flatten)]
-    pub record: PluginShape,
-    /// The configs.
-    pub results: Vec<PluginConfig>,
+/// Answers with a page of a list beside the record; `raw=true` asks for the results alone.
+macro_rules! pages {
+    ($($(#[$doc:meta])* $name:ident of $item:ty, $(#[$record:meta])* record;)+) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Serialize, ToSchema)]
+        pub struct $name {
+            $(#[$record])*
+            #[serde(flatten)]
+            pub record: PluginShape,
+            /// The results of this page.
+            pub results: Vec<$item>,
+            /// Link to the next page; null on the last one.
+            #[schema(format = "uri")]
+            pub next: Option<String>,
+            /// Link to the previous page; null on the first.
+            #[schema(format = "uri")]
+            pub previous: Option<String>,
+            /// Total number of results.
+            pub count: u64,
+        }
+
+        impl $name {
+            pub(super) fn new(record: PluginShape, page: Envelope<$item>) -> Self {
+                let Envelope { count, next, previous, results } = page;
+                Self { record, results, next, previous, count }
+            }
+        }
+
+        impl Rest for $name {
+            fn rest(self) -> Value {
+                json!(self.results)
+            }
+        }
+    )+};
 }
 
-impl Rest for PluginConfigsOf {
-    fn rest(self) -> Value {
-        json!(self.results)
-    }
-}
+pages! {
+    /// Configs of plugins that cost something.
+    PluginConfigsOf of PluginConfig,
+    /// The plugin of the first config of the page, else the newest one.
+    record;
 
-/// Plugins that can be installed.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct PluginCatalogue {
+    /// Plugins that can be installed.
+    PluginCatalogue of CatalogueEntry,
     /// The newest plugin of the group.
-    #[serde(flatten)]
-    pub record: PluginShape,
-    /// The catalogue.
-    pub results: Vec<CatalogueEntry>,
-}
+    record;
 
-impl Rest for PluginCatalogue {
-    fn rest(self) -> Value {
-        json!(self.results)
-    }
-}
-
-/// Plugins that nothing uses.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct UnusedPlugins {
-    /// The first of them, else the newest plugin of the group.
-    #[serde(flatten)]
-    pub record: PluginShape,
-    /// Their ids.
-    pub results: Vec<PluginId>,
-}
-
-impl Rest for UnusedPlugins {
-    fn rest(self) -> Value {
-        json!(self.results)
-    }
+    /// Ids of plugins that nothing uses.
+    UnusedPlugins of PluginId,
+    /// The first of the page, else the newest plugin of the group.
+    record;
 }

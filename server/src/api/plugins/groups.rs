@@ -11,7 +11,7 @@ use super::answers::{
     PluginActivityPage, PluginCatalogue, PluginCheck, PluginConfigsOf, PluginSource, Shaped,
     UnusedPlugins,
 };
-use super::{ActivityFilters, RawFilter, SentSource};
+use super::{ActivityFilters, RawFilter, RawListFilter, SentSource};
 use crate::api::{Created, NoContent};
 use crate::app::App;
 use crate::http::error::ApiResult;
@@ -141,27 +141,27 @@ macro_rules! group {
             pub async fn $export_configs(
                 auth: Authorized<PluginsRead, InOrganization>,
                 State(app): State<App>,
-                params: Params<RawFilter>,
+                listing: Listing<RawListFilter>,
             ) -> ApiResult<Shaped<PluginConfigsOf>> {
-                super::super::export_configs(&app, &auth.ctx, GROUP, &params).await
+                super::super::export_configs(&app, &auth.ctx, GROUP, &listing).await
             }
 
             /// The catalogue of plugins.
             pub async fn $repository(
                 auth: Authorized<PluginsRead, InOrganization>,
                 State(app): State<App>,
-                params: Params<RawFilter>,
+                listing: Listing<RawListFilter>,
             ) -> ApiResult<Shaped<PluginCatalogue>> {
-                super::super::repository(&app, &auth.ctx, GROUP, &params).await
+                super::super::repository(&app, &auth.ctx, GROUP, &listing).await
             }
 
             /// The ids of plugins that nothing uses.
             pub async fn $unused(
                 auth: Authorized<PluginsRead, InOrganization>,
                 State(app): State<App>,
-                params: Params<RawFilter>,
+                listing: Listing<RawListFilter>,
             ) -> ApiResult<Shaped<UnusedPlugins>> {
-                super::super::unused(&app, &auth.ctx, GROUP, &params).await
+                super::super::unused(&app, &auth.ctx, GROUP, &listing).await
             }
         }
     };

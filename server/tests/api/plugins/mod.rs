@@ -149,6 +149,12 @@ fn rest(answer: &Value, record: &Value) -> Value {
     rest
 }
 
+/// A list that fits into one page, without the fields of a record.
+fn whole(results: &Value) -> Value {
+    let count = results.as_array().unwrap().len();
+    json!({"results": results, "count": count, "next": null, "previous": null})
+}
+
 /// The record where there is none to show.
 fn nothing() -> Value {
     json!({

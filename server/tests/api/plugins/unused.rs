@@ -7,7 +7,7 @@ async fn own_plugins_that_no_enabled_config_uses() {
     each_group(async |place| {
         let path = format!("{}unused/", place.path());
         let empty = place.owner.get(&path).await.json();
-        assert_eq!(rest(&empty, &nothing()), json!({"results": []}));
+        assert_eq!(rest(&empty, &nothing()), whole(&json!([])));
         let project = json!(place.app.project());
         let (used, _) = place.made(&json!({"name": "used"})).await;
         let (resting, _) = place.made(&json!({"name": "resting"})).await;
@@ -25,8 +25,14 @@ async fn own_plugins_that_no_enabled_config_uses() {
 
         let answer = place.owner.get(&path).await.json();
         let expected = json!([resting["id"], never["id"]]);
-        assert_eq!(rest(&answer, &resting), json!({"results": expected}));
+        assert_eq!(rest(&answer, &resting), whole(&expected));
         assert_eq!(place.owner.get(&format!("{path}?raw=true")).await.json(), expected);
+        let second = place.owner.get(&format!("{path}?limit=1&offset=1")).await.json();
+        assert_eq!(second["results"], json!([never["id"]]));
+        assert_eq!((&second["count"], &second["next"]), (&json!(2), &Value::Null));
+        assert_eq!(second["id"], never["id"], "the record of the first result of the page");
+        let raw = place.owner.get(&format!("{path}?raw=true&limit=1")).await.json();
+        assert_eq!(raw, json!([resting["id"]]));
         // Those of others are theirs to remove.
         let theirs = format!("{}unused/?raw=true", elsewhere.path);
         assert_eq!(elsewhere.caller.get(&theirs).await.json(), json!([]));

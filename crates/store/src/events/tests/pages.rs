@@ -1,16 +1,17 @@
 //! Pages by event time and by arrival.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 use weir_model::events::EventQuery;
 use weir_model::{ProjectId, Timestamp};
 
-use super::support::{PROJECT, events, query, store, stretch};
+use super::support::{PROJECT, event, events, query, store, stretch};
 use crate::bind::bind;
 use crate::db::Statement;
 use crate::events::{
-    Begin, Head, LIVE_PARTITIONS, apply, arrivals, head, live_partition, page, skip,
+    Begin, Cursor, Head, LIVE_PARTITIONS, StoredEvent, apply, arrivals, head, live_partition, page,
+    page_until, skip,
 };
 
 /// More than any of these tests takes.
@@ -168,6 +169,45 @@ async fn events_are_passed_over_by_the_counts_of_their_blocks() {
     assert_eq!(late, Begin::TooLong);
 }
 
+/// An event may have a time of any year, and anyone with the project key may send one.
+#[tokio::test]
+async fn centuries_without_events_are_passed_over() {
+    const DAY: i64 = 86_400_000_000;
+    // In the years 99, 1512, and some days of 2026.
+    const TIMES: [i64; 5] = [
+        -59_040_000_000_000_000,
+        -14_450_000_000_000_000,
+        1_787_000_000_000_000,
+        1_787_000_000_000_000 + 70 * DAY,
+        1_787_000_000_000_000 + 71 * DAY,
+    ];
+    let store = store().await;
+    for (at, (time, arrival)) in TIMES.into_iter().zip(1..).enumerate() {
+        let event = StoredEvent { timestamp: time, ..event(arrival, "a") };
+        let at = at as u64;
+        apply(&store, stretch(0, at, at + 1, &[event])).await.unwrap();
+    }
+    let began = Instant::now();
+    let (found, more) = page(&store, PROJECT, &query(9)).await.unwrap();
+    assert_eq!(found.iter().map(|e| e.arrival).collect::<Vec<_>>(), [5, 4, 3, 2, 1]);
+    assert!(!more);
+    let before = |before: i64, limit| EventQuery {
+        before: Some(Timestamp::from_micros(before)),
+        ..query(limit)
+    };
+    let (found, more) = page(&store, PROJECT, &before(TIMES[2], 1)).await.unwrap();
+    assert_eq!((found[0].arrival, more), (2, true));
+    for offset in 1..=5_u64 {
+        let found = skip(&store, PROJECT, &query(1), offset, PATIENCE).await.unwrap();
+        let at = 5 - usize::try_from(offset).unwrap();
+        let uuid = Uuid::from_u128(6 - u128::from(offset));
+        assert_eq!(found, Begin::Behind { time: TIMES[at], uuid }, "{offset}");
+    }
+    assert_eq!(skip(&store, PROJECT, &query(1), 6, PATIENCE).await.unwrap(), Begin::Beyond);
+    // Stretches of 64 days over both gaps would be 11,000 for every page.
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
 #[tokio::test]
 async fn a_head_that_says_nothing_of_strays_has_none() {
     let store = store().await;
@@ -213,7 +253,22 @@ async fn pages_of_an_import_that_is_not_sorted_are_complete_and_in_order() {
     assert_eq!(walk(query(173)).await, sent);
     let named = EventQuery { event: Some("event 4".to_owned()), ..query(31) };
     let of_name = |(_, uuid): &&(i64, Uuid)| uuid.as_u128() % 11 == 4;
-    assert_eq!(walk(named).await, sent.iter().filter(of_name).copied().collect::<Vec<_>>());
+    let all_of_name: Vec<_> = sent.iter().filter(of_name).copied().collect();
+    assert_eq!(walk(named.clone()).await, all_of_name);
+    // Pages without time are short, and the next ones go on.
+    for (first, expected) in [(query(31), &sent), (named, &all_of_name)] {
+        let (mut seen, mut next, mut short) = (Vec::new(), first, 0);
+        loop {
+            let late = Some(Instant::now());
+            let (part, rest) = page_until(&store, PROJECT, &next, late).await.unwrap();
+            seen.extend(part.iter().map(|event| (event.timestamp, event.uuid)));
+            let Some(Cursor { before, uuid }) = rest else { break };
+            short += usize::from(part.len() < 31);
+            (next.before, next.before_uuid) = (Some(Timestamp::from_micros(before)), uuid);
+        }
+        assert!(short > 30, "{short}");
+        assert_eq!(&seen, expected);
+    }
     for (filter, all) in [
         (query(9), sent.clone()),
         (

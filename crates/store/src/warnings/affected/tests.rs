@@ -1,16 +1,25 @@
+use surrealdb::types::Bytes;
+use weir_model::outcomes::{DropReason, Warning};
 use weir_model::warnings::{AffectedQuery, Place};
 use weir_model::{ProjectId, Timestamp};
 
-use super::{Affected, AffectedBuilder, DAY, DAYS, FULL_BYTES, KEPT, forget, open, page, purge};
+use super::{
+    Affected, AffectedBuilder, AffectedPage, DAY, DAYS, FULL_BYTES, KEPT, forget, key, open, page,
+    purge,
+};
+use crate::bind::bind;
+use crate::db::Statement;
 use crate::events::{Apply, Head, Position, ProjectWrite, apply};
 use crate::{Location, Settings, Store};
 
 const PROJECT: ProjectId = ProjectId(7);
+const DROPPED: &str = DropReason::MissingDistinctId.code();
+const ALTERED: &str = Warning::InvalidTimestamp.code();
 
 fn affected(received_at: i64, code: &str) -> Affected {
     Affected {
         codes: vec![code.to_owned()],
-        is_stored: code == "altered",
+        is_stored: code == ALTERED,
         received_at,
         detail: None,
         event: Some(format!("event {received_at}")),
@@ -41,7 +50,7 @@ async fn write(store: &Store, partition: u16, first: i64, each: usize, events: &
 async fn walk(store: &Store, first: AffectedQuery) -> Vec<i64> {
     let (mut query, mut seen) = (first, Vec::new());
     loop {
-        let (found, more) = page(store, PROJECT, &query).await.unwrap();
+        let AffectedPage { found, more, .. } = page(store, PROJECT, &query).await.unwrap();
         assert!(found.len() <= query.limit);
         seen.extend(found.iter().map(|(_, event)| event.received_at));
         let Some((last, _)) = found.last().filter(|_| more) else { return seen };
@@ -52,7 +61,7 @@ async fn walk(store: &Store, first: AffectedQuery) -> Vec<i64> {
 #[tokio::test]
 async fn pages_go_over_blocks_and_partitions_newest_first() {
     let store = store().await;
-    let code = |n: i64| if n % 3 == 0 { "altered" } else { "dropped" };
+    let code = |n: i64| if n % 3 == 0 { ALTERED } else { DROPPED };
     // Two partitions at the same times, of which some fall together.
     let one: Vec<_> = (0..100).map(|n| affected(n / 2, code(n))).collect();
     let two: Vec<_> = (0..60).map(|n| affected(n, code(n))).collect();
@@ -69,7 +78,7 @@ async fn pages_go_over_blocks_and_partitions_newest_first() {
         let seen = walk(&store, AffectedQuery { offset, ..query(11) }).await;
         assert_eq!(seen, all.get(offset..).unwrap_or_default(), "{offset}");
     }
-    let of_code = AffectedQuery { code: Some("altered".to_owned()), ..query(5) };
+    let of_code = AffectedQuery { code: Some(ALTERED.to_owned()), ..query(5) };
     assert_eq!(walk(&store, of_code).await.len(), 34 + 20);
     let dropped = AffectedQuery { is_dropped: true, ..query(5) };
     assert_eq!(walk(&store, dropped).await.len(), 66 + 40);
@@ -77,36 +86,63 @@ async fn pages_go_over_blocks_and_partitions_newest_first() {
     let between = AffectedQuery { after: Some(at(10)), before: Some(at(13)), ..query(4) };
     assert_eq!(walk(&store, between).await, [12, 12, 12, 11, 11, 11]);
     let elsewhere = page(&store, ProjectId(8), &query(5)).await.unwrap();
-    assert_eq!(elsewhere, (Vec::new(), false));
+    assert_eq!(elsewhere, AffectedPage::default());
 }
 
 #[tokio::test]
 async fn the_last_block_is_filled_further() {
     let store = store().await;
-    write(&store, 0, 40, 9, &[affected(1, "a"), affected(2, "b")]).await;
+    write(&store, 0, 40, 9, &[affected(1, DROPPED), affected(2, DROPPED)]).await;
     let mut block = open(&store, PROJECT, 0, 40).await.unwrap().unwrap();
     assert!(!block.is_full(3));
     assert!(block.is_full(2 + DAY), "what came a day later goes into another block");
-    block.push(&affected(3, "c")).unwrap();
+    block.push(&affected(3, DROPPED)).unwrap();
     let mut write = ProjectWrite::new(PROJECT);
     write.affected = vec![block.finish().unwrap()];
     let (from, to) = (Position::at(1), Position::at(2));
     apply(&store, Apply { partition: 0, from, to, projects: vec![write] }).await.unwrap();
     let query = AffectedQuery { limit: 9, ..AffectedQuery::default() };
-    let (found, _) = page(&store, PROJECT, &query).await.unwrap();
+    let AffectedPage { found, .. } = page(&store, PROJECT, &query).await.unwrap();
     let numbers: Vec<_> = found.iter().map(|(Place { number, .. }, _)| *number).collect();
     assert_eq!(numbers, [42, 41, 40]);
     assert!(open(&store, PROJECT, 0, 41).await.unwrap().is_none());
-    let large = Affected { payload: "x".repeat(FULL_BYTES), ..affected(4, "d") };
+    let large = Affected { payload: "x".repeat(FULL_BYTES), ..affected(4, DROPPED) };
     block.push(&large).unwrap();
     assert!(block.is_full(4));
+}
+
+#[tokio::test]
+async fn a_damaged_block_is_counted_and_hides_no_other() {
+    const DAMAGE: Statement = Statement::write("damage a block", "UPDATE $id SET data = $data;");
+    let store = store().await;
+    let code = |n: i64| if n < 20 { ALTERED } else { DROPPED };
+    let events: Vec<_> = (0..50).map(|n| affected(n, code(n))).collect();
+    write(&store, 0, 0, 10, &events).await;
+    let query = AffectedQuery { limit: 100, ..AffectedQuery::default() };
+    let dropped = AffectedQuery { is_dropped: true, ..query.clone() };
+    let seen = async |query: &AffectedQuery| {
+        let page = page(&store, PROJECT, query).await.unwrap();
+        (page.found.len(), page.unreadable)
+    };
+    for (first, all, of_dropped) in [(0, (40, 10), (30, 0)), (30, (30, 20), (20, 10))] {
+        let id = key("affected_block", PROJECT, 0, first);
+        let data = Bytes::from(b"no block".to_vec());
+        store.db.run(DAMAGE, bind! { id: id, data: data }).await.unwrap();
+        assert_eq!(seen(&query).await, all, "{first}");
+        // A block that has altered events only is not opened for dropped ones.
+        assert_eq!(seen(&dropped).await, of_dropped, "{first}");
+    }
+    let live = crate::warnings::dropped(&store, PROJECT, 100).await.unwrap();
+    assert_eq!(live.len(), 20);
+    let small = AffectedQuery { limit: 3, ..query };
+    assert_eq!(walk(&store, small).await.len(), 30);
 }
 
 #[tokio::test]
 async fn the_latest_are_kept_for_a_time() {
     let store = store().await;
     let each = 20_000;
-    let events: Vec<_> = (0..KEPT + 30_000).map(|n| affected(n, "a")).collect();
+    let events: Vec<_> = (0..KEPT + 30_000).map(|n| affected(n, DROPPED)).collect();
     write(&store, 1, 0, each, &events).await;
     let all = || walk(&store, AffectedQuery { limit: 50_000, ..AffectedQuery::default() });
     forget(&store, PROJECT, Timestamp::from_micros(1)).await.unwrap();

@@ -1,0 +1,270 @@
+//! Budgets of bytes for request bodies.
+//!
+//! What belongs here: taking bytes and giving them back, in all and by client network.
+//! What does not: reading bodies (`http::body`), and the numbers (`limits`).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::parts::{Exhausted, NetworkPart, NetworkParts};
+use super::{ByteLimits, KIB};
+
+/// A budget of bytes for bodies. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Budget {
+    common: Pool,
+    reserve: Pool,
+    small_body: usize,
+}
+
+impl Budget {
+    /// Room for bodies within these limits, none of it taken.
+    #[must_use]
+    pub fn new(limits: &ByteLimits) -> Self {
+        Self {
+            common: Pool::new(limits.total, limits.per_network, 16 * KIB),
+            reserve: Pool::new(limits.reserve, limits.reserve_per_network(), 4 * KIB),
+            small_body: limits.small_body,
+        }
+    }
+
+    /// The room of a body that is about to arrive from these networks and announces so
+    /// many bytes, if it says.
+    #[must_use]
+    pub fn room(&self, networks: [IpAddr; 3], announced: Option<usize>) -> BodyRoom {
+        let is_small = announced.is_some_and(|bytes| bytes <= self.small_body);
+        BodyRoom {
+            taken: self.common.take(networks),
+            reserve: is_small.then(|| self.reserve.take(networks)),
+        }
+    }
+
+    /// Bytes that are not taken, beside the reserve.
+    #[cfg(test)]
+    pub(crate) fn free(&self) -> usize {
+        self.common.bytes.available_permits()
+    }
+}
+
+/// Bytes to be taken by bodies, and what each network holds of them with bodies that it
+/// is still sending. Without that one client that sends slowly could hold all of them.
+#[derive(Debug, Clone)]
+struct Pool {
+    bytes: Arc<Semaphore>,
+    sending: NetworkParts,
+    /// Bytes are taken in steps of this size.
+    step: usize,
+}
+
+impl Pool {
+    fn new(bytes: usize, per_network: [usize; 3], step: usize) -> Self {
+        Self {
+            bytes: Arc::new(Semaphore::new(bytes)),
+            sending: NetworkParts::new(per_network),
+            step,
+        }
+    }
+
+    fn take(&self, networks: [IpAddr; 3]) -> Taken {
+        Taken {
+            held: HeldBytes::none(Arc::clone(&self.bytes)),
+            sending: self.sending.of(networks),
+            step: self.step,
+        }
+    }
+}
+
+/// Bytes of a pool.
+#[derive(Debug)]
+struct Taken {
+    held: HeldBytes,
+    sending: NetworkPart,
+    step: usize,
+}
+
+impl Taken {
+    fn grow_to(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        let bytes = bytes.next_multiple_of(self.step);
+        self.sending.grow_to(bytes)?;
+        self.held.grow_to(bytes)
+    }
+}
+
+/// What a body holds of a [`Budget`] while it arrives.
+#[derive(Debug)]
+pub struct BodyRoom {
+    taken: Taken,
+    /// What is tried once there is no other room.
+    reserve: Option<Taken>,
+}
+
+impl BodyRoom {
+    /// Takes what is missing to hold `bytes`.
+    ///
+    /// # Errors
+    /// [`Exhausted`].
+    pub fn grow_to(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        if self.taken.grow_to(bytes).is_ok() {
+            return Ok(());
+        }
+        self.taken = self.reserve.take().ok_or(Exhausted)?;
+        self.taken.grow_to(bytes)
+    }
+
+    /// The body has arrived: it counts against its network no longer.
+    #[must_use]
+    pub fn arrived(self) -> HeldBytes {
+        self.taken.held
+    }
+}
+
+/// Bytes taken from a budget of bodies; given back when dropped.
+#[derive(Debug)]
+pub struct HeldBytes {
+    budget: Arc<Semaphore>,
+    permit: Option<OwnedSemaphorePermit>,
+    held: usize,
+}
+
+impl HeldBytes {
+    /// Nothing yet.
+    #[must_use]
+    pub fn none(budget: Arc<Semaphore>) -> Self {
+        Self { budget, permit: None, held: 0 }
+    }
+
+    /// Takes what is missing to hold `bytes`. Never waits: a body that has to
+    /// wait for room holds the room it has already.
+    ///
+    /// # Errors
+    /// [`Exhausted`].
+    pub fn grow_to(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        let Some(missing) = bytes.checked_sub(self.held).filter(|missing| *missing > 0) else {
+            return Ok(());
+        };
+        let count = u32::try_from(missing).map_err(|_| Exhausted)?;
+        let more = Arc::clone(&self.budget).try_acquire_many_owned(count).map_err(|_| Exhausted)?;
+        match &mut self.permit {
+            Some(permit) => permit.merge(more),
+            None => self.permit = Some(more),
+        }
+        self.held = bytes;
+        Ok(())
+    }
+
+    /// Gives back what is held beyond `bytes`.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        let more = self.held.saturating_sub(bytes);
+        if let Some(permit) = &mut self.permit {
+            drop(permit.split(more));
+            self.held -= more;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+    use std::sync::Arc;
+
+    use tokio::sync::Semaphore;
+
+    use super::{BodyRoom, Budget, Exhausted, HeldBytes};
+    use crate::http::peer::networks_of;
+    use crate::limits::Limits;
+
+    #[test]
+    fn bytes_come_back() {
+        let budget = Arc::new(Semaphore::new(100));
+        let mut first = HeldBytes::none(Arc::clone(&budget));
+        assert_eq!(first.grow_to(60), Ok(()));
+        assert_eq!(first.grow_to(50), Ok(()));
+        let mut second = HeldBytes::none(Arc::clone(&budget));
+        assert_eq!(second.grow_to(41), Err(Exhausted));
+        assert_eq!(second.grow_to(40), Ok(()));
+        drop(first);
+        assert_eq!(second.grow_to(100), Ok(()));
+        second.shrink_to(30);
+        second.shrink_to(50);
+        assert_eq!(budget.available_permits(), 70);
+        assert_eq!(second.grow_to(100), Ok(()));
+        drop(second);
+        assert_eq!(budget.available_permits(), 100);
+    }
+
+    /// Takes what bodies of this size from these clients can; gives how many found room.
+    fn flood(
+        budget: &Budget,
+        clients: impl Iterator<Item = String>,
+        size: usize,
+        announced: Option<usize>,
+        held: &mut Vec<BodyRoom>,
+    ) -> usize {
+        let before = held.len();
+        for client in clients {
+            let networks = networks_of(client.parse::<IpAddr>().unwrap());
+            loop {
+                let mut room = budget.room(networks, announced);
+                if room.grow_to(size).is_err() {
+                    break;
+                }
+                held.push(room);
+            }
+        }
+        held.len() - before
+    }
+
+    #[test]
+    fn the_networks_of_one_provider_leave_room_for_others() {
+        let limits = Limits::default();
+        for bytes in [limits.capture_bytes, limits.management_bytes, limits.early_bytes] {
+            let (budget, mut held) = (Budget::new(&bytes), Vec::new());
+            let body = 64 << 10;
+            // All of a /56 and of a /48, then of other /48 of the same provider.
+            let site = (0..256).map(|subnet| format!("2001:db8:1:{subnet:x}::1"));
+            let found = flood(&budget, site, body, None, &mut held);
+            assert_eq!(found * body, bytes.per_network[1], "of one site");
+            let sites = (0..256).map(|site| format!("2001:db8:{site:x}::1"));
+            flood(&budget, sites, body, None, &mut held);
+            assert_eq!(held.len() * body, bytes.per_network[2], "of one provider");
+            // The same with addresses of the older kind.
+            let before = held.len();
+            let hosts = (0..256).map(|host| format!("198.51.100.{host}"));
+            let found = flood(&budget, hosts, body, None, &mut held);
+            assert_eq!(found * body, bytes.per_network[1].min(bytes.total - before * body));
+            let other = networks_of("2001:db9::1".parse().unwrap());
+            assert!(budget.room(other, None).grow_to(body).is_ok());
+        }
+    }
+
+    #[test]
+    fn small_bodies_find_room_while_large_ones_hold_everything() {
+        let limits = Limits::default();
+        for bytes in [limits.capture_bytes, limits.management_bytes, limits.early_bytes] {
+            let (budget, mut held) = (Budget::new(&bytes), Vec::new());
+            let large = 16 << 10;
+            let many = (0..256).map(|net| format!("{}.0.0.1", net % 90 + 100));
+            flood(&budget, many, large, None, &mut held);
+            assert_eq!(budget.free(), 0);
+            let owner = networks_of("2001:db8::1".parse().unwrap());
+            for (announced, finds) in
+                [(None, false), (Some(bytes.small_body + 1), false), (Some(100), true)]
+            {
+                let room = budget.room(owner, announced).grow_to(100);
+                assert_eq!(room.is_ok(), finds, "{announced:?}");
+            }
+            // Who sends small bodies slowly has a part of the reserve too.
+            let flooded = flood(
+                &budget,
+                (0..256).map(|net| format!("2001:db9:{net:x}::1")),
+                4 << 10,
+                Some(100),
+                &mut held,
+            );
+            assert_eq!(flooded * (4 << 10), bytes.reserve_per_network()[2]);
+            assert!(budget.room(owner, Some(100)).grow_to(100).is_ok());
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What the service does at intervals while it runs.
+//!
+//! What belongs here: when it is done, and what a failure means. What does not: the work
+//! itself, which services, the store and the engines do.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use weir_export::engine::Engine;
+use weir_ingest::log::Damage;
+use weir_plugins::Plugins;
+use weir_store::Store;
+
+use crate::app::App;
+
+/// Time between two looks at what has no event of its own.
+const LOOK: Duration = Duration::from_secs(1);
+/// Time between two looks for domains that are to be looked at again.
+const CHECK: Duration = Duration::from_secs(10);
+/// Time between two writes of what was counted.
+const COUNT: Duration = Duration::from_secs(60);
+/// Writes of what was counted after which old counts are removed.
+const FORGET: u32 = 60;
+/// Time between two looks for deleted organizations.
+const PURGE: Duration = Duration::from_secs(30);
+/// Time between two writes of what is counted in memory.
+const NOTE: Duration = Duration::from_secs(60);
+
+/// Begins all that may be cut short when the service stops.
+pub(super) fn begin(
+    tasks: &mut JoinSet<()>,
+    app: &App,
+    store: &Store,
+    exports: &Arc<Engine>,
+    plugins: &Plugins,
+) {
+    tasks.spawn(watch_exports(app.clone(), Arc::clone(exports)));
+    tasks.spawn(watch_plugins(app.clone(), plugins.clone()));
+    tasks.spawn(app.tokens.clone().keep_fresh());
+    tasks.spawn(watch(app.clone(), store.clone()));
+    tasks.spawn(purge_deleted(app.clone()));
+    tasks.spawn(check_domains(app.clone()));
+    tasks.spawn(write_notes(app.clone()));
+}
+
+/// The disk guard, the progress of ingestion, and the gauges that nothing else sets.
+async fn watch(app: App, store: Store) {
+    let mut tick = tokio::time::interval(LOOK);
+    loop {
+        tick.tick().await;
+        store.check_disk();
+        app.ingest.look(Instant::now());
+        app.metrics.count_outcomes(app.ingest.take_outcomes());
+        app.metrics.disk_free_bytes.set(app.disk.free_bytes() as f64);
+        let lag = i64::try_from(app.ingest.lag_bytes()).unwrap_or(i64::MAX);
+        app.metrics.apply_lag_bytes.set(lag);
+        let Damage { places, bytes, missing } = app.ingest.damage();
+        let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        app.metrics.log_damaged_places.set(gauge(places));
+        app.metrics.log_damaged_bytes.set(gauge(bytes + missing));
+        let waiting = app.ingest.lag_bytes();
+        if waiting > 0 {
+            app.traffic.waiting(app.services.clock.now(), waiting);
+        }
+    }
+}
+
+/// Counts what exports have done.
+async fn watch_exports(app: App, exports: Arc<Engine>) {
+    let mut tick = tokio::time::interval(LOOK);
+    loop {
+        tick.tick().await;
+        app.metrics.count_exports(exports.metrics().take());
+    }
+}
+
+/// Counts what plugins have done.
+async fn watch_plugins(app: App, plugins: Plugins) {
+    let mut tick = tokio::time::interval(LOOK);
+    loop {
+        tick.tick().await;
+        app.metrics.count_plugins(plugins.metrics().take());
+        app.metrics.count_children(plugins.children());
+    }
+}
+
+/// Removes what deleted organizations leave behind. Requests that came while
+/// the key was still known have ended by then, and what they brought is applied
+/// first: nothing of a project appears after its removal.
+async fn purge_deleted(app: App) {
+    let settled = -i64::try_from(app.limits.capture_time.as_secs()).unwrap_or(0) - 1;
+    let mut tick = tokio::time::interval(PURGE);
+    loop {
+        tick.tick().await;
+        let before = app.services.clock.now().plus_seconds(settled);
+        app.ingest.applied().await;
+        if let Err(error) = app.services.organizations.purge_deleted(before).await {
+            tracing::error!(%error, "what a deleted organization left was not removed yet");
+        }
+    }
+}
+
+/// Writes what was counted of traffic, until the service stops: never cut short,
+/// for what it has taken would be lost.
+pub(super) async fn write_counts(app: App) {
+    let mut tick = tokio::time::interval(COUNT);
+    let mut writes = 0_u32;
+    loop {
+        tokio::select! {
+            () = app.stopping.begun() => return,
+            _ = tick.tick() => {}
+        }
+        if let Err(error) = app.services.traffic.write().await {
+            tracing::warn!(%error, "what was counted was not written; trying again");
+        }
+        writes = (writes + 1) % FORGET;
+        if writes == 0
+            && let Err(error) = app.services.traffic.forget().await
+        {
+            tracing::warn!(%error, "old counts were not removed yet");
+        }
+    }
+}
+
+/// Writes how keys are used.
+async fn write_notes(app: App) {
+    let mut tick = tokio::time::interval(NOTE);
+    loop {
+        tick.tick().await;
+        write_notes_now(&app).await;
+    }
+}
+
+/// The same, now.
+pub(super) async fn write_notes_now(app: &App) {
+    if let Err(error) = app.services.keys.write_uses().await {
+        tracing::warn!(%error, "the use of keys was not written yet");
+    }
+    if let Err(error) = app.services.projects.write_traffic().await {
+        tracing::warn!(%error, "events by project key were not written yet");
+    }
+}
+
+/// Looks at verified domains again when their time of the day has come.
+async fn check_domains(app: App) {
+    let mut tick = tokio::time::interval(CHECK);
+    loop {
+        tick.tick().await;
+        if let Err(error) = app.services.domains.check_again().await {
+            tracing::error!(%error, "verified domains were not looked at again");
+        }
+    }
+}
