@@ -103,7 +103,7 @@ fn damaged(damage: DamageFacts) -> impl IntoView {
         }
     });
     let missing = (missing_bytes > 0).then(|| {
-        view! { {bytes::text(missing_bytes)} " are missing at the end. " }
+        view! { {bytes::text(missing_bytes)} " of it are missing. " }
     });
     view! {
         <dt>"Ingest log"</dt>

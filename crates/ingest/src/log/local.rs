@@ -136,8 +136,8 @@ pub struct Damage {
     pub places: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes at the end of the log that had been applied and were gone at the last
-    /// start.
+    /// Bytes that no segment held at the last start: between two segments and not
+    /// applied, or at the end of the log and applied.
     pub missing: u64,
 }
 
@@ -215,6 +215,7 @@ impl LocalLog {
         let mut recovery = Recovery::default();
         let mut segments = Segment::open_all(directory)?;
         let begins: Vec<u64> = segments.iter().map(|segment| segment.base).collect();
+        let needed = applied.lowest.0;
         let mut raise = |header: &Header| {
             let after = header.first_arrival + u64::from(header.count);
             let next = arrivals.entry(header.project).or_insert(1);
@@ -222,29 +223,38 @@ impl LocalLog {
         };
         for (index, segment) in segments.iter_mut().enumerate() {
             let next = begins.get(index + 1).copied();
-            if let Some(next) = next.filter(|next| *next <= applied.lowest.0) {
+            if let Some(next) = next.filter(|next| *next <= needed) {
                 segment.end = next;
                 continue;
             }
             let is_last = next.is_none();
-            let needed = applied.lowest.0;
             let end = scan(segment, directory, is_last, needed, &mut recovery, &mut raise)?;
             if is_last {
                 recovery.torn_bytes = cut_tail(segment, end, settings.segment_size)?;
             }
             segment.end = end;
+            // A segment begins where the one before it ends.
+            if let Some(next) = next.filter(|next| end < *next) {
+                recovery.missing.push((end, next - end));
+                tracing::error!(
+                    offset = end,
+                    bytes = next - end,
+                    "ingest log: records between two segments are missing"
+                );
+            }
         }
         let end = segments.last().map_or(0, |segment| segment.end);
         let begin = applied.highest.0.next_multiple_of(ALIGN);
-        if end < applied.highest.0 {
-            recovery.missing = Some((end, begin - end));
+        let is_cut = end < applied.highest.0;
+        if is_cut {
+            recovery.missing.push((end, begin - end));
             tracing::error!(
                 end,
                 applied = applied.highest.0,
                 "ingest log: its end is missing: more was applied than it holds; going on behind it"
             );
         }
-        if segments.is_empty() || recovery.missing.is_some() {
+        if segments.is_empty() || is_cut {
             segments.push(Segment::create(directory, begin.max(end), settings.segment_size)?);
         }
         let Some(active) = segments.last().cloned() else { return Err(LogError::Missing(0)) };
@@ -314,7 +324,7 @@ impl LocalLog {
         let copies = aside::list(&self.directory)?;
         let copies = copies.iter().filter(|copy| copy.offset.is_some());
         let mut damage = Damage {
-            missing: self.recovery.missing.map_or(0, |(_, bytes)| bytes),
+            missing: self.recovery.missing.iter().map(|(_, bytes)| bytes).sum(),
             ..Damage::default()
         };
         for copy in copies {

@@ -23,8 +23,9 @@ pub struct Recovery {
     pub torn_bytes: u64,
     /// Broken stretches between sound records: offset and bytes.
     pub damaged: Vec<(u64, u64)>,
-    /// The end of the log was gone although it had been applied: offset and bytes.
-    pub missing: Option<(u64, u64)>,
+    /// What no segment holds, offset and bytes: a place between two segments that was not
+    /// applied, or an end of the log that was applied.
+    pub missing: Vec<(u64, u64)>,
 }
 
 /// What the bytes of a segment are, offsets from its first byte.

@@ -235,13 +235,13 @@ async fn a_log_whose_end_is_gone_goes_on_behind_what_was_applied() {
             }
         }
         let log = again();
-        assert!(log.recovery().missing.is_some(), "{lost}");
+        assert!(!log.recovery().missing.is_empty(), "{lost}");
         let offset = log.append(PROJECT, batch("after", 1).seal()).await.unwrap();
         assert!(offset >= end, "{lost}");
         assert_eq!(log.read(end, 1).unwrap()[0].offset, offset);
         drop(log);
         let log = again();
-        assert_eq!(log.recovery().missing, None, "{lost}: told once");
+        assert_eq!(log.recovery().missing, [], "{lost}: told once");
         assert_eq!(log.read(end, 1).unwrap()[0].offset, offset);
     }
 }
@@ -278,6 +278,37 @@ async fn damage_of_a_whole_group_or_at_the_end_of_a_segment_is_reported() {
     bytes[usize::try_from(last.0).unwrap() + 80] ^= 0xFF;
     std::fs::write(&path, &bytes).unwrap();
     assert_eq!(open(place.path()).recovery().damaged[0].0, last.0);
+}
+
+#[tokio::test]
+async fn records_that_are_missing_between_segments_are_reported() {
+    for lost in ["the last record", "a segment"] {
+        let place = tempfile::tempdir().unwrap();
+        fill(place.path(), 600).await;
+        let paths = segments(place.path());
+        let (from, next) = (base_of(&paths[1]), base_of(&paths[2]));
+        let records = all(&open(place.path()));
+        let last = records.iter().rfind(|record| record.offset.0 < next).unwrap().offset.0;
+        let begin = if lost == "a segment" {
+            std::fs::remove_file(&paths[1]).unwrap();
+            from
+        } else {
+            let mut bytes = std::fs::read(&paths[1]).unwrap();
+            bytes[usize::try_from(last - from).unwrap()..].fill(0);
+            std::fs::write(&paths[1], &bytes).unwrap();
+            last
+        };
+        let log = open(place.path());
+        assert_eq!(log.recovery().missing, [(begin, next - begin)], "{lost}");
+        assert_eq!(log.damage().unwrap().missing, next - begin, "{lost}");
+        drop(log);
+        // What was applied is not needed.
+        let disk = Arc::new(DiskState::new(None, DiskMarks::default()));
+        let next = Offset(next);
+        let applied = Applied { lowest: next, highest: next };
+        let log = LocalLog::open(place.path(), settings(), HashMap::new(), applied, disk).unwrap();
+        assert_eq!(log.recovery().missing, [], "{lost}");
+    }
 }
 
 fn base_of(segment: &Path) -> u64 {

@@ -320,7 +320,7 @@ impl Stretch {
     /// Has the events of these projects transformed, all projects at the same time.
     /// Those that are dropped become skips that name who did it. A failure leaves
     /// the events of its project as they are. Where a transformation must be run, skips
-    /// lose their samples.
+    /// lose their samples, and floods the distinct id that they are of.
     pub(crate) async fn transform(
         &mut self,
         partition: u16,
@@ -332,9 +332,11 @@ impl Stretch {
             part.transform(*project, partition, transform).await;
             // Repeats, events that capture refused, and those that a step dropped: no
             // sample has been through all steps.
-            if !part.skips.is_empty() && !transform.may_be_left_out(*project).await {
+            let has_samples = !part.skips.is_empty() || !part.spikes.is_empty();
+            if has_samples && !transform.may_be_left_out(*project).await {
                 let skips = std::mem::take(&mut part.skips);
                 part.skips = skips.into_iter().map(Skip::withheld).collect();
+                part.spikes.iter_mut().for_each(|spike| spike.of = None);
             }
         });
         futures::future::join_all(all).await;

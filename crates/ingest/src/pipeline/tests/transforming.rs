@@ -5,9 +5,10 @@ use parking_lot::Mutex;
 use weir_capture::DroppedEvent;
 use weir_model::PluginConfigId;
 use weir_model::events::EventQuery;
-use weir_model::outcomes::DropReason;
+use weir_model::outcomes::{DropReason, Warning};
 
 use super::*;
+use crate::pipeline::stretch::{Part, Spike, Stretch};
 use crate::transform::{Changed, Given, Transform, Transformed};
 
 const CONCERNED: ProjectId = ProjectId(1);
@@ -185,4 +186,21 @@ async fn samples_of_events_that_must_be_transformed_are_withheld() {
         }
     }
     ingest.close(Duration::from_secs(10)).await;
+}
+
+#[tokio::test]
+async fn floods_of_a_project_with_a_required_step_do_not_name_the_distinct_id() {
+    let spike = Spike {
+        warning: Warning::DistinctIdSpike,
+        events: 1,
+        at: NOON,
+        of: Some("ada@example.com".to_owned()),
+    };
+    let part = || Part { spikes: vec![spike.clone()], ..Part::default() };
+    let projects = [CONCERNED, PROTECTED];
+    let mut stretch = Stretch { parts: projects.map(|project| (project, part())).into() };
+    stretch.transform(0, &projects.into(), &Steps::default()).await;
+    let of = |project: ProjectId| stretch.parts[&project].spikes[0].of.as_deref();
+    assert_eq!(of(CONCERNED), Some("ada@example.com"));
+    assert_eq!(of(PROTECTED), None);
 }
