@@ -195,13 +195,16 @@ impl Invites {
     /// Takes an invite back: its link is dead at once.
     ///
     /// # Errors
-    /// [`Error::MissingScope`]; [`Error::NotFound`].
+    /// [`Error::MissingScope`]; [`Error::NotFound`], also for an invite above the actor's
+    /// level.
     pub async fn delete(&self, org: &OrgCtx, invite: &str) -> Result<()> {
         policy::check(org, Action::ManageInvites)?;
         let store = &self.core.store;
         let missing = || Error::NotFound(NOT_FOUND);
         let invite = parse_id(invite).ok_or_else(missing)?;
-        let row = rows::get(store, org.organization, invite).await?.ok_or_else(missing)?;
+        let row = rows::get(store, org.organization, invite).await?;
+        // The id of an invite above their level is not told to members.
+        let row = row.filter(|row| row.level <= org.level).ok_or_else(missing)?;
         let activities = [entry(&org.ctx, &row, Deed::Deleted, Changes::none())];
         Ok(rows::delete(store, org.organization, invite, &activities).await?)
     }

@@ -5,6 +5,7 @@
 //! directory, and links in it (`weir-export`).
 
 use serde_json::{Map, Value};
+use unicode_normalization::UnicodeNormalization as _;
 use weir_model::errors::FieldError;
 use weir_model::exports::destinations::DestinationType;
 use weir_model::exports::prefix::Template;
@@ -18,8 +19,11 @@ use crate::Result;
 const LOCAL: &str = "LocalDirectory";
 
 /// The path of a config; none: it has none, or one that no file can be written below.
+/// Not every disk tells names apart by case or by how an accent is written, so names
+/// that differ in nothing else are one. No brace and no slash comes from that.
 fn path(config: &Map<String, Value>) -> Option<Template> {
-    Template::parse(config.get("path").and_then(Value::as_str)?).ok()
+    let path: String = config.get("path").and_then(Value::as_str)?.nfd().collect();
+    Template::parse(&path.to_uppercase().to_lowercase().nfd().collect::<String>()).ok()
 }
 
 impl Exports {

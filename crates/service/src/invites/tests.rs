@@ -105,7 +105,7 @@ async fn a_list_is_judged_before_anybody_is_invited() {
 }
 
 #[tokio::test]
-async fn an_invite_is_renewed_by_those_who_could_make_it() {
+async fn an_invite_is_renewed_and_deleted_by_members_who_could_make_it() {
     let (services, org) = setting().await;
     let owners = InviteInput { level: Level::Owner, ..input("grace@mail.example") };
     let made = services.invites.create(&org, owners).await.unwrap();
@@ -114,6 +114,8 @@ async fn an_invite_is_renewed_by_those_who_could_make_it() {
     let id = made.id.to_string();
     let refused = services.invites.renew(&plain, &id).await.unwrap_err();
     assert!(matches!(&refused, Error::Forbidden(why) if why == LEVEL_ABOVE), "{refused}");
+    let refused = services.invites.delete(&plain, &id).await.unwrap_err();
+    assert!(matches!(refused, Error::NotFound(_)), "{refused}");
     let again = services.invites.renew(&org, &id).await.unwrap();
     assert_ne!((again.id, again.token), (made.id, made.token));
     assert_eq!((again.target_email, again.level), (made.target_email, made.level));

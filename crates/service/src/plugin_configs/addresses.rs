@@ -200,10 +200,15 @@ fn has_host(value: &Value) -> bool {
     })
 }
 
-/// Whether this is so for a text in a value. Stored values have a bound in depth.
+/// Whether this is so for a text in a value, or in JSON that a text holds: settings of
+/// type `json` are such texts. Stored values have a bound in depth and length, and JSON
+/// within JSON grows with every step.
 fn any_text(value: &Value, is_so: &impl Fn(&str) -> bool) -> bool {
     match value {
-        Value::String(text) => is_so(text),
+        Value::String(text) => {
+            let parsed = || serde_json::from_str(text).is_ok_and(|inner| any_text(&inner, is_so));
+            is_so(text) || (text.trim_start().starts_with(['{', '[', '"']) && parsed())
+        }
         Value::Array(list) => list.iter().any(|value| any_text(value, is_so)),
         Value::Object(map) => map.values().any(|value| any_text(value, is_so)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,

@@ -84,8 +84,10 @@ async fn ids_are_for_keys_that_write_and_members_of_the_level() {
     assert_ne!(shown["id"], above["id"]);
     // It is the same each time, and no operation knows it.
     assert_eq!(plain.get(&path(&app)).await.json(), listed);
-    let answer = plain.delete(&format!("{}{}/", path(&app), id(shown))).await;
-    answer.assert_error(404, "invalid_request", "not_found", "Not found.");
+    for hidden in [id(shown), id(&above)] {
+        let answer = plain.delete(&format!("{}{hidden}/", path(&app))).await;
+        answer.assert_error(404, "invalid_request", "not_found", "Not found.");
+    }
     let ids = |list: serde_json::Value| {
         let results = list["results"].as_array().unwrap().clone();
         results.iter().map(|one| id(one).to_owned()).collect::<Vec<_>>()

@@ -40,6 +40,14 @@ async fn organizations_share_no_directory() {
     ] {
         assert!(refused(create(&other, path).await), "{path}");
     }
+    // Names that some disks take for one, and some that none does.
+    create(&own, "Caf\u{e9}/Stra\u{df}e/{year}").await.unwrap();
+    for path in ["cafe\u{301}/strasse/2026", "CAFE\u{301}/STRASSE", "caf\u{c9}"] {
+        assert!(refused(create(&other, path).await), "{path}");
+    }
+    for path in ["cafe", "caf\u{e8}", "Caf\u{e9} 2/{month}"] {
+        create(&other, path).await.unwrap();
+    }
     // An organization may have several in one place.
     create(&own, "events/daily").await.unwrap();
     let theirs = create(&other, "events/hourly").await.unwrap();

@@ -75,6 +75,10 @@ fn inner_addresses_are_refused_at_their_setting() {
         // Within other values.
         (json!({"map": {"a": [1, "http://127.0.0.1/"]}}), Some("config__map")),
         (json!({"map": r#"{"a":"http://127.0.0.1/"}"#}), Some("config__map")),
+        (json!({"map": r#" {"a": ["127.0.0.1"]}"#}), Some("config__map")),
+        (json!({"map": r#"["0x7f.1:80"]"#}), Some("config__map")),
+        (json!({"map": r#"{"a": "{\"b\": \"127.0.0.1\"}"}"#}), Some("config__map")),
+        (json!({"note": r#""127.0.0.1""#}), Some("config__note")),
         (json!({"template": "see (ftp://127.0.0.1:21)"}), Some("config__template")),
         // What may be a number is one where no address is expected.
         (json!({"limit": "100", "version": "127.1", "n": 127.1}), None),
