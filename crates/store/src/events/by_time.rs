@@ -117,7 +117,9 @@ pub async fn page_until(
                 return Ok((found, Some(place)));
             }
         }
-        if reader.is_late() && high > lower && found.len() <= query.limit {
+        // Times without events cost little, and are passed over also when it is late.
+        let is_late = window.has_blocks && reader.is_late();
+        if is_late && high > lower && found.len() <= query.limit {
             return Ok((found, Some(Cursor { before: high, uuid: None })));
         }
     }
@@ -160,6 +162,8 @@ struct Window {
     /// Records that lead to blocks from stretches no longer than this one. Those
     /// from longer ones are as many in every part of it, however short.
     narrow: usize,
+    /// Whether any block may have events of the query in it.
+    has_blocks: bool,
     events: Vec<StoredEvent>,
     /// Where the stretch ends: later than asked for when time was up.
     low: i64,
@@ -258,6 +262,7 @@ impl<'a> Reader<'a> {
     async fn window(&mut self, mut low: i64, high: i64, mut wanted: usize) -> Result<Window> {
         let Candidates { narrow, mut blocks } = self.candidates(low, high).await?;
         blocks.sort_by_key(|block| std::cmp::Reverse(block.latest));
+        let has_blocks = !blocks.is_empty();
         let mut found: Vec<StoredEvent> = Vec::new();
         for Candidate { place, latest, .. } in blocks {
             // Blocks come by their latest event here: once enough events are
@@ -284,7 +289,7 @@ impl<'a> Reader<'a> {
                 found.truncate(wanted);
             }
         }
-        Ok(Window { narrow, events: found, low })
+        Ok(Window { narrow, has_blocks, events: found, low })
     }
 
     pub(super) async fn candidates(&mut self, low: i64, high: i64) -> Result<Candidates> {

@@ -185,7 +185,9 @@ async fn centuries_without_events_are_passed_over() {
     for (at, (time, arrival)) in TIMES.into_iter().zip(1..).enumerate() {
         let event = StoredEvent { timestamp: time, ..event(arrival, "a") };
         let at = at as u64;
-        apply(&store, stretch(0, at, at + 1, &[event])).await.unwrap();
+        let mut write = stretch(0, at, at + 1, &[event]);
+        (write.projects[0].head.from_time, write.projects[0].head.to_time) = (TIMES[0], TIMES[4]);
+        apply(&store, write).await.unwrap();
     }
     let began = Instant::now();
     let (found, more) = page(&store, PROJECT, &query(9)).await.unwrap();
