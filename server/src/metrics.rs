@@ -246,7 +246,7 @@ impl Metrics {
         );
         registry.register(
             "ingest_log_damaged_bytes",
-            "Bytes of them, and of what is missing at the end of the ingest log",
+            "Bytes of them, and of what is missing of the ingest log",
             log_damaged_bytes.clone(),
         );
         registry.register(

@@ -520,10 +520,15 @@ pub(super) async fn floor(
     }
 }
 
-/// Bytes of an event, about.
+/// What an event takes beside itself and its texts: each text is an allocation of its own.
+const ALLOCATIONS: usize = 64;
+
+/// Bytes of memory that an event takes, about.
 #[must_use]
 pub fn size(event: &StoredEvent) -> usize {
-    64 + event.event.len()
+    size_of::<StoredEvent>()
+        + ALLOCATIONS
+        + event.event.len()
         + event.distinct_id.len()
         + event.properties.len()
         + event.elements_chain.len()

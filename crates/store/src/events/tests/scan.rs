@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use super::support::{PROJECT, events, store, stretch};
 use crate::Store;
-use crate::events::{Except, Scan, Selection, StoredEvent, TimeStretch, apply, count, estimate};
+use crate::events::{
+    Except, Scan, Selection, StoredEvent, TimeStretch, apply, count, estimate, size,
+};
 
 /// All events of a selection, by a scan.
 async fn scanned(store: &Store, selection: Selection) -> Vec<u64> {
@@ -116,4 +118,12 @@ async fn a_scan_of_event_time_finds_what_is_not_sorted() {
     assert!(expected.len() > 20);
     let selection = Selection { time: Some(time), ..arrived(0, 2_000) };
     assert_eq!(scanned(&store, selection).await, expected);
+}
+
+#[test]
+fn the_size_of_an_event_counts_more_than_its_texts() {
+    let event = &events(1, 1, "a")[0];
+    let texts = [&event.event, &event.distinct_id, &event.properties, &event.elements_chain];
+    let texts: usize = texts.into_iter().map(String::len).sum();
+    assert!(size(event) >= size_of::<StoredEvent>() + texts, "{}", size(event));
 }
