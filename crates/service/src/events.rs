@@ -23,10 +23,13 @@ use crate::error::Error;
 use crate::{Core, Result};
 
 /// Bytes of properties, of events and their persons, after which a page ends
-/// early: one large person may stand beside each of its events.
-const PAGE_BYTES: usize = 16 << 20;
-/// Events whose persons are read at a time: each may have a megabyte.
-const TOGETHER: usize = 16;
+/// early: one large person may stand beside each of its events, and many requests read
+/// pages at once.
+const PAGE_BYTES: usize = 1 << 20;
+/// Events whose persons are read first: each may have a megabyte.
+const FIRST_TOGETHER: usize = 2;
+/// The same as long as they turn out to be small.
+const TOGETHER: usize = 32;
 
 /// Reads of stored events.
 #[derive(Clone)]
@@ -65,8 +68,9 @@ impl Events {
         let mut page = EventPage { events: Vec::with_capacity(found.len()), next };
         let mut people: HashMap<PersonId, Option<Arc<PersonRef>>> = HashMap::new();
         let (mut found, mut bytes, mut last) = (found.into_iter().peekable(), 0, None);
+        let mut at_once = FIRST_TOGETHER;
         while found.peek().is_some() {
-            let together: Vec<StoredEvent> = found.by_ref().take(TOGETHER).collect();
+            let together: Vec<StoredEvent> = found.by_ref().take(at_once).collect();
             self.read_persons(id, &together, &mut people).await?;
             for event in together {
                 if bytes > PAGE_BYTES {
@@ -80,6 +84,8 @@ impl Events {
                 last = Some(Cursor::behind(&event));
                 page.events.push(shown(event, person));
             }
+            let are_small = bytes < PAGE_BYTES / 8;
+            at_once = if are_small { (at_once * 4).min(TOGETHER) } else { FIRST_TOGETHER };
         }
         Ok(page)
     }
@@ -155,11 +161,14 @@ impl Events {
     pub async fn live_rows(&self, project: &ProjectCtx, limit: usize) -> Result<Vec<LiveRow>> {
         let id = project.project;
         let stored = events::arrivals(&self.core.store, id, None, limit).await?;
+        // Rows are short, the events may be large.
+        let stored: Vec<LiveRow> =
+            stored.events.iter().map(|event| live::accepted(id, event)).collect();
         let skipped = warnings::dropped(&self.core.store, id, limit).await?;
         let refused = traffic::refused(&self.core.store, id).await?;
         let mut rows: Vec<LiveRow> = skipped.into_iter().map(live::dropped).collect();
         rows.extend(refused.into_iter().map(live::rejected));
-        rows.extend(stored.events.iter().map(|event| live::accepted(id, event)));
+        rows.extend(stored);
         rows.sort_by_key(|row| std::cmp::Reverse(row.received_at));
         rows.truncate(limit);
         Ok(rows)

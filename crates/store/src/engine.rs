@@ -34,6 +34,10 @@ const INLINE: usize = 64;
 /// Reads of records that may be large which run at the same time: the engine holds
 /// about three copies of what such a statement reads.
 const LARGE_READS: usize = 2;
+/// Pages of events by arrival that are read at the same time.
+const ARRIVAL_READS: usize = 2;
+/// Bytes of decoded blocks that all pages of events together keep for their next steps.
+pub(crate) const KEPT_BLOCKS: usize = 32 << 20;
 
 /// What the engine gives a query at most.
 pub(crate) const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -80,6 +84,8 @@ pub struct Store {
     pub(crate) turns: Turns,
     pub(crate) plugin_changes: Teller,
     pub(crate) large_reads: Arc<Semaphore>,
+    pub(crate) arrival_reads: Arc<Semaphore>,
+    pub(crate) kept_blocks: Arc<Semaphore>,
     traffic: Arc<Board>,
     _lock: Arc<Option<File>>,
 }
@@ -138,6 +144,8 @@ impl Store {
             turns: Turns::default(),
             plugin_changes,
             large_reads: Arc::new(Semaphore::new(LARGE_READS)),
+            arrival_reads: Arc::new(Semaphore::new(ARRIVAL_READS)),
+            kept_blocks: Arc::new(Semaphore::new(KEPT_BLOCKS)),
             traffic: Arc::default(),
             _lock: Arc::new(lock),
         })

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use surrealdb::types::{RecordId, Value};
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 use weir_model::ProjectId;
 use weir_model::events::EventQuery;
@@ -35,9 +36,11 @@ const FEW_POINTERS: usize = 200;
 const MANY_POINTERS: usize = 2_000;
 /// Summaries of wide blocks that a page keeps: they come up in every stretch.
 const KEPT: usize = 8_192;
-/// Bytes of properties after which a page ends early.
-const PAGE_BYTES: usize = 16 << 20;
-/// Bytes of decoded blocks that a page keeps for its next stretches.
+/// Bytes of properties after which a page ends early: many requests read pages at once,
+/// and each has its page in memory.
+const PAGE_BYTES: usize = 1 << 20;
+/// Bytes of decoded blocks that a page keeps for its next steps, as long as all pages
+/// together have room for them.
 const BLOCK_BYTES: usize = 16 << 20;
 
 const SUMMARIES: Statement = Statement::read("event summaries", "SELECT * FROM $ids;");
@@ -218,6 +221,8 @@ pub(super) struct Reader<'a> {
     wide: HashMap<Place, Option<Wide>>,
     blocks: HashMap<Place, Arc<Vec<StoredEvent>>>,
     block_bytes: usize,
+    /// What `blocks` takes of the room that all pages share.
+    room: Option<OwnedSemaphorePermit>,
     /// Pages end from this moment on.
     until: Option<Instant>,
 }
@@ -248,10 +253,19 @@ impl<'a> Reader<'a> {
             ids.flat_map(|id| ways(project, id, &heads)).collect::<Vec<u16>>()
         });
         let (wide, blocks) = (HashMap::new(), HashMap::new());
-        let (block_bytes, until) = (0, None);
-        let reader =
-            Self { store, project, query, lower, upper, ways, wide, blocks, block_bytes, until };
-        Ok(Some(reader))
+        Ok(Some(Self {
+            store,
+            project,
+            query,
+            lower,
+            upper,
+            ways,
+            wide,
+            blocks,
+            block_bytes: 0,
+            room: None,
+            until: None,
+        }))
     }
 
     fn is_late(&self) -> bool {
@@ -420,11 +434,25 @@ impl<'a> Reader<'a> {
             return Ok(Arc::clone(events));
         }
         let events = Arc::new(read_block(self.store, self.project, place).await?);
-        if self.block_bytes < BLOCK_BYTES {
-            self.block_bytes += events.iter().map(size).sum::<usize>();
+        let bytes = events.iter().map(size).sum::<usize>();
+        if self.block_bytes < BLOCK_BYTES && self.take_room(bytes) {
+            self.block_bytes += bytes;
             self.blocks.insert(place, Arc::clone(&events));
         }
         Ok(events)
+    }
+
+    /// Whether there is room to keep so many bytes. Without it blocks are decoded again.
+    fn take_room(&mut self, bytes: usize) -> bool {
+        let Ok(bytes) = u32::try_from(bytes) else { return false };
+        let Ok(more) = Arc::clone(&self.store.kept_blocks).try_acquire_many_owned(bytes) else {
+            return false;
+        };
+        match &mut self.room {
+            Some(room) => room.merge(more),
+            None => self.room = Some(more),
+        }
+        true
     }
 }
 

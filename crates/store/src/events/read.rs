@@ -5,6 +5,7 @@
 //! What does not belong here: pages by event time (`by_time`).
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use surrealdb::types::{
     Array, Bytes, RecordId, RecordIdKey, RecordIdKeyRange, SurrealValue, Value,
@@ -154,7 +155,8 @@ pub async fn stored_uuids(store: &Store, project: ProjectId, uuids: &[Uuid]) -> 
 /// The newest events by order of arrival, before arrival number `before`.
 ///
 /// Opens only the blocks that it needs, the newest first. The page is shorter where
-/// events are large.
+/// events are large. A page can have many megabytes, so a few are read at a time, and
+/// callers keep no more of it than they need.
 ///
 /// # Errors
 /// When the store cannot be read or a block is damaged.
@@ -164,6 +166,8 @@ pub async fn arrivals(
     before: Option<u64>,
     limit: usize,
 ) -> Result<ArrivalPage> {
+    let turn = Arc::clone(&store.arrival_reads).acquire_owned().await;
+    let _turn = turn.map_err(|_| Error::Stopped)?;
     let end = before.unwrap_or(u64::MAX);
     let mut ends = Vec::new();
     for (partition, head) in heads(store, project).await? {
