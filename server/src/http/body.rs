@@ -1,10 +1,10 @@
 //! Reading request bodies within their limits: size, time, progress, and the
 //! budget of bytes that all bodies share (SECURITY-NOTES 7).
 //!
-//! Bytes are taken from the budget before they are kept, in steps as they
-//! arrive. Taking what a request announces at its start would let a dozen idle
-//! connections that announce large bodies lock everybody else out. While a body
-//! arrives, its bytes count against its networks too: a few slow senders would
+//! Bytes are taken from the budget before memory for them is allocated, in steps that
+//! follow what has arrived. Taking what a request announces at its start would let a
+//! dozen idle connections that announce large bodies lock everybody else out. While a
+//! body arrives, its bytes count against its networks too: a few slow senders would
 //! otherwise hold the whole budget.
 
 use std::time::Duration;
@@ -22,8 +22,10 @@ use crate::limits::{BodyLimits, BodyRoom, Budget, HeldBytes};
 
 /// A body that has not brought more gets no larger buffer, whatever it announces.
 const FIRST: usize = 16 << 10;
-/// A sender that has brought so much is believed what it has announced.
-const EARNEST: usize = 64 << 10;
+/// How many times what has arrived a buffer may be, if so much was announced.
+const AHEAD: usize = 4;
+/// The same without an announcement.
+const AHEAD_UNANNOUNCED: usize = 2;
 
 /// A body that was read, and the share of the budget that it holds.
 #[derive(Debug)]
@@ -102,20 +104,26 @@ async fn read(
     declared: Option<usize>,
     mut room: BodyRoom,
 ) -> Result<Collected, BodyFault> {
+    let (announced, ahead) = match declared {
+        Some(length) => (length, AHEAD),
+        None => (reader.limits.size, AHEAD_UNANNOUNCED),
+    };
     let mut bytes = BytesMut::new();
     while let Some(chunk) = reader.next().await? {
         let length = bytes.len() + chunk.len();
         if length > reader.limits.size {
             return Err(BodyFault::TooLarge);
         }
-        room.grow_to(length).map_err(|_| BodyFault::NoRoom)?;
         if length > bytes.capacity() {
-            // A buffer that grows again and again leaves behind as much memory
-            // as it takes, and none of that is counted. Room that nothing is
-            // written to yet is address space and no memory.
-            let announced = declared.unwrap_or(length);
-            let buffer = if length > EARNEST { announced } else { announced.min(FIRST) };
-            bytes.reserve(buffer.max(length) - bytes.len());
+            // The whole of what was announced would be address space that costs the
+            // sender nothing, and an allocation that fails ends the process. Many small
+            // steps would leave behind as many bytes again, which are not counted.
+            let wanted = if length > FIRST { ahead * length } else { FIRST };
+            let buffer = wanted.min(announced).max(length);
+            room.grow_to(buffer).map_err(|_| BodyFault::NoRoom)?;
+            let mut larger = BytesMut::with_capacity(buffer);
+            larger.extend_from_slice(&bytes);
+            bytes = larger;
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -236,6 +244,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_was_announced_takes_no_room_before_it_arrives() {
+        let limits = BodyLimits { size: 64 * STEP, ..LIMITS };
+        let budget = budget(1 << 30, 1 << 30);
+        let chunk: &'static str = "x".repeat(STEP).leak();
+        // Steps that arrive, and those that are held then.
+        for (announced, expected) in [
+            (Some(64), [(1, 1), (2, 8), (8, 8), (9, 36), (37, 64)]),
+            (Some(9), [(1, 1), (2, 8), (4, 8), (7, 8), (8, 8)]),
+            (None, [(1, 1), (2, 4), (5, 10), (11, 22), (47, 64)]),
+        ] {
+            let mut head = head("192.0.2.1");
+            if let Some(steps) = announced {
+                head.headers.insert(header::CONTENT_LENGTH, (steps * STEP).into());
+            }
+            for (arrived, held) in expected {
+                let body = unfinished(&vec![chunk; arrived]);
+                let mut reading = Box::pin(collect(&head, body, &limits, &budget));
+                assert!(futures::poll!(reading.as_mut()).is_pending());
+                assert_eq!((1 << 30) - budget.free(), held * STEP, "{announced:?}: {arrived}");
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn the_budget_is_shared() {
         let (budget, head) = (budget(STEP, 1 << 20), head("192.0.2.1"));
         let first = collect(&head, chunks(&["01"]), &LIMITS, &budget).await.unwrap();
@@ -248,7 +280,7 @@ mod tests {
     #[tokio::test]
     async fn a_network_that_sends_slowly_holds_its_part_only() {
         let budget = budget(1 << 20, 2 * STEP);
-        let (slow, other) = (head("192.0.2.1"), head("192.0.2.2"));
+        let (slow, other) = (head("192.0.2.1"), head("198.51.100.2"));
         let mut open: Vec<_> = (0..2)
             .map(|_| Box::pin(collect(&slow, unfinished(&["01"]), &LIMITS, &budget)))
             .collect();

@@ -189,7 +189,7 @@ async fn session_from(app: &TestApp, client: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_bodies_lock_nobody_else_out() {
-    let (slow, other) = ("198.51.100.1", "198.51.100.2");
+    let (slow, other) = ("198.51.100.1", "203.0.113.2");
     let app = behind_a_proxy(|limits| {
         limits.early_bytes = bytes(64 << 10, [32 << 10; 3]);
         limits.early_body.time = Duration::from_secs(3);
@@ -291,7 +291,7 @@ async fn slow_events_keep_no_other_network_out() {
         open.push(unfinished(&app, "198.51.100.1", "/batch/", 10_000).await);
     }
     until(async || send("198.51.100.1").await.status == 503).await;
-    assert_eq!(send("198.51.100.2").await.status, 200);
+    assert_eq!(send("203.0.113.2").await.status, 200);
     drop(open);
     until(async || send("198.51.100.1").await.status == 200).await;
 }

@@ -51,6 +51,7 @@ mod section_13;
 mod sessions;
 mod settings;
 mod silent_cases;
+mod small_machine;
 mod snapshot;
 mod spikes;
 mod starting;

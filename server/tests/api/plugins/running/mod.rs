@@ -4,6 +4,7 @@
 mod broken;
 mod conservation;
 mod destinations;
+mod hostile;
 mod killed;
 mod neighbours;
 mod protected;

@@ -1,0 +1,79 @@
+//! Bodies of strangers, who have neither a session nor a key: many fields, and as much
+//! as fits, sent slowly.
+
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use super::*;
+
+/// How long others may wait meanwhile.
+const WITHIN: Duration = Duration::from_secs(20);
+
+fn form(serving: &Serving, path: &str, network: &str, body: String) -> weir_testkit::Call {
+    let call = serving.caller.call(Method::POST, path).body(body);
+    call.header("content-type", "application/x-www-form-urlencoded")
+        .header("sec-fetch-site", "same-origin")
+        .header("x-forwarded-for", network)
+}
+
+/// Asserts that others sign in and send events, and that both take no longer than usual.
+async fn assert_serves_others(serving: &Serving, made: &Value) {
+    let (key, other) = (&made["project_api_key"], network(250));
+    let event = json!({"api_key": key, "event": "a", "distinct_id": "b"});
+    let event = serving.caller.call(Method::POST, "/e/").json(&event);
+    let sign_in = "email=ada%40mail.example&password=plum-otter-violin-93&next=%2F".to_owned();
+    let both = async {
+        let event = event.header("x-forwarded-for", &other).send();
+        let signed_in = form(serving, "/_fn/sign_in", &other, sign_in).send();
+        tokio::join!(event, signed_in)
+    };
+    let (event, signed_in) = tokio::time::timeout(WITHIN, both).await.expect("answers");
+    assert_eq!((event.status, signed_in.status), (200, 200), "{:?}", signed_in.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_of_strangers_fit_into_a_gigabyte() {
+    let (_folder, serving, made) = serving().await;
+    let watch = Watch::on(&serving);
+    let mut forms = JoinSet::new();
+    for n in 0..40 {
+        let path = ["/_fn/nothing", "/_fn/sign_in", "/login", "/api/login/"][n % 4];
+        forms.spawn(form(&serving, path, &network(n), "a&".repeat(30_000)).send());
+    }
+    assert_serves_others(&serving, &made).await;
+    for answer in forms.join_all().await {
+        assert!([400, 404, 415].contains(&answer.status), "{}", answer.status);
+    }
+    watch.survived("40 forms of 30,000 fields");
+
+    // More than any budget, most of it never whole.
+    let mut slow = JoinSet::new();
+    for n in 0..200 {
+        let (path, announced, sent) = [
+            ("/_fn/nothing", 900_000, 900_000),
+            ("/_fn/sign_in", 1_000_000, 950_000),
+            ("/api/login/", 60_000, 50_000),
+            ("/batch/", 19_000_000, 4_000_000),
+        ][n % 4];
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: a\r\nx-forwarded-for: {}\r\n\
+             sec-fetch-site: same-origin\r\ncontent-length: {announced}\r\n\
+             content-type: application/x-www-form-urlencoded\r\n\r\n",
+            network(n)
+        );
+        let address = serving.address;
+        slow.spawn(async move {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            // One that is refused may be closed before all of it was sent.
+            let _ = stream.write_all(head.as_bytes()).await;
+            let _ = stream.write_all(&b"a&".repeat(sent / 2)).await;
+            stream
+        });
+    }
+    let open = slow.join_all().await;
+    assert_serves_others(&serving, &made).await;
+    watch.survived("200 large or slow bodies");
+    drop(open);
+}
