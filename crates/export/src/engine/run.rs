@@ -29,7 +29,7 @@ const NEWEST: usize = 50;
 /// What a try came to.
 enum Outcome {
     Done,
-    /// Try again after so long.
+    /// Try again at this time of the host's uptime.
     Again(Duration),
     Ended(Status),
     /// Somebody else ended it.
@@ -91,8 +91,8 @@ impl Worker {
         let working = async {
             loop {
                 match self.attempt(&cut).await {
-                    Outcome::Again(wait) => {
-                        if let Some(outcome) = self.pause(wait, &cut).await {
+                    Outcome::Again(at) => {
+                        if let Some(outcome) = self.pause(at, &cut).await {
                             return self.end(outcome).await;
                         }
                     }
@@ -172,7 +172,7 @@ impl Worker {
             Ok(None) => Err(Outcome::Gone),
             Err(error) => {
                 tracing::warn!(%error, "an export could not be read");
-                Err(Outcome::Again(wait(self.progress.attempt.max(1), None)))
+                Err(Outcome::Again(self.after(wait(self.progress.attempt.max(1), None))))
             }
         }
     }
@@ -215,9 +215,10 @@ impl Worker {
         }
         let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX);
         self.progress.next_try = Some(self.shared.host.now().plus_seconds(seconds));
+        let at = self.after(wait);
         match self.note(Status::Running).await {
             // What could not be written now is written with the next try.
-            Ok(true) | Err(_) => Outcome::Again(wait),
+            Ok(true) | Err(_) => Outcome::Again(at),
             Ok(false) => Outcome::Gone,
         }
     }
@@ -238,9 +239,13 @@ impl Worker {
         }
     }
 
-    /// Waits; an outcome, if the run is cut short meanwhile.
-    async fn pause(&self, wait: Duration, cut: &watch::Sender<Option<Cut>>) -> Option<Outcome> {
-        let until = self.shared.host.uptime().saturating_add(wait);
+    /// The uptime in so long.
+    fn after(&self, wait: Duration) -> Duration {
+        self.shared.host.uptime().saturating_add(wait)
+    }
+
+    /// Waits until this uptime; an outcome, if the run is cut short meanwhile.
+    async fn pause(&self, until: Duration, cut: &watch::Sender<Option<Cut>>) -> Option<Outcome> {
         while self.shared.host.uptime() < until {
             tokio::time::sleep(self.shared.settings.tick).await;
             let cut = *cut.borrow();

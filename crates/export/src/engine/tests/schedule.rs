@@ -1,6 +1,6 @@
 //! Which events come with which interval.
 
-use weir_model::exports::Status;
+use weir_model::exports::{Run, Status};
 use weir_store::exports::BackfilledPause;
 
 use super::support::{BEGIN, Fixture};
@@ -172,11 +172,14 @@ async fn intervals_that_wait_for_room_when_a_pause_begins_are_made_up_for() {
     }
     let now = fixture.host.now();
     fixture.change(|row| (row.paused, row.last_paused_at) = (true, Some(now))).await;
+    fixture.host.advance(MINUTE);
     fixture.arrive(1).await;
     fixture.world(|world| world.fault = None);
     // Tries that have met the fault end.
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    fixture.host.advance(STEP + 2 * MINUTE);
+    let now = fixture.host.now();
+    let is_tried = |run: &Run| run.status == Status::Running && run.next_try_at <= Some(now);
+    fixture.until_runs(|runs| !runs.iter().any(is_tried)).await;
+    fixture.host.advance(STEP + MINUTE);
     fixture.until_runs(ended(14)).await;
     for n in 1..=14_u64 {
         assert_eq!(fixture.there(STEP * i64::try_from(n).unwrap()), [n]);
