@@ -198,7 +198,12 @@ async fn a_long_text_is_kept_for_who_signed_in_there_before() {
     let project = app.project().to_string();
     let settings = format!("/projects/{project}/settings");
     let long = "x".repeat(300_000);
-    let fields = [("id", project.as_str()), ("name", long.as_str()), ("back", settings.as_str())];
+    let fields = [
+        ("id", project.as_str()),
+        ("name", long.as_str()),
+        ("timezone", "UTC"),
+        ("back", settings.as_str()),
+    ];
     // Any other browser, and one that names another person, is told that it is lost.
     let own = browser.cookies["browser"].clone();
     let stranger = "a".repeat(43);

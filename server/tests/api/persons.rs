@@ -152,10 +152,8 @@ async fn a_search_without_time_ends_in_a_link_and_an_offset_in_an_error() {
         let none = format!("{list}/?limit=10&search=nobody");
         assert_eq!(walk(&app, &caller, &none).await, Vec::<Value>::new(), "{list}");
         // Without a search every step finds something, so pages are full.
-        for path in [format!("{list}/?limit=60"), format!("{list}/?limit=60&offset=3")] {
-            let page = get(&app, &caller, &path).await;
-            assert_eq!(page["results"].as_array().unwrap().len(), 60, "{path}");
-        }
+        let page = get(&app, &caller, &format!("{list}/?limit=60")).await;
+        assert_eq!(page["results"].as_array().unwrap().len(), 60, "{list}");
         assert_eq!(walk(&app, &caller, &format!("{list}/?limit=60")).await.len(), 200, "{list}");
         // Who counts offsets would take a short page for the last one.
         for query in ["limit=60&offset=150", &format!("search={search}&offset=0")] {

@@ -153,7 +153,7 @@ async fn export_config(world: &World) {
     assert_eq!(plugin.status, 201, "{:?}", plugin.body);
     // Few configs of a project may be enabled.
     let path = format!("/api/projects/{}/pipeline_transformation_configs/", world.project().await);
-    let config = json!({"plugin": plugin.json()["id"], "enabled": true});
+    let config = json!({"plugin": plugin.json()["id"], "order": 1, "enabled": true});
     let config = world.owner.post(&path, &config).await;
     assert_eq!(config.status, 201, "{:?}", config.body);
 }

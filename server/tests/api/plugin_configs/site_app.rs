@@ -62,7 +62,7 @@ async fn an_enabled_app_is_listed_and_served() {
     }
 
     // After a change it has another address; the older one gives what is newest.
-    let changed = owner.patch(&one, &json!({"config": {"title": "Mint"}})).await;
+    let changed = owner.patch(&one, &json!({"config": {"title": "Mint", "token": "canary"}})).await;
     assert_eq!(changed.status, 200, "{:?}", changed.body);
     let newer = listed(&app).await;
     assert_ne!(newer[0]["url"], apps[0]["url"]);
