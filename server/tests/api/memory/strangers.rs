@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::*;
@@ -33,6 +33,26 @@ async fn assert_serves_others(serving: &Serving, made: &Value) {
     assert_eq!((event.status, signed_in.status), (200, 200), "{:?}", signed_in.body);
 }
 
+/// Sends so many bytes of a form that announces more or as many.
+async fn begin(
+    address: SocketAddr,
+    path: &'static str,
+    network: String,
+    announced: usize,
+    sent: usize,
+) -> TcpStream {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: a\r\nx-forwarded-for: {network}\r\n\
+         sec-fetch-site: same-origin\r\ncontent-length: {announced}\r\n\
+         content-type: application/x-www-form-urlencoded\r\n\r\n"
+    );
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    // One that is refused may be closed before all of it was sent.
+    let _ = stream.write_all(head.as_bytes()).await;
+    let _ = stream.write_all(&b"a&".repeat(sent / 2)).await;
+    stream
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_of_strangers_fit_into_a_gigabyte() {
     let (_folder, serving, made) = serving().await;
@@ -40,11 +60,15 @@ async fn bodies_of_strangers_fit_into_a_gigabyte() {
     let mut forms = JoinSet::new();
     for n in 0..40 {
         let path = ["/_fn/nothing", "/_fn/sign_in", "/login", "/api/login/"][n % 4];
-        forms.spawn(form(&serving, path, &network(n), "a&".repeat(30_000)).send());
+        forms.spawn(begin(serving.address, path, network(n), 60_000, 60_000));
     }
     assert_serves_others(&serving, &made).await;
-    for answer in forms.join_all().await {
-        assert!([400, 404, 415].contains(&answer.status), "{}", answer.status);
+    for mut stream in forms.join_all().await {
+        let mut answer = [0; 12];
+        // Where the path is refused, the connection may be reset before it is read.
+        if let Ok(12) = stream.read_exact(&mut answer).await {
+            assert!(answer.starts_with(b"HTTP/1.1 4"), "{answer:?}");
+        }
     }
     watch.survived("40 forms of 30,000 fields");
 
@@ -57,20 +81,7 @@ async fn bodies_of_strangers_fit_into_a_gigabyte() {
             ("/api/login/", 60_000, 50_000),
             ("/batch/", 19_000_000, 4_000_000),
         ][n % 4];
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: a\r\nx-forwarded-for: {}\r\n\
-             sec-fetch-site: same-origin\r\ncontent-length: {announced}\r\n\
-             content-type: application/x-www-form-urlencoded\r\n\r\n",
-            network(n)
-        );
-        let address = serving.address;
-        slow.spawn(async move {
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            // One that is refused may be closed before all of it was sent.
-            let _ = stream.write_all(head.as_bytes()).await;
-            let _ = stream.write_all(&b"a&".repeat(sent / 2)).await;
-            stream
-        });
+        slow.spawn(begin(serving.address, path, network(n), announced, sent));
     }
     let open = slow.join_all().await;
     assert_serves_others(&serving, &made).await;
