@@ -519,8 +519,7 @@ async fn busy_runs_do_not_hold_up_who_ends_them() {
     while begun.load(Ordering::Relaxed) < 8 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // Told by what the runs do meanwhile, which a busy machine slows down as much: a
-    // second has a thousand of their steps.
+    // By what the runs do meanwhile and not by the clock: a busy machine slows down both.
     let steps = || done.load(Ordering::Relaxed);
     let before = steps();
     assert!(backfills::cancel(&store, PROJECT, export.id, id, at(5), &[]).await.unwrap());
