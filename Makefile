@@ -43,7 +43,11 @@ test: ## Everything the project is checked with
 	@exec scripts/test
 
 .PHONY: check
-check: ## The quick part of it: format, lints, rules, Rust tests
+check: ## The part without browsers and clients: format, lints, rules, Rust tests
+	@exec scripts/test check
+
+.PHONY: quick
+quick: ## The same for the crates without the storage engine: two minutes
 	@exec scripts/test quick
 
 .PHONY: fuzz-api
