@@ -13,7 +13,9 @@
 //! their own; a right password together with a right code waits for the network's alone
 //! (`sign_in`); and recovery codes, which cannot be guessed, are counted by network. For
 //! an owner without any of these, passwords of an account are counted by site: those from
-//! elsewhere make an owner wait for a minute at most.
+//! elsewhere make an owner wait for a minute at most, and not at all for the first two
+//! tries from the network of a provider. Otherwise strangers in many networks, who try
+//! whenever it is allowed, would always be faster than the owner.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::Ordering;
@@ -33,6 +35,9 @@ const ACCOUNT_WAITS: &[u64] = &[0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 51
 /// quarter of an hour, lock the owner out; so many tries guess no password that is allowed.
 const EVERYWHERE_WAITS: &[u64] =
     &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 60];
+/// Of an account from the network of one provider, where tries from everywhere have to
+/// wait: two in a day. There are fewer such networks than sites, so this adds few guesses.
+const PROVIDER_WAITS: &[u64] = &[0, FORGET_AFTER];
 /// A network may hold a whole office: twenty failures are free.
 const NETWORK_WAITS: &[u64] = &[
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256, 512,
@@ -87,16 +92,25 @@ impl Identity {
         peer: &Peer,
         caller: Caller<'_>,
     ) -> Result<Counted, Error> {
-        let rules = match caller {
-            Caller::Known(caller) => vec![known_rule("known", ACCOUNT_WAITS, email_key, caller)],
-            Caller::Stranger => {
-                let site = peer.address.map(site).unwrap_or_default();
-                let here = rule("account here", ACCOUNT_WAITS, &format!("{email_key} {site}"));
-                let everywhere = rule("account", EVERYWHERE_WAITS, email_key);
-                [here, everywhere].into_iter().chain(network_rule(peer)).collect()
-            }
+        if let Caller::Known(caller) = caller {
+            return self.count(vec![known_rule("known", ACCOUNT_WAITS, email_key, caller)]).await;
+        }
+        let of_account =
+            |kind, waits, address: String| rule(kind, waits, &format!("{email_key} {address}"));
+        let here =
+            of_account("account here", ACCOUNT_WAITS, peer.address.map(site).unwrap_or_default());
+        let everywhere = rule("account", EVERYWHERE_WAITS, email_key);
+        let with = |other| [here.clone(), other].into_iter().chain(network_rule(peer)).collect();
+        let refused = match self.count(with(everywhere)).await {
+            Err(refused @ Error::Throttled { .. }) => refused,
+            other => return other,
         };
-        self.count(rules).await
+        let Some(address) = peer.address else { return Err(refused) };
+        let first = of_account("account first", PROVIDER_WAITS, provider(address));
+        match self.count(with(first)).await {
+            Err(Error::Throttled { .. }) => Err(refused),
+            other => other,
+        }
     }
 
     /// Counts a try from this peer by its network alone.
@@ -206,7 +220,10 @@ impl Identity {
     /// without end.)
     pub(super) async fn try_succeeded(&self, counted: Counted) -> Result<(), Error> {
         for rule in &counted.rules {
-            if matches!(rule.kind, "account" | "account here" | "code" | "known" | "known code") {
+            if matches!(
+                rule.kind,
+                "account" | "account here" | "account first" | "code" | "known" | "known code"
+            ) {
                 throttle::reset(&self.core.store, rule).await?;
             } else {
                 throttle::give_back(&self.core.store, rule, counted.at).await?;
@@ -267,6 +284,11 @@ fn site(address: IpAddr) -> String {
     prefix(address, 24, 48)
 }
 
+/// What belongs to one provider, or a part of a large one.
+fn provider(address: IpAddr) -> String {
+    prefix(address, 16, 32)
+}
+
 /// So many bits of an address of the older or the newer kind.
 fn prefix(address: IpAddr, older: u32, newer: u32) -> String {
     match address.to_canonical() {
@@ -283,19 +305,22 @@ fn prefix(address: IpAddr, older: u32, newer: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ACCOUNT_WAITS, CODE_WAITS, EVERYWHERE_WAITS, NETWORK_WAITS, network, site};
+    use super::{
+        ACCOUNT_WAITS, CODE_WAITS, EVERYWHERE_WAITS, NETWORK_WAITS, network, provider, site,
+    };
 
     #[test]
     fn networks() {
         let cases = [
-            ("192.0.2.7", "192.0.2.7/32", "192.0.2.0/24"),
-            ("::ffff:192.0.2.7", "192.0.2.7/32", "192.0.2.0/24"),
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64", "2001:db8:1::/48"),
-            ("::1", "::/64", "::/48"),
+            ("192.0.2.7", "192.0.2.7/32", "192.0.2.0/24", "192.0.0.0/16"),
+            ("::ffff:192.0.2.7", "192.0.2.7/32", "192.0.2.0/24", "192.0.0.0/16"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64", "2001:db8:1::/48", "2001:db8::/32"),
+            ("::1", "::/64", "::/48", "::/32"),
         ];
-        for (address, expected, around) in cases {
+        for (address, expected, around, of_provider) in cases {
             assert_eq!(address.parse().map(network).as_deref(), Ok(expected));
             assert_eq!(address.parse().map(site).as_deref(), Ok(around));
+            assert_eq!(address.parse().map(provider).as_deref(), Ok(of_provider));
         }
     }
 
