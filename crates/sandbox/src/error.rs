@@ -74,7 +74,7 @@ impl ScriptError {
     }
 }
 
-/// Why a request has no answer. It is nobody's script that is at fault.
+/// Why a request has no answer. No script is known to be at fault.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// No child can be started.
@@ -90,6 +90,14 @@ pub enum Fault {
     /// Children end before they have done anything.
     #[error("the process for plugins ends again and again")]
     KeepsEnding,
+    /// A source was not compiled in time: it is large, or the machine is busy.
+    #[error("{name}: compiling it takes longer than {seconds} seconds")]
+    SlowCompile {
+        /// The file.
+        name: String,
+        /// The limit.
+        seconds: u64,
+    },
     /// The pool has been shut down.
     #[error("the pool has been shut down")]
     ShutDown,

@@ -117,7 +117,6 @@ impl PluginConfigs {
             values: "{}".to_owned(),
             secrets: None,
             secret_keys: Vec::new(),
-            secrets_by: None,
             attachments: Vec::new(),
             name: None,
             description: None,
@@ -129,7 +128,7 @@ impl PluginConfigs {
             web_token: secrets::web_token()?,
         };
         let patch = PluginConfigPatch { order: Patch::Keep, ..input.rest };
-        let draft = changes::drafted(&self.core, &plugin, None, empty, patch, &org.ctx).await?;
+        let draft = changes::drafted(&self.core, &plugin, None, empty, patch, now).await?;
         let entries = changes::created(project, &plugin, &draft);
         let Draft { row, added, .. } = &draft;
         let outcome = rows::create(store, row, added, CONFIGS_MAX, ENABLED_MAX, &entries);
@@ -179,7 +178,7 @@ impl PluginConfigs {
                 Some(&opened),
                 row.clone(),
                 patch.clone(),
-                &project.org.ctx,
+                now,
             )
             .await?;
             let entries = changes::changed(project, &plugin, &row, &opened, &draft);

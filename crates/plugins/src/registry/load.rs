@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -44,9 +45,22 @@ const OF_WORKERS: Grants =
 /// Numbers for what is sent to children: another one for every change.
 static VERSION: AtomicU64 = AtomicU64::new(1);
 
-/// Sources that were compiled, by plugin and revision.
+/// Until a source that took too long to compile is compiled again: the machine may have
+/// been busy. Four times as long each time, up to a day.
+const LATE: Duration = Duration::from_secs(60);
+const LATEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Sources that were compiled, by plugin.
 #[derive(Default)]
-pub(crate) struct Sources(Mutex<HashMap<PluginId, (Uuid, Compiled)>>);
+pub(crate) struct Sources(Mutex<HashMap<PluginId, Known>>);
+
+/// What came of a source.
+struct Known {
+    revision: Uuid,
+    compiled: Compiled,
+    /// It took too long: how long that holds, and until when.
+    late: Option<(Duration, Duration)>,
+}
 
 /// A source that was compiled, or what is wrong with it.
 pub(crate) type Compiled = Result<Arc<Script>, String>;
@@ -76,14 +90,32 @@ impl Sources {
         }
     }
 
-    fn get(&self, plugin: &PluginRow) -> Option<Compiled> {
+    /// What came of the source of a plugin last, and until when that holds where
+    /// compiling took too long.
+    fn last(&self, plugin: &PluginRow) -> Option<(Compiled, Option<Duration>)> {
         let all = self.0.lock();
-        let (_, compiled) = all.get(&plugin.id).filter(|(of, _)| *of == plugin.revision)?;
-        Some(compiled.clone())
+        let known = all.get(&plugin.id).filter(|known| known.revision == plugin.revision)?;
+        Some((known.compiled.clone(), known.late.map(|(_, until)| until)))
+    }
+
+    /// Whether the source of a plugin need not be compiled now.
+    fn holds(&self, plugin: &PluginRow, uptime: Duration) -> bool {
+        self.last(plugin).is_some_and(|(_, until)| until.is_none_or(|until| uptime < until))
     }
 
     fn put(&self, plugin: &PluginRow, compiled: Compiled) {
-        self.0.lock().insert(plugin.id, (plugin.revision, compiled));
+        let known = Known { revision: plugin.revision, compiled, late: None };
+        self.0.lock().insert(plugin.id, known);
+    }
+
+    /// Notes that compiling took too long.
+    fn put_late(&self, plugin: &PluginRow, fault: String, uptime: Duration) {
+        let mut all = self.0.lock();
+        let before = all.get(&plugin.id).filter(|known| known.revision == plugin.revision);
+        let before = before.and_then(|known| known.late);
+        let pause = before.map_or(LATE, |(pause, _)| (pause * 4).min(LATEST));
+        let late = Some((pause, uptime + pause));
+        all.insert(plugin.id, Known { revision: plugin.revision, compiled: Err(fault), late });
     }
 }
 
@@ -114,7 +146,7 @@ impl Shared {
         plugin: &PluginRow,
         files: &BTreeMap<String, String>,
     ) -> Result<bool, weir_store::Error> {
-        if entry(files).is_none() || self.registry.sources.get(plugin).is_some() {
+        if entry(files).is_none() || self.registry.sources.holds(plugin, self.host.uptime()) {
             return Ok(true);
         }
         let found = build::get(&self.store, plugin.id).await?.and_then(|build| build.server);
@@ -136,11 +168,18 @@ impl Shared {
         is_last: bool,
     ) -> bool {
         let Some(look) = self.looking.look(plugin.organization).await else { return true };
-        if self.registry.sources.get(plugin).is_some() {
+        if self.registry.sources.holds(plugin, self.host.uptime()) {
             return true;
         }
         let compiled = match self.compile(look.lane, files).await {
             Ok(compiled) => compiled,
+            // Its project is not kept waiting for further tries.
+            Err(fault @ weir_sandbox::Fault::SlowCompile { .. }) => {
+                tracing::warn!(plugin = %plugin.id, %fault, "a plugin is compiled again later");
+                let uptime = self.host.uptime();
+                self.registry.sources.put_late(plugin, fault.to_string(), uptime);
+                return true;
+            }
             Err(fault) => {
                 tracing::error!(plugin = %plugin.id, %fault, is_last, "a plugin cannot be compiled");
                 if !is_last {
@@ -179,7 +218,8 @@ impl Shared {
         let on_failure = on_failure(&row, &plugin);
         let allowance = allowance.unwrap_or_else(|| Allowance::new(self.host.uptime()));
         let state = Mutex::new(State { allowance, failed_in_a_row: 0, is_off: false });
-        Active { row, name, code, does, on_failure, revision: plugin.revision, state }
+        let until = self.registry.sources.last(&plugin).and_then(|(_, until)| until);
+        Active { row, name, code, does, on_failure, revision: plugin.revision, until, state }
     }
 
     async fn code(
@@ -202,8 +242,9 @@ impl Shared {
         if entry(files).is_none() {
             return Ok(Code::Nothing);
         }
-        let script = self.registry.sources.get(plugin);
-        let script = script.ok_or_else(|| "The source is not compiled yet.".to_owned())??;
+        let known = self.registry.sources.last(plugin);
+        let (script, _) = known.ok_or_else(|| "The source is not compiled yet.".to_owned())?;
+        let script = script?;
         let name = entry(files).map_or("index.ts", |(name, _)| name);
         let step = step_program(row, plugin, &script, name, opened)?;
         let worker = Program { grants: OF_WORKERS, ..step.clone() };
@@ -264,5 +305,59 @@ fn does(plugin: &PluginRow) -> Does {
         export_events: has("exportEvents"),
         tasks: tasks(&names("scheduled_tasks")),
         imports: Group::ImportApps.holds(plugin.capabilities.as_ref()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::{OrganizationId, Timestamp};
+
+    use super::*;
+
+    fn plugin(revision: u128) -> PluginRow {
+        PluginRow {
+            id: PluginId(7),
+            organization: OrganizationId(Uuid::from_u128(1)),
+            created_group: None,
+            is_analysed: false,
+            plugin_type: None,
+            name: None,
+            description: None,
+            url: None,
+            private_token: None,
+            icon: None,
+            config_schema: None,
+            tag: None,
+            latest_tag: None,
+            latest_tag_checked_at: None,
+            is_global: false,
+            was_global: false,
+            capabilities: None,
+            metrics: None,
+            public_jobs: None,
+            created_at: Timestamp::from_micros(1),
+            updated_at: Timestamp::from_micros(1),
+            revision: Uuid::from_u128(revision),
+        }
+    }
+
+    #[test]
+    fn a_source_that_takes_too_long_is_compiled_again_ever_later() {
+        let (sources, plugin, other) = (Sources::default(), plugin(1), plugin(2));
+        let mut now = Duration::from_secs(5);
+        for pause in [60, 240, 960, 3_840, 15_360, 61_440, 86_400, 86_400] {
+            assert!(!sources.holds(&plugin, now));
+            sources.put_late(&plugin, "slow".to_owned(), now);
+            let end = now + Duration::from_secs(pause);
+            let (compiled, until) = sources.last(&plugin).unwrap();
+            assert_eq!((compiled.err().as_deref(), until), (Some("slow"), Some(end)));
+            assert!(sources.holds(&plugin, end - Duration::from_secs(1)));
+            assert!(!sources.holds(&other, now), "another revision is compiled at once");
+            now = end;
+        }
+        sources.put(&plugin, Err("wrong".to_owned()));
+        assert!(sources.holds(&plugin, now + LATEST * 9), "what is wrong stays wrong");
+        sources.put_late(&other, "slow".to_owned(), now);
+        assert!(!sources.holds(&other, now + LATE), "pauses begin again with a change");
     }
 }

@@ -117,6 +117,8 @@ pub(crate) struct Active {
     pub(crate) on_failure: OnFailure,
     /// The revision of its plugin.
     revision: Uuid,
+    /// Its source is compiled again from then on: it took too long.
+    until: Option<Duration>,
     pub(crate) state: Mutex<State>,
 }
 
@@ -151,9 +153,10 @@ impl Active {
     }
 
     /// Whether this is what would be made of a config and its plugin now.
-    fn is_of(&self, config: &ConfigRow, plugin: &PluginRow) -> bool {
+    fn is_of(&self, config: &ConfigRow, plugin: &PluginRow, uptime: Duration) -> bool {
         self.row.revision == config.revision
             && self.revision == plugin.revision
+            && self.until.is_none_or(|until| uptime < until)
             && !matches!(self.code, Code::Unopened)
     }
 }
@@ -315,9 +318,10 @@ impl Shared {
     /// What a project has enabled. The source is read of what changed only.
     async fn enabled(&self, project: ProjectId) -> Result<Enabling> {
         let running = registry::running(&self.store, project).await?;
+        let uptime = self.host.uptime();
         let is_same = |config: &ConfigRow, plugin: &PluginRow| {
             let present = self.registry.config(config.id);
-            present.filter(|same| same.is_of(config, plugin))
+            present.filter(|same| same.is_of(config, plugin, uptime))
         };
         let mut read: HashMap<PluginId, BTreeMap<String, String>> = HashMap::new();
         let mut compiles: Vec<PluginRow> = Vec::new();

@@ -1,4 +1,5 @@
-//! Compiling sources: a source that ends its child, or holds it too long, is at fault.
+//! Compiling sources: a source that ends its child is at fault. One that holds it too
+//! long may be, or the machine is: that is a fault of the request.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +38,7 @@ pub(super) async fn compile<T: DeserializeOwned>(
         wire::put(&mut out, to_child::COMPILE, &request)?;
         let reply = exchange(&mut child, out, &BTreeMap::new(), &NoHost, patience, 1).await;
         idle_ends = ended_idle(&reply, idle_ends)?;
-        let why = match (reply.broken, reply.compiled) {
+        match (reply.broken, reply.compiled) {
             (None, Some(made)) => {
                 let made = read_frame(&made).map_err(|_| Fault::KeepsEnding)?;
                 turn.put(child);
@@ -46,13 +47,15 @@ pub(super) async fn compile<T: DeserializeOwned>(
             (None, None) => return Err(Fault::KeepsEnding),
             (Some(_), _) if !reply.heard => continue,
             (Some(Broken::TooLate), _) => {
-                format!("compiling it takes longer than {} seconds", limits.compile.as_secs())
+                let seconds = limits.compile.as_secs();
+                return Err(Fault::SlowCompile { name: name.to_owned(), seconds });
             }
             (Some(Broken::Ended), _) => {
-                "compiling it takes more memory than there is for it, or it is nested too deep"
-                    .to_owned()
+                return Ok(Err(format!(
+                    "{name}: compiling it takes more memory than there is for it, or it is \
+                     nested too deep"
+                )));
             }
-        };
-        return Ok(Err(format!("{name}: {why}")));
+        }
     }
 }

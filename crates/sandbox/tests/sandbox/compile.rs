@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use weir_sandbox::{NoHost, Pool, Source};
+use weir_sandbox::{Fault, NoHost, Pool, Source};
 use weir_transpile::{Page, Script};
 
 use crate::support::{event, pool, settings, step};
@@ -51,15 +51,16 @@ async fn a_source_that_ends_its_child_is_at_fault() {
 }
 
 #[tokio::test]
-async fn a_source_that_takes_too_long_is_at_fault() {
+async fn a_source_that_takes_too_long_ends_its_child() {
     let mut settings = settings(1);
     settings.limits.compile = Duration::from_millis(10);
     settings.limits.grace = Duration::ZERO;
     let pool = Pool::new(settings);
     let long: String = (0..12_000).map(|n| format!("const a{n}: any = {{ b: [1] }};\n")).collect();
     let began = Instant::now();
-    let fault = server(&pool, &long).await.unwrap_err();
-    assert!(fault.contains("takes longer than"), "{fault}");
+    let fault = pool.compile::<Script>(0, Source::Server, "index.ts", &long).await.unwrap_err();
+    assert!(matches!(fault, Fault::SlowCompile { .. }), "{fault}");
+    assert_eq!(fault.to_string(), "index.ts: compiling it takes longer than 0 seconds");
     assert!(began.elapsed() < Duration::from_secs(10));
     assert_eq!(pool.alive(), 0, "the child was killed");
 }

@@ -74,11 +74,11 @@ pub(super) fn judge(hosts: &dyn Hosts, values: &Map<String, Value>) -> Result<()
         let is_one = words.last().is_some_and(|word| is_address(word));
         any_text(value, &|text| {
             // Numbers are short spellings of addresses, and mostly just numbers.
-            let refused = |part: &str| (is_one || !is_number(part)) && hosts.refuses(part);
+            let refused = |part: &str| (is_one || !begins_as_number(part)) && hosts.refuses(part);
             let separates = |c: char| c.is_whitespace() || c == ',';
+            let is_list = text.trim().contains(separates);
             let mut parts = text.split(separates).filter(|part| !part.is_empty());
-            refused(text.trim())
-                || parts.any(|part| (lists || part.contains("://")) && refused(part))
+            parts.any(|part| (lists || !is_list || part.contains("://")) && refused(part))
                 || authorities(text).any(|authority| hosts.refuses(authority))
         })
     };
@@ -103,7 +103,7 @@ pub(super) struct Move<'a> {
 
 impl Move<'_> {
     /// A secret that stays as it was. `is_sent` tells which came with the change.
-    pub(super) fn kept(&self, is_sent: &impl Fn(&str) -> bool) -> Option<&str> {
+    fn kept(&self, is_sent: &impl Fn(&str) -> bool) -> Option<&str> {
         let before = self.before.all();
         let stays = |(key, value): &(&String, &Value)| before.get(*key) == Some(*value);
         let values = self.after.secrets.iter().filter(stays).map(|(key, _)| key);
@@ -180,6 +180,13 @@ fn is_number(text: &str) -> bool {
     parts.clone().count() < 4
         && parts.clone().any(|part| !part.is_empty())
         && parts.clone().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a text is a number, a time, a date, a ratio or a sign rather than an address,
+/// though `9:30` and `1/2` can be read as one. Digits in four parts are one.
+fn begins_as_number(text: &str) -> bool {
+    let host = text.trim_start_matches(['/', '\\']).split(['/', '\\', ':', '?', '#']).next();
+    host.is_some_and(is_number) || !text.contains(char::is_alphanumeric)
 }
 
 /// Whether a text has several words and no sign of an address: neither a host nor a part

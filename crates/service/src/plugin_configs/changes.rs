@@ -20,7 +20,7 @@ use super::values::{Opened, place_of_attachment, shown_attachment};
 use super::{addresses, name, told};
 
 use crate::activity::{self, Changes};
-use crate::ctx::{Ctx, ProjectCtx};
+use crate::ctx::ProjectCtx;
 use crate::organizations::required;
 use crate::plugins::catalogue;
 use crate::{Core, Result};
@@ -44,9 +44,8 @@ pub(super) async fn drafted(
     before: Option<&Opened>,
     mut row: ConfigRow,
     patch: PluginConfigPatch,
-    ctx: &Ctx,
+    now: Timestamp,
 ) -> Result<Draft> {
-    let (user, now) = (ctx.user(), ctx.now);
     let settings = Settings::of(plugin.config_schema.as_ref());
     let was_enabled = row.enabled;
     row.deleted = required("deleted", patch.deleted)?.unwrap_or(row.deleted);
@@ -97,35 +96,25 @@ pub(super) async fn drafted(
     }
     if is_other || (row.enabled && !was_enabled) {
         built_in(plugin, &opened, row.enabled)?;
-        let is_sent = |key: &str| {
-            let value = patch.config.as_ref().and_then(|sent| sent.0.get(key));
-            value.is_some_and(|value| !value.is_null() && value != SECRET)
-                || added.iter().any(|one| attachment_of(&row, key) == Some(one.uid))
-        };
-        let nothing = Opened::default();
-        let change = addresses::Move {
-            settings: &settings,
-            before: before.unwrap_or(&nothing),
-            after: &opened,
-            files_before: &files_before,
-            files_after: &row.attachments,
-        };
         if addresses::connects(plugin) {
+            let is_sent = |key: &str| {
+                let value = patch.config.as_ref().and_then(|sent| sent.0.get(key));
+                value.is_some_and(|value| !value.is_null() && value != SECRET)
+                    || added.iter().any(|one| attachment_of(&row, key) == Some(one.uid))
+            };
+            let nothing = Opened::default();
+            let change = addresses::Move {
+                settings: &settings,
+                before: before.unwrap_or(&nothing),
+                after: &opened,
+                files_before: &files_before,
+                files_after: &row.attachments,
+            };
             change.keeps_secrets_at_home(&is_sent)?;
             if let Some(hosts) = core.hosts.get() {
                 addresses::judge(&**hosts, &opened.all())?;
             }
         }
-        let mut secrets = opened.secrets.keys();
-        let is_entered = secrets.any(|key| is_sent(key))
-            || added
-                .iter()
-                .any(|one| row.attachments.iter().any(|file| file.secret && file.uid == one.uid));
-        let by = match change.kept(&is_sent) {
-            None => row.has_secrets().then_some(user),
-            Some(_) => row.secrets_by.filter(|by| !is_entered || *by == user),
-        };
-        row.secrets_by = by;
     }
     row.name = text("name", patch.name, NAME_MAX, row.name)?;
     row.description = text("description", patch.description, DESCRIPTION_MAX, row.description)?;

@@ -3,7 +3,7 @@
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
 use weir_model::plugin_configs::OnFailure;
-use weir_model::{OrganizationId, PluginConfigId, PluginId, ProjectId, Timestamp, UserId};
+use weir_model::{OrganizationId, PluginConfigId, PluginId, ProjectId, Timestamp};
 
 /// A config as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +26,6 @@ pub struct ConfigRow {
     pub secrets: Option<String>,
     /// The names of the settings in `secrets`.
     pub secret_keys: Vec<String>,
-    /// The user who entered all of its secrets, secret files included; none: it has none,
-    /// several users did, or it is from before this was recorded.
-    pub secrets_by: Option<UserId>,
     /// What is attached to it, in order of the keys.
     pub attachments: Vec<AttachmentRow>,
     /// A name of its own.
@@ -49,14 +46,6 @@ pub struct ConfigRow {
     pub revision: Uuid,
     /// What the address of its code for visited pages has in it. Never changes.
     pub web_token: String,
-}
-
-impl ConfigRow {
-    /// Whether secrets are stored with it.
-    #[must_use]
-    pub fn has_secrets(&self) -> bool {
-        self.secrets.is_some() || self.attachments.iter().any(|one| one.secret)
-    }
 }
 
 /// An attachment without its contents.
@@ -139,7 +128,6 @@ pub(super) struct Stored {
     settings: String,
     secrets: Option<String>,
     secret_keys: Vec<String>,
-    secrets_by: Option<Uuid>,
     attachments: Vec<AttachmentRow>,
     name: Option<String>,
     description: Option<String>,
@@ -163,7 +151,6 @@ impl From<&ConfigRow> for Stored {
             settings: row.values.clone(),
             secrets: row.secrets.clone(),
             secret_keys: row.secret_keys.clone(),
-            secrets_by: row.secrets_by.map(|user| user.0),
             attachments: row.attachments.clone(),
             name: row.name.clone(),
             description: row.description.clone(),
@@ -189,7 +176,6 @@ impl From<Stored> for ConfigRow {
             values: stored.settings,
             secrets: stored.secrets,
             secret_keys: stored.secret_keys,
-            secrets_by: stored.secrets_by.map(UserId),
             attachments: stored.attachments,
             name: stored.name,
             description: stored.description,

@@ -77,7 +77,6 @@ fn config(number: i64, order: i64, plugin: i64) -> ConfigRow {
         values: "{}".to_owned(),
         secrets: None,
         secret_keys: Vec::new(),
-        secrets_by: None,
         attachments: Vec::new(),
         name: None,
         description: None,

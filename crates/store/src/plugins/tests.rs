@@ -68,7 +68,6 @@ fn config() -> ConfigRow {
         values: "{}".to_owned(),
         secrets: None,
         secret_keys: Vec::new(),
-        secrets_by: None,
         attachments: Vec::new(),
         name: None,
         description: None,

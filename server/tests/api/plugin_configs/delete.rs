@@ -10,9 +10,10 @@ async fn a_deleted_config_is_gone() {
     let body = json!({"plugin": plugin, "order": 1, "enabled": true, "config": {"token": "t"}});
     let (config, one) = made(&app, &owner, &body).await;
     let (other, _) = made(&app, &owner, &json!({"plugin": plugin, "order": 2})).await;
-    let file = Some(("f", "text/plain"));
-    let attached = [Part("add_attachment[table]", file, b"x")];
-    assert_eq!(send_form(&owner, Method::PATCH, &one, &attached).await.status, 200);
+    let file = Part("add_attachment[table]", Some(("f", "text/plain")), b"x");
+    let attached = [file, Part("config", None, br#"{"token": "t", "host": "h"}"#)];
+    let answer = send_form(&owner, Method::PATCH, &one, &attached).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
     let job = json!({"job": {"type": "import"}});
     assert_eq!(owner.post(&format!("{one}job/"), &job).await.status, 200);
 

@@ -152,3 +152,31 @@ async fn an_inner_address_is_refused_when_it_is_entered() {
     let answer = owner.patch(&config, &change).await;
     assert_invalid(&answer, Some("config__own"), "invalid_input", detail);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ordinary_values_are_no_addresses() {
+    let (app, _) = app().await;
+    let owner = owner(&app).await;
+    let plugin = plugin(&app, &owner).await;
+    let config = json!({
+        "version": "10.4.2", "minimum": "v10.0.0.1", "range": ">=10.2 <11", "rate": "0.5",
+        "share": "10%", "limit": "2130706433", "size": "10M", "offset": "-10", "sum": "1e3",
+        "at": "09:30", "on": "10/11/2024", "day": "2024-11-10", "ratio": "1/2", "zone": "+01:00",
+        "cron": "0 10 * * 1-5", "phone": "+49 30 1234567", "color": "#0a0b0c", "separator": "::",
+        "mark": ".", "any": "*", "path": "/10/users", "glob": "/internal/*", "flag": "true",
+        "events": "$pageview,$autocapture, signed up", "words": "Only events of local hosts",
+        "mail": "ada@mail.example", "mails": "ada@mail.example, grace@mail.example",
+        "regex": r"^https?://(www\.)?acme\.example/.*$", "ipRegex": r"^10\.\d+\.\d+\.\d+$",
+        "network": "10.0.0.0/8, 192.168.0.0/16", "uuid": "0190a1b2-0000-7000-8000-000000000000",
+        "json": r#"{"a":[1,"10:00"],"b":"10.2","c":"https://a.example/?next=10.0"}"#,
+        "template": "{{event.uuid}} of {{person.id}}: see https://a.example/e/{{event.uuid}}",
+        "sql": "CREATE TABLE events (at timestamp, ip inet DEFAULT '0.0.0.0')",
+        "agent": "Mozilla/5.0 (X11; Linux x86_64) Chrome/10.0.0.1", "host": "eu.acme.example",
+        "arn": "arn:aws:s3:::acme-events", "bucket": "acme.events", "key": "a+b/c==",
+    });
+    for (key, value) in config.as_object().unwrap() {
+        let body = json!({"plugin": plugin, "order": 1, "config": {key: value}});
+        let answer = owner.post(&path(&app), &body).await;
+        assert_eq!(answer.status, 201, "{key}: {:?}", answer.body);
+    }
+}

@@ -83,6 +83,8 @@ fn inner_addresses_are_refused_at_their_setting() {
         // What may be a number is one where no address is expected.
         (json!({"limit": "100", "version": "127.1", "n": 127.1}), None),
         (json!({"serverTimeout": "100", "host": "a.example", "url": null}), None),
+        (json!({"at": "100:30", "day": "100/11/2024", "part": "/100/x"}), None),
+        (json!({"host": "100:30"}), Some("config__host")),
         // A list of addresses to compare with.
         (json!({"ignored": "127.0.0.1, 127.0.0.2"}), None),
     ] {
