@@ -179,6 +179,10 @@ impl Pieces for EventPieces {
         });
         Next { next }
     }
+
+    fn may_end_early(&self) -> bool {
+        !self.listing.is_by_offset()
+    }
 }
 
 fn query(listing: &Listing<EventFilters>) -> Result<EventQuery, FieldError> {

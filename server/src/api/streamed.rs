@@ -44,8 +44,12 @@ pub(super) trait Pieces: Send + 'static {
     /// The next results; none: these were all of the page.
     fn next(&mut self) -> impl Future<Output = ApiResult<Vec<Self::Item>>> + Send;
 
-    /// Known once all results are read.
+    /// Known once all results are read, or when the page ends early.
     fn links(&self) -> Self::Links;
+
+    /// Whether the page may end early with a link: its reader does not take a short page
+    /// for the last one.
+    fn may_end_early(&self) -> bool;
 }
 
 /// What the answer has beside its results: a link to the next page.
@@ -82,8 +86,9 @@ impl<T> Streamed<T> {
     /// being sent, in all or to this person.
     pub(super) async fn of(app: &App, reader: UserId, pieces: impl Pieces) -> ApiResult<Self> {
         let text = br#"{"results":["#.to_vec();
-        let mut list = Sending { pieces, text, is_first: true, is_done: false };
         let began = Instant::now();
+        let until = began + app.limits.sending.whole / 2;
+        let mut list = Sending { pieces, text, is_first: true, is_done: false, until };
         while list.text.len() < BEGIN && !list.is_done && began.elapsed() < BEGIN_AFTER {
             list.read().await?;
         }
@@ -118,11 +123,15 @@ struct Sending<P> {
     text: Vec<u8>,
     is_first: bool,
     is_done: bool,
+    /// From then on the page ends with what there is: results may be so rare, or their
+    /// reader so slow, that the whole of it would be broken off.
+    until: Instant,
 }
 
 impl<P: Pieces> Sending<P> {
     async fn read(&mut self) -> ApiResult<()> {
-        let results = self.pieces.next().await?;
+        let is_late = self.pieces.may_end_early() && Instant::now() >= self.until;
+        let results = if is_late { Vec::new() } else { self.pieces.next().await? };
         let unwritable = |_| ApiError::internal("a result cannot be written as JSON");
         if results.is_empty() {
             self.is_done = true;
@@ -151,5 +160,53 @@ impl<P: Pieces> Sending<P> {
         }
         let text = std::mem::take(&mut self.text);
         Ok((!text.is_empty()).then(|| text.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers without end.
+    struct Numbers {
+        next: u32,
+        may_end_early: bool,
+    }
+
+    impl Pieces for Numbers {
+        type Item = u32;
+        type Links = Links;
+
+        async fn next(&mut self) -> ApiResult<Vec<u32>> {
+            self.next += 1;
+            Ok(vec![self.next - 1])
+        }
+
+        fn links(&self) -> Links {
+            Links::to(Some(self.next.to_string()))
+        }
+
+        fn may_end_early(&self) -> bool {
+            self.may_end_early
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_that_takes_too_long_ends_with_a_link_where_that_can_be_followed() {
+        for (may_end_early, expected) in
+            [(true, r#"0],"next":"1","previous":null}"#), (false, "0,1,2")]
+        {
+            let pieces = Numbers { next: 0, may_end_early };
+            let (text, until) = (Vec::new(), Instant::now() + PIECE_WITHIN);
+            let mut list = Sending { pieces, text, is_first: true, is_done: false, until };
+            list.read().await.unwrap();
+            list.until = Instant::now();
+            for _ in 0..2 {
+                if !list.is_done {
+                    list.read().await.unwrap();
+                }
+            }
+            assert_eq!((list.text.as_slice(), list.is_done), (expected.as_bytes(), may_end_early));
+        }
     }
 }

@@ -116,4 +116,8 @@ impl<S: Steps> Pieces for Walk<S> {
             ])
         }))
     }
+
+    fn may_end_early(&self) -> bool {
+        !self.listing.is_by_offset()
+    }
 }
