@@ -77,6 +77,7 @@ impl Endpoint {
             "/decide" => Self::Decide,
             _ if path.starts_with("/static/") => Self::BrowserLibrary,
             _ if path.starts_with("/site_app/") => Self::SiteApp,
+            "/api/conversations/v1/widget/message" => Self::NotServed,
             _ => match path.strip_prefix("/array/").map(|rest| rest.split_once('/')) {
                 Some(Some((_, "config"))) => Self::RemoteConfig,
                 Some(Some((_, "config.js"))) => Self::RemoteConfigScript,
@@ -101,9 +102,10 @@ impl Endpoint {
     fn methods(self) -> &'static str {
         match self {
             Self::Events(_) | Self::Flags | Self::Decide => "GET, POST, OPTIONS",
+            Self::NotKept(not_kept::PUSH) => "POST, DELETE, OPTIONS",
             Self::EventsV1 | Self::NotKept(_) => "POST, OPTIONS",
-            Self::Absent(_)
-            | Self::RemoteConfig
+            Self::Absent(absent) => absent.methods(),
+            Self::RemoteConfig
             | Self::RemoteConfigScript
             | Self::BrowserLibrary
             | Self::SiteApp => "GET, HEAD, OPTIONS",

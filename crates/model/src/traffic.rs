@@ -188,7 +188,7 @@ impl Refusal {
                 "Update the library that sends the events.",
             ),
             "not_kept" => (
-                "It brought logs, metrics, traces or reports, which Weir does not keep.",
+                "It brought logs, metrics, traces, reports or push tokens, which Weir does not keep.",
                 "Switch them off in the library; events are not concerned.",
             ),
             "failed" => (

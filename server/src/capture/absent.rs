@@ -1,15 +1,21 @@
 //! What PostHog's libraries ask for and Weir does not offer: surveys, early access
-//! features, experiments, tours and the definitions of feature flags.
+//! features, experiments, tours, conversations with support and the definitions of
+//! feature flags.
 //!
 //! What belongs here: for each, the answer that libraries of every age read as
 //! "there are none". A 404 is not one: some retry it, some hand its body to the
 //! page, and server libraries log it at every poll. The answers say nothing of a
 //! project, so no key is looked at.
+//! What does not: sending a message to support. A visitor must learn that it was not
+//! sent, so that path is not served.
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, header};
 
 use super::settings::CACHING;
+
+/// Where the widget for conversations asks.
+const WIDGET: &str = "/api/conversations/v1/widget/";
 
 /// A feature that is not offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +28,16 @@ pub enum Absent {
     WebExperiments,
     /// Product tours.
     ProductTours,
+    /// Conversations of a visitor with support.
+    Tickets,
+    /// The messages of one of them.
+    TicketMessages,
+    /// Marks them as read.
+    TicketRead,
+    /// Finds conversations of another browser again by the secret of a link.
+    TicketRestore,
+    /// Asks for a mail with such a link.
+    TicketRestoreLink,
     /// Definitions of flags, for server libraries that evaluate them locally.
     FlagDefinitions,
     /// The same for libraries of 2021.
@@ -41,7 +57,11 @@ impl Absent {
             "/flags/definitions" | "/api/feature_flag/local_evaluation" => Self::FlagDefinitions,
             "/api/feature_flag" => Self::FlagList,
             _ => {
-                let below = path.strip_prefix("/api/projects/")?;
+                if let Some(below) = path.strip_prefix(WIDGET) {
+                    return Self::of_widget(below);
+                }
+                let projects = path.strip_prefix("/api/projects/");
+                let below = projects.or_else(|| path.strip_prefix("/api/environments/"))?;
                 let (project, flag) = below.split_once("/feature_flags/")?;
                 let is_word = |text: &str| !text.is_empty() && !text.contains('/');
                 match flag.strip_suffix("/remote_config") {
@@ -53,12 +73,38 @@ impl Absent {
         })
     }
 
+    /// What the widget for conversations asks for.
+    fn of_widget(below: &str) -> Option<Self> {
+        Some(match below {
+            "tickets" => Self::Tickets,
+            "restore" => Self::TicketRestore,
+            "restore/request" => Self::TicketRestoreLink,
+            _ => match below.strip_prefix("messages/")?.split_once('/') {
+                None => Self::TicketMessages,
+                Some((_, "read")) => Self::TicketRead,
+                Some(_) => return None,
+            },
+        })
+    }
+
+    pub(super) fn methods(self) -> &'static str {
+        match self {
+            Self::TicketRead | Self::TicketRestore | Self::TicketRestoreLink => "POST, OPTIONS",
+            _ => "GET, HEAD, OPTIONS",
+        }
+    }
+
     pub(super) fn pattern(self) -> &'static str {
         match self {
             Self::Surveys => "/api/surveys/",
             Self::EarlyAccessFeatures => "/api/early_access_features/",
             Self::WebExperiments => "/api/web_experiments/",
             Self::ProductTours => "/api/product_tours/",
+            Self::Tickets => "/api/conversations/v1/widget/tickets",
+            Self::TicketMessages => "/api/conversations/v1/widget/messages/{id}",
+            Self::TicketRead => "/api/conversations/v1/widget/messages/{id}/read",
+            Self::TicketRestore => "/api/conversations/v1/widget/restore",
+            Self::TicketRestoreLink => "/api/conversations/v1/widget/restore/request",
             Self::FlagDefinitions => "/flags/definitions",
             Self::FlagList => "/api/feature_flag/",
             Self::FlagPayload => "/api/projects/{project}/feature_flags/{key}/remote_config/",
@@ -72,6 +118,13 @@ impl Absent {
             Self::EarlyAccessFeatures => r#"{"earlyAccessFeatures":[]}"#,
             Self::WebExperiments => r#"{"experiments":[]}"#,
             Self::ProductTours => r#"{"product_tours":[]}"#,
+            Self::Tickets => r#"{"count":0,"results":[]}"#,
+            Self::TicketMessages => {
+                r#"{"ticket_status":"resolved","messages":[],"has_more":false,"unread_count":0}"#
+            }
+            Self::TicketRead => r#"{"success":true,"unread_count":0}"#,
+            Self::TicketRestore => r#"{"status":"invalid","code":"token_invalid"}"#,
+            Self::TicketRestoreLink => r#"{"ok":true}"#,
             Self::FlagDefinitions => r#"{"flags":[],"group_type_mapping":{},"cohorts":{}}"#,
             Self::FlagList => r#"{"count":0,"next":null,"previous":null,"results":[]}"#,
             Self::FlagPayload => "null",
@@ -98,6 +151,11 @@ mod tests {
             ("/api/projects/7/feature_flags/a/b/remote_config", None),
             ("/api/projects/7/x/feature_flags/a/remote_config", None),
             ("/api/projects//feature_flags/a/remote_config", None),
+            ("/api/environments/7/feature_flags/a/remote_config", Some(Absent::FlagPayload)),
+            ("/api/conversations/v1/widget/tickets", Some(Absent::Tickets)),
+            ("/api/conversations/v1/widget/messages/7", Some(Absent::TicketMessages)),
+            ("/api/conversations/v1/widget/messages/7/read", Some(Absent::TicketRead)),
+            ("/api/conversations/v1/widget/message", None),
             ("/api/surveys/1", None),
         ] {
             assert_eq!(Absent::at(path), expected, "{path}");

@@ -1,5 +1,6 @@
 //! What libraries and programs send that is no event and that Weir does not keep:
-//! logs, metrics, traces, AI traces, and reports of browsers.
+//! logs, metrics, traces, AI traces, reports of browsers, and addresses for push
+//! messages.
 //!
 //! What belongs here: an answer that ends the matter for the sender, which would
 //! otherwise try again, and a refused request for the project, so that its members
@@ -15,15 +16,26 @@ use crate::http::error::{ApiError, ApiResult};
 
 /// What is told in the place that OpenTelemetry has for it. Shorter than 126 bytes:
 /// its length and that of the field around it take one byte each.
-const NOT_KEPT: &str = "Not kept: this host stores events, no logs, metrics, traces or reports.";
+const NOT_KEPT: &str =
+    "Not kept: this host stores events, no logs, metrics, traces, reports or push tokens.";
+
+/// Where mobile libraries register a device at every start, and take it back.
+pub(super) const PUSH: &str = "/api/push_subscriptions";
 
 const PROTOBUF: &str = "application/x-protobuf";
 
 /// The route at a path without the slash at the end.
 pub(super) fn at(path: &str) -> Option<&'static str> {
-    ["/i/v1/logs", "/i/v1/metrics", "/i/v1/traces", "/i/v0/ai", "/i/v0/ai/otel", "/report"]
-        .into_iter()
-        .find(|route| *route == path)
+    let routes = [
+        "/i/v1/logs",
+        "/i/v1/metrics",
+        "/i/v1/traces",
+        "/i/v0/ai",
+        "/i/v0/ai/otel",
+        "/report",
+        PUSH,
+    ];
+    routes.into_iter().find(|route| *route == path)
 }
 
 /// Reads the body, notes the request and answers it.

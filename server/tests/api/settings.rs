@@ -217,7 +217,8 @@ async fn features_that_are_not_offered_are_empty_lists() {
         (format!("/flags/definitions?token={key}&send_cohorts"), flags.clone()),
         (format!("/api/feature_flag/local_evaluation/?token={key}&send_cohorts"), flags.clone()),
         (format!("/api/feature_flag/local_evaluation?token={key}"), flags.clone()),
-        ("/api/projects/@current/feature_flags/local_evaluation".to_owned(), flags),
+        ("/api/projects/@current/feature_flags/local_evaluation".to_owned(), flags.clone()),
+        ("/api/environments/1/feature_flags/local_evaluation".to_owned(), flags),
         (
             format!("/api/feature_flag/?token={key}"),
             json!({"count": 0, "next": null, "previous": null, "results": []}),
@@ -248,6 +249,7 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
     // Makes the key known.
     post(&app, "/flags/?v=2", "application/json", question(key).into_bytes()).await;
     let paths = [
+        format!("/api/push_subscriptions/?token={key}"),
         format!("/i/v1/logs?token={key}"),
         format!("/i/v1/metrics/?token={key}"),
         format!("/i/v1/traces?token={key}"),
@@ -264,6 +266,10 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
         assert_eq!((preflight.status, preflight.json()), (200, json!({"status": 1})));
         assert_eq!(nobody.get(path).await.status, 405, "{path}");
     }
+    // A mobile library takes its device back.
+    let body = json!({"api_key": key, "distinct_id": "u", "device_token": "t"});
+    let call = app.anonymous().call(Method::DELETE, "/api/push_subscriptions/");
+    assert_eq!(call.json(&body).send().await.status, 200);
     // An exporter of OpenTelemetry has its key in a header, and reads its own format.
     let call = app.anonymous().call(Method::POST, "/i/v0/ai/otel");
     let call = call.header("authorization", &format!("Bearer {key}"));
@@ -277,10 +283,10 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
 
     let refusals = weir_store::traffic::refused(app.store(), app.project()).await.unwrap();
     let codes: Vec<_> = refusals.iter().map(|one| one.code.as_str()).collect();
-    assert_eq!(codes, ["not_kept"; 6]);
+    assert_eq!(codes, ["not_kept"; 8]);
     let counted = app.app().traffic.minutes(app.project());
     let rejected: u64 = counted.iter().map(|(_, counts)| counts.rejected).sum();
-    assert_eq!(rejected, 6);
+    assert_eq!(rejected, 8);
     // A body that is too large is told so, as everywhere.
     let large = post(&app, &paths[0], "application/json", vec![b' '; 20_971_521]).await;
     assert_eq!(large.status, 413);
@@ -289,6 +295,43 @@ async fn what_is_no_event_is_answered_and_shown_as_not_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_served_is_told_in_json() {
     let app = TestApp::with_owner().await;
-    let answer = app.anonymous().call(Method::POST, "/api/push_subscriptions/").send().await;
+    // A message to support: a page has to be able to read that it was not sent.
+    let path = "/api/conversations/v1/widget/message";
+    let call = app.anonymous().call(Method::POST, path).header("origin", "https://shop.example");
+    let answer = call.json(&json!({"message": "Help"})).send().await;
     assert_eq!((answer.status, answer.json()["code"].as_str()), (404, Some("not_found")));
+    assert_eq!(answer.header("access-control-allow-origin"), Some("https://shop.example"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitors_have_no_conversations_with_support() {
+    let app = TestApp::with_owner().await;
+    for (method, path, expected) in [
+        (Method::GET, "tickets?widget_session_id=a", json!({"count": 0, "results": []})),
+        (
+            Method::GET,
+            "messages/7?limit=50",
+            json!({"ticket_status": "resolved", "messages": [], "has_more": false,
+                   "unread_count": 0}),
+        ),
+        (Method::POST, "messages/7/read", json!({"success": true, "unread_count": 0})),
+        (Method::POST, "restore", json!({"status": "invalid", "code": "token_invalid"})),
+        (Method::POST, "restore/request", json!({"ok": true})),
+    ] {
+        let path = format!("/api/conversations/v1/widget/{path}");
+        let shop = "https://shop.example";
+        let nobody = app.anonymous();
+        // The header of the widget has to be allowed to a page of another origin.
+        let call = nobody.call(Method::OPTIONS, &path).header("origin", shop);
+        let call = call.header("access-control-request-headers", "x-conversations-token");
+        let preflight = call.send().await;
+        assert_eq!(
+            preflight.header("access-control-allow-headers"),
+            Some("x-conversations-token"),
+            "{path}"
+        );
+        let answer = nobody.call(method, &path).header("origin", shop).send().await;
+        assert_eq!((answer.status, answer.json()), (200, expected), "{path}");
+        assert_eq!(answer.header("access-control-allow-origin"), Some(shop), "{path}");
+    }
 }
