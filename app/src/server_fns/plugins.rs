@@ -149,7 +149,7 @@ pub(crate) async fn install_plugin(
     };
     let place = Place::read(&address).map_err(UiError::Field)?;
     let input = PluginInput { url: Some(place), ..PluginInput::default() };
-    let made = services.plugins.create(&org, shelf.group(), input).await.map_err(ui_error)?;
+    let made = services.plugins.install(&org, shelf.group(), input).await.map_err(ui_error)?;
     let found = services.plugins.shelved(&org, &made.id.to_string()).await.map_err(ui_error)?;
     let line = PluginLine::from(found);
     let path = plugin_path(&organization, &line.shelf, &line.id);

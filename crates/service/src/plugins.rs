@@ -1,5 +1,4 @@
-//! Plugin records: installing, changing and removing them, and their source
-//! (service.md "Plugin record", plugins 1 to 4).
+//! Plugin records: installing, changing and removing them, and their source (PLG-1, PLG-5).
 //!
 //! What belongs here: which plugins an organization sees, who may do what with
 //! them, what a change means. What does not: configs (`plugin_configs`); running
@@ -117,15 +116,33 @@ impl Plugins {
         require(&self.core, org.organization, PluginsAccess::Install).await
     }
 
-    /// Adds a plugin, with the code that is at its address or in its archive. The
-    /// group that it is made through shows it until its code was looked at. What is
-    /// sent for a field counts more than what the code says of it.
+    /// Adds a plugin, with the code that is at its address or in its archive. It stays
+    /// in this group. What is sent for a field counts more than what the code says of it.
     ///
     /// # Errors
     /// [`Error::MissingScope`], [`Error::Forbidden`]; [`Error::SignInAgain`] where
     /// there is code; [`Error::Invalid`], also when there is no code that can be
-    /// used: at `url` or `archive`.
+    /// used, or it belongs to another group: at `url` or `archive`.
     pub async fn create(&self, org: &OrgCtx, group: Group, input: PluginInput) -> Result<Plugin> {
+        self.add(org, group, false, input).await
+    }
+
+    /// The same for pages, which find a plugin in any group: code of another group is
+    /// added there.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub async fn install(&self, org: &OrgCtx, group: Group, input: PluginInput) -> Result<Plugin> {
+        self.add(org, group, true, input).await
+    }
+
+    async fn add(
+        &self,
+        org: &OrgCtx,
+        group: Group,
+        any_group: bool,
+        input: PluginInput,
+    ) -> Result<Plugin> {
         self.may_install(org).await?;
         let PluginInput { url, archive, fields } = input;
         let is_global = required("is_global", fields.is_global.clone())?.unwrap_or(false);
@@ -193,6 +210,11 @@ impl Plugins {
         };
         if let Some(brought) = &brought {
             source.build = Some(install::analysed(&self.core, &mut row, &brought.files).await);
+            if any_group && !row.groups().contains(&group) {
+                row.created_group = row.groups().first().copied();
+            } else {
+                source::begins_in(group, &row, brought)?;
+            }
         }
         let mut changes = changes(None, &row);
         if row.private_token.is_some() {
@@ -233,10 +255,11 @@ impl Plugins {
         Ok(Changeable(row, group))
     }
 
-    /// Changes a plugin. What it can do decides which groups show it from now on.
+    /// Changes a plugin. What it can do decides which other groups show it from now on.
     ///
     /// # Errors
-    /// [`Error::Invalid`]; [`Error::Forbidden`] for who may not offer plugins to
+    /// [`Error::Invalid`], also when what it can do belongs to another group;
+    /// [`Error::Forbidden`] for who may not offer plugins to
     /// all organizations; [`Error::NotFound`] when it was deleted meanwhile.
     pub async fn update(
         &self,
@@ -245,7 +268,7 @@ impl Plugins {
         patch: PluginPatch,
     ) -> Result<Plugin> {
         let is_global = required("is_global", patch.is_global.clone())?;
-        let Changeable(mut before, _) = changeable;
+        let Changeable(mut before, group) = changeable;
         for _ in 0..TRIES {
             match is_global {
                 Some(true) => self.may_offer(org).await?,
@@ -256,6 +279,7 @@ impl Plugins {
             if changes.is_empty() {
                 return self.show(before).await;
             }
+            source::stays_in(group, &before, &after, "capabilities")?;
             let after = touched(org, after);
             let updated = told(org, &after, Deed::Updated, changes);
             let store = &self.core.store;

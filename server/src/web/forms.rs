@@ -76,7 +76,7 @@ async fn install(web: &Web, form: &Form, ctx: &Ctx) -> Result<String, Error> {
     let file = form.file("archive", ARCHIVE_MAX)?;
     let archive = Some(SentArchive(file.contents.to_vec()));
     let input = PluginInput { archive, ..PluginInput::default() };
-    let made = services.plugins.create(&org, shelf.group(), input).await?;
+    let made = services.plugins.install(&org, shelf.group(), input).await?;
     let found = services.plugins.shelved(&org, &made.id.to_string()).await?;
     let (organization, list) = (org.organization, found.shelf.text());
     Ok(format!("/organizations/{organization}/plugins/{list}/{}", made.id))

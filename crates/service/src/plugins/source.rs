@@ -1,4 +1,4 @@
-//! Source files of plugins: reading and changing them (plugins 4).
+//! Source files of plugins: reading and changing them (PLG-10).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use weir_model::plugins::{Group, MANIFEST, Plugin, SourceChange};
 use weir_store::plugins::build::{self, Build};
 use weir_store::plugins::{self as rows, NewSource, PluginRow};
 
-use super::{Changeable, Plugins, TRIES, busy, catalogue, changes, install, told, touched};
+use super::install::{self, Brought};
+use super::{Changeable, Plugins, TRIES, busy, catalogue, changes, told, touched};
 use crate::Result;
 use crate::activity::{self, Changes};
 use crate::ctx::OrgCtx;
@@ -91,7 +92,7 @@ impl Plugins {
             }
             let mut after = described(&before, &files, &after_files);
             let build = install::analysed(&self.core, &mut after, &after_files).await;
-            stays_in(group, &after, &after_files, &change)?;
+            stays_in(group, &before, &after, file_of(&after_files, &change))?;
             let after = touched(org, after);
             let mut noted = changes(Some(&before), &after);
             for (name, _) in &change {
@@ -117,31 +118,60 @@ impl Plugins {
     }
 }
 
-/// Refuses code that would take a plugin out of its group, so that its address led to
-/// nothing: at the file for the server, or the one that was changed.
+/// Refuses a change that would take a plugin out of the group in the path or out of the
+/// one that it was made through, so that its address led to nothing.
 pub(super) fn stays_in(
     group: Group,
-    row: &PluginRow,
-    files: &BTreeMap<String, String>,
-    change: &SourceChange,
+    before: &PluginRow,
+    after: &PluginRow,
+    attr: &str,
 ) -> Result<(), FieldError> {
-    if row.groups().contains(&group) {
+    let is_home = |made: &Group| before.groups().contains(made);
+    let mut homes = before.created_group.filter(is_home).into_iter().chain([group]);
+    let shown = after.groups();
+    let Some(left) = homes.find(|home| !shown.contains(home)) else { return Ok(()) };
+    let detail =
+        format!("A plugin stays in its group: {} Make another plugin for other code.", needs(left));
+    Err(FieldError::new(attr, "invalid_input", detail))
+}
+
+/// Refuses to make a plugin through a group that its code does not belong to.
+pub(super) fn begins_in(
+    group: Group,
+    row: &PluginRow,
+    brought: &Brought,
+) -> Result<(), FieldError> {
+    let shown = row.groups();
+    if shown.contains(&group) {
         return Ok(());
     }
-    let is_there = |name: &&str| files.get(*name).is_some_and(|text| !text.trim().is_empty());
-    let server = model::SERVER.into_iter().find(is_there);
-    let file = server.or_else(|| change.iter().map(|(name, _)| name.as_str()).next());
-    let needs = match group {
+    let others: Vec<&str> = shown.iter().map(|other| other.text()).collect();
+    let file = server_file(&brought.files).map(|file| format!("{file}: ")).unwrap_or_default();
+    let needs = needs(group);
+    let detail = format!("{file}{needs} Make this plugin through {}.", others.join(" or "));
+    Err(FieldError::new(brought.attr, "invalid_input", detail))
+}
+
+/// What the code of a group has.
+fn needs(group: Group) -> String {
+    let exports = match group {
         Group::Destinations => "`onEvent` or `composeWebhook`, or `processEvent` alone",
         Group::FrontendApps => "no function that the server calls, or `processEvent` alone",
         Group::ImportApps => "a scheduled task, or no function that events are given to",
     };
-    let detail = format!(
-        "A plugin stays in its group: code of {} exports {needs}. Make another plugin for other \
-         code.",
-        group.text()
-    );
-    Err(FieldError::new(file.unwrap_or("non_field_errors"), "invalid_input", detail))
+    format!("code of {} exports {exports}.", group.text())
+}
+
+fn server_file(files: &BTreeMap<String, String>) -> Option<&'static str> {
+    let is_there = |name: &&str| files.get(*name).is_some_and(|text| !text.trim().is_empty());
+    model::SERVER.into_iter().find(is_there)
+}
+
+/// Where a change of source is refused: the file for the server, or the one that was
+/// changed.
+pub(super) fn file_of<'a>(files: &BTreeMap<String, String>, change: &'a SourceChange) -> &'a str {
+    let changed = || change.iter().map(|(name, _)| name.as_str()).next();
+    server_file(files).or_else(changed).unwrap_or("non_field_errors")
 }
 
 /// The record as a changed `plugin.json` describes it. An unchanged one does not

@@ -189,6 +189,25 @@ async fn code_decides_where_a_plugin_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pages_add_a_plugin_to_the_group_of_its_code() {
+    let services = set_up().await;
+    let org = org(&services).await;
+    let plugins = &services.plugins;
+    let tea = || from("https://github.com/acme/tea");
+    let refused = plugins.create(&org, Group::ImportApps, tea()).await;
+    let Err(Error::Invalid(fault)) = refused else { panic!("it was not refused") };
+    assert_eq!(fault.attr.as_deref(), Some("url"));
+    let made = plugins.install(&org, Group::ImportApps, tea()).await.unwrap();
+    let id = made.id.to_string();
+    assert!(plugins.get(&org, Group::Destinations, &id).await.is_ok());
+    // There it stays.
+    let editable = plugins.editable(&org, Group::Destinations, &id).await.unwrap();
+    let change = vec![("index.js".to_owned(), Some("export setupPlugin".to_owned()))];
+    let refused = plugins.update_source(&org, editable, change).await;
+    assert!(matches!(refused, Err(Error::Invalid(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn plugins_are_on_the_list_of_what_they_do() {
     let services = set_up().await;
     let org = org(&services).await;

@@ -1,4 +1,4 @@
-//! Newer versions of plugins (plugins 4, "check_for_updates" and "upgrade").
+//! Newer versions of plugins (PLG-11).
 
 use weir_model::Timestamp;
 use weir_model::activity::Deed;
@@ -8,7 +8,7 @@ use weir_store::plugins::{self as rows, NewSource, PluginRow};
 
 use super::code::CodeFault;
 use super::install::{self, Brought};
-use super::source::{noted_file, stays_in};
+use super::source::{file_of, noted_file, stays_in};
 use super::{Changeable, Plugins, TRIES, busy, changes, told, touched};
 use crate::Result;
 use crate::ctx::OrgCtx;
@@ -84,7 +84,7 @@ impl Plugins {
             let change = brought.change(&files)?;
             let mut after = filled(before.clone(), &brought, org.ctx.now);
             let build = install::analysed(&self.core, &mut after, &brought.files).await;
-            stays_in(group, &after, &brought.files, &change)?;
+            stays_in(group, &before, &after, file_of(&brought.files, &change))?;
             let mut noted = changes(Some(&before), &after);
             for (name, text) in &change {
                 noted = noted_file(noted, name, files.get(name), text.as_ref());

@@ -1,10 +1,14 @@
 //! POST `…/{group}/` of a form with an archive.
 
-use super::hosts::{Files, files, tar_gz, tea, zip};
+use super::hosts::{Files, files, tar_gz, tea, tea_of, zip};
 use super::*;
 
 /// Sends an archive, perhaps with a field.
 async fn send(place: &Place, archive: &[u8], field: Option<(&str, &str)>) -> Answer {
+    send_to(place, &place.path(), archive, field).await
+}
+
+async fn send_to(place: &Place, path: &str, archive: &[u8], field: Option<(&str, &str)>) -> Answer {
     let mut body = Vec::new();
     if let Some((name, text)) = field {
         let part =
@@ -15,16 +19,18 @@ async fn send(place: &Place, archive: &[u8], field: Option<(&str, &str)>) -> Ans
     body.extend(b"filename=\"tea.zip\"\r\ncontent-type: application/zip\r\n\r\n");
     body.extend(archive);
     body.extend(b"\r\n--b--\r\n");
-    let call = place.owner.call(http::Method::POST, &place.path());
+    let call = place.owner.call(http::Method::POST, path);
     call.header("content-type", "multipart/form-data; boundary=b").body(body).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_zip_and_a_tar_are_unpacked() {
     each_group(async |place| {
-        let in_folder: Files =
-            tea().into_iter().map(|(name, text)| (format!("package/{name}"), text)).collect();
-        for archive in [zip(&tea()), tar_gz(&tea()), zip(&in_folder), tar_gz(&in_folder)] {
+        let tea = tea_of(place.group);
+        let in_package =
+            |(name, text): (&String, &String)| (format!("package/{name}"), text.clone());
+        let in_folder: Files = tea.iter().map(in_package).collect();
+        for archive in [zip(&tea), tar_gz(&tea), zip(&in_folder), tar_gz(&in_folder)] {
             let answer = send(place, &archive, None).await;
             assert_eq!(answer.status, 201, "{:?}", answer.body);
             let plugin = answer.json();
@@ -33,16 +39,65 @@ async fn a_zip_and_a_tar_are_unpacked() {
                 (&json!("Tea"), &json!("source"))
             );
             assert_eq!((&plugin["url"], &plugin["tag"]), (&Value::Null, &Value::Null));
-            assert_eq!(plugin["capabilities"]["methods"], json!(["onEvent"]));
-            let path = format!("{}{}/", place.beside(GROUPS[0]), plugin["id"]);
+            assert!(plugin["capabilities"]["methods"].is_array(), "{plugin}");
+            let path = format!("{}{}/", place.path(), plugin["id"]);
             let source = place.owner.get(&format!("{path}source/?raw=true")).await.json();
-            assert_eq!(source["index.js"], tea()["index.js"]);
+            assert_eq!(source["index.js"], tea["index.js"]);
             assert_eq!(source.get("README.md"), None);
         }
-        let named = send(place, &zip(&tea()), Some(("name", "Mint"))).await.json();
+        let named = send(place, &zip(&tea), Some(("name", "Mint"))).await.json();
         assert_eq!(named["name"], "Mint");
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_of_another_group_is_refused_where_it_came_from() {
+    let [destinations, frontend, import] = GROUPS;
+    let delivers = "export function onEvent() {}";
+    let changes = "export function processEvent(event) { return event }";
+    let hourly = "export function runEveryHour() {}";
+    let both = "export function onEvent() {}\nexport function runEveryDay() {}";
+    let place = place(destinations).await;
+    let mut version = 0;
+    for (name, text, fits, right) in [
+        ("index.js", delivers, vec![destinations], destinations),
+        ("index.ts", hourly, vec![import], import),
+        ("index.js", "// nothing yet", vec![import], import),
+        ("site.ts", "export function inject() {}", vec![frontend], frontend),
+        ("index.js", both, vec![destinations, import], " or pipeline_import_apps"),
+        // What fits no group stays where it is made.
+        ("index.js", changes, GROUPS.to_vec(), ""),
+    ] {
+        let tea = files(&[("plugin.json", r#"{"name": "Tea"}"#), (name, text)]);
+        place.host.has(tea.clone());
+        for group in GROUPS {
+            let path = place.beside(group);
+            version += 1;
+            let url = json!({"url": format!("https://github.com/acme/tea/tree/v{version}")});
+            for (attr, answer) in [
+                ("url", place.owner.post(&path, &url).await),
+                ("archive", send_to(&place, &path, &zip(&tea), None).await),
+            ] {
+                if fits.contains(&group) {
+                    assert_eq!(answer.status, 201, "{group} {text}: {:?}", answer.body);
+                    let own = format!("{path}{}/", answer.json()["id"]);
+                    assert_eq!(place.owner.get(&own).await.status, 200, "{group} {text}");
+                    assert_eq!(place.owner.delete(&own).await.status, 204);
+                    continue;
+                }
+                let (status, _, code, detail, at) = answer.error();
+                assert_eq!((status, code.as_str()), (400, "invalid_input"), "{group} {text}");
+                assert_eq!(at.as_deref(), Some(attr), "{group} {text}");
+                assert!(detail.contains(right) && detail.contains(group), "{detail}");
+                assert!(name == "site.ts" || detail.contains(name), "{detail}");
+            }
+        }
+    }
+    // Nothing of what was refused is kept.
+    for group in GROUPS {
+        assert_eq!(place.owner.get(&place.beside(group)).await.json()["count"], 0, "{group}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,8 +29,7 @@ async fn the_plugin_as_it_is() {
 async fn the_newest_version_is_noted() {
     each_group(async |place| {
         let url = json!({"url": "https://github.com/acme/tea"});
-        let (plugin, _) = place.made(&url).await;
-        let path = format!("{}{}/", place.beside(GROUPS[0]), plugin["id"]);
+        let (plugin, path) = place.made(&url).await;
         let check = format!("{path}check_for_updates/");
         let answer = place.owner.get(&check).await;
         assert_eq!(answer.status, 200, "{:?}", answer.body);

@@ -1,4 +1,4 @@
-//! Which group shows which plugin (plugins 3).
+//! Which group shows which plugin (PLG-6).
 
 use super::*;
 
@@ -78,4 +78,30 @@ async fn a_change_of_what_it_can_do_moves_it() {
         }
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_code_was_found_to_do_cannot_be_changed_to_that_of_another_group() {
+    let place = &place(GROUPS[0]).await;
+    let (_, path) = place.made(&json!({"name": "Tea"})).await;
+    let source = json!({"index.js": "export function onEvent() {}"});
+    let before = place.owner.patch(&format!("{path}update_source/?raw=true"), &source).await;
+    assert_eq!(before.status, 200);
+    let before = place.owner.get(&path).await.json();
+    for (capabilities, status) in [
+        (json!({}), 400),
+        (Value::Null, 400),
+        (json!({"scheduled_tasks": ["runEveryHour"]}), 400),
+        (json!({"methods": ["composeWebhook"], "odd": true}), 200),
+        (before["capabilities"].clone(), 200),
+    ] {
+        let answer = place.owner.patch(&path, &json!({"capabilities": capabilities})).await;
+        assert_eq!(answer.status, status, "{capabilities}: {:?}", answer.body);
+        if status == 400 {
+            let (_, _, code, _, attr) = answer.error();
+            assert_eq!((code.as_str(), attr.as_deref()), ("invalid_input", Some("capabilities")));
+        }
+        assert_eq!(place.owner.get(&path).await.status, 200, "{capabilities}");
+    }
+    assert_eq!(place.owner.get(&path).await.json(), before);
 }

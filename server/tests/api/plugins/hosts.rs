@@ -76,6 +76,18 @@ pub(super) fn tea() -> Files {
     ])
 }
 
+/// The same with code that belongs to this group.
+pub(super) fn tea_of(group: &str) -> Files {
+    let code = match group {
+        "pipeline_frontend_apps" => "export function processEvent(event) { return event }",
+        "pipeline_import_apps" => "export function runEveryHour() {}",
+        _ => return tea(),
+    };
+    let mut tea = tea();
+    tea.insert("index.js".to_owned(), code.to_owned());
+    tea
+}
+
 pub(super) fn files(files: &[(&str, &str)]) -> Files {
     files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }

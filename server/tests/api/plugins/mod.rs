@@ -1,5 +1,5 @@
 //! `/api/organizations/{organization_id}/pipeline_destinations/` and the two
-//! groups beside it (service.md "Plugin record", plugins 1 to 4). All three have
+//! groups beside it (PLG-6). All three have
 //! the same operations, so every test runs for each of them.
 
 mod activity;
@@ -29,7 +29,7 @@ use weir_server::config::Config;
 use weir_server::serve::Options;
 use weir_testkit::{Answer, Caller, TestApp};
 
-use hosts::Host;
+use hosts::{Host, tea_of};
 
 const GROUPS: [&str; 3] =
     ["pipeline_destinations", "pipeline_frontend_apps", "pipeline_import_apps"];
@@ -54,6 +54,7 @@ async fn each_group(test: impl AsyncFn(&Place)) {
 /// A group of a new instance.
 async fn place(group: &'static str) -> Place {
     let host = Host::start().await;
+    host.has(tea_of(group));
     let settings = |config: &mut Config| config.egress_allow = "127.0.0.1".parse().unwrap();
     let options = |options: &mut Options| {
         let origins = &mut options.plugins.origins;

@@ -4,7 +4,7 @@
 use http::Method;
 use weir_testkit::Call;
 
-use super::hosts::{tea, zip};
+use super::hosts::{tea, tea_of, zip};
 use super::*;
 use crate::web::{page, session};
 
@@ -209,6 +209,13 @@ async fn an_archive_is_added_by_a_form() {
             .await
             .contains("plugin.json")
     );
+
+    // Code of another group is added where it belongs.
+    let hourly = zip(&tea_of("pipeline_import_apps"));
+    let added = browser.upload("plugin", &fields, "archive", &hourly).await;
+    let path = added.header("location").unwrap();
+    assert!(path.contains("/plugins/import-apps/"), "{path}");
+    assert!(browser.opens(path, 200).await.contains("Tea"));
 
     for file in [&b"no archive"[..], &[]] {
         let refused = browser.upload("plugin", &fields, "archive", file).await;

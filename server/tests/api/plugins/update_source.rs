@@ -141,6 +141,32 @@ async fn a_plugin_stays_in_its_group() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_of_two_groups_stays_in_the_one_that_it_was_made_through() {
+    let [destinations, _, import] = GROUPS;
+    let place = &place(import).await;
+    let (plugin, path) = place.made(&json!({"name": "Tea"})).await;
+    let both = "export function onEvent() {}
+export function runEveryHour() {}";
+    let made =
+        place.owner.patch(&format!("{path}update_source/"), &json!({"index.js": both})).await;
+    assert_eq!(made.status, 200);
+    let other = format!("{}{}/", place.beside(destinations), plugin["id"]);
+    let update = format!("{other}update_source/");
+    for code in ["export function onEvent() {}", "export function runEveryHour() {}"] {
+        let answer = place.owner.patch(&update, &json!({"index.js": code})).await;
+        assert_eq!((answer.status, answer.error().4.as_deref()), (400, Some("index.js")), "{code}");
+    }
+    for path in [&path, &other] {
+        assert_eq!(place.owner.get(path).await.status, 200);
+    }
+    // Through the group that it was made through it may leave the other one.
+    let hourly = json!({"index.js": "export function runEveryHour() {}"});
+    let answer = place.owner.patch(&format!("{path}update_source/"), &hourly).await;
+    assert_eq!(answer.status, 200, "{:?}", answer.body);
+    assert_eq!(place.owner.get(&other).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_source_that_takes_much_to_compile_harms_nobody() {
     let place = &place("pipeline_destinations").await;
     let (_, path) = place.made(&json!({"name": "Tea"})).await;
