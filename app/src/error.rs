@@ -76,8 +76,7 @@ impl UiError {
         }
     }
 
-    /// The word by which the API tells a fault that is not the person's own
-    /// (management-api 1.2).
+    /// The word by which the API tells a fault that is not the person's own (API-2).
     #[must_use]
     pub fn code(&self) -> Option<&'static str> {
         match self {

@@ -1,4 +1,4 @@
-"""What must be stored after a story (spec: ingestion 2.4, 2.5, 4).
+"""What must be stored after a story (ING-6, ING-30, ING-38).
 
 Each check is a method; its first line says what it is about."""
 

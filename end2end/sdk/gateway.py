@@ -203,7 +203,7 @@ class Gateway:
 
     @staticmethod
     def refusal(headers):
-        """As the service itself refuses for the time being (ingestion 1.4, 3.2)."""
+        """As the service itself refuses for the time being (ING-4, ING-7)."""
         content = b'{"type":"server_error","code":"not_accepted","detail":"Later.","attr":null}'
         answer = [("Content-Type", "application/json"), ("Retry-After", "1")]
         if "Origin" in headers:

@@ -1,5 +1,5 @@
 """The libraries that are tested: how to start the driver of each, and in what
-they differ from one another (spec: ingestion 3.3, 4.2)."""
+they differ from one another."""
 
 import json
 import os
@@ -24,7 +24,7 @@ class Library:
     lib: str
     command: list = field(repr=False)
     browser: bool = False
-    # The protocol that it is told to speak (ingestion 2.6), if not its own choice.
+    # The protocol that it is told to speak (ING-26), if not its own choice.
     protocol: str | None = None
     # Names of the events that its calls for persons make.
     identify: str = "$identify"
@@ -57,8 +57,8 @@ class Library:
     # is a try without a wait before it.
     waits_at_shutdown: bool = True
     # Whether a batch that is sent again says that it was sent when it was first,
-    # which moves its events by the wait: their time is corrected by it (ingestion
-    # 2.5). node and posthog-rs keep the body, posthog-js 1.200 an `offset`.
+    # which moves its events by the wait: their time is corrected by it (ING-38).
+    # node and posthog-rs keep the body, posthog-js 1.200 an `offset`.
     keeps_sent_at: bool = False
     # Paths that it asks for features which the service does not offer, of those that
     # the scenario of features calls for.

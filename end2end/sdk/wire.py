@@ -1,5 +1,5 @@
 """What a library says in a request: the events of a body, and which of them the
-answer has taken (spec: ingestion 2.1, 2.2, 2.6)."""
+answer has taken."""
 
 import base64
 import gzip

@@ -221,7 +221,7 @@ export async function save(page: Page, button: string): Promise<void> {
   await expect(page.getByText("Saved", { exact: true })).toBeVisible();
 }
 
-/** Bytes of a page's HTML after gzip (UX 7). */
+/** Bytes of a page's HTML after gzip (APP-2). */
 const HTML_MAX = 60_000;
 
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];

@@ -1,5 +1,5 @@
 //! What client libraries talk to: events, and the settings and scripts that
-//! libraries ask for (ingestion 1).
+//! libraries ask for (ING-13).
 //!
 //! What belongs here: the table of all paths, their methods, and the answer to a
 //! preflight. What does not: what a request of one of them means (the modules

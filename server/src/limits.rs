@@ -1,5 +1,5 @@
 //! Every limit on what a client may cost, and the shares of the machine that
-//! each surface may use (SECURITY-NOTES 7).
+//! each surface may use (SEC-17, SEC-18).
 //!
 //! Ingestion, management API and web app have separate shares, so that a flood
 //! of events does not lock out the people who would stop it.

@@ -1,4 +1,4 @@
-//! The accept loop (SECURITY-NOTES 7): how many connections there may be, and
+//! The accept loop (SEC-16): how many connections there may be, and
 //! how long a client may take to say what it wants.
 //!
 //! What belongs here: connections. Own loop, because `axum::serve` installs no

@@ -1,6 +1,6 @@
-//! Probes for supervisors and load balancers (management-api 11): whether the
+//! Probes for supervisors and load balancers (API-51): whether the
 //! process lives, and whether it should be sent requests; and what sort of
-//! instance it is, for clients that ask before they do anything (10).
+//! instance it is, for clients that ask before they do anything.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ const ALL: [&str; 4] = ["http", "ingest", "store", "disk"];
 /// Parts that capture alone needs: events are accepted without the store.
 const EVENTS: [&str; 3] = ["http", "ingest", "disk"];
 /// Acknowledged events that wait for so long, without any becoming readable,
-/// are a fault (ingestion 8).
+/// are a fault (ING-59).
 const STALL: Duration = Duration::from_secs(30);
 
 impl Probe {
@@ -45,7 +45,7 @@ impl Probe {
         match path {
             "/_livez" => Some(Self::Live),
             "/_readyz" => Some(Self::Ready),
-            // The last two are the names of the hosted service (ingestion 1.1).
+            // The last two are the names of the hosted service (API-51).
             "/_health" | "/_liveness" => Some(Self::Health),
             "/_readiness" => Some(Self::Readiness),
             "/_preflight" => Some(Self::Preflight),

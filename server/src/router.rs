@@ -502,7 +502,7 @@ fn path_router(app: &App, path: &'static str, routes: Vec<Route>) -> MethodRoute
 }
 
 /// Methods that the path does not have are told so only to callers who may see
-/// the place (management-api 1.6). OPTIONS needs the read scope.
+/// the place (API-6). OPTIONS needs the read scope.
 async fn answer_other_method(app: &App, info: &PathInfo, request: Request) -> ApiResult<Response> {
     let (mut parts, _body) = request.into_parts();
     if parts.method == Method::OPTIONS {

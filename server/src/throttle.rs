@@ -1,4 +1,4 @@
-//! How often a personal API key may call (management-api 1.5): so many requests
+//! How often a personal API key may call (API-14): so many requests
 //! in any minute and any hour, counted in memory.
 //!
 //! What belongs here: sliding windows and their bounded table. A restart

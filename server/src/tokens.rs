@@ -1,4 +1,4 @@
-//! From a project key to its project, in memory (ingestion 2.3).
+//! From a project key to its project, in memory (ING-23).
 //!
 //! What belongs here: what capture remembers of projects. All keys are loaded
 //! at the start and again every few seconds, so that capture works while the

@@ -1,4 +1,4 @@
-//! What becomes of one event (ingestion 2.4, 2.5, 2.7, 4.8).
+//! What becomes of one event (ING-28, ING-29, ING-31, ING-37).
 //!
 //! What belongs here: the rules that need the event, its request and the time of
 //! receipt only. [`decide`] is the table of them, from top to bottom.
@@ -22,10 +22,10 @@ use super::properties;
 use super::shape::{RawEvent, present};
 use super::time::{self, Claims};
 
-/// Bytes of one event's text as sent (ingestion 2.7).
+/// Bytes of one event's text as sent (ING-37).
 pub const EVENT_LIMIT: usize = 1_048_576;
 
-/// Characters of an event name and of a distinct id (ingestion 2.4).
+/// Characters of an event name and of a distinct id (ING-28, ING-29).
 const NAME_LIMIT: usize = 200;
 
 /// Names of what libraries send on event paths although it is no event.
@@ -38,7 +38,7 @@ const PROFILE: &str = "$process_person_profile";
 const ABOUT_PERSONS: [&str; 4] =
     ["$identify", "$create_alias", "$merge_dangerously", "$groupidentify"];
 
-/// Characters of the key of a group (ingestion 2.7).
+/// Characters of the key of a group (ING-53).
 const GROUP_KEY_LIMIT: usize = 400;
 
 /// What an event is judged by besides itself.
@@ -58,7 +58,7 @@ pub struct Context {
     /// ([`CapturePath::is_engage`](super::CapturePath::is_engage)).
     pub engage: bool,
     /// Whether the project processes no persons: its events count as if they said
-    /// so themselves (ingestion 4.2).
+    /// so themselves (ING-42).
     pub person_processing_opt_out: bool,
 }
 
@@ -75,8 +75,7 @@ pub enum Decision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedEvent {
     /// Identity within the project. The sender's, else the same again for the
-    /// same content if the event carries its own time, else a new v7
-    /// (ingestion 2.4, 3.3).
+    /// same content if the event carries its own time, else a new v7 (ING-6, ING-32).
     pub uuid: Uuid,
     /// Name: 1 to 200 characters.
     pub event: String,
@@ -89,7 +88,7 @@ pub struct AcceptedEvent {
     /// if absent and to be kept.
     pub properties: String,
     /// The chain of elements that was clicked, taken off the properties, where it
-    /// stands as a text or as a list; mostly empty (ingestion 2.4).
+    /// stands as a text or as a list; mostly empty (ING-34).
     pub elements_chain: String,
     /// What was altered or not understood; mostly empty.
     pub warnings: Vec<Warning>,
@@ -172,7 +171,7 @@ pub fn with_properties(
 }
 
 /// What is kept of an event that came by the path of recordings: whatever it is,
-/// it is not stored (ingestion 1.2).
+/// it is not stored (ING-14).
 #[must_use]
 pub fn drop_recording(event: &RawEvent<'_>) -> DroppedEvent {
     dropped(event, DropReason::NotAnEvent, false)
@@ -373,8 +372,7 @@ impl Switch {
     }
 }
 
-/// What an event that is about a person or a group cannot be without
-/// (ingestion 4.2, 4.6).
+/// What an event that is about a person or a group cannot be without (ING-41, ING-53).
 fn refuse_for_persons(name: &str, facts: &Facts, opt_out: bool) -> Result<(), DropReason> {
     if !ABOUT_PERSONS.contains(&name) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! From a request to the text of its payload (ingestion 2.1, 2.7).
+//! From a request to the text of its payload (ING-17, ING-19).
 //!
 //! What belongs here: finding the payload (query, form or body), taking off the
 //! layers of base64 and compression, and the byte limits on the way.
@@ -17,10 +17,10 @@ use super::error::CaptureError;
 use super::form::{Fields, looks_like_form};
 use super::{lz64, unpack};
 
-/// Bytes of a body, both as sent and unpacked (ingestion 2.7).
+/// Bytes of a body, both as sent and unpacked (ING-19).
 pub const BODY_LIMIT: usize = 20_000_000;
 
-/// Which path a request came by (ingestion 1.1, 1.2). All take all body shapes;
+/// Which path a request came by (ING-13, ING-14, ING-15). All take all body shapes;
 /// what differs are details, and what is done with the events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CapturePath {
@@ -43,8 +43,7 @@ pub enum CapturePath {
 }
 
 impl CapturePath {
-    /// Whether base64 is taken off once more after unpacking (ingestion 2.1,
-    /// step 6).
+    /// Whether base64 is taken off once more after unpacking (ING-18).
     #[must_use]
     pub const fn takes_inner_base64(self) -> bool {
         match self {
@@ -58,7 +57,7 @@ impl CapturePath {
         }
     }
 
-    /// Whether an event without a name is a person update (ingestion 1.1): the
+    /// Whether an event without a name is a person update (ING-13): the
     /// value for [`Context::engage`](super::Context::engage).
     #[must_use]
     pub const fn is_engage(self) -> bool {
@@ -103,15 +102,14 @@ impl Payload {
     }
 
     /// When the request was sent by the sender's clock, if query or form say it
-    /// in `_` (ingestion 2.5). The body may say it too and then wins:
+    /// in `_` (ING-38). The body may say it too and then wins:
     /// [`Batch::sent_at`](super::Batch::sent_at) has the outcome.
     #[must_use]
     pub const fn sent_at(&self) -> Option<DateTime<Utc>> {
         self.sent_at
     }
 
-    /// Whether the sender asked with `ip=0` not to keep its address
-    /// (ingestion 2.4).
+    /// Whether the sender asked with `ip=0` not to keep its address (ING-35).
     #[must_use]
     pub const fn hides_address(&self) -> bool {
         self.hides_address

@@ -1,5 +1,5 @@
 //! The chain of elements that was clicked: a field of its own, taken off the
-//! properties (ingestion 2.4).
+//! properties (ING-34).
 //!
 //! What belongs here: the text form, which newer libraries send themselves, and
 //! making it of the list that older ones send:

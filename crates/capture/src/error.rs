@@ -1,4 +1,4 @@
-//! Why a whole request is refused, in the words of the answer (ingestion 3.2).
+//! Why a whole request is refused, in the words of the answer (ING-25).
 //!
 //! What belongs here: code, type and sentence of each refusal.
 //! What does not: HTTP status codes, which only the server names.

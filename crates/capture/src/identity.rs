@@ -1,5 +1,4 @@
-//! The uuid of an event, which is its identity within a project
-//! (ingestion 2.4, 3.3, 4.8).
+//! The uuid of an event, which is its identity within a project (ING-6, ING-32).
 //!
 //! What belongs here: reading the sender's uuid, and making one where there is
 //! none.

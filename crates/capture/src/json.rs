@@ -31,7 +31,7 @@ pub enum Fault {
     Malformed,
 }
 
-/// How much a walk accepts (ingestion 2.7).
+/// How much a walk accepts (ING-37).
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Nested objects and lists; the outermost one counts as 1.

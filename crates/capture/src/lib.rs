@@ -11,8 +11,7 @@
 //! What does not: HTTP, looking up the key, the log, persons and groups.
 //!
 //! Errors ([`CaptureError`]) refuse a whole request. A fault of one event never
-//! does: it ends as a [`Decision::Drop`] or as a warning on an accepted event
-//! (ingestion, rule 9).
+//! does: it ends as a [`Decision::Drop`] or as a warning on an accepted event (ING-9).
 
 mod decide;
 mod decode;

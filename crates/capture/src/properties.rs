@@ -1,5 +1,5 @@
 //! Bringing `$set`, `$set_once` and `$unset` from beside the properties into
-//! them (ingestion 2.4), as text: everything else stays byte for byte as sent.
+//! them (ING-33), as text: everything else stays byte for byte as sent.
 //!
 //! What belongs here: the union of the two places, and of objects in general.
 //! What does not: what the three mean for a person.

@@ -1,4 +1,4 @@
-//! From the text of a payload to its key and its events (ingestion 2.2, 2.3).
+//! From the text of a payload to its key and its events (ING-21, ING-22).
 //!
 //! What belongs here: telling the three shapes apart, cutting the text into
 //! events without copying, finding and judging the project key.
@@ -17,7 +17,7 @@ use super::error::CaptureError;
 use super::json::{self, Cursor, Limits};
 use super::time;
 
-/// Characters of a project key, at most (ingestion 2.3).
+/// Characters of a project key, at most (ING-22).
 const TOKEN_LIMIT: usize = 64;
 
 /// Blanks that JSON allows around values.
@@ -32,8 +32,7 @@ pub struct Batch<'a> {
     /// batch object has a place for it.
     pub historical_migration: bool,
     /// When the sender sent the request by its own clock: `sent_at` of the body,
-    /// else `_` of query or form. `None` when absent or unreadable
-    /// (ingestion 2.5).
+    /// else `_` of query or form. `None` when absent or unreadable (ING-38).
     pub sent_at: Option<DateTime<Utc>>,
     /// The events in the order of the request; at least one.
     pub events: Events<'a>,
@@ -212,7 +211,7 @@ impl<'a> Keys<'a> {
 /// one, all events that carry a key must carry the same.
 ///
 /// # Errors
-/// First everything about the body, then about the key (ingestion 3.2):
+/// First everything about the body, then about the key (ING-24):
 /// [`CaptureError::InvalidPayload`] when the text is not JSON, holds no event,
 /// or holds something else where an event should be;
 /// [`CaptureError::MissingApiKey`], [`CaptureError::InvalidApiKey`],
@@ -289,7 +288,7 @@ fn shared_token(events: Events<'_>) -> Result<Option<Cow<'_, str>>, CaptureError
     Ok(shared)
 }
 
-/// Whether a text has the form of a project key (ingestion 2.3). No project has
+/// Whether a text has the form of a project key (ING-22). No project has
 /// to have it.
 #[must_use]
 pub fn is_project_key(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! The time of an event (ingestion 2.5).
+//! The time of an event (ING-38, ING-39).
 //!
 //! What belongs here: reading the many spellings of a time, and the rule that
 //! turns the sender's clock into ours.

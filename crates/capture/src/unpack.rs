@@ -1,5 +1,4 @@
-//! Taking compression off, never into more than a limit (ingestion 2.1, 2.6,
-//! 2.7).
+//! Taking compression off, never into more than a limit (ING-19).
 //!
 //! What belongs here: one capped decoder per format. A small body can unpack to
 //! gigabytes, so all of them stop at the limit instead of looking afterwards.

@@ -1,5 +1,5 @@
 //! The newer protocol, `/i/v1/analytics/events`, which libraries use when told
-//! to (ingestion 2.6): the key in a header, and an answer for every event.
+//! to (ING-26): the key in a header, and an answer for every event.
 //!
 //! ```text
 //! headers -Headers::read-> Headers

@@ -2,7 +2,7 @@
 //! `{"property": "plan", "operator": "is", "value": "free"}`.
 //!
 //! The operators and the optional `type` are those of the well-known filter plugin
-//! (plugins 7, "Filter Out"), and `is_set` and `is_not_set`.
+//! (PLG-40), and `is_set` and `is_not_set`.
 
 use regex::Regex;
 use serde_json::Value;

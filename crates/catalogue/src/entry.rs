@@ -50,7 +50,7 @@ pub enum ItemKind {
     Json,
 }
 
-/// A setting (plugins 1.1).
+/// A setting (PLG-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
     /// Its name in the config.
@@ -222,20 +222,20 @@ impl Entry {
         format!("docs/catalogue/{}.md", self.id)
     }
 
-    /// What can be configured, as a list of items (plugins 1.1).
+    /// What can be configured, as a list of items (PLG-2).
     #[must_use]
     pub fn config_schema(&self) -> Value {
         self.items.iter().map(|item| item.to_json()).collect()
     }
 
-    /// What its code can do (plugins 1).
+    /// What its code can do (PLG-3).
     #[must_use]
     pub fn capabilities(&self) -> Value {
         match self.code {
             Code::Native(_) => {
                 json!({"methods": ["processEvent"], "scheduled_tasks": [], "jobs": []})
             }
-            // Without any key it counts as an app for pages (plugins 3).
+            // Without any key it counts as an app for pages (PLG-6).
             Code::Source(Source { methods: [], .. }) => json!({}),
             Code::Source(Source { methods, .. }) => {
                 json!({"methods": methods, "scheduled_tasks": [], "jobs": []})
@@ -265,7 +265,7 @@ impl Entry {
         }
     }
 
-    /// The item that the list of the catalogue shows (plugins 4).
+    /// The item that the list of the catalogue shows (PLG-12).
     #[must_use]
     pub fn listed(&self) -> Value {
         json!({

@@ -1,5 +1,5 @@
 //! The plugins that Weir ships: what they are called, what can be configured, and
-//! what they do (plugins 7).
+//! what they do (PLG-39).
 //!
 //! What belongs here: the list, steps in Rust for events on their way to the
 //! store, and JavaScript for what delivers events, needs storage or runs on the

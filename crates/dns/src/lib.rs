@@ -1,4 +1,4 @@
-//! TXT look-ups for verifying domains (management-api 7.2).
+//! TXT look-ups for verifying domains (API-38).
 //!
 //! What belongs here: asking name servers. What does not: what an answer means
 //! for a domain, how long to wait for one (`weir-service`).

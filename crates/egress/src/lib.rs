@@ -1,5 +1,5 @@
 //! Connections to addresses that members enter: destinations of exports,
-//! webhooks, identity providers (SECURITY-NOTES 4).
+//! webhooks, identity providers (SEC-27).
 //!
 //! ```text
 //! host -> addresses -> every one judged -> dialled

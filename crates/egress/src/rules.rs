@@ -1,4 +1,4 @@
-//! Which addresses may be dialled (SECURITY-NOTES 4).
+//! Which addresses may be dialled (SEC-27).
 //!
 //! What belongs here: judging one address. What does not: where addresses come
 //! from (`gate`), connections.

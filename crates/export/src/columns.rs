@@ -1,5 +1,4 @@
-//! The columns of an export and how a row is made of an event or a person
-//! (batch-exports 2.2, 2.3, 7).
+//! The columns of an export and how a row is made of an event or a person (EXP-12, EXP-14).
 //!
 //! What belongs here: sources of columns. What does not: which ones a destination
 //! has (its own module; `persons`), the language of queries (`weir-query`).

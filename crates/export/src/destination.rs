@@ -111,7 +111,7 @@ pub trait Writer: Send {
 
 /// Why a destination did not do what was asked. The text is for the people of the
 /// project: a class of fault and what they can do, never what a foreign server
-/// wrote (SECURITY-NOTES 4).
+/// wrote (SEC-29).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The class of fault, such as `ConnectionRefused`.

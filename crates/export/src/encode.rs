@@ -1,4 +1,4 @@
-//! Rows as files: JSON Lines and Parquet, with their codecs (batch-exports 1.2).
+//! Rows as files: JSON Lines and Parquet, with their codecs (EXP-35).
 //!
 //! ```text
 //! rows -> encoder -> bytes, a piece at a time -> whoever sends them

@@ -1,5 +1,4 @@
-//! Batch exports: from stored events and persons to destinations (batch-exports 2,
-//! 3, 5, 6).
+//! Batch exports: from stored events and persons to destinations (EXP-8).
 //!
 //! ```text
 //! schedule -> run -> events of the interval, or their persons -> rows -> destination

@@ -1,4 +1,4 @@
-//! Names of exported files (batch-exports 1.4).
+//! Names of exported files (EXP-33).
 //!
 //! ```text
 //! <prefix>/<start>-<end>[-<n>].jsonl.gz

@@ -1,4 +1,4 @@
-//! Persons as they are exported: one row for each distinct id (batch-exports 2.3).
+//! Persons as they are exported: one row for each distinct id (EXP-14).
 //!
 //! What belongs here: the columns, which tell rows apart, which say what is newer.
 //! What does not: which persons a run exports (`engine`), statements

@@ -1,4 +1,4 @@
-//! Events put together for one request (ingestion 2.2, 2.7).
+//! Events put together for one request (ING-62).
 //!
 //! What belongs here: how much goes into a request, its body, and halving it.
 //! What does not: sending.

@@ -1,4 +1,4 @@
-//! From what a line says to the event that is sent (ingestion 2.4, 2.5, 2.7).
+//! From what a line says to the event that is sent (ING-62).
 //!
 //! What belongs here: the rules that hold for the events of every format, and
 //! the text of the event.

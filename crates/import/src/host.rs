@@ -1,6 +1,6 @@
 //! The host that events are sent to, over HTTP.
 //!
-//! What belongs here: requests, and what an answer means (ingestion 3).
+//! What belongs here: requests, and what an answer means (ING-62).
 //! What does not: trying again, and halving ([`crate::deliver`]).
 
 use std::time::Duration;

@@ -1,5 +1,4 @@
-//! The uuid of an event, which is its identity in the project it goes to
-//! (ingestion 4.8).
+//! The uuid of an event, which is its identity in the project it goes to (ING-61).
 //!
 //! What belongs here: uuids that follow from the content of a line, so that a
 //! repeated import stores nothing twice.
@@ -27,7 +26,7 @@ pub(crate) fn of(parts: &[&str]) -> Uuid {
 }
 
 /// A session's uuid: its time part is the start in milliseconds since 1970, as
-/// sessions must have (ingestion 4.7); the rest follows from whose it is.
+/// sessions must have (ING-54); the rest follows from whose it is.
 pub(crate) fn session(start: u64, whose: &str) -> Uuid {
     let [b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, ..] = *of(&["session", whose]).as_bytes();
     let rest = [b0, b1, b2, b3, b4, b5, b6, b7, b8, b9];

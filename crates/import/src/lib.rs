@@ -1,5 +1,5 @@
 //! `weir import`: brings history in, from files of events to any host that takes
-//! them as Weir does (ingestion 5).
+//! them as Weir does (ING-60).
 //!
 //! ```text
 //! files -source-> lines -format-> Draft -event-> Event -batch-> Batch -deliver-> host

@@ -1,4 +1,4 @@
-//! Reading the time of an event (ingestion 2.5).
+//! Reading the time of an event (ING-39).
 //!
 //! What belongs here: the spellings of a time that exports use.
 //! What does not: the clock, and whether a time is plausible.

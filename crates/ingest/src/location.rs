@@ -1,5 +1,5 @@
 //! Where an address is, from a database file that the operator supplies
-//! (MaxMind's format; ingestion 4.3, `$geoip_…`).
+//! (MaxMind's format, `$geoip_…`; ING-48).
 //!
 //! What belongs here: the file, and the properties that follow from an address.
 //! What does not: which address an event has.

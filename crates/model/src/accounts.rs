@@ -1,5 +1,5 @@
 //! What a person proves with a link from a mail: that an address is theirs, and
-//! that they may set a new password (management-api 8.1, 10).
+//! that they may set a new password (API-42, API-43, SEC-9).
 
 use serde::{Deserialize, Serialize};
 

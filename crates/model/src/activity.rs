@@ -1,5 +1,4 @@
-//! The activity log: what was changed, by whom (management-api 11,
-//! SECURITY-NOTES 3.9).
+//! The activity log: what was changed, by whom (API-45, SEC-24).
 //!
 //! What belongs here: an entry as it is stored and shown. Secrets never get
 //! here: whoever compares before and after leaves them out.

@@ -1,5 +1,4 @@
-//! Domains of organizations: the resource and its input (service.md "Domain",
-//! management-api 7).
+//! Domains of organizations: the resource and its input (API-37).
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +21,7 @@ pub const WRONG_NAME: &str = "Please enter a valid domain or subdomain name.";
 /// What is put before a domain to get the name that its challenge stands at.
 const CHALLENGE_LABEL: &str = "_posthog-challenge";
 
-/// How people with an address of the domain must sign in (management-api 7.4).
+/// How people with an address of the domain must sign in (API-40).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum SsoEnforcement {
     /// As they like.

@@ -1,5 +1,5 @@
 //! What can go wrong, in the words of the wire: a closed set of codes and the
-//! one error body of the API (management-api 1.1).
+//! one error body of the API (API-1).
 
 use serde::{Deserialize, Serialize};
 

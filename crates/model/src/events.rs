@@ -1,4 +1,4 @@
-//! Stored events as they are read back (DECISIONS "Reading data back").
+//! Stored events as they are read back (API-46).
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Batch exports: the resource, its runs and backfills, and what may be entered
-//! (service.md "Batch export", batch-exports 1, 4, 5, 7, 8).
+//! Batch exports: the resource, its runs and backfills, and what may be entered.
 //!
 //! What belongs here: types, limits and checks that forms and the API share.
 //! What does not: the query language (`weir-query`), who may do what
@@ -170,7 +169,7 @@ pub struct Run {
     pub next_try_at: Option<Timestamp>,
 }
 
-/// How far a run or a backfill is (batch-exports 6.2).
+/// How far a run or a backfill is (EXP-25).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum Status {

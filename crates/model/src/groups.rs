@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::time::Timestamp;
 
-/// A group (ingestion 4.6).
+/// A group (ING-52).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Index of its type within the project, 0 to 4.

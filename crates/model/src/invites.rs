@@ -1,5 +1,5 @@
 //! Invites to an organization: the resource, its input, and what whoever opens
-//! the link sees (service.md "Organization invite", management-api 8).
+//! the link sees (API-33).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Personal API keys: the record and the input (management-api 3).
+//! Personal API keys: the record and the input (API-18).
 
 mod overlap;
 mod usage;

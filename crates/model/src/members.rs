@@ -1,5 +1,5 @@
 //! Members of organizations: the resource, what is asked of the list, and what
-//! may be changed (service.md "Organization member", management-api 9).
+//! may be changed (API-32).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,4 @@
-//! Organizations: the resource, its inputs and their rules
-//! (service.md "Organization", management-api 5.1, 6).
+//! Organizations: the resource, its inputs and their rules (API-23).
 
 use serde::{Deserialize, Serialize};
 
@@ -117,7 +116,7 @@ pub struct ProductFeature {
     pub is_plan_default: bool,
 }
 
-/// Features that work here, for everyone: key and name (management-api 5.1). Clients
+/// Features that work here, for everyone: key and name (API-23). Clients
 /// gate on the key, so each has a test in `server/tests/api/organizations.rs`.
 pub const FEATURES: &[(&str, &str)] = &[
     ("organizations_projects", "Projects"),

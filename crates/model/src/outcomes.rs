@@ -104,8 +104,7 @@ macro_rules! outcomes {
 }
 
 outcomes! {
-    /// Why an event was not stored although its request was answered with 200
-    /// (ingestion 2.4, 2.7, 4.8).
+    /// Why an event was not stored although its request was answered with 200 (ING-31).
     DropReason;
 
     MissingEventName = "missing_event_name", "missing-event-name",
@@ -146,7 +145,7 @@ outcomes! {
         "Send `timestamp` as ISO 8601 with a zone, such as 2026-06-01T10:00:00Z.";
     ProfileSwitchedOff = "profile_switched_off", "profile-switched-off",
         "The event is about a person or a group, but it or its project switches persons off.",
-        "Leave `$process_person_profile` out of such calls, and look at the settings of the project.";
+        "Leave `$process_person_profile` out of such calls, and check the settings of the project.";
     InvalidGroupSet = "invalid_group_set", "invalid-group-set",
         "The `$group_set` of a `$groupidentify` is not an object.",
         "Send `$group_set` as an object of names and values, or leave it out.";
@@ -155,12 +154,12 @@ outcomes! {
         "Use a short fixed key for every group, such as its number.";
     DroppedByTransformation = "dropped_by_transformation", "dropped-by-transformation",
         "A transformation of the project dropped the event.",
-        "Nothing is wrong if that is its purpose; otherwise look at the transformation that is named, and try it with this event.";
+        "Nothing is wrong if that is its purpose; otherwise open the transformation that is named, and try it with this event.";
     TransformationUnavailable = "transformation_unavailable", "transformation-unavailable",
-        "A transformation that must not be left out could not be run on the event.",
-        "Look at the error of the transformation that is named; its setting `on_failure` says that such events are dropped.";
+        "A transformation that must run could not run on the event.",
+        "Read the error of the transformation that is named; its setting `on_failure` says that such events are dropped.";
     NotProcessed = "not_processed", "not-processed",
-        "Processing the event failed every time, so that it was left out to let the others go on.",
+        "Processing the event failed every time, so it was skipped and does not block later events.",
         "This is a defect of Weir: report it with the sample and the message in the log.";
     UnreadableRecord = "unreadable_record", "unreadable-record",
         "Events of the ingest log are damaged, or this version of the program cannot read them.",
@@ -172,7 +171,7 @@ outcomes! {
 
 outcomes! {
     /// What was altered, or not understood, on an event that was stored all the
-    /// same (ingestion 2.4, 2.5).
+    /// same (ING-31).
     Warning;
 
     EventNameCut = "event_name_cut", "event-name-cut",
@@ -207,10 +206,10 @@ outcomes! {
         "Send `$process_person_profile` as true or false, or leave it out.";
     MergeIdIllegal = "illegal_merge_id", "illegal-merge-id",
         "Persons were not merged because an id stands for no single person, such as `null` or `anonymous`.",
-        "Identify people by an id that nobody else has.";
+        "Identify each person by an id that no other person has.";
     MergeRefused = "cannot_merge_already_identified", "cannot-merge-already-identified",
         "Persons were not merged because they had been identified as different people before.",
-        "Call reset when somebody signs out; to join identified people use `$merge_dangerously`.";
+        "Call reset when a user signs out; to merge identified people use `$merge_dangerously`.";
     TooManyGroupTypes = "too_many_group_types", "too-many-group-types",
         "The project has five group types already, so that another one was ignored.",
         "Use few group types; what distinguishes groups of one type belongs into their properties.";
@@ -225,10 +224,10 @@ outcomes! {
         "Use fixed names and put what varies into the values of `properties`.";
     DistinctIdSpike = "spike_of_distinct_id", "spike-of-distinct-id",
         "One distinct id sent more than 1,000 events a second for ten seconds; nothing was dropped.",
-        "Look whether many senders share one id, such as a constant in a server, or a loop.";
+        "Check whether many senders share one id, such as a constant in a server, or a loop.";
     ProjectSpike = "spike_of_project", "spike-of-project",
         "The project sent ten times as many events as usual; nothing was dropped.",
-        "Look at the live list: a release, a loop or a script may send more than is meant.";
+        "Check the live list: a release, a loop or a script may send more than intended.";
     MergeWithoutId = "merge_without_id", "merge-without-id",
         "A `$create_alias` or `$merge_dangerously` did not say with whom to merge, so nothing was merged.",
         "Send the other id as `alias` in the properties.";
@@ -237,13 +236,13 @@ outcomes! {
         "Send both as texts that are not blank and have at most 400 characters.";
     TooManyDistinctIds = "too_many_distinct_ids", "too-many-distinct-ids",
         "The person lists 10,000 distinct ids or 512 KiB of them already; another one leads to it, but is not listed.",
-        "Look whether an id that many people share is identified again and again.";
+        "Check whether an id that many people share is identified again and again.";
     PersonTooLarge = "person_too_large", "person-too-large",
         "The properties of the person would be larger than 512 KiB, so the person was not changed.",
         "Keep few properties on persons: `$unset` what is not needed, and put the rest into events.";
     TransformationSkipped = "transformation_skipped", "transformation-skipped",
         "A transformation could not be run on the event, which was stored without it.",
-        "Look at the error of the transformation; set its `on_failure` to `hold_then_drop` if such events must not be stored.";
+        "Read the error of the transformation; set its `on_failure` to `hold_then_drop` if such events must not be stored.";
 }
 
 /// What a code of either list, or of a refusal, says.

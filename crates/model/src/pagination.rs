@@ -1,4 +1,4 @@
-//! Limit and offset, and the envelope of list answers (management-api 2).
+//! Limit and offset, and the envelope of list answers (API-12).
 
 use serde::{Deserialize, Serialize};
 

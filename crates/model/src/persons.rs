@@ -42,8 +42,7 @@ pub struct PersonQuery {
     pub search: Option<String>,
 }
 
-/// Distinct ids that programs send for want of one, in any case of letters
-/// (ingestion 4.4).
+/// Distinct ids that programs send for want of one, in any case of letters (ING-51).
 const PLACEHOLDERS: [&str; 11] = [
     "anonymous",
     "guest",

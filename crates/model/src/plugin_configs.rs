@@ -1,5 +1,5 @@
 //! Transformation configs of projects: the resource and what may be entered
-//! (service.md "Pipeline transformation config", plugins 5).
+//! (PLG-13, PLG-16).
 //!
 //! What belongs here: types, limits and checks that need nothing but the value.
 //! What does not: plugin records (`plugins`), sealing and who may do what
@@ -53,7 +53,7 @@ pub const SECRET: &str = "(secret)";
 /// The media type of an attachment that came without one.
 pub const ANY_MEDIA: &str = "application/octet-stream";
 
-/// A value that clients of the specification expect as a text: its JSON.
+/// A value that clients of the protocol expect as a text: its JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Texted<T> {

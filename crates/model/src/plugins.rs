@@ -1,5 +1,4 @@
-//! Plugin records: the resource, its groups and what may be entered
-//! (service.md "Plugin record", plugins 1 to 4).
+//! Plugin records: the resource, its groups and what may be entered (PLG-1).
 //!
 //! What belongs here: types, limits and checks that need nothing but the value.
 //! What does not: who may do what (`weir-service`), and values for a
@@ -88,7 +87,7 @@ types! {
     Inline => "inline",
 }
 
-/// A place of the API that shows a part of the plugins (plugins 3).
+/// A place of the API that shows a part of the plugins (PLG-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Group {
     /// What delivers events.
@@ -212,7 +211,7 @@ pub fn has_method(capabilities: Option<&Map<String, Value>>, name: &str) -> bool
     methods.is_some_and(|methods| methods.iter().any(|method| method == name))
 }
 
-/// What an organization may do with plugins (plugins 2). Higher includes lower.
+/// What an organization may do with plugins (PLG-4). Higher includes lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "i64", into = "i64")]
 pub enum PluginsAccess {

@@ -1,5 +1,4 @@
-//! Projects (`team` on the wire): the resource and its inputs
-//! (management-api 5.2).
+//! Projects (`team` on the wire): the resource and its inputs (API-26).
 
 use std::fmt;
 
@@ -76,7 +75,7 @@ pub struct Project {
     /// Whether client addresses are left out of events.
     pub anonymize_ips: bool,
     /// Whether persons are left out: events count as if they carried
-    /// `$process_person_profile: false` (ingestion 4.2).
+    /// `$process_person_profile: false`.
     pub person_processing_opt_out: bool,
     /// Always empty.
     pub test_account_filters: Vec<String>,

@@ -1,4 +1,4 @@
-//! Scopes of personal API keys (management-api 3.4): `*`, `<object>:read`,
+//! Scopes of personal API keys (API-19): `*`, `<object>:read`,
 //! `<object>:write`. Router, key form, permission checks and tests read this
 //! one list.
 
@@ -16,7 +16,7 @@ macro_rules! objects {
         }
 
         impl ScopeObject {
-            /// Every object, in the order of the specification.
+            /// Every object, in the order of the protocol.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The word on the wire.

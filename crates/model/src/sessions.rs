@@ -1,5 +1,5 @@
 //! Sessions: the events of one visit, as the library grouped them by
-//! `$session_id` (ingestion 4.7).
+//! `$session_id` (ING-54).
 //!
 //! What belongs here: from the events of one session to its facts, and which
 //! sessions count. Nothing is stored for a session: it is its events.
@@ -75,7 +75,7 @@ pub struct Session {
     pub counts: EventCounts,
 }
 
-/// Why the events under a session id are no session (ingestion 4.7).
+/// Why the events under a session id are no session (ING-54).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NotCounted {
     /// There is no event.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A point in time, UTC, microsecond precision.
 ///
 /// Written as `2024-08-01T12:00:00.123456Z`, without decimals when the
-/// microseconds are zero (management-api 1.4).
+/// microseconds are zero (API-10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(DateTime<Utc>);
 
@@ -41,7 +41,7 @@ impl Timestamp {
         DateTime::parse_from_rfc3339(text).ok().map(|t| Self::from(t.with_timezone(&Utc)))
     }
 
-    /// Reads what API clients write (management-api 1.3):
+    /// Reads what API clients write (API-10):
     /// `YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]`, with a blank in place
     /// of the `T`, and UTC where no zone is given. For what is stored
     /// [`Timestamp::parse`] stays the one form.

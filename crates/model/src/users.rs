@@ -1,5 +1,4 @@
-//! Users: the object embedded in other resources and `users/@me`
-//! (management-api 5.3, 5.4).
+//! Users: the object embedded in other resources and `users/@me` (API-29).
 
 use serde::{Deserialize, Serialize};
 

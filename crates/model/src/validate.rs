@@ -1,4 +1,4 @@
-//! Checks of single values, with the codes and texts of management-api 1.3.
+//! Checks of single values, with the codes and texts of API-7.
 //! The same rules run in forms and in the API.
 
 use crate::errors::FieldError;

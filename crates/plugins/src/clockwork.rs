@@ -1,4 +1,4 @@
-//! What plugins run besides events: tasks by the clock, and jobs (plugins 6.2).
+//! What plugins run besides events: tasks by the clock, and jobs (PLG-26).
 //!
 //! What belongs here: when which is run, and trying jobs again. What does not:
 //! boundaries ([`schedule`](crate::schedule)).

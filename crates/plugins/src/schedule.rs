@@ -1,4 +1,4 @@
-//! When what a plugin runs by the clock is due (plugins 6.2).
+//! When what a plugin runs by the clock is due (PLG-26).
 //!
 //! What belongs here: boundaries of minutes, hours and days (UTC). What does not:
 //! clocks, running.

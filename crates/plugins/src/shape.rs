@@ -1,4 +1,4 @@
-//! Events as JSON text, in the forms that scripts see (plugins 6.3) and in the one
+//! Events as JSON text, in the forms that scripts see (PLG-27) and in the one
 //! that what they give back is read from.
 
 use chrono::SecondsFormat;

@@ -1,5 +1,5 @@
 //! The query of an export: `SELECT … FROM events WHERE …`, a part of HogQL
-//! (batch-exports 7).
+//! (EXP-15, EXP-16).
 //!
 //! What belongs here: reading the text into a typed tree, its normal form, the
 //! schema that the API shows, and working it out over an event. What does not:

@@ -1,4 +1,4 @@
-//! The schema of an export, as the API shows it (batch-exports 7).
+//! The schema of an export, as the API shows it (EXP-17).
 
 use weir_model::exports::{ExportSchema, SchemaField};
 

@@ -69,7 +69,7 @@ pub enum Delivered {
     Failed(ScriptError),
 }
 
-/// What a plugin can do (plugins.md 1).
+/// What a plugin can do (PLG-3).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Names of exported functions that the service calls.

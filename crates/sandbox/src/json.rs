@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-/// How deep the result of a script may be nested (SECURITY-NOTES 7).
+/// How deep the result of a script may be nested (PLG-37).
 pub(crate) const MAX_DEPTH: usize = 64;
 
 /// Where the text that begins at `from` has ended, in valid JSON.

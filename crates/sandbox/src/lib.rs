@@ -1,4 +1,4 @@
-//! JavaScript of members, in child processes (ADR 9, SECURITY-NOTES 5).
+//! JavaScript of members, in child processes (ADR 9, PLG-38).
 //!
 //! ```text
 //! Pool ── lane ──► child: one thread, one QuickJS runtime per program
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! What belongs here: the child's life, what crosses the border, the pool of
-//! children, limits, and the environment that plugins find (plugins.md 6). Sources are
+//! children, limits, and the environment that plugins find (PLG-28). Sources are
 //! compiled in children too. What does not: projects, the store, the network, when
 //! something is called.
 //!

@@ -32,7 +32,7 @@ pub struct Program {
     pub grants: Grants,
 }
 
-/// The constant part of `meta` (plugins.md 6.4). Not shown by `Debug`: there are
+/// The constant part of `meta` (PLG-28). Not shown by `Debug`: there are
 /// secrets in it.
 #[derive(Clone)]
 pub struct Meta {

@@ -1,4 +1,4 @@
-//! When an export runs: the boundaries of its intervals (batch-exports 3).
+//! When an export runs: the boundaries of its intervals (EXP-19, EXP-20).
 //!
 //! What belongs here: calendar and time zones. What does not: what is due
 //! (`weir-export`), and who may change it (`weir-service`). Nothing here reads a

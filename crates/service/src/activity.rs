@@ -1,5 +1,4 @@
-//! The activity log: telling what was changed, and reading it back
-//! (management-api 11).
+//! The activity log: telling what was changed, and reading it back (API-45).
 //!
 //! What belongs here: making entries, comparing before and after. What does
 //! not: which fields of a resource are secrets; each resource leaves its own out

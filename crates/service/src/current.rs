@@ -1,5 +1,5 @@
 //! What a caller looks at: the current organization and project behind
-//! `@current` (management-api 5.5).
+//! `@current` (API-22).
 //!
 //! What belongs here: finding it, and choosing again when it is unset or gone.
 //! What does not: whether a key may see it.

@@ -1,4 +1,4 @@
-//! The names that a project's events use, read back (management-api 11).
+//! The names that a project's events use, read back (API-48).
 
 use std::sync::Arc;
 

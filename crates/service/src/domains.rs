@@ -1,5 +1,4 @@
-//! Domains of organizations: claiming, proving, changing, releasing them
-//! (service.md "Domain", management-api 7.1 to 7.3).
+//! Domains of organizations: claiming, proving, changing, releasing them (API-37, API-38).
 //!
 //! What belongs here: what may be claimed, when it counts as verified, which
 //! settings a domain can have. What does not: name servers (`weir-dns`), what a

@@ -1,4 +1,4 @@
-//! Stored events, read back (DECISIONS "Reading data back").
+//! Stored events, read back (API-46, API-49).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Batch exports: the records, their schedule and what starts work on them
-//! (service.md "Batch export", batch-exports 1, 4, 5, 7, 8).
+//! Batch exports: the records, their schedule and what starts work on them (EXP-5, EXP-6).
 //!
 //! What belongs here: who may do what, what a change means, keeping secrets
 //! sealed. What does not: running exports; the parts of a config
@@ -116,7 +115,7 @@ impl Exports {
         let _ = self.core.hosts.set(hosts);
     }
 
-    /// Judges the addresses of a destination when they are entered (batch-exports 8): those
+    /// Judges the addresses of a destination when they are entered (EXP-4): those
     /// that it did not have `before`.
     fn judge(
         &self,
@@ -304,7 +303,7 @@ impl Exports {
         self.change(within, export, &Wish::Backfill(input)).await
     }
 
-    /// The project of a new export (batch-exports 8, "team_id").
+    /// The project of a new export (EXP-5).
     async fn project(&self, within: Within<'_>, chosen: Option<ProjectId>) -> Result<ProjectId> {
         if let Some(project) = within.project {
             return Ok(project);

@@ -1,4 +1,4 @@
-//! Groups, read back (DECISIONS "Reading data back").
+//! Groups, read back (API-47).
 //!
 //! What belongs here: finding and listing. What does not: how events make
 //! groups (`weir-ingest`).

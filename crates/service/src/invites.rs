@@ -1,5 +1,5 @@
 //! Invites to an organization: making them, one or many, and taking them back
-//! (service.md "Organization invite", management-api 8.1 to 8.3).
+//! (API-33, API-34).
 //!
 //! What belongs here: what members do with invites. What does not: taking one
 //! up, which somebody without an account may do (`identity`).

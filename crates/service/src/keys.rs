@@ -1,5 +1,5 @@
 //! Personal API keys: the credential of scripts, and its owner's list of them
-//! (management-api 3).
+//! (API-17, API-18).
 //!
 //! What belongs here: making, checking, replacing and deleting keys. What does
 //! not: where in a request a key is found (the server), what it may do

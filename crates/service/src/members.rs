@@ -1,5 +1,4 @@
-//! Members of an organization: the list, levels, leaving
-//! (service.md "Organization member", management-api 6, 9).
+//! Members of an organization: the list, levels, leaving (API-31, API-32).
 //!
 //! What belongs here: who may change whom, in the order in which it is told.
 //! What does not: becoming a member (`invites`).
@@ -135,7 +134,7 @@ impl Members {
     /// Gives a member another level.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] with the first of the rules of management-api 6 that
+    /// [`Error::Forbidden`] with the first of the rules of API-31 that
     /// is against it; [`Error::NotFound`] when the member has left meanwhile.
     pub async fn update(
         &self,

@@ -1,5 +1,4 @@
-//! Organizations: entering one, listing, creating, changing, deleting
-//! (service.md "Organizations", management-api 5.1, 6).
+//! Organizations: entering one, listing, creating, changing, deleting (API-23, API-30).
 //!
 //! What belongs here: what an organization is to its caller. What does not:
 //! levels and scopes (`policy`), members and invites.
@@ -360,7 +359,7 @@ pub(crate) fn new_row(input: OrganizationInput, slug: String, now: Timestamp) ->
         updated_at: now,
         is_member_join_email_enabled: input.is_member_join_email_enabled,
         enforce_2fa: input.enforce_2fa,
-        // Everything on a self-hosted instance (management-api 5.1).
+        // Everything on a self-hosted instance (API-23).
         plugins_access: PluginsAccess::Root,
     }
 }

@@ -1,4 +1,4 @@
-//! Persons, read back (DECISIONS "Reading data back").
+//! Persons, read back (API-47).
 //!
 //! What belongs here: finding and listing. What does not: how events make
 //! persons (`weir-ingest`).

@@ -1,5 +1,5 @@
 //! Transformation configs of projects: the records, their order, and what is
-//! asked of them (service.md "Pipeline transformation config", plugins 5).
+//! asked of them (PLG-13, PLG-16).
 //!
 //! What belongs here: who may do what, what a change means, what is told of it, and
 //! what running plugins needs of configs. What does not: running plugins; what a setting may be

@@ -1,5 +1,5 @@
 //! Projects: entering one, listing, creating, changing, deleting
-//! (management-api 5.2), and what capture needs to know of them.
+//! (API-26), and what capture needs to know of them.
 //!
 //! What belongs here: what a project is to its caller. What does not: levels
 //! and scopes (`policy`), stored events (`events`), keys and the organization of

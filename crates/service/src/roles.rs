@@ -1,4 +1,4 @@
-//! Roles of an organization (management-api 11): names for groups of its members.
+//! Roles of an organization (API-44): names for groups of its members.
 //!
 //! What belongs here: who may change roles and who has one. What does not: what a
 //! member may do, which follows from the level alone (`policy`).

@@ -1,5 +1,5 @@
 //! Encryption at rest: secrets of organizations are sealed before the store
-//! sees them (SECURITY-NOTES 3.9, ADR 7).
+//! sees them (SEC-22, ADR 7).
 //!
 //! What belongs here: which key seals, sealing and opening, going over to
 //! another key. What does not: where the operator keeps the key (the binary),

@@ -10,7 +10,7 @@ use weir_model::keys;
 
 use crate::error::Error;
 
-/// Digits of base62, in the order of the wire (management-api 3.1).
+/// Digits of base62, in the order of the wire (API-15).
 const DIGITS: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// A secret text. Its `Debug` shows nothing of it.

@@ -1,4 +1,4 @@
-//! Sessions of visitors, worked out from stored events (ingestion 4.7).
+//! Sessions of visitors, worked out from stored events (ING-54).
 //!
 //! What belongs here: finding the events of a person and grouping them. What
 //! does not: what a session is and which count (`weir_model::sessions`); the

@@ -1,4 +1,4 @@
-//! The caller as a user: `users/@me` (management-api 5.4).
+//! The caller as a user: `users/@me` (API-29).
 //!
 //! What belongs here: showing and changing one's own account. What does not:
 //! members of an organization; sign-in, the address included (`identity`).

@@ -1,5 +1,4 @@
-//! The activity log: append-only, in order, chained by hashes
-//! (SECURITY-NOTES 3.9).
+//! The activity log: append-only, in order, chained by hashes (SEC-24).
 //!
 //! What belongs here: the part of a transaction that writes an entry beside the
 //! change that it tells of, and reading entries back. What does not: what an

@@ -1,4 +1,4 @@
-//! The disk guard: the engine must never meet a full disk (SECURITY-NOTES 2.6).
+//! The disk guard: the engine must never meet a full disk (DUR-13).
 //!
 //! Below the high mark the service reports itself not ready; below the low mark
 //! writes are refused, reads and deletions go on, and so does signing in down to a

@@ -1,4 +1,4 @@
-//! Opening and closing the engine (store-notes 2, SECURITY-NOTES 2.4).
+//! Opening and closing the engine (DUR-9).
 //!
 //! This is the one place that uses SurrealDB's unstable construction path: only
 //! a datastore that we build takes explicit cache and buffer sizes (the
@@ -244,7 +244,7 @@ fn create_private(directory: &Path) -> std::io::Result<()> {
 }
 
 /// A process that holds files which were deleted under it would acknowledge
-/// into nowhere (SECURITY-NOTES 2.5).
+/// into nowhere (DUR-14).
 fn refuse_deleted_files(directory: &Path) -> Result<(), Error> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Ok(()) };
     let root = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());

@@ -1,5 +1,4 @@
-//! Groups: companies, teams and whatever else events are about beside persons
-//! (ingestion 4.6).
+//! Groups: companies, teams and whatever else events are about beside persons (ING-52).
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -19,7 +18,7 @@ use crate::room::{Room, TOGETHER, read_large};
 use crate::spread::{Look, Spread};
 use crate::{Error, Result, Store};
 
-/// Most group types of a project (ingestion 4.6).
+/// Most group types of a project (ING-52).
 pub const TYPES: usize = 5;
 
 /// Namespace of the hashes of group keys. Never changes: ids follow from it.

@@ -3,7 +3,7 @@
 //! What belongs here: opening and closing the engine, the schema and its
 //! migrations, and one module per resource with the statements that read and
 //! write it. Statement text is constant, every value is bound, record ids are
-//! built from parsed ids (SECURITY-NOTES 3.2).
+//! built from parsed ids (SEC-21).
 //! What does not: rules about who may do what (`weir-service`), HTTP.
 //!
 //! Functions that touch an organization's or a project's data take its id as a

@@ -109,7 +109,7 @@ macro_rules! remove_membership {
 pub(crate) use remove_membership;
 
 /// Signs `$user` out everywhere, if they belong to no organization any more and are
-/// not `$actor`, who knows of it (SECURITY-NOTES 3.4). Comes after
+/// not `$actor`, who knows of it (SEC-6). Comes after
 /// [`remove_membership`]. Writing the user's record makes this collide with whatever
 /// opens a session. Safe to run twice.
 macro_rules! sign_out_of_none {
@@ -240,7 +240,7 @@ const REMOVE: Statement = Statement::write(
 
 /// Takes a member out of the organization, if the levels of both are still what
 /// it was decided by. What the user looked at there is forgotten. Whom others took
-/// out of their last organization is signed out everywhere (SECURITY-NOTES 3.4).
+/// out of their last organization is signed out everywhere (SEC-6).
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,5 +1,5 @@
 //! The schema: forward-only, numbered, each in one transaction, with a checksum
-//! (SECURITY-NOTES 2.10). They run under the lock of the data directory.
+//! (DUR-15). They run under the lock of the data directory.
 //!
 //! Never edit a migration that was released: add the next one.
 

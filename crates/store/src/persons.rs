@@ -24,7 +24,7 @@ use crate::room::{Room, TOGETHER, read_large};
 use crate::spread::{Look, Spread};
 use crate::{Error, Result, Store};
 
-/// Namespace of person ids (ingestion 4.2). Never changes: stored ids follow from it.
+/// Namespace of person ids (ING-43). Never changes: stored ids follow from it.
 const NAMESPACE: Uuid = uuid!("932979b4-65c3-4424-8467-0b66ec27bc22");
 /// Bytes of distinct ids and properties after which a page ends early.
 const PAGE_BYTES: usize = 4 << 20;

@@ -1,5 +1,5 @@
 //! Fields whose text is encrypted: which there are, which key they are sealed
-//! with, and replacing them when the key changes (SECURITY-NOTES 3.9).
+//! with, and replacing them when the key changes (SEC-22, SEC-23).
 //!
 //! What belongs here: the list of sealed fields, and the record
 //! `master_key:current`. What does not: keys and encryption (`weir-service`);

@@ -1,5 +1,5 @@
 //! Source text of plugins: from what an author writes to what the engine and browsers
-//! run (plugins 6.1).
+//! run (PLG-23).
 //!
 //! What belongs here: types and JSX taken out, modules turned into functions, which
 //! modules a text asks for, and where a fault is. What does

@@ -1,5 +1,5 @@
 //! Code for browsers: `frontend.tsx`, a panel of the app, and `site.ts`, for visited
-//! pages (plugins 6.1).
+//! pages (PLG-24).
 //!
 //! A module becomes a function that returns its exports. Exports are read through
 //! getters, so they follow the variables behind them as those of a module do; imports

@@ -1,4 +1,4 @@
-//! Server code: `index.ts`, `index.js` (plugins 6.1).
+//! Server code: `index.ts`, `index.js` (PLG-23, PLG-25).
 
 use std::ops::Range;
 

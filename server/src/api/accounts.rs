@@ -1,6 +1,6 @@
 //! `/api/reset/`, `/api/users/verify_email/` and
 //! `/api/users/request_email_verification/`: what needs a link from a mail
-//! (management-api 8.1, 10).
+//! (API-42, API-43).
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `…/activity_log/` of an organization and of a project (management-api 11):
+//! `…/activity_log/` of an organization and of a project (API-45):
 //! who changed what. There is nothing else to do with an entry but to read it.
 //! `…/activity/` of a project is the part about the project itself, by pages with
 //! numbers.

@@ -1,5 +1,5 @@
 //! `/api/projects/{id}/event_definitions/` and `…/property_definitions/`: the
-//! names in use (management-api 11).
+//! names in use (API-48).
 
 use axum::Json;
 use axum::extract::State;

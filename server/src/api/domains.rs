@@ -1,5 +1,4 @@
-//! `/api/organizations/{organization_id}/domains/` (service.md "Domains",
-//! management-api 7).
+//! `/api/organizations/{organization_id}/domains/` (API-37, API-38).
 
 use axum::Json;
 use axum::extract::State;

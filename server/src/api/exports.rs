@@ -1,5 +1,5 @@
 //! `/api/organizations/{organization_id}/batch_exports/`, and the same below a
-//! project (service.md "Batch export", batch-exports 1, 4, 5, 7, 8).
+//! project (EXP-5, EXP-23).
 //!
 //! Both places have the same operations: what one sees of the organization, the
 //! other sees of its project.

@@ -1,5 +1,5 @@
 //! `/api/projects/{id}/groups/` and `…/groups_types/`: companies, teams and the
-//! like (DECISIONS "Reading data back").
+//! like (API-47).
 
 use std::time::Duration;
 

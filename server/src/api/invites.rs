@@ -1,5 +1,4 @@
-//! `/api/organizations/{organization_id}/invites/` (service.md "Invites",
-//! management-api 8).
+//! `/api/organizations/{organization_id}/invites/` (API-33, API-34).
 
 use axum::Json;
 use axum::extract::State;

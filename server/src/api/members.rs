@@ -1,5 +1,4 @@
-//! `/api/organizations/{organization_id}/members/` (service.md "Members",
-//! management-api 6, 9).
+//! `/api/organizations/{organization_id}/members/` (API-31, API-32).
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! The management API: one module per resource, in the order of the specification.
+//! The management API: one module per resource, in the order of the protocol.
 //!
 //! What belongs here: handlers, the fields of bodies, the forms of answers. A
 //! handler enters (its extractors did), calls a service, and answers.

@@ -1,4 +1,4 @@
-//! `/api/organizations/` (service.md "Organizations", management-api 5.1, 6).
+//! `/api/organizations/` (API-23).
 
 use axum::Json;
 use axum::extract::State;

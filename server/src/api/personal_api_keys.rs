@@ -1,4 +1,4 @@
-//! `/api/personal_api_keys/` (management-api 3.3). A key may look at itself,
+//! `/api/personal_api_keys/` (API-17). A key may look at itself,
 //! whatever its scopes, and do nothing else: keys are made in the web app, never
 //! by means of another key.
 

@@ -1,5 +1,4 @@
-//! `/api/projects/{id}/persons/`: whom events are about (DECISIONS "Reading
-//! data back").
+//! `/api/projects/{id}/persons/`: whom events are about (API-47).
 
 use std::time::Duration;
 

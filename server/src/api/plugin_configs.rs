@@ -1,5 +1,4 @@
-//! `/api/projects/{project_id}/pipeline_transformation_configs/` (service.md
-//! "Pipeline transformation config", plugins 5).
+//! `/api/projects/{project_id}/pipeline_transformation_configs/` (PLG-13).
 
 mod body;
 

@@ -1,6 +1,5 @@
 //! `/api/organizations/{organization_id}/pipeline_destinations/`,
-//! `…/pipeline_frontend_apps/` and `…/pipeline_import_apps/` (service.md "Plugin
-//! record", plugins 1 to 4).
+//! `…/pipeline_frontend_apps/` and `…/pipeline_import_apps/` (PLG-6).
 //!
 //! All three show plugins of the same kind: which one shows which follows from
 //! what a plugin can do.

@@ -1,4 +1,4 @@
-//! `/api/projects/` and the same below an organization (management-api 5.2).
+//! `/api/projects/` and the same below an organization (API-26).
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `/api/organizations/{organization_id}/roles/` (management-api 11): names for groups
+//! `/api/organizations/{organization_id}/roles/` (API-44): names for groups
 //! of members. A role grants nothing.
 
 use axum::Json;

@@ -1,5 +1,5 @@
 //! `/api/projects/{id}/sessions/`: the visits of a person, worked out from its
-//! events (ingestion 4.7).
+//! events (ING-54).
 
 use std::collections::BTreeMap;
 

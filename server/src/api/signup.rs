@@ -1,5 +1,5 @@
 //! `/api/signup/{token}/`, `/api/login/`, its precheck and its second step: how somebody
-//! without a key comes in (management-api 7.4, 8.4, 10).
+//! without a key comes in (API-35, API-40).
 
 use axum::Json;
 use axum::extract::State;

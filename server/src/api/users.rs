@@ -1,4 +1,4 @@
-//! `/api/users/@me/` (management-api 5.4): who the key acts for.
+//! `/api/users/@me/` (API-29): who the key acts for.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,5 +1,5 @@
 //! The browser library as a static file: `/static/array.js` and what it loads
-//! further (ingestion 1.2).
+//! further (ING-16).
 //!
 //! What belongs here: finding a file of the folder that the operator names, and
 //! nothing beyond it. Weir brings no copy of the library. What does not: the

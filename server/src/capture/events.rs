@@ -1,5 +1,5 @@
 //! `/capture`, `/batch` and their relatives: events in the older shapes
-//! (ingestion 1.1, 2.1 to 2.5, 3). `/s` takes the same and keeps nothing.
+//! (ING-13, ING-17). `/s` takes the same and keeps nothing.
 //!
 //! 200 means that every kept event is on stable storage.
 

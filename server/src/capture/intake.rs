@@ -398,7 +398,7 @@ async fn append(app: &App, events: Events, received: Received) -> ApiResult<()> 
         appended
     });
     // What is given up here may be stored later all the same: sending it again
-    // does no harm (ingestion 6).
+    // does no harm (DUR-2).
     let appended = tokio::time::timeout(app.limits.append_time, appending)
         .await
         .map_err(|_elapsed| not_accepted("the append took too long"))?

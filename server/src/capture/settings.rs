@@ -1,5 +1,5 @@
 //! What client libraries ask for at their start: settings, apps for the page and
-//! feature flags (ingestion 1.2, 1.3).
+//! feature flags (ING-8, ING-15).
 //!
 //! What belongs here: the answers. There are no feature flags, and every library
 //! takes "none" for an answer. What does not: keys that switch something on

@@ -1,5 +1,5 @@
 //! The code of apps for visited pages: `/site_app/<config>/<token>/<hash>/`, as the
-//! settings of browser libraries name it (plugins 6.1).
+//! settings of browser libraries name it (PLG-22).
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, header};

@@ -1,4 +1,4 @@
-//! `/i/v1/analytics/events`: the newer protocol (ingestion 2.6).
+//! `/i/v1/analytics/events`: the newer protocol (ING-26).
 //!
 //! What belongs here: headers in, results out. What does not: what they mean
 //! (`weir_capture::v1`).

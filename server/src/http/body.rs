@@ -1,5 +1,5 @@
 //! Reading request bodies within their limits: size, time, progress, and the
-//! budget of bytes that all bodies share (SECURITY-NOTES 7).
+//! budget of bytes that all bodies share (SEC-17).
 //!
 //! Bytes are taken from the budget before memory for them is allocated, in steps that
 //! follow what has arrived. Taking what a request announces at its start would let a
@@ -65,7 +65,7 @@ impl BodyFault {
 
 /// Reads a body to its end. One that is refused is read on, and thrown away, up
 /// to one more limit: a client that is still sending would see a reset
-/// connection instead of the answer (ingestion 2.7).
+/// connection instead of the answer (ING-20).
 ///
 /// # Errors
 /// [`BodyFault`].

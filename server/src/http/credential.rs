@@ -1,4 +1,4 @@
-//! Where a personal API key is looked for (management-api 3.2): the
+//! Where a personal API key is looked for (API-16): the
 //! `Authorization` header, then the body field `personal_api_key`, then the
 //! query parameter of that name. Only the first place found is tried. A body that is
 //! too large to be read before its sender is known is not looked into.

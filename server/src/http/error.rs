@@ -1,5 +1,5 @@
 //! Errors as answers: one enum, one table to status, type and code, one body
-//! (management-api 1, ingestion 3.2).
+//! (ING-25, API-1).
 //!
 //! An error travels as a response without a body and with a [`Failure`] beside
 //! it. The front writes the body, because only there the request id is at hand,
@@ -259,14 +259,14 @@ fn service_shape(error: &ServiceError) -> Shape<'_> {
         ServiceError::NotConfirmed { .. } => {
             Shape { kind: "validation_error", ..Shape::new("not_verified", NOT_CONFIRMED) }
         }
-        // Both as the reference has them (management-api 1.2).
+        // Both as clients of the protocol know them (API-2).
         ServiceError::SecondFactor(_) => second_factor_shape(),
         ServiceError::SecondFactorMissing => Shape {
             status: StatusCode::FORBIDDEN,
             kind: "authentication_error",
             ..Shape::new("two_factor_setup_required", "2FA setup required")
         },
-        // The reference has this type for a conflict (management-api 1.2).
+        // The protocol has this type for a conflict (API-2).
         ServiceError::Conflict { code, detail } => Shape {
             status: StatusCode::CONFLICT,
             kind: "server_error",
@@ -371,9 +371,9 @@ impl From<v1::Fault> for ApiError {
 /// How the body of an error is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorForm {
-    /// Type, code, detail and attr (management-api 1.1).
+    /// Type, code, detail and attr (API-1).
     Common,
-    /// Tag, sentence and address of the newer capture protocol (ingestion 2.6).
+    /// Tag, sentence and address of the newer capture protocol (ING-27).
     V1,
 }
 

@@ -1,6 +1,6 @@
 //! The extractors of the management API, cheap to dear: who calls and where
-//! ([`Authorized`]), then the body ([`ApiJson`]). They keep the order of checks
-//! of management-api 1.6: key, organization or project in the path, what the key
+//! ([`Authorized`]), then the body ([`ApiJson`]). They keep the order of checks of API-5:
+//! key, organization or project in the path, what the key
 //! is limited to, membership, scope, throttle, body. A level that the object of
 //! the path asks for is the handler's to check, once the body is known to be one.
 
@@ -252,7 +252,7 @@ impl Within for InOrganizationProject {
     }
 }
 
-/// Says by name what is not there (management-api 1.2): below a place that is
+/// Says by name what is not there (API-3): below a place that is
 /// missing the answer names the place, at the place itself it does not. Foreign
 /// and missing come here alike, so they are answered alike.
 fn named<T>(sentence: &'static str, entered: Result<T, ServiceError>) -> ApiResult<T> {
@@ -346,7 +346,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PathParams {
 }
 
 /// The body of a request, well formed but not yet judged: field validation
-/// comes after the rights of the caller (management-api 1.6).
+/// comes after the rights of the caller (API-5).
 #[derive(Debug)]
 pub struct ApiJson<T> {
     fields: Fields,

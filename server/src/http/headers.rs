@@ -1,5 +1,5 @@
-//! Headers that every answer of a surface carries (SECURITY-NOTES 3.8,
-//! ingestion 1.4). A handler that sets one of them itself is left alone.
+//! Headers that every answer of a surface carries (ING-7, SEC-12).
+//! A handler that sets one of them itself is left alone.
 
 use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue};

@@ -1,5 +1,5 @@
 //! Reading the fields of a request body with the leniency that API clients
-//! rely on (management-api 1.3, 1.4): JSON or forms, numbers for texts, words
+//! rely on (API-7, API-9): JSON or forms, numbers for texts, words
 //! for booleans; unknown and read-only keys are ignored.
 //!
 //! What belongs here: turning bytes into fields, and fields into values
@@ -255,7 +255,7 @@ impl Items {
 }
 
 /// The inputs of a list, or what is wrong with the first item at fault: `attr` is
-/// `<index>__<field>` (management-api 1.3).
+/// `<index>__<field>` (API-8).
 ///
 /// # Errors
 /// The fault.

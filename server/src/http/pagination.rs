@@ -1,5 +1,5 @@
 //! Pages on the wire: reading `limit` and `offset`, and the links of the
-//! envelope (management-api 2).
+//! envelope (API-12, API-13).
 
 use std::borrow::Cow;
 use std::convert::Infallible;

@@ -1,6 +1,6 @@
 //! Whoever comes without a key: for the few operations that need none. A session
-//! may come along, as in the web app, and with it the rules of SECURITY-NOTES
-//! 3.7 on requests that other sites make a browser send.
+//! may come along, as in the web app, and with it the rules of SEC-11 on requests
+//! that other sites make a browser send.
 
 use axum::Json;
 use axum::extract::FromRequestParts;

@@ -1,4 +1,4 @@
-//! Requests that other sites make a browser send (SECURITY-NOTES 3.7). The
+//! Requests that other sites make a browser send (SEC-11). The
 //! session's cookie is not enough for a change: the browser must say that the
 //! request comes from a page of ours.
 

@@ -1,4 +1,4 @@
-//! The browser library as a static file (ingestion 1.2).
+//! The browser library as a static file (ING-16).
 
 use std::io::Read as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Answers of the capture endpoints (ingestion 3.1, 3.2).
+//! Answers of the capture endpoints (ING-1, ING-25).
 
 use std::io::Write as _;
 
@@ -72,7 +72,7 @@ async fn get_takes_data_from_the_query() {
     assert_refused(&nobody.get("/e/").await, 400, "validation_error", "invalid_payload");
 }
 
-/// How published libraries pack what they send (ingestion 2.1).
+/// How published libraries pack what they send (ING-17).
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_travels_in_many_ways() {
     let app = TestApp::with_owner().await;

@@ -1,4 +1,4 @@
-//! The newer capture protocol over HTTP (ingestion 2.6).
+//! The newer capture protocol over HTTP (ING-26).
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};

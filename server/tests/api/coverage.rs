@@ -1,4 +1,4 @@
-//! `docs/api-coverage.md`: every operation of the specification, where it is
+//! `docs/api-coverage.md`: every operation of the protocol, where it is
 //! answered and where it is tested. Written from the route table.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use weir_server::router::routes;
 
 use crate::snapshot;
 
-/// The operations of service.md: section, then method and path. A name of a
+/// The operations of the protocol: section, then method and path. A name of a
 /// parameter says nothing here.
 const SPECIFICATION: &[(&str, &str)] = &[
     (
@@ -91,7 +91,7 @@ const PLUGINS_WITH_ACTIONS: &str = "GET    /api/organizations/{}/GROUP/
 
 const HEAD: &str = "# Coverage of the management API
 
-Every operation of the specification, the handler that answers it (`server/src/api/`) and the tests that are about it alone (`server/tests/api/`).
+Every operation of the protocol, the handler that answers it (`server/src/api/`) and the tests that are about it alone (`server/tests/api/`).
 Besides these, what holds for all operations is tested for each one from the API document, in `server/tests/api/generated/`.
 Written by a test: `WEIR_WRITE=1 cargo test -p weir-server --test api coverage`.
 

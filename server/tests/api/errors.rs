@@ -1,4 +1,4 @@
-//! The status table (management-api 1.2) and the order of checks (1.6).
+//! The status table (API-2) and the order of checks (API-5).
 
 use http::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A disk that is really full, and has room again (SECURITY-NOTES 2.6, F4).
+//! A disk that is really full, and has room again (DUR-13).
 //!
 //! The data directory is a small file system of its own, in memory and seen by
 //! nobody else. Where the machine does not allow that, free space is measured

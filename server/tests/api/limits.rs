@@ -1,4 +1,4 @@
-//! Limits on what a client may cost (SECURITY-NOTES 7).
+//! Limits on what a client may cost (SEC-16, SEC-17).
 
 use std::time::Duration;
 

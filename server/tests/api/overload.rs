@@ -1,5 +1,5 @@
 //! What clients are told while the store or the disk does not keep up
-//! (ingestion 3.2, 6), and that nothing acknowledged is lost over it.
+//! (ING-4, DUR-3), and that nothing acknowledged is lost over it.
 
 use std::collections::HashSet;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Pages (management-api 2), with the links as a client sees them.
+//! Pages (API-12, API-13), with the links as a client sees them.
 
 use serde_json::{Value, json};
 use weir_testkit::{Caller, TestApp};

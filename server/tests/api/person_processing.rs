@@ -1,4 +1,4 @@
-//! Projects that process no persons (ingestion 4.2).
+//! Projects that process no persons (ING-42).
 
 use serde_json::{Value, json};
 use weir_testkit::{Caller, TestApp};

@@ -285,7 +285,7 @@ async fn names_in_use_are_listed() {
     );
 }
 
-/// The three silent cases (service.md, Errors 2), and what altered events leave.
+/// The three silent cases (ING-30), and what altered events leave.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_skipped_or_altered_is_shown_with_a_sample() {
     let app = TestApp::with_owner().await;

@@ -1,4 +1,4 @@
-//! The rules that decide whether real libraries work (ingestion 0), one test
+//! The rules that decide whether real libraries work (ING-1 to ING-12), one test
 //! each. Rule 11, on events that arrive after the `$identify` that merged their
 //! id, is about persons and has its tests where those are made.
 

@@ -1,6 +1,5 @@
-//! Section 13 of the reference of the management API: a test for each of its
-//! lines, as far as it is about organizations, projects, users and keys. Lines 5
-//! to 7, 10 and 11 are with members and invites, 8, 9 and 14 with domains.
+//! Answers that clients of the protocol rely on, for all resources at the same time:
+//! statuses, texts, pages, scopes. What is about one resource is in its own module.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What libraries ask for at their start (ingestion 1.2, 1.3).
+//! What libraries ask for at their start (ING-8, ING-15).
 
 use std::io::Write as _;
 

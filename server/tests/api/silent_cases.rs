@@ -26,7 +26,7 @@ fn cases() -> [Case; 4] {
     [
         dropped(json!({"distinct_id": "nameless"}), "missing_event_name", 1),
         dropped(json!({"event": "of no one"}), "missing_distinct_id", 1),
-        // A blank is no id either (ingestion 2.4), and so the reason is the same.
+        // A blank is no id either (ING-29), and so the reason is the same.
         dropped(json!({"event": "of a blank", "distinct_id": "  "}), "missing_distinct_id", 2),
         Case {
             event: json!({"event": "long".repeat(60), "distinct_id": "u",

@@ -1,4 +1,4 @@
-//! A flood of events shows as a warning, an import never does (ingestion 4.9).
+//! A flood of events shows as a warning, an import never does (ING-57).
 
 use http::Method;
 use serde_json::{Value, json};

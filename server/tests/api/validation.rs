@@ -1,5 +1,4 @@
-//! Codes and texts of field validation (management-api 1.3) and what is
-//! accepted leniently (1.4).
+//! Codes and texts of field validation (API-7) and what is accepted leniently (API-9).
 
 use http::Method;
 use serde_json::{Value, json};

@@ -8,5 +8,7 @@
 )]
 
 mod architecture;
+mod citations;
 mod dependencies;
 mod support;
+mod words;

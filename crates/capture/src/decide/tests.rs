@@ -70,7 +70,7 @@ fn an_element_chain_becomes_a_field_of_its_own() {
 fn what_is_dropped() {
     use DropReason::*;
     for (raw, reason) in [
-        // the three drops of the specification
+        // the three drops of ING-30
         (r#"{"distinct_id":"d"}"#, MissingEventName),
         (r#"{"event":null,"distinct_id":"d"}"#, MissingEventName),
         (r#"{"event":"","distinct_id":"d"}"#, MissingEventName),

@@ -10,7 +10,7 @@ use crate::event::{Flow, Object, StepEvent};
 
 /// Objects in objects that are taken apart.
 const DEPTH: usize = 32;
-/// Most members of what comes out (SECURITY-NOTES 7).
+/// Most members of what comes out (PLG-39).
 const KEYS_MAX: usize = 10_000;
 /// Most bytes of all names that come out: a name has those above it in it.
 const NAMES_MAX: usize = 256 << 10;

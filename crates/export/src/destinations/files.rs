@@ -1,5 +1,5 @@
 //! Files at a place: what S3, Azure, Google's storage and a local directory have
-//! in common (batch-exports 1.4, 6.4).
+//! in common (EXP-33).
 //!
 //! ```text
 //! rows -> [encode, on a thread of its own] -> pieces -> parts, several on their way

@@ -1,5 +1,5 @@
 //! HTTP: events to the `/batch/` of another instance, or of whatever speaks its
-//! protocol (batch-exports 1.2, 6.3, 6.4).
+//! protocol (EXP-39).
 //!
 //! What belongs here: requests in order, one on its way while the next is made.
 //! What does not: their bodies (`body`), what answers mean (`answer`), trying

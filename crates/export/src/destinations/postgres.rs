@@ -1,4 +1,4 @@
-//! PostgreSQL: one transaction for a run (batch-exports 2.2, 2.3, 6.3, 6.4).
+//! PostgreSQL: one transaction for a run (EXP-36).
 //!
 //! ```text
 //! rows -> COPY into the table                                              -> COMMIT

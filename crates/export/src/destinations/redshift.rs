@@ -1,5 +1,4 @@
-//! Amazon Redshift: the protocol of PostgreSQL, with an SQL of its own
-//! (batch-exports 2.2, 6.3, 6.4).
+//! Amazon Redshift: the protocol of PostgreSQL, with an SQL of its own (EXP-37).
 //!
 //! ```text
 //! rows -> INSERTs of many rows --> temporary table -> DELETE and INSERT … SELECT -> COMMIT

@@ -1,4 +1,4 @@
-//! S3, and storages that speak its protocol (batch-exports 1.2).
+//! S3, and storages that speak its protocol.
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use serde::Deserialize;

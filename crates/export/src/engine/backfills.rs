@@ -1,4 +1,4 @@
-//! Backfills, cut into intervals that run one after another (batch-exports 5).
+//! Backfills, cut into intervals that run one after another (EXP-10).
 
 use weir_model::Timestamp;
 use weir_model::exports::Status;

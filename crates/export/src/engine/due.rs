@@ -1,4 +1,4 @@
-//! Which interval of an export is due (batch-exports 3). Nothing here reads a
+//! Which interval of an export is due (EXP-21, EXP-22). Nothing here reads a
 //! clock or the store.
 
 use weir_model::Timestamp;

@@ -3,7 +3,7 @@
 //! The log ends at its last sound record. What follows is a torn tail: cut off,
 //! for nothing in it was acknowledged. A break *before* sound records is damage:
 //! it is copied aside, reported, and never passed over in silence
-//! (SECURITY-NOTES F3). When a later record says that it had been synced, it was
+//! (DUR-5). When a later record says that it had been synced, it was
 //! acknowledged; else only the write that was under way can be broken.
 
 use std::ops::Range;

@@ -1,5 +1,4 @@
-//! What processing needs to know of an event, from one walk over its properties
-//! (ingestion 4.1 steps 3 to 5).
+//! What processing needs to know of an event, from one walk over its properties.
 //!
 //! What belongs here: finding, not judging. Values stay the text that was sent.
 

@@ -1,4 +1,4 @@
-//! The groups of a stretch and what its events do to them (ingestion 4.6).
+//! The groups of a stretch and what its events do to them (ING-52, ING-53).
 //!
 //! What belongs here: group types, `$groups` on events, `$groupidentify`. What
 //! does not: which of those events are dropped (`capture::decide`).
@@ -18,7 +18,7 @@ use super::properties::{Properties, member_size, members};
 use super::updates;
 use weir_capture::json::{self, Cursor, Limits};
 
-/// Characters of a type and of a key (ingestion 2.7).
+/// Characters of a type and of a key (ING-53).
 const LONGEST: usize = 400;
 /// Projects whose group types are remembered.
 const PROJECTS: usize = 10_000;

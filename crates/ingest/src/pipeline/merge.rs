@@ -1,4 +1,4 @@
-//! Which distinct ids an event joins (ingestion 4.4).
+//! Which distinct ids an event joins (ING-49).
 //!
 //! What belongs here: the three events that join, in which direction, and the
 //! ids that never do. What does not: what is stored of the persons.

@@ -1,5 +1,4 @@
-//! The persons of a stretch and what its events do to them (ingestion 4.2 to
-//! 4.4).
+//! The persons of a stretch and what its events do to them (ING-41, ING-44, ING-50).
 //!
 //! What belongs here: following merges, creating, changing, joining. What does
 //! not: which changes an event asks for (`updates`), which ids it joins

@@ -1,4 +1,4 @@
-//! What is done with the events of a stretch, in this order (ingestion 4.1):
+//! What is done with the events of a stretch, in this order (ING-40):
 //!
 //! 1. whether the event has a person ([`Facts::has_profile`]), and where its
 //!    address is ([`Locations`]);

@@ -1,4 +1,4 @@
-//! Sudden floods of events (ingestion 4.9): noticed and shown, never dropped.
+//! Sudden floods of events (ING-57): noticed and shown, never dropped.
 //!
 //! What belongs here: when a distinct id or a project sends so much that
 //! somebody should look. What does not: doing less for them. A person is

@@ -82,7 +82,7 @@ async fn codes(store: &Store, project: ProjectId) -> Vec<(String, u64)> {
     counts.into_iter().map(|counted| (counted.code, counted.count)).collect()
 }
 
-/// The rows of ingestion 4.4: what is known before, the event, who is left.
+/// The rows of ING-49: what is known before, the event, who is left.
 #[tokio::test(flavor = "multi_thread")]
 async fn merges_follow_the_table() {
     let (place, store) = (tempfile::tempdir().unwrap(), store().await);

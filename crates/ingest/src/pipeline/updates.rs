@@ -1,4 +1,4 @@
-//! What an event changes in the properties of its person (ingestion 4.3).
+//! What an event changes in the properties of its person (ING-44, ING-45).
 //!
 //! What belongs here: `$set`, `$set_once`, `$unset`, the properties that persons
 //! take over from events, and which changes are worth a write. What does not:
@@ -12,8 +12,7 @@ use super::properties::{Properties, member_size, members};
 use crate::location::Located;
 use weir_capture::json::{self, Cursor, Limits};
 
-/// Bytes of a person's properties beyond which changes are not taken
-/// (ingestion 2.7).
+/// Bytes of a person's properties beyond which changes are not taken (ING-47).
 pub(super) const LIMIT: usize = 524_288;
 
 /// Properties that persons take over from events, each with the name under

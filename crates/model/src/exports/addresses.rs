@@ -67,7 +67,7 @@ pub(super) fn host_fault(text: &str) -> Option<&'static str> {
     (!is_plain(text)).then_some(PLAIN)
 }
 
-/// Why this is no URL of the web: `http` or `https`, a host, no user (SECURITY-NOTES 4).
+/// Why this is no URL of the web: `http` or `https`, a host, no user (SEC-28).
 /// None: it is one.
 pub(super) fn url_fault(text: &str) -> Option<&'static str> {
     const NO_URL: Option<&str> = Some("Enter a valid URL.");

@@ -1,4 +1,4 @@
-//! Backfills as the API shows them (batch-exports 5).
+//! Backfills as the API shows them (EXP-10).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 //! Checking the settings of a destination, and keeping their secrets apart
-//! (batch-exports 1.2, 1.3, 8).
+//! (EXP-1, EXP-2, EXP-3).
 //!
 //! What belongs here: everything that follows from the list of
 //! [`destinations`](super::destinations). A fault names the setting:
@@ -320,7 +320,7 @@ fn shortened(text: &str) -> String {
     text.chars().take(KEY_SHOWN).collect()
 }
 
-/// What can be quoted in every SQL (SECURITY-NOTES 4).
+/// What can be quoted in every SQL (SEC-30).
 fn is_identifier(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.chars().all(fits) && !text.starts_with(|c: char| c.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! The kinds of destinations and what each is set up with (batch-exports 1.2):
+//! The kinds of destinations and what each is set up with (EXP-1):
 //! the one list for the API, for forms and for delivery.
 //!
 //! What belongs here: data. What does not: checking against it

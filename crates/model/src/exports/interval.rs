@@ -1,4 +1,4 @@
-//! How often an export runs (batch-exports 3). Where its boundaries are is worked out
+//! How often an export runs (EXP-19). Where its boundaries are is worked out
 //! in `weir-schedule`.
 
 use std::fmt;

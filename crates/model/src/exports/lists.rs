@@ -1,4 +1,4 @@
-//! What lists of runs and of log lines are asked for (batch-exports 6.1).
+//! What lists of runs and of log lines are asked for (EXP-26).
 
 use super::{Backfill, LogLevel, Run, Status};
 use crate::ids::RunId;

@@ -1,4 +1,4 @@
-//! Log lines of runs as the API shows them (batch-exports 6.1).
+//! Log lines of runs as the API shows them (EXP-26).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 //! Where files of exports are: the template of a prefix and what is made of it
-//! (batch-exports 1.4).
+//! (EXP-33, EXP-34).
 //!
 //! What belongs here: names as text. What does not: numbers and kinds of files, what
 //! is in them, whether a storage likes the name (`weir-export`).

@@ -1,4 +1,4 @@
-//! What an export exports (batch-exports 2.3).
+//! What an export exports (EXP-14).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What went wrong with a config, as the API shows it (plugins 5).
+//! What went wrong with a config, as the API shows it (PLG-18).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The log of a config as the API shows it (plugins 5, "logs").
+//! The log of a config as the API shows it (PLG-18).
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

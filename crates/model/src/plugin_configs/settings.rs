@@ -1,5 +1,5 @@
-//! What a plugin's `config_schema` says of the values of its settings (plugins
-//! 1.1, 5).
+//! What a plugin's `config_schema` says of the values of its settings
+//! (PLG-2, PLG-13, PLG-14).
 //!
 //! A `config_schema` is stored as it was given, so it may hold anything: what is
 //! not understood says nothing. Keys that it does not name are kept as they are

@@ -1,4 +1,4 @@
-//! Code for visited pages, as browser libraries are told of it (plugins 6.1).
+//! Code for visited pages, as browser libraries are told of it (PLG-22).
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Addresses of plugins whose code is elsewhere (plugins 4, "Url forms").
+//! Addresses of plugins whose code is elsewhere (PLG-8).
 //!
 //! What belongs here: telling what an address names, and its secret from the
 //! rest. What does not: asking whether there is anything.

@@ -1,4 +1,4 @@
-//! What is shown about many plugins (plugins 4): the catalogue, and what was done
+//! What is shown about many plugins (PLG-12): the catalogue, and what was done
 //! with plugins.
 
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What can be configured of a plugin (plugins 1.1).
+//! What can be configured of a plugin (PLG-2).
 //!
 //! It comes as a list of items, from a `plugin.json`, or as an object by key. It
 //! is kept as an object; the order of a list is kept in `order`.

@@ -1,5 +1,4 @@
-//! Source files of plugins: what may be sent, and what `plugin.json` says
-//! (plugins 4, "update_source", and 6.1).
+//! Source files of plugins: what may be sent, and what `plugin.json` says (PLG-9, PLG-10).
 
 use std::collections::BTreeMap;
 
@@ -134,7 +133,7 @@ fn is_of_range(character: char) -> bool {
 
 /// The source files of an archive that count, by the names that they have here, and
 /// what the archive says of itself. The code for the server has one name, whatever
-/// it is called there (plugins 6.1).
+/// it is called there (PLG-9).
 ///
 /// # Errors
 /// What is wrong with the archive, for people.

@@ -91,7 +91,7 @@ impl Shared {
     }
 }
 
-/// Capabilities as a record has them (plugins 1).
+/// Capabilities as a record has them (PLG-3).
 fn map(found: &Capabilities) -> Map<String, Value> {
     let list = |names: &[String]| Value::from(names.to_vec());
     [

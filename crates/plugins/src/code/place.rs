@@ -1,4 +1,4 @@
-//! What an address of a plugin leads to (plugins 4, "Url forms").
+//! What an address of a plugin leads to (PLG-8).
 //!
 //! What belongs here: telling user, repository, version and folder apart. What does
 //! not: which addresses there may be (`weir-model`).

@@ -1,4 +1,4 @@
-//! What scripts keep for a while: `meta.cache` (plugins 6.4).
+//! What scripts keep for a while: `meta.cache` (PLG-29).
 //!
 //! What belongs here: the values of all configs, in memory, with their bounds.
 //! What does not: what has to last (`storage`).

@@ -1,4 +1,4 @@
-//! What scripts ask for while they run (plugins 6.4).
+//! What scripts ask for while they run (PLG-28).
 //!
 //! What belongs here: what each call does, and its bounds. What does not: whether a
 //! script may make it, which the sandbox judges by what it was granted.

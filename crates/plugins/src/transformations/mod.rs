@@ -29,7 +29,7 @@ use crate::report::Tally;
 use crate::{Plugins, Shared};
 use passing::Passing;
 
-/// Failures in a row after which a config is disabled (SECURITY-NOTES 5).
+/// Failures in a row after which a config is disabled (PLG-31).
 const FAILURES: u32 = 20;
 /// Between two tries of a step that must be run.
 const PAUSE: Duration = Duration::from_millis(100);

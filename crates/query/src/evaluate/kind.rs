@@ -5,8 +5,7 @@ use crate::functions::Function;
 use crate::tree::{Arithmetic, Column, Expression, Literal};
 use crate::value::Kind;
 
-/// Columns of these names are JSON also when they are a property
-/// (batch-exports 2.2, "custom").
+/// Columns of these names are JSON also when they are a property (EXP-18).
 const JSON_COLUMNS: [&str; 4] = ["properties", "set", "set_once", "person_properties"];
 
 impl Column {

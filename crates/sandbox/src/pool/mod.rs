@@ -45,7 +45,7 @@ pub struct PoolSettings {
     pub limits: Limits,
 }
 
-/// What scripts may use (SECURITY-NOTES 5). Times are of the processor unless they
+/// What scripts may use (PLG-37). Times are of the processor unless they
 /// say otherwise: waiting for the host does not count.
 #[derive(Debug, Clone)]
 pub struct Limits {

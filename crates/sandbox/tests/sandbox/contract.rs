@@ -1,4 +1,4 @@
-//! What plugins are promised (plugins.md 6).
+//! What plugins are promised (PLG-25, PLG-30).
 
 use serde_json::json;
 use weir_sandbox::{Delivered, Delivery, ErrorKind, NoHost, Outcome, Task};

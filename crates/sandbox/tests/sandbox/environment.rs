@@ -1,4 +1,4 @@
-//! What scripts find around them (plugins.md 6.4), and what they do not.
+//! What scripts find around them (PLG-28), and what they do not.
 
 use serde_json::json;
 use weir_sandbox::{Delivered, Delivery, HostCall};

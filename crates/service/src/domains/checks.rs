@@ -1,5 +1,5 @@
 //! Looking at verified domains again, every day, and releasing claims: work of
-//! the instance, on nobody's behalf (SECURITY-NOTES 6).
+//! the instance, on nobody's behalf (API-39).
 //!
 //! A domain stays verified when its record goes away: that is noted and shown.
 //! After seven days of looking in vain its rules for signing in act no more,

@@ -1,5 +1,4 @@
-//! Asking name servers for the proof of a domain, and what counts as one
-//! (management-api 7.2).
+//! Asking name servers for the proof of a domain, and what counts as one (API-38).
 //!
 //! What belongs here: the interface that the service is given, and the
 //! comparison. What does not: resolvers (`weir-dns`).

@@ -1,5 +1,5 @@
 //! Backfills: which stretch of time is exported anew, the list, ending one
-//! (batch-exports 5).
+//! (EXP-10, EXP-24).
 
 use weir_model::activity::{Deed, Entry};
 use weir_model::errors::FieldError;

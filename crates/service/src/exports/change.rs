@@ -265,7 +265,7 @@ fn has_hour(interval: Interval) -> bool {
     matches!(interval, Interval::Day | Interval::Week)
 }
 
-/// An hour is one of days and weeks, a day one of weeks (batch-exports 3).
+/// An hour is one of days and weeks, a day one of weeks (EXP-19).
 fn check_offsets(row: &ExportRow) -> Result<()> {
     for (attr, offset, most) in
         [("offset_day", row.offset_day, LAST_DAY), ("offset_hour", row.offset_hour, LAST_HOUR)]

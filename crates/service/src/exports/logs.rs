@@ -1,4 +1,4 @@
-//! What runs of an export wrote into their log (batch-exports 6.1).
+//! What runs of an export wrote into their log (EXP-26).
 
 use weir_model::RunId;
 use weir_model::exports::LogLine;

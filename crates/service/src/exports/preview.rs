@@ -1,4 +1,4 @@
-//! What a backfill would do, before it is started (batch-exports 5).
+//! What a backfill would do, before it is started (EXP-24).
 //!
 //! What belongs here: how many runs and about how many events, and what people
 //! should know of the stretch. What does not: starting it ([`backfill`]).

@@ -1,5 +1,5 @@
 //! Runs of an export: the list, one of them, ending one, exporting one anew
-//! (batch-exports 6).
+//! (EXP-25, EXP-27).
 //!
 //! What belongs here: which runs a list has, what may be done to a run. What does
 //! not: starting and working on runs (`weir-export`).

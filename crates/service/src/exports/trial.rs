@@ -1,5 +1,4 @@
-//! Trying out a destination before an export depends on it (batch-exports 8,
-//! "connection test").
+//! Trying out a destination before an export depends on it (EXP-7).
 //!
 //! What belongs here: who may, and which settings are tried. What does not:
 //! connecting (`weir-export`, which the server calls with what stands here).

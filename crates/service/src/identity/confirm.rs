@@ -1,5 +1,5 @@
 //! Confirming that an address is one's own: of a new account, or of one that
-//! changes it (management-api 5.4, 8.1).
+//! changes it (API-42).
 //!
 //! What belongs here: who must confirm, asking for a mail, using its link,
 //! changing the address. What does not: what a link is worth (`links`).

@@ -1,6 +1,6 @@
 //! Passwords: which are accepted, and how they are hashed.
 //!
-//! What belongs here: rules of SECURITY-NOTES 3.3 about the password itself.
+//! What belongs here: rules about the password itself (SEC-2, SEC-3).
 //! What does not: counting tries (`throttle`).
 //!
 //! Hashing takes tens of megabytes and a good part of a second on purpose. So

@@ -1,5 +1,4 @@
-//! Setting a new password without the old one, by a link from a mail
-//! (management-api 10).
+//! Setting a new password without the old one, by a link from a mail (API-43).
 //!
 //! What belongs here: who may ask, and what a new password ends. What does not:
 //! what a link is worth (`links`), which passwords are accepted (`passwords`).

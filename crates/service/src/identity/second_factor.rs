@@ -1,5 +1,4 @@
-//! The second factor: codes from an app, and recovery codes (SECURITY-NOTES 3.5,
-//! ADR 10).
+//! The second factor: codes from an app, and recovery codes (SEC-8, ADR 10).
 //!
 //! What belongs here: setting one up, what proves it, changing and ending it. What
 //! does not: the sign-in that asks for it (`pending`), codes themselves (`totp`,
@@ -322,7 +321,7 @@ impl Identity {
 }
 
 /// Refuses a person without a second factor where the organization asks for one
-/// (management-api 7.5). Keys are not asked: their owner gave them their scopes.
+/// (API-41). Keys are not asked: their owner gave them their scopes.
 pub(crate) async fn refuse_without(
     core: &Core,
     ctx: &Ctx,

@@ -1,5 +1,4 @@
-//! Taking up an invite: with the account of a session, or by making one
-//! (management-api 8.4).
+//! Taking up an invite: with the account of a session, or by making one (API-35).
 //!
 //! What belongs here: what is refused, in which order, and what belongs to one
 //! transaction. What does not: making invites (`invites`).
@@ -79,7 +78,7 @@ impl Identity {
     /// What somebody sees who opens the link of an invite.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with the code of management-api 8.4 when it cannot be
+    /// [`Error::Invalid`] with the code of API-35 when it cannot be
     /// taken up by them; [`Error::Throttled`].
     pub async fn invitation(&self, ctx: Option<&Ctx>, token: &str, peer: &Peer) -> Result<Shown> {
         let user = self.person(ctx).await?;

@@ -1,4 +1,4 @@
-//! What a domain says about signing in (management-api 7.4).
+//! What a domain says about signing in (API-40).
 //!
 //! What belongs here: which addresses may use a password. What does not: the
 //! domains themselves (`domains`); signing in through a provider, which this

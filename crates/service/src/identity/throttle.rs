@@ -1,8 +1,8 @@
 //! Counting tries to sign in, by account and by network, codes, tries to open links, and
 //! mails that anybody can have sent.
 //!
-//! What belongs here: what is counted and how long to wait (SECURITY-NOTES
-//! 3.3). What does not: the counters themselves, which are in the store so that
+//! What belongs here: what is counted and how long to wait (SEC-4).
+//! What does not: the counters themselves, which are in the store so that
 //! a restart does not reset them.
 //!
 //! A try is counted before it is made, so that many at once count each other,

@@ -1,4 +1,4 @@
-//! Warning of steps of the catalogue that a project needs once (plugins 9).
+//! Warning of steps of the catalogue that a project needs once (PLG-21).
 
 use std::collections::BTreeSet;
 

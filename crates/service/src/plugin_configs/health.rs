@@ -1,4 +1,4 @@
-//! How it goes with configs, as it is told with them (plugins 5).
+//! How it goes with configs, as it is told with them (PLG-18).
 
 use std::collections::HashMap;
 

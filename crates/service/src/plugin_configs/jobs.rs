@@ -1,4 +1,4 @@
-//! Jobs of plugins, started by hand (plugins 5, "job").
+//! Jobs of plugins, started by hand (PLG-19).
 
 use serde_json::{Map, Value};
 use weir_model::activity::Deed;

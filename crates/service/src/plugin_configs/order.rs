@@ -1,5 +1,4 @@
-//! Putting the configs of a project into another order (plugins 5,
-//! "rearrange").
+//! Putting the configs of a project into another order (PLG-15).
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
 //! Code of plugins for browsers: the page in the app, and what runs on visited pages
-//! (plugins 5, "frontend", and 6.1).
+//! (PLG-22).
 
 use serde_json::{Map, Value, json};
 use weir_model::plugin_configs::settings::Settings;

@@ -1,5 +1,4 @@
-//! Trying transformations with an event that is not stored (plugins 9, "test with a
-//! sample event").
+//! Trying transformations with an event that is not stored (PLG-20).
 
 use std::fmt;
 
@@ -164,7 +163,7 @@ impl PluginConfigs {
 }
 
 /// An event with all parts that one must have. What else plugins expect of it is made
-/// of these (plugins 6.3).
+/// of these (PLG-27).
 #[derive(Serialize)]
 struct Written {
     uuid: String,

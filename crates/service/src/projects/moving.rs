@@ -1,4 +1,4 @@
-//! Putting a project into another organization (management-api 5.2).
+//! Putting a project into another organization (API-28).
 //!
 //! Its entries in the activity log stay where they were made: they tell of
 //! people there.

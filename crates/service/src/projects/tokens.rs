@@ -1,5 +1,5 @@
 //! The keys of a project: the one that events come with, and the secret ones
-//! (management-api 3.1, 5.2).
+//! (API-15, API-27).
 //!
 //! What belongs here: replacing them, sealing the secret ones. What does not:
 //! who sees them (`projects`), what capture remembers of them (the server).

@@ -1,5 +1,5 @@
 //! Applying a stretch of the log: events, persons, groups, names in use,
-//! warnings and the new position in one transaction (store-notes 7).
+//! warnings and the new position in one transaction (DUR-10).
 
 use surrealdb::types::{Bytes, RecordId, RecordIdKey, SurrealValue, Value};
 use uuid::Uuid;

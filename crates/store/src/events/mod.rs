@@ -68,7 +68,7 @@ pub fn live_partition(project: ProjectId, distinct_id: &str) -> u16 {
 }
 
 /// The partition of a project's historical events: one for all of them, because
-/// an import keeps its order (service.md, "Events").
+/// an import keeps its order (ING-56).
 #[must_use]
 pub fn historical_partition(project: ProjectId) -> u16 {
     LIVE_PARTITIONS + spread(project, "", HISTORICAL_PARTITIONS)

@@ -1,6 +1,6 @@
 //! Reading events back by uuid and by order of arrival, and what all reads share.
 //! Every read is a point get or a range that is narrow by construction: a limit
-//! does not reach a range scan (TOOLCHAIN notes).
+//! does not reach a range scan (DUR-12).
 //!
 //! What does not belong here: pages by event time (`by_time`).
 

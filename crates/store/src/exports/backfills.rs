@@ -361,7 +361,7 @@ const END: Statement = Statement::write(
 );
 
 /// Ends a backfill with this status; one that is completed, but had a run cancelled,
-/// is cancelled: not all records were delivered (batch-exports 6.2). `false`: it had
+/// is cancelled: not all records were delivered (EXP-25). `false`: it had
 /// ended, or is gone.
 ///
 /// # Errors

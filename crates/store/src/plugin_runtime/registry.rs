@@ -1,7 +1,7 @@
 //! What is enabled: in which projects, and what running it needs.
 //!
 //! A config runs while it is enabled and not hidden, its organization may configure
-//! plugins, and its plugin is there (plugins 2). A plugin that is no longer offered to
+//! plugins, and its plugin is there (PLG-4). A plugin that is no longer offered to
 //! all runs on where it is configured: the config makes it visible there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -1,5 +1,5 @@
-//! `…/batch_exports/{export_id}/backfills/` (batch-exports 5). Starting one is
-//! at `backfill/` too, in the form of the specification.
+//! `…/batch_exports/{export_id}/backfills/` (EXP-10, EXP-24). Starting one is
+//! at `backfill/` too, in the form of the protocol.
 
 use axum::Json;
 use axum::extract::State;

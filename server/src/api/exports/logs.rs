@@ -1,5 +1,4 @@
-//! `…/batch_exports/{export_id}/logs/` and `…/runs/{run_id}/logs/`
-//! (batch-exports 6.1).
+//! `…/batch_exports/{export_id}/logs/` and `…/runs/{run_id}/logs/` (EXP-26).
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `…/batch_exports/{export_id}/runs/` (batch-exports 6.1).
+//! `…/batch_exports/{export_id}/runs/` (EXP-26, EXP-27).
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! Trying out a destination step by step (batch-exports 8, "connection test"):
+//! Trying out a destination step by step (EXP-7):
 //! `…/batch_exports/test/` names the steps, the others do one.
 
 use axum::Json;

@@ -1,7 +1,7 @@
-//! What plugin operations answer. Clients of the specification expect a plugin
+//! What plugin operations answer. Clients of the protocol expect a plugin
 //! record from each of them; what else there is to say stands beside its fields,
 //! under names that no field has. With `raw=true` only that is answered, in the
-//! form of the service that the clients were made for (plugins 4).
+//! form of the service that the clients were made for (PLG-7).
 
 use std::collections::BTreeMap;
 

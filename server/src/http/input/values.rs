@@ -337,7 +337,7 @@ fn to_boolean(name: &str, value: &Value) -> Result<bool, FieldError> {
     read.ok_or_else(|| FieldError::new(name, "invalid_input", "Must be a valid boolean."))
 }
 
-/// The name of a value's type in the texts of the specification.
+/// The name of a value's type in the texts of the protocol.
 pub(crate) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",

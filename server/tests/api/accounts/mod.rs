@@ -1,5 +1,5 @@
 //! Links from mails: confirming an address, setting a new password, changing the
-//! address (management-api 5.4, 8.1, 10); the second factor. A real mail server takes
+//! address (API-42, API-43); the second factor. A real mail server takes
 //! the mails.
 
 mod address;

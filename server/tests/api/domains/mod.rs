@@ -1,4 +1,4 @@
-//! `/api/organizations/{organization_id}/domains/` (management-api 7).
+//! `/api/organizations/{organization_id}/domains/` (API-37, API-38).
 
 mod create;
 mod delete;

@@ -1,4 +1,4 @@
-//! What an enforced provider does at the doors (management-api 7.4): signing in
+//! What an enforced provider does at the doors (API-40): signing in
 //! through the API and the web app, signing up by an invite, and what is told
 //! before.
 

@@ -1,5 +1,5 @@
 //! `/api/organizations/{organization_id}/batch_exports/` and the same below a
-//! project (service.md "Batch exports", batch-exports 1, 4, 5, 7, 8).
+//! project (EXP-5).
 
 mod backfill;
 mod backfills;

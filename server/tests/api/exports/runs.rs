@@ -128,7 +128,7 @@ async fn a_run_is_of_its_export_only() {
     let shown = owner.get(&format!("{path}runs/{}/", made.id)).await.json();
     assert_eq!(shown, serde_json::to_value(&made).unwrap());
     let fields: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();
-    // Those of the specification, `failing_since` and `next_try_at`.
+    // Those of the protocol, `failing_since` and `next_try_at`.
     assert_eq!(fields.len(), 14, "{fields:?}");
     assert_eq!(owner.get(&path).await.json()["latest_runs"], json!([shown]));
     for wrong in [other.as_str(), &path.replace(export["id"].as_str().unwrap(), "x")] {

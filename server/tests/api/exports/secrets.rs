@@ -1,5 +1,5 @@
 //! A secret that comes in through the API is nowhere to be found afterwards:
-//! not in an answer, not in the files, not in the log (SECURITY-NOTES 3.9).
+//! not in an answer, not in the files, not in the log (EXP-2, SEC-22).
 
 use std::path::Path;
 

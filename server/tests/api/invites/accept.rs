@@ -1,4 +1,4 @@
-//! GET and POST `/api/signup/{id}/` (management-api 8.4), and `/api/login/`.
+//! GET and POST `/api/signup/{id}/` (API-35), and `/api/login/`.
 
 use http::Method;
 use serde_json::{Value, json};

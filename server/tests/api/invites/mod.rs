@@ -1,5 +1,4 @@
-//! `/api/organizations/{organization_id}/invites/` and `/api/signup/{id}/`
-//! (management-api 8).
+//! `/api/organizations/{organization_id}/invites/` and `/api/signup/{id}/` (API-33).
 
 mod accept;
 mod bulk;

@@ -1,4 +1,4 @@
-//! `/api/organizations/{organization_id}/members/` (management-api 6, 9).
+//! `/api/organizations/{organization_id}/members/` (API-31, API-32).
 
 mod delete;
 mod keys;

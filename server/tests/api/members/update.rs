@@ -1,4 +1,4 @@
-//! PATCH and PUT `…/members/{uuid}/`: the rules of management-api 6, in their
+//! PATCH and PUT `…/members/{uuid}/`: the rules of API-31, in their
 //! order.
 
 use serde_json::{Value, json};

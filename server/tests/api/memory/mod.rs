@@ -1,5 +1,5 @@
 //! Memory of the program under bodies that are made to use it up, in a gigabyte
-//! (SECURITY-NOTES 7, F10; ingestion 6).
+//! (SEC-19, DUR-3).
 
 mod persons;
 mod strangers;

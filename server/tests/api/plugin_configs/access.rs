@@ -1,5 +1,4 @@
-//! What an organization may do with plugins decides what it may do with configs
-//! (plugins 2, 5 "who").
+//! What an organization may do with plugins decides what it may do with configs (PLG-17).
 
 use super::*;
 use weir_model::plugins::PluginsAccess;

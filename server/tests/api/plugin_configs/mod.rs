@@ -1,5 +1,4 @@
-//! `/api/projects/{project_id}/pipeline_transformation_configs/` (service.md
-//! "Pipeline transformation configs", plugins 5).
+//! `/api/projects/{project_id}/pipeline_transformation_configs/` (PLG-13).
 
 mod access;
 mod attachments;

@@ -278,7 +278,7 @@ fn storing(figures: &Figures) -> String {
             "Time from the answer until the event can be read, single events beside a steady load; sustainable: {} events/s.\n\n",
             grouped(figures.sustainable)
         ),
-        &["steady load, events/s", "share", "p50, ms", "p95, ms", "looked at"],
+        &["steady load, events/s", "share", "p50, ms", "p95, ms", "polled"],
     );
     for row in &figures.freshness {
         fresh.row(&[
@@ -305,7 +305,7 @@ fn peaks(burst: &Burst, hot: &HotId) -> String {
             grouped(hot.others),
             grouped(hot.hot),
         ),
-        &["events of others", "p50, ms", "p95, ms", "looked at"],
+        &["events of others", "p50, ms", "p95, ms", "polled"],
     );
     for (name, times) in [
         ("in the partition of the hot id", &hot.beside),

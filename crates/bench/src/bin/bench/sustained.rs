@@ -29,7 +29,7 @@ const KINDS: [(&str, Shape, People); 4] = [
     ("server events, a new person each", Shape::Server, People::New),
     ("server events, 5,000 distinct ids", Shape::Server, People::Known(PEOPLE)),
     ("the same, each sets a property of its person", Shape::Setting, People::Known(PEOPLE)),
-    ("browser page views, nobody identified", Shape::Browser, People::New),
+    ("browser page views, unidentified", Shape::Browser, People::New),
 ];
 
 /// Place in the kinds that an aim speaks of.

@@ -24,8 +24,7 @@ use crate::{Check, say, stories};
 
 /// For a start; a longer one is a failure of its own.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The promise for a restart, under load too: libraries give up soon after
-/// (rule 5 of the specification's section 0).
+/// The promise for a restart, under load too: libraries give up soon after (ING-5).
 const PROMISED: Duration = Duration::from_secs(5);
 /// How long the service works before it is killed.
 const WORKS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(1_800));

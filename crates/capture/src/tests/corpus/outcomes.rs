@@ -14,7 +14,7 @@ use crate::{
 
 /// 2026-06-01T10:00:00Z
 const NOW: i64 = 1_780_308_000_000_000;
-/// Characters of names and ids (ingestion 2.4).
+/// Characters of names and ids (ING-28, ING-29).
 const NAME_LIMIT: usize = 200;
 
 /// A file: the target of the request, its headers, an empty line, the body.

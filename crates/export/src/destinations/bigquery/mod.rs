@@ -1,5 +1,5 @@
 //! BigQuery: load jobs into a table beside the table, and one statement that
-//! takes all of it over (batch-exports 1.2, 2.2, 6.4).
+//! takes all of it over (EXP-38).
 //!
 //! What belongs here: tables, columns, the ids of jobs. What does not: requests
 //! (`api`).

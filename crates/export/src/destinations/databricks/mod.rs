@@ -1,5 +1,4 @@
-//! Databricks: Parquet files to a volume of the run's own, and one `COPY INTO`
-//! (batch-exports 1.2, 2.2, 6.4).
+//! Databricks: Parquet files to a volume of the run's own, and one `COPY INTO` (EXP-38).
 //!
 //! What belongs here: statements, columns, what a run that was cut short left.
 //! What does not: requests (`api`).

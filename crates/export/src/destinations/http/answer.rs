@@ -1,4 +1,4 @@
-//! What the answer of a receiver means for a run (batch-exports 6.3).
+//! What the answer of a receiver means for a run (EXP-28, EXP-29).
 
 use std::time::Duration;
 

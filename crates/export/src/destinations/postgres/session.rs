@@ -4,7 +4,7 @@
 //! people. What does not: any statement.
 //!
 //! Invariant: what the server says gets to people as a class of fault and its
-//! SQLSTATE, never as its text (SECURITY-NOTES 4).
+//! SQLSTATE, never as its text (SEC-29).
 
 use std::io;
 use std::net::IpAddr;
@@ -281,7 +281,7 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// The meaning of an SQLSTATE (batch-exports 6.3).
+/// The meaning of an SQLSTATE (EXP-29).
 fn of_code(code: &str) -> Failure {
     let (class, message) = match (code.get(..2).unwrap_or_default(), code) {
         ("28", _) => (

@@ -217,7 +217,7 @@ pub(crate) fn explained(failure: Failure, columns: &[Matched]) -> Failure {
 }
 
 /// The columns of an export that a table has: those that it does not know are
-/// left out (batch-exports 2.2).
+/// left out (EXP-12).
 fn matched(
     columns: &Columns,
     found: &[Found],

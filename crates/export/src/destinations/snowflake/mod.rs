@@ -1,5 +1,5 @@
 //! Snowflake: Parquet files to the table's own stage, and one `COPY INTO` that
-//! brings all of them in (batch-exports 1.2, 2.2, 6.4).
+//! brings all of them in (EXP-38).
 //!
 //! What belongs here: statements, columns, what a run that was cut short left.
 //! What does not: the protocol (`session`), the storage behind a stage (`stage`).

@@ -227,7 +227,7 @@ fn code(answer: &Answer) -> Option<&str> {
     answer.body.get("code").and_then(Value::as_str).filter(|_| is_success == Some(false))
 }
 
-/// What a code of Snowflake means (batch-exports 6.3).
+/// What a code of Snowflake means (EXP-29).
 fn of_code(code: &str) -> Failure {
     // What is not a number is nothing that people look up.
     let shown =

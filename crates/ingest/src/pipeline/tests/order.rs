@@ -1,5 +1,4 @@
-//! Stories that end the same in whatever order their events arrive (rule 11 of
-//! the specification's section 0, and 4.8).
+//! Stories that end the same in whatever order their events arrive (ING-11, ING-56).
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-// Finds what a script exports, and calls it as the contract says (plugins.md 6.2).
+// Finds what a script exports, and calls it as the contract says (PLG-25).
 (function (native, shared) {
   'use strict';
 

@@ -1,0 +1,199 @@
+//! Words that documents do not use, because a noun of the field is easier to find.
+//!
+//! `docs/GLOSSARY.md` says which words to use instead. Text in code, targets of links
+//! and words that the app shows (between single asterisks) are not checked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support;
+
+/// Words and phrases, in lower case. A phrase matches across a line break.
+const WORDS: &[(&str, &str)] = &[
+    ("anew", "again"),
+    ("at once", "immediately, at the same time"),
+    ("by itself", "automatically, alone"),
+    ("by themselves", "automatically, alone"),
+    ("gave back", "returned, released"),
+    ("give back", "return, release"),
+    ("given back", "returned, released"),
+    ("gives back", "returns, releases"),
+    ("go on", "continue, resume"),
+    ("goes on", "continues, resumes"),
+    ("going on", "in progress, current"),
+    ("went on", "continued, resumed"),
+    ("held up", "delayed, blocked"),
+    ("hold up", "delay, block"),
+    ("hitherto", "until now"),
+    ("house", "organization"),
+    ("let go", "release"),
+    ("lets go", "releases"),
+    ("look at", "check, read"),
+    ("looked at", "checked, read"),
+    ("looking at", "checking, reading"),
+    ("looks at", "checks, reads"),
+    ("manner", "policy, way"),
+    ("nobody", "no user, no caller, no task"),
+    ("packed", "compressed"),
+    ("somebody", "a user, a member, a caller"),
+    ("someone", "a user, a member, a caller"),
+    ("stranger", "unknown sender"),
+    ("strangers", "unknown senders"),
+    ("stretch", "batch, range"),
+    ("stretches", "batches, ranges"),
+    ("surroundings", "dependencies"),
+    ("take up", "accept, start, resume"),
+    ("taken up", "accepted, started, resumed"),
+    ("takes up", "accepts, starts, resumes"),
+    ("took up", "accepted, started, resumed"),
+    ("that which", "the noun"),
+    ("those which", "the noun"),
+    ("told", "recorded, notified, reported"),
+    ("unpack", "decompress"),
+    ("unpacked", "decompressed"),
+    ("unpacking", "decompressing"),
+    ("unpacks", "decompresses"),
+    ("whereto", "the target"),
+    ("whoever", "the person who, the caller, the user"),
+    ("whomever", "the person whom"),
+    ("work out", "compute"),
+    ("worked out", "computed"),
+    ("works out", "computes"),
+];
+
+/// The glossary lists the words. Tests write the others.
+const UNCHECKED: &[&str] = &["docs/GLOSSARY.md", "docs/api-coverage.md", "docs/pages.md"];
+
+/// Fewer documents than this mean that the search for them is broken.
+const AT_LEAST: usize = 100;
+
+#[test]
+fn documents_use_the_words_of_the_glossary() {
+    let root = support::root();
+    let mut files = Vec::new();
+    for entry in fs::read_dir(&root).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "md") {
+            files.push(path);
+        }
+    }
+    below(&root.join("docs"), "md", &mut files);
+    below(&root.join(".github"), "md", &mut files);
+    assert!(files.len() >= AT_LEAST, "only {} documents were found", files.len());
+    let mut broken = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        if !UNCHECKED.contains(&name.as_str()) {
+            let text = fs::read_to_string(&file).unwrap();
+            broken.extend(found(&text).into_iter().map(|fault| format!("{name}:{fault}")));
+        }
+    }
+    broken.sort();
+    assert!(broken.is_empty(), "words that are not in the glossary:\n- {}", broken.join("\n- "));
+}
+
+#[test]
+fn a_word_is_found_in_prose_only() {
+    let text =
+        "Whoever asks is *told*.\n\n```sh\nanew\n```\nSee `stretch` in [by\nitself](anew.md).\n";
+    assert_eq!(
+        found(text),
+        [
+            "1: `whoever`; write: the person who, the caller, the user",
+            "6: `by itself`; write: automatically, alone",
+        ]
+    );
+    assert_eq!(found("Households retold *going on*, packedness.\n"), [""; 0]);
+}
+
+fn below(directory: &Path, ending: &str, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            below(&path, ending, files);
+        } else if path.extension().is_some_and(|is| is == ending) {
+            files.push(path);
+        }
+    }
+}
+
+/// Each word of the list in a document, with its line.
+fn found(text: &str) -> Vec<String> {
+    let prose = prose(text);
+    let words: Vec<(usize, String)> = prose
+        .lines()
+        .enumerate()
+        .flat_map(|(at, line)| {
+            let words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+            words.map(move |word| (at + 1, word.to_lowercase()))
+        })
+        .collect();
+    let mut faults = Vec::new();
+    for at in 0..words.len() {
+        for (phrase, instead) in WORDS {
+            let matches = phrase
+                .split(' ')
+                .enumerate()
+                .all(|(offset, word)| words.get(at + offset).is_some_and(|(_, is)| is == word));
+            if matches {
+                faults.push(format!("{}: `{phrase}`; write: {instead}", words[at].0));
+            }
+        }
+    }
+    faults
+}
+
+/// The text with blanks in place of code, targets of links, and words of the app.
+/// Line breaks stay.
+fn prose(text: &str) -> String {
+    let mut prose = String::with_capacity(text.len());
+    let mut fenced = false;
+    for line in text.lines() {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        if !fenced && !fence {
+            prose.push_str(&without(line));
+        }
+        prose.push('\n');
+    }
+    prose
+}
+
+/// One line without what stands between marks. `.` separates words, so that a phrase
+/// does not match around what was removed.
+fn without(line: &str) -> String {
+    let mut left = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find(['`', '*', ']']) {
+        let (before, from) = rest.split_at(at);
+        left.push_str(before);
+        let (open, close) = match from.as_bytes() {
+            [b'`', ..] => ("`", "`"),
+            [b'*', b'*', ..] => {
+                left.push(' ');
+                rest = &from[2..];
+                continue;
+            }
+            [b'*', ..] => ("*", "*"),
+            [b']', b'(', ..] => ("](", ")"),
+            _ => {
+                left.push(' ');
+                rest = &from[1..];
+                continue;
+            }
+        };
+        let inner = &from[open.len()..];
+        match inner.find(close) {
+            Some(end) => {
+                left.push_str(" . ");
+                rest = &inner[end + close.len()..];
+            }
+            None => {
+                left.push(' ');
+                rest = inner;
+            }
+        }
+    }
+    left.push_str(rest);
+    left
+}
