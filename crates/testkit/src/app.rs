@@ -1,4 +1,5 @@
-//! The server under test.
+//! The server under test. Requests to it are in `caller`, users and their keys in
+//! `people`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,8 +20,8 @@ use crate::people::{self, Person};
 /// Bytes of a segment of the ingest log.
 const SEGMENT: u64 = 1 << 20;
 
-/// A running server and what was made in it. Must be used on a runtime with
-/// several threads, as the program itself runs on.
+/// A running server with the organization, project and user of the test. It needs a
+/// runtime with several threads, as the program itself does.
 pub struct TestApp {
     server: Server,
     client: Client,
@@ -28,7 +29,7 @@ pub struct TestApp {
     owned: Option<Owned>,
 }
 
-/// What [`TestApp::with_owner`] makes.
+/// The owner, organization and project that [`TestApp::with_owner`] creates.
 struct Owned {
     owner: Person,
     organization: OrganizationId,
@@ -37,18 +38,18 @@ struct Owned {
 }
 
 impl TestApp {
-    /// An empty instance.
+    /// Starts an instance without users and organizations.
     pub async fn empty() -> Self {
         Self::start(|_| {}, |_| {}).await
     }
 
-    /// An instance with the owner Ada, the organization `Acme Tea` and the
-    /// project `Shop`.
+    /// Starts an instance with the owner Ada, the organization `Acme Tea` and the project
+    /// `Shop`.
     pub async fn with_owner() -> Self {
         Self::empty().await.set_up().await
     }
 
-    /// An empty instance with other settings or limits.
+    /// Starts an empty instance with other settings or limits.
     pub async fn start(
         settings: impl FnOnce(&mut Config),
         limits: impl FnOnce(&mut Limits),
@@ -56,7 +57,7 @@ impl TestApp {
         Self::launch(settings, limits, |_| {}).await
     }
 
-    /// An empty instance with other limits, whose log or threads are the test's.
+    /// Starts an empty instance with other limits, log options or numbers of threads.
     pub async fn with_options(
         limits: impl FnOnce(&mut Limits),
         options: impl FnOnce(&mut Options),
@@ -64,7 +65,7 @@ impl TestApp {
         Self::launch(|_| {}, limits, options).await
     }
 
-    /// The same with other settings.
+    /// Starts an empty instance with other settings and options.
     pub async fn with_settings_and_options(
         settings: impl FnOnce(&mut Config),
         options: impl FnOnce(&mut Options),
@@ -72,12 +73,12 @@ impl TestApp {
         Self::launch(settings, |_| {}, options).await
     }
 
-    /// An empty instance whose clock stands still until the test moves it.
+    /// Starts an empty instance whose clock stops until the test moves it.
     pub async fn at(clock: Clock) -> Self {
         Self::launch(|_| {}, |_| {}, |options| options.clock = clock).await
     }
 
-    /// The same with other settings.
+    /// Starts an empty instance with a stopped clock and other settings.
     pub async fn with_settings_at(clock: Clock, settings: impl FnOnce(&mut Config)) -> Self {
         Self::launch(settings, |_| {}, |options| options.clock = clock).await
     }
@@ -104,8 +105,8 @@ impl TestApp {
             limits: Some(chosen),
             ..Options::default()
         };
-        // Allocated at once, and for a moment longer than the server is there: hundreds
-        // of the usual size would fill the disk.
+        // Segments are allocated before use, and stay for a moment after the server has
+        // ended. Hundreds of segments of the default size would fill the disk.
         options.log.segment_size = SEGMENT;
         if let Some(program) = program() {
             options.plugins.program = program;
@@ -115,7 +116,7 @@ impl TestApp {
         Self { server, client: Client::new(), dns, owned: None }
     }
 
-    /// Makes the owner, the organization and the project.
+    /// Creates the owner, the organization and the project.
     pub async fn set_up(mut self) -> Self {
         let input = SetupInput {
             first_name: "Ada".to_owned(),
@@ -135,32 +136,32 @@ impl TestApp {
         self
     }
 
-    /// What requests can reach.
+    /// The dependencies of the request handlers.
     #[must_use]
     pub fn app(&self) -> &App {
         &self.server.app
     }
 
-    /// The name server that it asks.
+    /// The name server that the server under test asks.
     #[must_use]
     pub fn dns(&self) -> &DnsServer {
         &self.dns
     }
 
-    /// Its store, to take away.
+    /// The store of the server. Use it to read what no endpoint returns.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.server.store
     }
 
-    /// Where the server listens.
+    /// The address that the server listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.server.address
     }
 
-    /// The page of metrics, read from its own listener. The settings must name
-    /// an address for it: without one there is none.
+    /// Reads the page of metrics from its own listener. The settings must contain an
+    /// address for that listener.
     pub async fn metrics(&self) -> String {
         let address = self.server.metrics_address.expect("metrics have an address");
         let answer = Caller::new(self.client.clone(), address).get("/metrics").await;
@@ -174,25 +175,25 @@ impl TestApp {
         Caller::new(self.client.clone(), self.address())
     }
 
-    /// Another person, who belongs to nothing.
+    /// Creates another user, who belongs to no organization.
     pub async fn stranger(&self, name: &str) -> Person {
         self.stranger_with_address(name, &format!("{name}@mail.example")).await
     }
 
-    /// The same with an address of its own.
+    /// Creates another user with the given address, who belongs to no organization.
     pub async fn stranger_with_address(&self, name: &str, address: &str) -> Person {
         let user = people::create(&self.server.store, self.app(), name, address).await;
         Person::new(self.app().clone(), self.anonymous(), user)
     }
 
-    /// Another person, who is a member of the owner's organization.
+    /// Creates another user and makes the user a member of the owner's organization.
     pub async fn member(&self, name: &str, level: weir_model::organizations::Level) -> Person {
         let person = self.stranger(name).await;
         self.join(&person, level).await;
         person
     }
 
-    /// Makes a person a member of the owner's organization.
+    /// Makes a user a member of the owner's organization.
     pub async fn join(&self, person: &Person, level: weir_model::organizations::Level) {
         let organization = self.owned().organization;
         people::join(&self.server.store, organization, person, level).await;
@@ -222,7 +223,7 @@ impl TestApp {
         &self.owned().project_key
     }
 
-    /// Stops the server as a signal would.
+    /// Stops the server as a stop signal does.
     pub async fn stop(self) {
         self.server.stop().await.expect("the server stops in order");
     }
@@ -232,8 +233,8 @@ impl TestApp {
     }
 }
 
-/// The program itself, as it is built with its tests: it becomes the processes of
-/// plugins, which a program of tests cannot.
+/// The `weir` program that was built with the tests. The sandbox starts it as the process
+/// of a plugin. A test program cannot do that.
 fn program() -> Option<PathBuf> {
     let tests = std::env::current_exe().ok()?;
     let program = tests.parent()?.parent()?.join("weir");

@@ -1,6 +1,5 @@
-//! Requests as a client sends them, byte for byte: paths are not rewritten,
-//! redirects are not followed. An answer that is not what the API document says fails
-//! the test.
+//! Requests as a client sends them, byte for byte: paths are not rewritten and redirects
+//! are not followed. The test fails if an answer does not match the API document.
 
 use std::net::SocketAddr;
 
@@ -25,7 +24,7 @@ impl Client {
     }
 }
 
-/// Somebody who sends requests.
+/// A client that sends requests, with or without a key.
 #[derive(Clone)]
 pub struct Caller {
     client: Client,
@@ -50,13 +49,13 @@ impl Caller {
         Self { key: Some(key.to_owned()), ..self.clone() }
     }
 
-    /// The key.
+    /// The bearer key of this caller.
     #[must_use]
     pub fn key(&self) -> &str {
         self.key.as_deref().unwrap_or_default()
     }
 
-    /// A request to be completed.
+    /// Begins a request. The returned [`Call`] sets headers and a body and sends it.
     #[must_use]
     pub fn call(&self, method: Method, path: &str) -> Call {
         let mut headers = HeaderMap::new();
@@ -67,33 +66,33 @@ impl Caller {
         Call { client: self.client.clone(), method, uri, headers, body: Bytes::new() }
     }
 
-    /// GET.
+    /// Sends a GET request.
     pub async fn get(&self, path: &str) -> Answer {
         self.call(Method::GET, path).send().await
     }
 
-    /// DELETE.
+    /// Sends a DELETE request.
     pub async fn delete(&self, path: &str) -> Answer {
         self.call(Method::DELETE, path).send().await
     }
 
-    /// POST of JSON.
+    /// Sends a POST request with a JSON body.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.call(Method::POST, path).json(body).send().await
     }
 
-    /// PATCH of JSON.
+    /// Sends a PATCH request with a JSON body.
     pub async fn patch(&self, path: &str, body: &Value) -> Answer {
         self.call(Method::PATCH, path).json(body).send().await
     }
 
-    /// PUT of JSON.
+    /// Sends a PUT request with a JSON body.
     pub async fn put(&self, path: &str, body: &Value) -> Answer {
         self.call(Method::PUT, path).json(body).send().await
     }
 }
 
-/// A request.
+/// A request that is not sent yet.
 pub struct Call {
     client: Client,
     method: Method,
@@ -148,14 +147,14 @@ impl Call {
     }
 }
 
-/// An answer.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The status.
+    /// The HTTP status code.
     pub status: u16,
-    /// The headers.
+    /// The headers of the answer.
     pub headers: HeaderMap,
-    /// The body.
+    /// The body as it arrived.
     pub body: Bytes,
 }
 
@@ -167,7 +166,7 @@ impl Answer {
             .unwrap_or_else(|error| panic_with(&format!("no JSON ({error}): {self:?}")))
     }
 
-    /// A header.
+    /// The value of a header, if the answer has it.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
@@ -187,13 +186,13 @@ impl Answer {
         )
     }
 
-    /// Fails unless this is the error.
+    /// Fails unless the answer is this error.
     #[track_caller]
     pub fn assert_error(&self, status: u16, kind: &str, code: &str, detail: &str) {
         self.assert_field_error(status, kind, code, detail, None);
     }
 
-    /// Fails unless this is the error at this field.
+    /// Fails unless the answer is this error at this field.
     #[track_caller]
     pub fn assert_field_error(
         &self,

@@ -1,9 +1,10 @@
-//! Whether an answer is what the API document says it is.
+//! Compares an answer with the API document.
 //!
-//! What belongs here: finding the operation of a request, and a validator for what
-//! the document uses of JSON Schema. It is stricter than that: members that an object
-//! does not name are a fault, so that the document tells all of an answer.
-//! What does not: whether the answer is the right one.
+//! What belongs here: finding the operation of a request, and a validator for the parts
+//! of JSON Schema that the document uses. It is stricter than JSON Schema: a member that
+//! the schema of an object does not name is a fault. So the document describes answers
+//! completely.
+//! What does not: whether the answer is the right one. That is the test's own work.
 
 use std::sync::LazyLock;
 
@@ -15,12 +16,13 @@ use weir_server::openapi::document;
 
 use crate::caller::Answer;
 
-/// Query parameters that ask for a form of the answer which the document leaves out.
+/// Query parameters that ask for a form of the answer that the document does not
+/// describe.
 const OTHER_FORMS: [&str; 2] = ["expand", "raw"];
-/// Faults of one answer that are told.
+/// Most faults of one answer that are reported.
 const TOLD: usize = 10;
 
-/// Paths of the document in parts, with their operations.
+/// Paths of the document in segments, with their operations.
 static PATHS: LazyLock<Vec<(Vec<&'static str>, &'static Value)>> = LazyLock::new(|| {
     let paths = document().expect("there is a document")["paths"].as_object();
     let paths = paths.into_iter().flatten();
@@ -31,7 +33,7 @@ fn parts(path: &str) -> Vec<&str> {
     path.trim_matches('/').split('/').collect()
 }
 
-/// What is wrong with an answer; empty where the document says nothing of it.
+/// The faults of an answer. Empty if the document does not describe the operation.
 pub(crate) fn faults(method: &Method, path_and_query: &str, answer: &Answer) -> Vec<String> {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let asks = |name: &str| query.split('&').any(|pair| pair.split('=').next() == Some(name));
@@ -54,7 +56,7 @@ pub(crate) fn faults(method: &Method, path_and_query: &str, answer: &Answer) -> 
     faults
 }
 
-/// What is wrong with a value by a schema of the document.
+/// The faults of a value by a schema of the document.
 #[must_use]
 pub fn schema_faults(schema: &Value, value: &Value) -> Vec<String> {
     let mut faults = Vec::new();
@@ -62,7 +64,7 @@ pub fn schema_faults(schema: &Value, value: &Value) -> Vec<String> {
     faults
 }
 
-/// The operation of a request: of two paths that fit, the one with fewer parameters.
+/// The operation of a request. Of two paths that match, the one with fewer parameters.
 fn operation(method: &Method, path: &str) -> Option<&'static Value> {
     let asked = parts(path);
     let is_parameter = |part: &str| part.starts_with('{');
@@ -76,7 +78,7 @@ fn operation(method: &Method, path: &str) -> Option<&'static Value> {
     item.get(method.as_str().to_ascii_lowercase())
 }
 
-/// What a reference leads to; everything else is itself.
+/// The target of a reference. Any other value is returned unchanged.
 fn resolved(value: &Value) -> &Value {
     let Some(reference) = value["$ref"].as_str() else { return value };
     let document = document().expect("there is a document");

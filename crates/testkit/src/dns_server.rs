@@ -1,6 +1,6 @@
-//! A name server whose answers a test changes: plain DNS on a free port, over
-//! UDP and TCP. It reads and writes messages by hand, so that what resolvers
-//! make of it is not what their own library put in.
+//! A name server for tests: plain DNS on a free port, over UDP and TCP. The test sets its
+//! answers. It reads and writes messages by hand, so that the tested resolver does not
+//! read messages of its own library.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -11,27 +11,26 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinHandle;
 
-/// What is answered when a name is asked for. A name that the test says nothing
-/// about does not exist.
+/// The answer to a query for a name. A name without an answer does not exist.
 #[derive(Debug, Clone)]
 pub enum DnsAnswer {
     /// TXT records, each with its strings.
     Txt(Vec<Vec<String>>),
     /// The same, too large for UDP.
     TxtOverTcp(Vec<Vec<String>>),
-    /// An alias, with what stands behind it in the same answer.
+    /// An alias, with the record of its target in the same answer.
     Alias(String),
-    /// An alias alone: whoever asks must ask again.
+    /// An alias alone: the resolver must ask for the target.
     AliasAlone(String),
-    /// The name is there, and has no TXT record.
+    /// The name exists and has no TXT record.
     Nothing,
     /// The server failed.
     Failure,
     /// The server refuses.
     Refusal,
-    /// No answer at all.
+    /// The query is not answered.
     Silence,
-    /// Bytes that are no message.
+    /// An answer that is not a DNS message.
     Garbage,
 }
 
@@ -57,11 +56,11 @@ struct Shared {
 }
 
 impl DnsServer {
-    /// Starts it.
+    /// Starts the server on a free port.
     pub async fn start() -> Self {
         let (tcp, udp) = loop {
             let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            // Another may have the same port of the other kind.
+            // Another program may use the same port for the other protocol.
             if let Ok(udp) = UdpSocket::bind(tcp.local_addr().unwrap()).await {
                 break (tcp, udp);
             }
@@ -73,19 +72,19 @@ impl DnsServer {
         Self { address, shared, tasks: [over_udp, over_tcp] }
     }
 
-    /// Where it listens, as the setting `dns_servers` names it.
+    /// The address of the server, in the form of the setting `dns_servers`.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Says what is answered from now on when this name is asked for.
+    /// Sets the answer to queries for this name from now on.
     pub fn set(&self, name: &str, answer: DnsAnswer) {
         let mut answers = self.shared.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(name.to_ascii_lowercase(), answer);
     }
 
-    /// How often anything was asked.
+    /// The number of queries so far.
     #[must_use]
     pub fn asked(&self) -> usize {
         self.shared.asked.load(Ordering::SeqCst)
@@ -104,7 +103,7 @@ async fn serve_udp(udp: UdpSocket, shared: Arc<Shared>) {
     let mut buffer = [0; 1500];
     while let Ok((length, from)) = udp.recv_from(&mut buffer).await {
         if let Some(answer) = shared.answer(&buffer[..length], false) {
-            // Whoever asked may be gone.
+            // The resolver may be gone.
             let _ = udp.send_to(&answer, from).await;
         }
     }
@@ -114,7 +113,7 @@ async fn serve_tcp(tcp: TcpListener, shared: Arc<Shared>) {
     while let Ok((stream, _)) = tcp.accept().await {
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            // Whoever asked may break off.
+            // The resolver may close the connection.
             let _ = talk(stream, &shared).await;
         });
     }
@@ -145,13 +144,13 @@ impl Shared {
         answers.get(&name.to_ascii_lowercase()).cloned()
     }
 
-    /// The bytes to send, if any.
+    /// The bytes to send, if there are any.
     fn answer(&self, query: &[u8], is_tcp: bool) -> Option<Vec<u8>> {
         let (name, question) = asked_for(query)?;
         self.asked.fetch_add(1, Ordering::SeqCst);
         let message = |code: u8, is_truncated: bool, records: &[Vec<u8>]| {
             let mut bytes = query[..2].to_vec();
-            // A response, authoritative, recursion wanted and available.
+            // Flags: a response, authoritative, recursion desired and available.
             let flags = 0x85 | if is_truncated { 0x02 } else { 0 };
             bytes.extend([flags, 0x80 | code, 0, 1]);
             bytes.extend(u16::try_from(records.len()).unwrap().to_be_bytes());
@@ -185,7 +184,7 @@ impl Shared {
     }
 }
 
-/// The name of a query's question, and the question's bytes.
+/// The name in the question of a query, and the bytes of the question.
 fn asked_for(query: &[u8]) -> Option<(String, &[u8])> {
     let mut at = 12;
     let mut labels = Vec::new();
@@ -227,7 +226,7 @@ fn texts(name: &str, records: &[Vec<String>]) -> Vec<Vec<u8>> {
 fn record(name: &str, kind: u16, data: &[u8]) -> Vec<u8> {
     let mut bytes = encoded(name);
     bytes.extend(kind.to_be_bytes());
-    // Of the Internet, valid for an hour.
+    // Class IN, valid for an hour.
     bytes.extend([0, 1, 0, 0, 0x0e, 0x10]);
     bytes.extend(u16::try_from(data.len()).unwrap().to_be_bytes());
     bytes.extend(data);

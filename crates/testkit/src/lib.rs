@@ -1,5 +1,5 @@
-//! Test support: a real server on a free port with a store in memory, and
-//! callers that say who is acting.
+//! Test support: a real server on a free port with a store in memory, and callers that
+//! act as a given user.
 //!
 //! ```ignore
 //! let app = TestApp::with_owner().await;
@@ -8,8 +8,9 @@
 //! assert_eq!(answer.status, 200);
 //! ```
 //!
-//! What belongs here: whatever several tests need to say. What does not:
-//! expectations about single resources. Only tests depend on this crate.
+//! What belongs here: helpers that several test programs need. What does not:
+//! expectations about single resources, which are with the tests. Only tests depend on
+//! this crate.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "test support fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! A mail server that keeps what it gets, for tests: plain SMTP on a free port.
+//! A mail server that keeps the mails it receives, for tests: plain SMTP on a free port.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ pub struct Received {
     pub from: String,
     /// Receivers of the envelope.
     pub to: Vec<String>,
-    /// Headers and body, with quoted-printable undone.
+    /// Headers and body, with quoted-printable decoded.
     pub text: String,
 }
 
 impl Received {
-    /// A header that stands on one line.
+    /// The value of a header that is on one line.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let (headers, _) = self.text.split_once("\n\n")?;
@@ -48,7 +48,7 @@ struct Shared {
 }
 
 impl MailSink {
-    /// Starts it.
+    /// Starts the server on a free port.
     pub async fn start() -> Self {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
@@ -58,7 +58,7 @@ impl MailSink {
             while let Ok((stream, _)) = tcp.accept().await {
                 let shared = Arc::clone(&serving);
                 tokio::spawn(async move {
-                    // A client that breaks off is its own affair.
+                    // A client may close the connection at any time.
                     let _ = talk(stream, &shared).await;
                 });
             }
@@ -66,36 +66,36 @@ impl MailSink {
         Self { address, shared, task }
     }
 
-    /// The setting that names it.
+    /// The value of the setting that names this server.
     #[must_use]
     pub fn url(&self) -> String {
         format!("smtp://{}", self.address)
     }
 
-    /// Refuses the next mails for the time being.
+    /// Refuses the next mails with a temporary error.
     pub fn refuse(&self, mails: usize) {
         self.shared.permanently.store(false, Ordering::SeqCst);
         self.shared.refusals.store(mails, Ordering::SeqCst);
     }
 
-    /// Refuses the next mails for good.
+    /// Refuses the next mails with a permanent error.
     pub fn refuse_for_good(&self, mails: usize) {
         self.shared.permanently.store(true, Ordering::SeqCst);
         self.shared.refusals.store(mails, Ordering::SeqCst);
     }
 
-    /// Waits until it has refused so many mails.
+    /// Waits until this many mails were refused.
     pub async fn refused(&self, mails: usize) {
         self.until(|shared| shared.refused.load(Ordering::SeqCst) >= mails).await;
     }
 
-    /// What arrived so far.
+    /// The mails that arrived so far.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
         self.shared.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until so many mails arrived, and gives all that did.
+    /// Waits until this many mails arrived, and returns all mails so far.
     pub async fn wait_for(&self, mails: usize) -> Vec<Received> {
         let count =
             |shared: &Shared| shared.received.lock().unwrap_or_else(PoisonError::into_inner).len();
@@ -185,13 +185,13 @@ fn refusal(shared: &Shared) -> &'static str {
     }
 }
 
-/// What stands between `<` and `>`.
+/// The text between `<` and `>`.
 fn within(line: &str) -> String {
     let rest = line.split_once('<').map_or("", |(_, rest)| rest);
     rest.split('>').next().unwrap_or_default().to_owned()
 }
 
-/// Quoted-printable undone.
+/// Decodes quoted-printable.
 fn decoded(text: &str) -> String {
     let joined = text.replace("=\n", "");
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Persons and their keys.
+//! The users of a test and their keys.
 
 use uuid::Uuid;
 use weir_model::keys::PersonalKeyInput;
@@ -11,7 +11,7 @@ use weir_store::{Store, organizations};
 
 use crate::caller::Caller;
 
-/// A person who uses the instance.
+/// A user of the instance.
 pub struct Person {
     app: App,
     anonymous: Caller,
@@ -23,13 +23,13 @@ impl Person {
         Self { app, anonymous, user }
     }
 
-    /// The person's id.
+    /// The user's id.
     #[must_use]
     pub fn id(&self) -> UserId {
         self.user
     }
 
-    /// The context of somebody who signed in just now.
+    /// The context of a user who signed in just now.
     #[must_use]
     pub fn ctx(&self) -> Ctx {
         let now = self.app.services.clock.now();
@@ -38,7 +38,7 @@ impl Person {
         Ctx { actor, now, request_id: "test".to_owned() }
     }
 
-    /// A caller with a new key of this person.
+    /// A caller with a new key of this user.
     pub async fn key(&self, scopes: &[&str]) -> Caller {
         self.limited_key(scopes, &[], &[]).await
     }

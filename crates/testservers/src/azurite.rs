@@ -1,11 +1,11 @@
-//! Azure Blob Storage, as azurite plays it.
+//! Azure Blob Storage, emulated by azurite.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::{Server, free_address};
 
-/// The account and the key that every azurite has; its documentation prints them.
+/// The account name and key of every azurite, from its documentation.
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
@@ -14,7 +14,7 @@ const KEY: &str =
 pub struct Azurite(Server);
 
 impl Azurite {
-    /// Starts it.
+    /// Starts the emulator.
     ///
     /// # Panics
     /// When it does not start.
@@ -35,23 +35,24 @@ impl Azurite {
             "--skipApiVersionCheck",
             "--disableTelemetry",
         ];
-        // Its first line asks for the node of the path.
+        // The first line of the script looks for `node` in the path.
         Self(Server::start(&program, &arguments, address).await)
     }
 
-    /// Where it listens.
+    /// The address that the emulator listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.0.address
     }
 
-    /// What `connection_string` is set to.
+    /// The value of the setting `connection_string`.
     #[must_use]
     pub fn connection_string(&self) -> String {
         Self::connection_string_at(self.0.address)
     }
 
-    /// The same for another way to it.
+    /// The value of the setting `connection_string` for another address, such as a
+    /// gate's.
     #[must_use]
     pub fn connection_string_at(address: SocketAddr) -> String {
         format!(

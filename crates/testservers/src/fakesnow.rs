@@ -1,15 +1,14 @@
-//! Snowflake, as fakesnow plays it.
+//! Snowflake, emulated by fakesnow.
 
 use std::net::SocketAddr;
 
 use super::{Server, free_address, python_program};
 
-/// A server of Snowflake's protocol without databases, that takes any
-/// credentials.
+/// A server of Snowflake's protocol without databases. It accepts any credentials.
 pub struct Fakesnow(Server);
 
 impl Fakesnow {
-    /// Starts it.
+    /// Starts the emulator.
     pub async fn start() -> Self {
         let address = free_address();
         let port = address.port().to_string();
@@ -17,13 +16,13 @@ impl Fakesnow {
         Self(Server::start(&python_program("fakesnow"), &arguments, address).await)
     }
 
-    /// Where it listens.
+    /// The address that the emulator listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.0.address
     }
 
-    /// `http://127.0.0.1:5000`
+    /// The base address, such as `http://127.0.0.1:5000`.
     #[must_use]
     pub fn url(&self) -> String {
         self.0.url()

@@ -1,5 +1,5 @@
-//! A way to a server that a test shuts where it likes: what comes behind stays,
-//! and whoever waits for it waits until the test opens the way again.
+//! A proxy to a server that a test blocks at a chosen byte or request. Bytes behind that
+//! position are held until the test opens the proxy again.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,21 +11,22 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// How long something may take until it comes to where the way is shut.
+/// How long the test waits until the traffic reaches the chosen position.
 const COMES_WITHIN: Duration = Duration::from_secs(120);
 
-/// Where the way is shut.
+/// The position at which the proxy blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// When so many bytes have been sent to the server, over all connections.
+    /// After this many bytes to the server, over all connections.
     Bytes(usize),
-    /// Before what has these bytes comes to the server.
+    /// Before the request that contains these bytes reaches the server.
     Request(&'static [u8]),
-    /// Behind it: the server does it, and its answer stays.
+    /// After the request that contains these bytes: the server does it, and its answer is
+    /// held.
     Answer(&'static [u8]),
 }
 
-/// The way. Ends when dropped.
+/// The proxy. Ends when dropped.
 pub struct Gate {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -35,30 +36,30 @@ pub struct Gate {
 struct Shared {
     to: SocketAddr,
     state: Mutex<State>,
-    /// Whether something stays.
+    /// Whether something is held.
     held: watch::Sender<bool>,
 }
 
 #[derive(Default)]
 struct State {
     hold: Option<Hold>,
-    /// How often the way was opened.
+    /// How often the proxy was opened.
     opened: u64,
-    /// Bytes sent to the server since.
+    /// Bytes sent to the server since then.
     sent: usize,
     connections: JoinSet<()>,
 }
 
-/// What becomes of bytes on their way to the server.
+/// What happens to bytes on their way to the server.
 enum Passage {
     Free,
     Shut,
-    /// Free, and then nothing comes back on this connection.
+    /// They pass, and from then on nothing comes back on this connection.
     OneWay,
 }
 
 impl Gate {
-    /// An open way to this server.
+    /// Starts an open proxy to this server.
     pub async fn start(to: SocketAddr) -> Self {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
@@ -75,34 +76,35 @@ impl Gate {
         Self { address, shared, serving }
     }
 
-    /// Where it begins.
+    /// The address that the proxy listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// `http://127.0.0.1:5000`
+    /// The base address, such as `http://127.0.0.1:5000`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Shuts the way there, once.
+    /// Blocks at this position, once.
     pub fn hold(&self, hold: Hold) {
         self.shared.state().hold = Some(hold);
     }
 
-    /// Waits until something stays.
+    /// Waits until something is held.
     ///
     /// # Panics
-    /// When nothing ever does.
+    /// When nothing is held in time.
     pub async fn held(&self) {
         let mut held = self.shared.held.subscribe();
         let waiting = tokio::time::timeout(COMES_WITHIN, held.wait_for(|held| *held));
         drop(waiting.await.expect("something comes to where the way is shut").unwrap());
     }
 
-    /// Ends every connection, with what stays on it, and lets everything pass.
+    /// Closes every connection with the bytes that are held on it, and passes all later
+    /// traffic.
     pub fn open(&self) {
         let mut state = self.shared.state();
         *state = State { opened: state.opened + 1, ..State::default() };
@@ -121,8 +123,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Judges the next bytes of a connection. `before` are the last ones before
-    /// them: what is looked for may be cut in two.
+    /// Decides on the next bytes of a connection. `before` are the last bytes before
+    /// them, because the bytes to find may be split between two reads.
     fn judge(&self, before: &mut Vec<u8>, bytes: &[u8]) -> Passage {
         let mut state = self.state();
         state.sent += bytes.len();
@@ -147,8 +149,8 @@ impl Shared {
         passage
     }
 
-    /// Says that something stays, and stays as long as the connection is there.
-    /// One that was there before the way was opened has nothing to say.
+    /// Reports that something is held, and holds it until the connection ends. A
+    /// connection from before the proxy was opened reports nothing.
     async fn stay(&self, opened: u64) {
         self.say_held(opened);
         std::future::pending().await
@@ -162,7 +164,7 @@ impl Shared {
     }
 }
 
-/// Passes on what comes, both ways, until both have ended.
+/// Copies bytes in both directions until both have ended.
 async fn pass(client: TcpStream, shared: Arc<Shared>, opened: u64) {
     let Ok(server) = TcpStream::connect(shared.to).await else { return };
     let (mut from_client, mut to_client) = client.into_split();

@@ -1,12 +1,12 @@
-//! The XML interface of Google's storage, as far as it is that of S3: moto,
-//! without a look at who asks. The emulators of Google's storage know neither
-//! uploads in parts nor deletion over this interface.
+//! The XML interface of Google Cloud Storage, as far as it is that of S3: moto without a
+//! check of signatures. The emulators of Google Cloud Storage support neither uploads in
+//! parts nor deletion over this interface.
 
 use std::net::SocketAddr;
 
 use super::{Server, free_address, python_program};
 
-/// Google's tokens are none of S3's signatures.
+/// Google's tokens are not signatures of S3, so moto must not check them.
 const SCRIPT: &str = "
 import sys
 from moto.server import DomainDispatcherApplication, create_backend_app
@@ -20,15 +20,15 @@ def anyone(environ, start):
 run_simple(sys.argv[1], int(sys.argv[2]), anyone, threaded=True)
 ";
 
-/// A server of Google's storage without buckets.
+/// A server of Google Cloud Storage without buckets.
 pub struct GoogleStorage(Server);
 
 impl GoogleStorage {
-    /// What `service_account_key` is set to: nobody signs.
+    /// The value of the setting `service_account_key`. It contains no key to sign with.
     pub const KEY: &'static str =
         r#"{"private_key": "", "private_key_id": "", "client_email": "", "disable_oauth": true}"#;
 
-    /// Starts it.
+    /// Starts the emulator.
     pub async fn start() -> Self {
         let address = free_address();
         let (host, port) = (address.ip().to_string(), address.port().to_string());
@@ -36,13 +36,13 @@ impl GoogleStorage {
         Self(Server::start(&python_program("python"), &arguments, address).await)
     }
 
-    /// Where it listens.
+    /// The address that the emulator listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.0.address
     }
 
-    /// `http://127.0.0.1:5000`
+    /// The base address, such as `http://127.0.0.1:5000`.
     #[must_use]
     pub fn url(&self) -> String {
         self.0.url()

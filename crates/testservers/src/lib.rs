@@ -1,8 +1,8 @@
-//! Real servers of other people that a test starts on a free port of its own and
-//! that end with it, however it ends. `scripts/setup test` installs them.
+//! Third-party servers that a test starts on a free port. They end when the test ends,
+//! also when it is killed. `scripts/setup test` installs them.
 //!
-//! What belongs here: starting, waiting until they answer, ending. What does not:
-//! what a test does with them. One file per server. Only tests and benchmarks depend
+//! What belongs here: starting a server, waiting until it answers, ending it. What does
+//! not: what a test does with it. One file per server. Only tests and benchmarks depend
 //! on this crate.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "test support fails by panicking")]
@@ -39,27 +39,27 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a server may take until it answers: many start at once.
+/// How long a server may take until it answers. Many start at the same time.
 const STARTS_WITHIN: Duration = Duration::from_secs(90);
 
-/// Where the ports of servers begin, and how many there are. They lie below those
-/// that the system chooses itself: until the server listens, and while it is down,
-/// nobody else in the test program gets its port.
+/// The first port of these servers, and their number. The ports are below the range that
+/// the system chooses from. So no other server of the test program gets the port before
+/// the server listens or while it is down.
 const FIRST_PORT: u32 = 20_000;
 const PORTS: u32 = 12_000;
 
-/// Ends the server when the test is gone, also when it was killed: its end of the
-/// pipe is closed then.
+/// Ends the server when the test has ended, also when the test was killed: then its end
+/// of the pipe is closed.
 const GUARD: &str = r#""$@" </dev/null & server=$!; cat >/dev/null; kill -KILL $server"#;
 
-/// A server as a process of its own. Ends when dropped.
+/// A server in a process of its own. Ends when dropped.
 pub struct Process {
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
-    /// Starts a program; what it says goes to a file below this directory.
+    /// Starts a program. Its output goes to a file below this directory.
     ///
     /// # Panics
     /// When it does not start.
@@ -80,10 +80,10 @@ impl Process {
         Self { child: bash.spawn().unwrap(), log }
     }
 
-    /// Waits until somebody listens there.
+    /// Waits until a server listens at the address.
     ///
     /// # Panics
-    /// When the process ends before, or nobody ever does.
+    /// When the process ends before, or no server listens in time.
     pub async fn listens(&mut self, address: SocketAddr) {
         let begun = Instant::now();
         while TcpStream::connect(address).is_err() {
@@ -98,14 +98,13 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         let group = rustix::process::Pid::from_child(&self.child);
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         let _ = self.child.wait();
     }
 }
 
-/// A process that listens at one address, with a directory of its own. Ends when
-/// dropped.
+/// A process that listens at one address, with a data directory. Ends when dropped.
 struct Server {
     address: SocketAddr,
     _process: Process,
@@ -113,7 +112,7 @@ struct Server {
 }
 
 impl Server {
-    /// Starts a program that its arguments tell to listen at this address.
+    /// Starts a program whose arguments contain the address to listen at.
     async fn start(program: &Path, arguments: &[&str], address: SocketAddr) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut process = Process::start(program, arguments, directory.path());
@@ -121,17 +120,17 @@ impl Server {
         Self { address, _process: process, _directory: directory }
     }
 
-    /// `http://127.0.0.1:5000`
+    /// The base address, such as `http://127.0.0.1:5000`.
     fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 }
 
-/// An address of this machine that nobody listens at, another one each time.
+/// An address of this machine that no program listens at. Each call returns another one.
 #[must_use]
 pub fn free_address() -> SocketAddr {
     static GIVEN: AtomicU32 = AtomicU32::new(0);
-    // Programs that run beside this one begin elsewhere.
+    // Test programs that run at the same time begin with another port.
     let first = std::process::id().wrapping_mul(101);
     loop {
         let number = first.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed));
@@ -143,7 +142,7 @@ pub fn free_address() -> SocketAddr {
     }
 }
 
-/// Where `scripts/setup` puts what only this project uses.
+/// The directory where `scripts/setup` puts the tools of this project.
 fn tools() -> PathBuf {
     if let Some(tools) = std::env::var_os("WEIR_TOOLS") {
         return tools.into();

@@ -1,14 +1,14 @@
-//! S3, as moto plays it.
+//! S3, emulated by moto.
 
 use std::net::SocketAddr;
 
 use super::{Server, free_address, python_program};
 
-/// A server of S3 without buckets, that takes any credentials.
+/// A server of S3 without buckets. It accepts any credentials.
 pub struct Moto(Server);
 
 impl Moto {
-    /// Starts it.
+    /// Starts the emulator.
     pub async fn start() -> Self {
         let address = free_address();
         let (host, port) = (address.ip().to_string(), address.port().to_string());
@@ -16,13 +16,13 @@ impl Moto {
         Self(Server::start(&python_program("moto_server"), &arguments, address).await)
     }
 
-    /// Where it listens.
+    /// The address that the emulator listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.0.address
     }
 
-    /// `http://127.0.0.1:5000`
+    /// The base address, such as `http://127.0.0.1:5000`.
     #[must_use]
     pub fn url(&self) -> String {
         self.0.url()

@@ -1,5 +1,5 @@
-//! A registry of npm with the published plugins of `end2end/plugins.txt`: their own
-//! archives, as npm has them.
+//! A registry of npm with the published plugins of `end2end/plugins.txt`. It serves the
+//! original archives.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,23 +20,23 @@ struct Package {
 }
 
 impl Npm {
-    /// Starts it.
+    /// Starts the registry.
     ///
     /// # Panics
-    /// When the archives are not there.
+    /// When the archives are missing.
     pub async fn start() -> Self {
         let packages = packages();
         Self(Stub::start(move |asked| Some(answer(&packages, asked))).await)
     }
 
-    /// `http://127.0.0.1:5000`
+    /// The base address, such as `http://127.0.0.1:5000`.
     #[must_use]
     pub fn url(&self) -> String {
         self.0.url()
     }
 }
 
-/// What `scripts/setup` has brought, by name.
+/// The packages that `scripts/setup` has downloaded, by name.
 fn packages() -> BTreeMap<String, Package> {
     let folder = tools().join("plugins");
     let list = std::fs::read_to_string(folder.join(".weir-plugins"));
@@ -61,7 +61,7 @@ fn answer(packages: &BTreeMap<String, Package>, asked: &Asked) -> Said {
         return Said { body, ..Said::empty(200) };
     }
     let host = asked.header("host");
-    // A version has a path of its own too.
+    // Each version also has a path.
     let of_version = || {
         let (name, version) = path.rsplit_once('/')?;
         let package = packages.get(name)?;
@@ -74,7 +74,7 @@ fn answer(packages: &BTreeMap<String, Package>, asked: &Asked) -> Said {
     }
 }
 
-/// All that the registry says of a package.
+/// The registry's document about a package.
 fn description(name: &str, package: &Package, host: &str) -> Value {
     let version = &package.version;
     json!({

@@ -1,5 +1,5 @@
-//! PostgreSQL 15, with a data directory of its own. It refuses to run as root, so
-//! for root it runs as the user that comes with its package.
+//! PostgreSQL 15 with a data directory of its own. It refuses to run as root, so under
+//! root it runs as the user that comes with its package.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use super::{Process, free_address};
 
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
-/// Becomes another user without a process in between.
+/// Changes the user without a process in between.
 const AS_USER: &str = "/usr/bin/setpriv";
 const USER: &str = "postgres";
-/// What Redshift has and PostgreSQL does not, and the meaning of a backslash.
+/// The parts of Redshift that PostgreSQL lacks, and Redshift's meaning of a backslash.
 const LIKE_REDSHIFT: &str = "CREATE DOMAIN super AS jsonb; \
     CREATE FUNCTION json_parse(text) RETURNS super LANGUAGE sql AS 'SELECT $1::jsonb::super'; \
     ALTER DATABASE postgres SET standard_conforming_strings = off; \
@@ -29,27 +29,28 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts it without TLS.
+    /// Starts the server without TLS.
     pub async fn start() -> Self {
         Self::started(false).await
     }
 
-    /// Starts it with a certificate that it signed itself.
+    /// Starts the server with a self-signed certificate.
     pub async fn with_tls() -> Self {
         Self::started(true).await
     }
 
-    /// Starts it without TLS, and has it take Redshift's SQL as far as exports use it.
+    /// Starts the server without TLS, and makes it accept the SQL of Redshift that
+    /// exports use.
     pub async fn like_redshift() -> Self {
         let server = Self::started(false).await;
-        // It answers that it was done.
+        // The answer holds nothing of interest; `ask` fails if the statement fails.
         let _ = server.ask(LIKE_REDSHIFT);
         server
     }
 
     async fn started(with_tls: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        // The other user passes through.
+        // The other user must be able to enter the directory.
         let passable = fs::Permissions::from_mode(0o711);
         fs::set_permissions(directory.path(), passable).unwrap();
         let data = directory.path().join("data");
@@ -80,18 +81,18 @@ impl Postgres {
         server
     }
 
-    /// Ends it at once, as a crash would.
+    /// Kills the server immediately, as a crash would.
     pub fn stop(&mut self) {
         self.process = None;
     }
 
-    /// Starts it again with what it has stored, at the same address.
+    /// Starts the server again with its stored data, at the same address.
     ///
     /// # Panics
     /// When it does not start.
     pub async fn go_on(&mut self) {
         let data = self.directory.path().join("data");
-        // A server that was killed leaves its mark.
+        // A killed server leaves its lock file.
         let _ = fs::remove_file(data.join("postmaster.pid"));
         let port = self.address.port().to_string();
         let tls = if self.with_tls { "ssl=on" } else { "ssl=off" };
@@ -109,7 +110,7 @@ impl Postgres {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let mut process = Process::start(&program, &arguments, self.directory.path());
         process.listens(self.address).await;
-        // It listens before it is ready.
+        // The server listens before it is ready.
         let is_ready = || {
             let mut asked = Command::new(program_of("pg_isready"));
             asked.args(["-q", "-h", "127.0.0.1", "-p", &port]).status().unwrap().success()
@@ -120,16 +121,16 @@ impl Postgres {
         self.process = Some(process);
     }
 
-    /// Where it listens.
+    /// The address that the server listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What a statement answers: lines, with `|` between their columns.
+    /// Runs a statement and returns its rows as lines, with `|` between the columns.
     ///
     /// # Panics
-    /// When it fails, with what the server said.
+    /// When the statement fails, with the server's error.
     #[must_use]
     pub fn ask(&self, statement: &str) -> Vec<String> {
         let port = self.address.port().to_string();
@@ -153,7 +154,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A call as a user that the server accepts.
+/// The command that runs a program as a user that the server accepts.
 fn as_user(program: &Path, arguments: &[&str]) -> (PathBuf, Vec<String>) {
     let arguments = arguments.iter().map(|argument| (*argument).to_owned());
     if !is_root() {
@@ -170,7 +171,7 @@ fn call(program: &Path, arguments: &[&str]) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Gives files to the user that the server runs as.
+/// Makes the server's user the owner of files.
 fn give(files: &[&Path]) {
     if is_root() {
         let owner = format!("{USER}:{USER}");

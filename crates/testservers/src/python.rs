@@ -1,4 +1,4 @@
-//! Other people's readers: pyarrow, DuckDB, boto3.
+//! Independent readers of exported files: pyarrow, DuckDB, boto3.
 
 use std::process::Stdio;
 
@@ -8,11 +8,11 @@ use tokio::process::Command;
 
 use super::python_program;
 
-/// Runs a script in the Python environment of the export tests: `given` is what
-/// it finds on its input, and what it prints is given back, both as JSON.
+/// Runs a script in the Python environment of the export tests. `given` is its standard
+/// input as JSON. Its output is read as JSON and returned.
 ///
 /// # Panics
-/// When it fails, with what it said.
+/// When the script fails, with its error output.
 #[expect(clippy::panic, reason = "test support fails by panicking")]
 pub async fn python(script: &str, given: &Value) -> Value {
     let program = python_program("python");
@@ -27,7 +27,7 @@ pub async fn python(script: &str, given: &Value) -> Value {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     let text = given.to_string();
-    // A script that fails at once does not read it.
+    // A script that fails early does not read its input.
     let _ = input.write_all(text.as_bytes()).await;
     drop(input);
     let output = child.wait_with_output().await.unwrap();

@@ -1,5 +1,5 @@
-//! A receiver of events over HTTP: it keeps what it acknowledges, and fails,
-//! hangs, throttles and closes when it is told to.
+//! A receiver of events over HTTP. It keeps the events that it acknowledges. A test can
+//! make it fail, hang, throttle or close connections.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -17,27 +17,27 @@ use super::stub::{Asked, read};
 /// What a receiver does with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reception {
-    /// Keeps the events and says so.
+    /// Keeps the events and answers with success.
     Accept,
-    /// Keeps the events and closes the connection without a word.
+    /// Keeps the events and closes the connection without an answer.
     AcceptInSilence,
-    /// Keeps the events, and answers with this text behind a 200.
+    /// Keeps the events, and answers with 200 and this text.
     AcceptSaying(String),
     /// Closes the connection.
     Close,
     /// Keeps the connection, and never answers.
     Hang,
-    /// Answers with a status and lines of headers, each with `\r\n` behind.
+    /// Answers with a status and header lines, each with `\r\n` at its end.
     Answer(u16, String),
 }
 
-/// What a receiver has seen.
+/// The requests and events that a receiver has seen.
 #[derive(Debug, Clone, Default)]
 pub struct Receptions {
-    /// Requests as they came, and their bodies as JSON.
+    /// Requests as they arrived, and their bodies as JSON.
     pub requests: Vec<(Asked, Value)>,
-    /// Kept events in the order of their arrival, the same one more than once if
-    /// it was sent more than once.
+    /// Kept events in the order of arrival. An event that was sent more than once appears
+    /// more than once.
     pub events: Vec<Value>,
 }
 
@@ -63,18 +63,18 @@ pub struct Receiver {
 struct Shared {
     seen: Mutex<Receptions>,
     acts: Mutex<VecDeque<Reception>>,
-    /// Bodies above are answered with 413.
+    /// Larger bodies are answered with 413.
     limit: usize,
     came: Notify,
 }
 
 impl Receiver {
-    /// A receiver that does these things first and accepts afterwards.
+    /// Starts a receiver that does these things first and accepts afterwards.
     pub async fn start(acts: &[Reception]) -> Self {
         Self::with_limit(acts, usize::MAX).await
     }
 
-    /// One that takes bodies up to so many bytes only.
+    /// Starts a receiver that accepts bodies up to this many bytes.
     pub async fn with_limit(acts: &[Reception], limit: usize) -> Self {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
@@ -94,37 +94,37 @@ impl Receiver {
         Self { address, shared, serving }
     }
 
-    /// Where it listens.
+    /// The address that the receiver listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it takes events.
+    /// The address to send events to.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/batch/", self.address)
     }
 
-    /// Says what it does with the next requests.
+    /// Sets what the receiver does with the next requests.
     pub fn then(&self, acts: &[Reception]) {
         let mut queue = self.shared.acts.lock().unwrap_or_else(PoisonError::into_inner);
         queue.extend(acts.iter().cloned());
     }
 
-    /// What it has seen so far.
+    /// What the receiver has seen so far.
     #[must_use]
     pub fn seen(&self) -> Receptions {
         self.shared.seen().clone()
     }
 
-    /// How many requests came.
+    /// The number of requests so far.
     #[must_use]
     pub fn requests(&self) -> usize {
         self.shared.seen().requests.len()
     }
 
-    /// Waits until so many requests came.
+    /// Waits until this many requests arrived.
     pub async fn wait_for(&self, requests: usize) {
         let waiting = async {
             loop {

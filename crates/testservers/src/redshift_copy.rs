@@ -1,9 +1,8 @@
-//! PostgreSQL that has the COPY of Redshift from a bucket: a way to a server that
-//! passes everything on but this statement, which it does itself. There is no
-//! Redshift to run at home.
+//! PostgreSQL with the COPY of Redshift from a bucket: a proxy that passes all statements
+//! on but this one, which it executes. There is no Redshift that runs locally.
 //!
-//! The statement must be exactly what Redshift's documentation allows and what
-//! a run needs: anything else ends the connection with a panic that says why.
+//! The statement must have exactly the form that Redshift's documentation allows and a
+//! run needs. Any other form ends the connection with a panic that names the reason.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,8 +17,8 @@ use tokio::task::JoinHandle;
 
 use super::python::python;
 
-/// Reads the manifest and its files, and checks them; prints the rows as `COPY …
-/// FROM STDIN` takes them.
+/// Reads the manifest and its files, and checks them. Prints the rows in the form that
+/// `COPY … FROM STDIN` reads.
 const READ: &str = r#"
 import gzip, json, sys, boto3
 given = json.load(sys.stdin)
@@ -49,7 +48,7 @@ for entry in manifest["entries"]:
 print(json.dumps("".join(rows)))
 "#;
 
-/// The way. Ends when dropped.
+/// The proxy. Ends when dropped.
 pub struct RedshiftCopy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -58,18 +57,19 @@ pub struct RedshiftCopy {
 
 struct Shared {
     to: SocketAddr,
-    /// Where the bucket `events` is.
+    /// The address of the server with the bucket `events`.
     s3: String,
     asked: Mutex<Vec<String>>,
 }
 
 impl RedshiftCopy {
-    /// The role that may read the bucket.
+    /// The role that has access to the bucket.
     pub const ROLE: &'static str = "arn:aws:iam::123456789012:role/reader";
-    /// The keys that may, as the settings have them: one needs care in SQL.
+    /// The keys that have access to the bucket, as the settings contain them. One needs
+    /// quoting in SQL.
     pub const KEYS: [&'static str; 2] = ["AKIAREADER", "its'key"];
 
-    /// A way to this server, with the files of the bucket `events` at this address.
+    /// Starts a proxy to this server. The bucket `events` is at the address `s3`.
     pub async fn start(to: SocketAddr, s3: String) -> Self {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
@@ -87,13 +87,13 @@ impl RedshiftCopy {
         Self { address, shared, serving }
     }
 
-    /// Where it begins.
+    /// The address that the proxy listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The statements that it did itself.
+    /// The COPY statements that the proxy executed.
     #[must_use]
     pub fn asked(&self) -> Vec<String> {
         self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -112,13 +112,13 @@ type Message = (u8, Vec<u8>);
 impl Shared {
     async fn serve(&self, mut client: TcpStream) -> io::Result<()> {
         let mut server = TcpStream::connect(self.to).await?;
-        // Whether it speaks TLS, which it does not.
+        // The client asks whether the server speaks TLS. It does not.
         let mut question = [0; 8];
         client.read_exact(&mut question).await?;
         server.write_all(&question).await?;
         let answer = server.read_u8().await?;
         client.write_all(&[answer]).await?;
-        // The one message without a kind.
+        // The only message without a kind.
         let length = client.read_u32().await?;
         let mut start = vec![0; usize::try_from(length).unwrap() - 4];
         client.read_exact(&mut start).await?;
@@ -146,8 +146,8 @@ impl Shared {
         }
     }
 
-    /// Brings the rows in, or has the server say what Redshift would. The last of
-    /// its answers are passed on by the caller.
+    /// Inserts the rows, or makes the server report the error of Redshift. The caller
+    /// passes on the last answers.
     #[expect(clippy::panic, reason = "test support fails by panicking")]
     async fn load(
         &self,
@@ -176,9 +176,9 @@ impl Shared {
     }
 }
 
-/// The statement, taken apart.
+/// The parts of a COPY statement.
 struct Asked {
-    /// `weir_rows ("uuid", "event")`
+    /// The table and its columns, such as `weir_rows ("uuid", "event")`.
     target: String,
     columns: Vec<String>,
     manifest: String,
@@ -207,7 +207,7 @@ impl Asked {
     }
 }
 
-/// A text in quotation marks, and what stands behind it.
+/// A text in quotation marks, and the rest of the statement.
 fn literal(sql: &str) -> Option<(String, &str)> {
     let mut rest = sql.strip_prefix('\'')?;
     let mut text = String::new();
@@ -224,7 +224,7 @@ fn literal(sql: &str) -> Option<(String, &str)> {
     }
 }
 
-/// What Redshift says to those who may not read.
+/// Redshift's error for credentials without access.
 fn refusal(authorization: &str) -> Option<&'static str> {
     let [id, secret] = RedshiftCopy::KEYS.map(|key| key.replace('\'', "''"));
     if authorization == format!("IAM_ROLE '{}'", RedshiftCopy::ROLE)
@@ -244,7 +244,7 @@ fn refusal(authorization: &str) -> Option<&'static str> {
     })
 }
 
-/// The statement of a message, if it reads from a bucket.
+/// The COPY statement in a message, if it has one.
 fn statement((kind, body): &Message) -> Option<&str> {
     let sql = std::str::from_utf8(body).ok()?.strip_suffix('\0')?;
     (*kind == b'Q' && sql.starts_with("COPY ") && sql.contains("s3://")).then_some(sql)
@@ -254,7 +254,7 @@ fn query(sql: &str) -> Message {
     (b'Q', [sql.as_bytes(), b"\0"].concat())
 }
 
-/// The messages of one side, until it ends.
+/// The messages of one side, until its end.
 fn messages(mut stream: OwnedReadHalf) -> UnboundedReceiver<Message> {
     let (given, taken) = unbounded_channel();
     tokio::spawn(async move {

@@ -1,5 +1,4 @@
-//! An HTTP server whose answers a test makes: for services that nobody offers to
-//! run at home.
+//! An HTTP server whose answers a test makes, for services that do not run locally.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,25 +8,25 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A request as it came.
+/// A request as it arrived.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// `POST`.
+    /// The method, such as `POST`.
     pub method: String,
-    /// The path, without what is behind `?`.
+    /// The path without the query.
     pub path: String,
-    /// What is behind `?`.
+    /// The query without `?`; empty without one.
     pub query: String,
-    /// `HTTP/1.1`.
+    /// The HTTP version, such as `HTTP/1.1`.
     pub version: String,
     /// Names in lower case, and values.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body as it arrived.
     pub body: Vec<u8>,
 }
 
 impl Asked {
-    /// A header's value, or an empty text.
+    /// A header's value, or an empty text if the request does not have it.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(other, _)| other == name);
@@ -37,38 +36,38 @@ impl Asked {
     /// The body as JSON.
     ///
     /// # Panics
-    /// When it is none.
+    /// When the body is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 }
 
-/// An answer.
+/// The answer of a stub.
 #[derive(Debug, Clone)]
 pub struct Said {
-    /// Status code.
+    /// The HTTP status code.
     pub status: u16,
-    /// Names and values.
+    /// Names and values of the headers.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body to send.
     pub body: Vec<u8>,
 }
 
 impl Said {
-    /// A status and a JSON body.
+    /// An answer with a status and a JSON body.
     #[must_use]
     pub fn json(status: u16, body: &Value) -> Self {
         Self { status, headers: Vec::new(), body: body.to_string().into_bytes() }
     }
 
-    /// A status alone.
+    /// An answer with a status and no body.
     #[must_use]
     pub fn empty(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new() }
     }
 
-    /// The same with a header.
+    /// The same answer with one more header.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -85,7 +84,7 @@ pub struct Stub {
 }
 
 impl Stub {
-    /// Starts it. Where there is no answer, the connection is closed.
+    /// Starts the server. A request without an answer closes the connection.
     pub async fn start(answering: impl FnMut(&Asked) -> Option<Said> + Send + 'static) -> Self {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
@@ -99,13 +98,13 @@ impl Stub {
         Self { address, serving }
     }
 
-    /// Where it listens.
+    /// The address that the server listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// `http://127.0.0.1:5000`
+    /// The base address, such as `http://127.0.0.1:5000`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -118,16 +117,15 @@ impl Drop for Stub {
     }
 }
 
-/// A stub that answers by what it keeps, which the test looks at too. Ends when
-/// dropped.
+/// A stub whose answers depend on a state that the test also reads. Ends when dropped.
 pub struct StandIn<S> {
     kept: Arc<Mutex<S>>,
     stub: Stub,
 }
 
 impl<S: Send + 'static> StandIn<S> {
-    /// Starts it with what it keeps. Where there is no answer, the connection is
-    /// closed.
+    /// Starts the server with this state. A request without an answer closes the
+    /// connection.
     pub async fn start(
         kept: S,
         mut answering: impl FnMut(&mut S, &Asked) -> Option<Said> + Send + 'static,
@@ -138,25 +136,25 @@ impl<S: Send + 'static> StandIn<S> {
         Self { kept, stub }
     }
 
-    /// What it keeps. It answers nothing meanwhile.
+    /// Locks the state. The stub does not answer until the guard is dropped.
     pub fn lock(&self) -> MutexGuard<'_, S> {
         lock(&self.kept)
     }
 
-    /// Where it listens.
+    /// The address that the server listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.stub.address()
     }
 
-    /// `http://127.0.0.1:5000`
+    /// The base address, such as `http://127.0.0.1:5000`.
     #[must_use]
     pub fn url(&self) -> String {
         self.stub.url()
     }
 }
 
-/// Whatever became of it: a test's assertion may have failed within.
+/// Ignores poisoning: an assertion of the test may have failed while it held the lock.
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -183,7 +181,7 @@ async fn serve(stream: TcpStream, answering: &Mutex<Answering>) {
     }
 }
 
-/// A request; `None` at the end of the connection.
+/// Reads a request; `None` at the end of the connection.
 pub(super) async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
     let mut line = String::new();
     if stream.read_line(&mut line).await.ok()? == 0 {

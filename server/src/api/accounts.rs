@@ -1,6 +1,6 @@
 //! `/api/reset/`, `/api/users/verify_email/` and
-//! `/api/users/request_email_verification/`: what needs a link from a mail
-//! (API-42, API-43).
+//! `/api/users/request_email_verification/`: operations with a link from a mail (API-42,
+//! API-43).
 
 use axum::Json;
 use axum::extract::State;
@@ -25,14 +25,14 @@ use crate::http::visitor::{Opened, Visitor};
 const ID_MAX: usize = 64;
 
 filters! {
-    /// What the address of a link has.
+    /// Query parameters of a link.
     LinkParams {
         "token": RequiredText, "The token of the link.";
     }
 }
 
-/// Have a mail sent with a link for setting a new password. Whether there is such
-/// an account is not told.
+/// Send a mail with a link for setting a new password. The answer does not show whether
+/// the user exists.
 pub async fn request_password_reset(
     visitor: Visitor,
     State(app): State<App>,
@@ -43,7 +43,7 @@ pub async fn request_password_reset(
     Ok(NoContent)
 }
 
-/// Whether a link for setting a new password works.
+/// Check whether a link for setting a new password is valid.
 pub async fn check_password_reset(
     visitor: Visitor,
     State(app): State<App>,
@@ -57,7 +57,7 @@ pub async fn check_password_reset(
     Ok(Nothing)
 }
 
-/// Set a new password with a link. All sessions of the account end.
+/// Set a new password with a link. All sessions of the user end.
 pub async fn reset_password(
     visitor: Visitor,
     State(app): State<App>,
@@ -72,8 +72,8 @@ pub async fn reset_password(
     Ok(Json(PasswordReset { success: true, email: set.email }))
 }
 
-/// Confirm an address with a link, and sign in. Where the account has a second
-/// factor, its code is asked for before a session is opened.
+/// Confirm an email address with a link, and sign in. If the user has a second factor,
+/// its code is required before a session starts.
 pub async fn confirm_email(
     visitor: Visitor,
     State(app): State<App>,
@@ -91,8 +91,8 @@ pub async fn confirm_email(
     }
 }
 
-/// Have the mail with the link sent again. Whether there is such an account is
-/// not told.
+/// Send the mail with the confirmation link again. The answer does not show whether the
+/// user exists.
 pub async fn request_email_confirmation(
     visitor: Visitor,
     State(app): State<App>,
@@ -110,7 +110,7 @@ pub struct Requested {
     pub success: bool,
 }
 
-/// Who forgot the password.
+/// The body of a request for a password reset.
 pub struct ResetRequest {
     email: String,
 }
@@ -156,7 +156,7 @@ impl Input for Confirmation {
     }
 }
 
-/// Who waits for the mail with the link.
+/// The body of a request for another confirmation mail.
 pub struct ConfirmationRequest {
     uuid: String,
 }
@@ -169,7 +169,7 @@ impl Input for ConfirmationRequest {
     }
 }
 
-/// The id of an account. One that is malformed names nobody, which is not told.
+/// The id of a user. A malformed id is answered like an unknown one.
 fn uuid(fields: &Fields) -> Result<String, FieldError> {
     let text = fields.required_text("uuid", ID_MAX)?;
     fields.refine("uuid", || serde_json::json!({"format": "uuid"}));

@@ -1,7 +1,6 @@
-//! `…/activity_log/` of an organization and of a project (API-45):
-//! who changed what. There is nothing else to do with an entry but to read it.
-//! `…/activity/` of a project is the part about the project itself, by pages with
-//! numbers.
+//! `…/activity_log/` of an organization and of a project (API-45): audit entries, which
+//! are only read. `…/activity/` of a project lists the entries about the project itself,
+//! in numbered pages.
 
 use axum::Json;
 use axum::extract::State;
@@ -21,7 +20,7 @@ use crate::http::guards::ActivityLogRead;
 use crate::http::pagination::{Filters, Listing, Params};
 
 filters! {
-    /// Which entries are wanted. A search looks at the newest ten thousand.
+    /// Filters for audit entries. A search covers the newest ten thousand.
     ActivityFilters {
         "scope": OneOf(Subject::WORDS), "Only about this kind of thing.";
         "item_id": Text, "Only about the thing with this id.";
@@ -29,7 +28,7 @@ filters! {
     }
 }
 
-/// What was changed in an organization, newest first.
+/// The activity log of an organization, newest first.
 pub async fn list_organization_activity(
     auth: Authorized<ActivityLogRead, InOrganization>,
     State(app): State<App>,
@@ -40,7 +39,7 @@ pub async fn list_organization_activity(
     Ok(Json(listing.envelope(paged)))
 }
 
-/// What was changed of a project, newest first.
+/// The activity log of a project, newest first.
 pub async fn list_project_activity(
     auth: Authorized<ActivityLogRead, InProject>,
     State(app): State<App>,
@@ -52,7 +51,7 @@ pub async fn list_project_activity(
 }
 
 filters! {
-    /// A page by its number.
+    /// Selects a page by its number.
     PageFilters {
         "limit": Number, "Entries per page, 1 to 100; 10 without it. What makes no sense is ignored.";
         "offset": Number, "Entries to pass over, in place of `page`.";
@@ -60,7 +59,7 @@ filters! {
     }
 }
 
-/// A page of what was changed of a project.
+/// A page of the changes of a project.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ActivityPage {
     /// The entries, newest first.
@@ -75,8 +74,8 @@ pub struct ActivityPage {
     pub total_count: u64,
 }
 
-/// What was changed of the project itself, newest first. A search looks at the newest
-/// ten thousand entries of its activity log.
+/// Changes of the project itself, newest first. A search covers the newest ten thousand
+/// entries of its activity log.
 pub async fn list_project_changes(
     auth: Authorized<ActivityLogRead, InProject>,
     State(app): State<App>,
@@ -85,7 +84,7 @@ pub async fn list_project_changes(
     changes(&app, &auth.ctx, &params).await
 }
 
-/// The same, by the path below the organization.
+/// Changes of the project itself, by the path below the organization.
 pub async fn list_organization_project_changes(
     auth: Authorized<ActivityLogRead, InOrganizationProject>,
     State(app): State<App>,
@@ -114,7 +113,7 @@ const PER_PAGE: u64 = 10;
 /// Most entries of such a page.
 const PER_PAGE_MOST: u64 = 100;
 
-/// A page that is asked for by its number, or by the entries before it.
+/// A page selected by its number, or by the number of entries before it.
 pub(super) struct Numbered {
     /// The entries.
     pub(super) page: Page,
@@ -123,7 +122,7 @@ pub(super) struct Numbered {
 }
 
 impl Numbered {
-    /// The page that `limit` and `page` name, or `offset` in place of that.
+    /// The page that `limit` and `page` select, or `limit` and `offset`.
     pub(super) fn of<F: Filters>(params: &Params<F>) -> Self {
         let read = |name: &str| {
             let given = params.param(name).and_then(|text| text.trim().parse::<u64>().ok());
@@ -136,7 +135,7 @@ impl Numbered {
         Self { page: Page { limit, offset }, number, by_offset: given.is_some() }
     }
 
-    /// Links to the next and the previous page of so many entries.
+    /// Links to the next and the previous page, for this total of entries.
     pub(super) fn links<F: Filters>(
         &self,
         params: &Params<F>,

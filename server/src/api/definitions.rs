@@ -1,5 +1,5 @@
-//! `/api/projects/{id}/event_definitions/` and `…/property_definitions/`: the
-//! names in use (API-48).
+//! `/api/projects/{id}/event_definitions/` and `…/property_definitions/`: the event and
+//! property names in use (API-48).
 
 use axum::Json;
 use axum::extract::State;
@@ -18,14 +18,14 @@ use crate::http::guards::{EventDefinitionsRead, PropertyDefinitionsRead};
 use crate::http::pagination::Listing;
 
 filters! {
-    /// Which event names are wanted.
+    /// Filters for event names.
     EventDefinitionFilters {
         "search": Text, "Only names that contain this.";
     }
 }
 
 filters! {
-    /// Which property names are wanted.
+    /// Filters for property names.
     PropertyDefinitionFilters {
         "search": Text, "Only names that contain this.";
         "type": OneOf(&["event", "person", "group"]), "Only properties of these.";
@@ -36,7 +36,7 @@ filters! {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = EventDefinition)]
 pub struct EventDefinitionAnswer {
-    /// The name.
+    /// The name, as it was sent.
     pub name: String,
     /// When it was first seen.
     pub created_at: Timestamp,
@@ -48,21 +48,21 @@ pub struct EventDefinitionAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PropertyDefinition)]
 pub struct PropertyDefinitionAnswer {
-    /// The name.
+    /// The name, as it was sent.
     pub name: String,
-    /// Whose property it is: `event`, `person` or `group`.
+    /// What has the property: `event`, `person` or `group`.
     #[serde(rename = "type")]
     pub owner: &'static str,
-    /// The kind of the first value: `String`, `Numeric`, `Boolean`, `DateTime`,
-    /// `Array` or `Object`.
+    /// The type of the first value: `String`, `Numeric`, `Boolean`, `DateTime`, `Array`
+    /// or `Object`.
     pub property_type: &'static str,
-    /// Whether that is `Numeric`.
+    /// Whether the type is `Numeric`.
     pub is_numerical: bool,
     /// When it was first seen.
     pub created_at: Timestamp,
 }
 
-/// The event names of a project, in order; `search` narrows them.
+/// The event names of a project, in alphabetical order. `search` filters them.
 pub async fn list_event_definitions(
     auth: Authorized<EventDefinitionsRead, InProject>,
     State(app): State<App>,
@@ -79,7 +79,8 @@ pub async fn list_event_definitions(
     Ok(Json(listing.envelope(Paged { count: found.count, results })))
 }
 
-/// The property names of a project, in order; `search` and `type` narrow them.
+/// The property names of a project, in alphabetical order. `search` and `type` filter
+/// them.
 pub async fn list_property_definitions(
     auth: Authorized<PropertyDefinitionsRead, InProject>,
     State(app): State<App>,

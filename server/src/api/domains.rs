@@ -19,7 +19,7 @@ use crate::http::guards::{OrganizationRead, OrganizationWrite};
 use crate::http::input::{Fields, Input};
 use crate::http::pagination::Listing;
 
-/// The domains that the organization claims, in the order of their names.
+/// The domains that the organization claims, ordered by name.
 pub async fn list_domains(
     auth: Authorized<OrganizationRead, InOrganization>,
     State(app): State<App>,
@@ -30,8 +30,9 @@ pub async fn list_domains(
     Ok(Json(listing.envelope(Paged { count: paged.count, results })))
 }
 
-/// Claim a domain. `jit_provisioning_enabled` and `sso_enforcement` are checked and not
-/// kept: the answer has `false` and an empty text, since only a verified domain has them.
+/// Claim a domain. `jit_provisioning_enabled` and `sso_enforcement` are validated and not
+/// stored. The answer has `false` and an empty text, because only a verified domain can
+/// have other values.
 pub async fn create_domain(
     auth: Authorized<OrganizationWrite, InOrganization>,
     State(app): State<App>,
@@ -51,7 +52,7 @@ pub async fn get_domain(
     Ok(Json(app.services.domains.get(&auth.ctx, path.get("domain_id")?).await?.domain))
 }
 
-/// Change some fields. Another name is another claim, with another challenge.
+/// Change some fields. A new name is a new claim with a new challenge.
 pub async fn update_domain(
     auth: Authorized<OrganizationWrite, InOrganization>,
     State(app): State<App>,
@@ -76,7 +77,7 @@ pub async fn replace_domain(
     Ok(Json(domains.update(&auth.ctx, changeable, patch).await?))
 }
 
-/// Give a domain up, with its rules for signing in.
+/// Delete a domain together with its rules for signing in.
 pub async fn delete_domain(
     auth: Authorized<OrganizationWrite, InOrganization>,
     State(app): State<App>,
@@ -88,8 +89,8 @@ pub async fn delete_domain(
     Ok(NoContent)
 }
 
-/// Look for the TXT record that proves the domain. Not finding it is no error:
-/// `is_verified` tells. A body is ignored.
+/// Look for the TXT record that proves the domain. A missing record is not an error:
+/// `is_verified` is then `false`. The body is ignored.
 pub async fn verify_domain(
     auth: Authorized<OrganizationWrite, InOrganization>,
     State(app): State<App>,
@@ -110,7 +111,7 @@ impl Input for DomainInput {
 
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let domain = required_name(fields)?;
-        // Judged, and left out: only a verified domain can have them.
+        // Validated but not stored: only a verified domain can have them.
         fields.boolean("jit_provisioning_enabled")?;
         if let Patch::Set(text) = enforcement(fields)? {
             SsoEnforcement::parse(&text)?;
@@ -154,8 +155,8 @@ fn name_schema() -> serde_json::Value {
     json!({"pattern": r"^([a-z0-9]+(-+[a-z0-9]+)*\.)+[a-z]{2,}$"})
 }
 
-/// A text of the right length. Which it may be is judged once it is known that
-/// the domain can have one.
+/// A text of the right length. The values are checked later, when it is known that the
+/// domain can have one.
 fn enforcement(fields: &Fields) -> Result<Patch<String>, FieldError> {
     let text = fields.optional_text("sso_enforcement", SSO_ENFORCEMENT_MAX)?;
     fields.refine(

@@ -1,6 +1,5 @@
-//! `/api/projects/{id}/events/`: stored events, newest first, page by page
-//! without a count. Pages begin behind an event or at an offset, and are sent as they
-//! are read.
+//! `/api/projects/{id}/events/`: stored events, newest first, in pages without a total
+//! count. A page begins after an event or at an offset, and is sent while it is read.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -29,15 +28,15 @@ use crate::http::extract::{Authorized, InProject};
 use crate::http::guards::EventsRead;
 use crate::http::pagination::Listing;
 
-/// Events that are read first,
+/// Events in the first read.
 const FIRST_PIECE: usize = 100;
-/// and at most at a time.
+/// Most events in one read.
 const LARGEST_PIECE: usize = 500;
-/// Bytes of the events that are read at a time and of their persons, about.
+/// Target size of one read in bytes: events with their persons.
 const PIECE_BYTES: usize = 1 << 20;
 
 filters! {
-    /// Which events are wanted.
+    /// Filters for events.
     EventFilters, up to 10_000 {
         "after": Time, "Only events after this time.";
         "before": Time, "Only events before this time.";
@@ -61,32 +60,32 @@ pub struct EventList {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Event)]
 pub struct EventAnswer {
-    /// Identity within the project.
+    /// The event's uuid, unique within the project.
     pub id: Uuid,
-    /// The same.
+    /// The same as `id`.
     pub uuid: Uuid,
-    /// Whom it is about.
+    /// The distinct id that the event was sent with.
     pub distinct_id: String,
-    /// Name.
+    /// Name of the event.
     pub event: String,
-    /// Event time.
+    /// Time of the event.
     pub timestamp: Timestamp,
-    /// When it was accepted.
+    /// When Weir accepted the event.
     pub created_at: Timestamp,
-    /// Properties, numbers as they were sent.
+    /// Properties. Numbers are returned as they were sent.
     #[schema(value_type = Object)]
     pub properties: Box<RawValue>,
-    /// The person, if there is one.
+    /// The person of the event; null if there is none.
     #[serde(serialize_with = "shared")]
     #[schema(value_type = Option<PersonAnswer>)]
     pub person: Option<Arc<PersonAnswer>>,
-    /// Compact element chain of autocapture, or empty.
+    /// Compact element chain of autocapture; empty for other events.
     pub elements_chain: String,
-    /// Whether it was imported.
+    /// Whether the event was imported.
     pub historical: bool,
 }
 
-/// Stored events of a project, the newest first.
+/// Stored events of a project, newest first.
 pub async fn list_events(
     auth: Authorized<EventsRead, InProject>,
     State(app): State<App>,
@@ -95,7 +94,7 @@ pub async fn list_events(
     let events = app.services.events.clone();
     let query = query(&listing)?;
     let page = listing.page();
-    // A page that is asked for by its offset is walked on from its first event.
+    // A page at an offset is read from its first event on.
     let patience = app.limits.look_time;
     let query = events.behind(&auth.ctx, query, page.offset, patience).await?;
     let reader = auth.ctx.org.ctx.user();
@@ -116,14 +115,14 @@ struct EventPieces {
     events: Events,
     project: ProjectCtx,
     listing: Listing<EventFilters>,
-    /// For those that come next; `None`: there are none.
+    /// Query for the next events; `None` when there are no more.
     query: Option<EventQuery>,
-    /// How many the page may still have.
+    /// How many events the page may still have.
     left: usize,
-    /// How many are read at a time.
+    /// How many events are read at a time.
     piece: usize,
-    /// How long reads that find nothing may still take: then the page is shorter, and
-    /// its link goes on, or it is an error as in `walk`.
+    /// How long reads that find nothing may still take. After that the page ends early
+    /// with a link to the rest, or with an error as in `walk`.
     patience: Duration,
 }
 
@@ -192,7 +191,7 @@ fn query(listing: &Listing<EventFilters>) -> Result<EventQuery, FieldError> {
         limit: 0,
         after: time(text("after"), "after")?,
         before,
-        // Says nothing without the time that it refines.
+        // It refines `before` and has no meaning without it.
         before_uuid: uuid(text("before_uuid"), "before_uuid")?.filter(|_| before.is_some()),
         event: text("event").map(str::to_owned),
         distinct_id: text("distinct_id").map(str::to_owned),
@@ -221,8 +220,8 @@ pub(super) fn uuid(text: Option<&str>, attr: &str) -> Result<Option<Uuid>, Field
     text.parse().map(Some).map_err(|_| wrong())
 }
 
-/// `people`: those that were shown before. A person can be large and stand
-/// beside every event of the page.
+/// `people` holds the persons that were converted before. A person can be large and
+/// belong to every event of the page.
 fn answer(
     event: Event,
     people: &mut HashMap<PersonId, Arc<PersonAnswer>>,

@@ -1,11 +1,12 @@
-//! `/api/organizations/{organization_id}/batch_exports/`, and the same below a
+//! `/api/organizations/{organization_id}/batch_exports/`, and the same paths below a
 //! project (EXP-5, EXP-23).
 //!
-//! Both places have the same operations: what one sees of the organization, the
-//! other sees of its project.
+//! Both have the same operations. Below an organization they see all its exports, below a
+//! project only that project's.
 
-/// The handlers of an operation in both places, by their names: an operation has
-/// one name in the API document. What they do stands in a function of its own.
+/// The handlers of an operation below the organization and below the project. An
+/// operation has one name in the API document, so there are two handlers. They share one
+/// function.
 macro_rules! in_both_places {
     ($(
         $(#[$doc:meta])*
@@ -56,12 +57,12 @@ use crate::http::guards::{ExportsRead, ExportsWrite};
 use crate::http::pagination::Listing;
 use body::{Replacement, Unpausing};
 
-/// The export in a path.
+/// The path parameter with the id of an export.
 const ID: &str = "export_id";
-/// What whoever makes up the begin of a page hears.
+/// The error for an invalid cursor.
 const NO_CURSOR: &str = "Invalid cursor";
 
-/// The begin of a page: what stands last on the page before.
+/// The cursor of a page: the last item of the page before it.
 fn cursor<T: FromStr>(text: Option<&str>) -> Result<Option<T>, ServiceError> {
     let text = text.filter(|text| !text.is_empty());
     let read = |text: &str| text.parse().map_err(|_| ServiceError::NotFound(NO_CURSOR));
@@ -73,9 +74,9 @@ in_both_places! {
     ExportsRead list_batch_exports list_project_batch_exports
         (listing: Listing) -> Json<Envelope<BatchExport>> = list;
 
-    /// Create a batch export. Without `team_id` it exports the project of the
-    /// path, else the caller's current project, if that is in this organization,
-    /// else the oldest.
+    /// Create a batch export. Without `team_id` it exports the project of the path. Below
+    /// an organization it exports the caller's current project if that is in this
+    /// organization, or else the oldest project.
     ExportsWrite create_batch_export create_project_batch_export
         (body: ApiJson<BatchExportInput>) -> Created<BatchExport> = create;
 
@@ -83,12 +84,12 @@ in_both_places! {
     ExportsRead get_batch_export get_project_batch_export
         (path: PathParams) -> Json<BatchExport> = get;
 
-    /// Change some fields. Settings of the destination that are left out keep;
-    /// secrets must be sent again when its address or user changes.
+    /// Change some fields. Omitted settings of the destination keep their values. Secrets
+    /// must be sent again when its address or user changes.
     ExportsWrite update_batch_export update_project_batch_export
         (path: PathParams, body: ApiJson<BatchExportPatch>) -> Json<BatchExport> = update;
 
-    /// The same, with the fields that a new export needs.
+    /// Change a batch export, with all fields that a new export requires.
     ExportsWrite replace_batch_export replace_project_batch_export
         (path: PathParams, body: ApiJson<Replacement>) -> Json<BatchExport> = replace;
 
@@ -96,16 +97,15 @@ in_both_places! {
     ExportsWrite delete_batch_export delete_project_batch_export
         (path: PathParams) -> NoContent = delete;
 
-    /// Export a stretch of time anew, whether the export is paused or not.
+    /// Export a range of time again. The export may be paused.
     ExportsWrite backfill_batch_export backfill_project_batch_export
         (path: PathParams, body: ApiJson<BackfillInput>) -> Json<BatchExport> = backfill;
 
-    /// Start no further runs by the schedule.
+    /// Pause the schedule: it starts no more runs.
     ExportsWrite pause_batch_export pause_project_batch_export
         (path: PathParams) -> Json<BatchExport> = pause;
 
-    /// Let the schedule start runs again, and with `backfill` export what was
-    /// missed.
+    /// Resume the schedule. With `backfill`, the missed intervals are exported too.
     ExportsWrite unpause_batch_export unpause_project_batch_export
         (path: PathParams, body: ApiJson<Unpausing>) -> Json<BatchExport> = unpause;
 }
@@ -132,7 +132,7 @@ async fn get(app: &App, within: Within<'_>, path: &PathParams) -> ApiResult<Json
     Ok(Json(app.services.exports.get(within, path.get(ID)?).await?))
 }
 
-/// The export first: what is not there has no fields to be judged.
+/// The export is checked first: a missing export is reported before an invalid field.
 async fn update(
     app: &App,
     within: Within<'_>,

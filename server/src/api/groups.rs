@@ -26,7 +26,7 @@ use crate::http::guards::GroupsRead;
 use crate::http::pagination::Listing;
 
 filters! {
-    /// Which groups are wanted.
+    /// Filters for groups.
     GroupFilters {
         "after": Text, "Where the page before ended; from `next`.";
         "group_type": Text, "Only groups of this type.";
@@ -37,7 +37,7 @@ filters! {
 /// One page of groups.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct GroupList {
-    /// Link to the next page.
+    /// Link to the next page; null on the last one.
     pub next: Option<String>,
     /// Always `null`: pages lead forward only.
     pub previous: Option<String>,
@@ -49,16 +49,16 @@ pub struct GroupList {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Group)]
 pub struct GroupAnswer {
-    /// Name of its type.
+    /// Name of the group type.
     pub group_type: String,
-    /// Index of its type, 0 to 4.
+    /// Index of the group type, 0 to 4.
     pub group_type_index: u8,
-    /// Its key within the type.
+    /// Key of the group within its type.
     pub group_key: String,
-    /// Properties, numbers as they were sent.
+    /// Properties. Numbers are returned as they were sent.
     #[schema(value_type = Object)]
     pub group_properties: Box<RawValue>,
-    /// When it was first seen.
+    /// When the group was first seen.
     pub created_at: Timestamp,
 }
 
@@ -66,13 +66,13 @@ pub struct GroupAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = GroupType)]
 pub struct GroupTypeAnswer {
-    /// Its name.
+    /// Name of the group type.
     pub group_type: String,
-    /// Its index, 0 to 4.
+    /// Index of the group type, 0 to 4.
     pub group_type_index: u8,
 }
 
-/// The group types of a project, in order of their indexes.
+/// The group types of a project, ordered by index.
 pub async fn list_group_types(
     auth: Authorized<GroupsRead, InProject>,
     State(app): State<App>,
@@ -96,11 +96,11 @@ pub async fn list_groups(
     Streamed::of(&app, reader, walk).await
 }
 
-/// The groups of a list, step by step.
+/// Reads the groups of a list step by step.
 struct GroupSteps {
     groups: Groups,
     project: ProjectCtx,
-    /// Which are wanted.
+    /// Filter of the list.
     query: GroupQuery,
 }
 

@@ -36,7 +36,7 @@ pub async fn list_invites(
     Ok(Json(listing.envelope(paged)))
 }
 
-/// Invite somebody. An earlier invite of the address ends.
+/// Invite a user. An earlier invite for the same address ends.
 pub async fn create_invite(
     auth: Authorized<MembersWrite, InOrganization>,
     State(app): State<App>,
@@ -46,8 +46,8 @@ pub async fn create_invite(
     Ok(Created(app.services.invites.create(&auth.ctx, body.checked()?).await?))
 }
 
-/// Invite several people, or nobody when one of the invites is at fault. A list
-/// is answered with a list, one object with one.
+/// Invite several users. If one invite is invalid, none is created. A list is answered
+/// with a list, a single object with a single object.
 pub async fn create_invites(
     auth: Authorized<MembersWrite, InOrganization>,
     State(app): State<App>,
@@ -61,7 +61,7 @@ pub async fn create_invites(
     }))
 }
 
-/// Take an invite back.
+/// Delete an invite.
 pub async fn delete_invite(
     auth: Authorized<MembersWrite, InOrganization>,
     State(app): State<App>,
@@ -71,7 +71,7 @@ pub async fn delete_invite(
     Ok(NoContent)
 }
 
-/// New invites: 200 with one, or with a list of them.
+/// New invites: 200 with one invite or with a list.
 #[derive(Debug)]
 pub struct Invited(OneOrMany<Invite>);
 

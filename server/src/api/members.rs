@@ -17,13 +17,13 @@ use crate::http::guards::{MembersRead, MembersWrite};
 use crate::http::input::{Fields, Input};
 use crate::http::pagination::Listing;
 
-/// What a level may be on the wire.
+/// Valid values of a level in JSON.
 pub(super) const LEVELS: [i64; 3] = [1, 8, 15];
 const WRONG_TIME: &str = "Datetime has wrong format. Use one of these formats instead: \
      YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
 
 filters! {
-    /// Which members are wanted, and in which order.
+    /// Filters for members, and their order.
     MemberFilters {
         "order": OneOf(&["joined_at", "-joined_at"]), "`joined_at`: who joined first comes first. Anything else: who joined last does.";
         "email": Text, "Only the member with exactly this address.";
@@ -55,7 +55,7 @@ pub async fn update_member(
     Ok(Json(members.update(&auth.ctx, member, body.checked()?).await?))
 }
 
-/// The same: the level, which has a value already, need not be sent.
+/// Change a member's level. `level` may be omitted, because it already has a value.
 pub async fn replace_member(
     auth: Authorized<MembersWrite, InOrganization>,
     app: State<App>,
@@ -65,7 +65,7 @@ pub async fn replace_member(
     update_member(auth, app, path, body).await
 }
 
-/// Take a member out of the organization, or leave it.
+/// Remove a member from the organization. A caller can also remove themselves.
 pub async fn delete_member(
     auth: Authorized<MembersWrite, InOrganization>,
     State(app): State<App>,
@@ -77,7 +77,7 @@ pub async fn delete_member(
     Ok(NoContent)
 }
 
-/// The personal API keys of a member that reach the organization.
+/// The personal API keys of a member that have access to the organization.
 pub async fn list_member_keys(
     auth: Authorized<MembersRead, InOrganization>,
     State(app): State<App>,
@@ -104,7 +104,7 @@ fn query(listing: &Listing<MemberFilters>) -> Result<MemberQuery, FieldError> {
     })
 }
 
-/// The level that a choice among [`LEVELS`] stands for.
+/// The level for one of the values of [`LEVELS`].
 pub(super) fn level(attr: &str, chosen: i64) -> Result<Level, FieldError> {
     Level::try_from(chosen).map_err(|_| validate::invalid_choice(attr, &chosen))
 }

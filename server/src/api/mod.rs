@@ -1,7 +1,7 @@
-//! The management API: one module per resource, in the order of the protocol.
+//! The management API: one module per resource, in the order of the API document.
 //!
-//! What belongs here: handlers, the fields of bodies, the forms of answers. A
-//! handler enters (its extractors did), calls a service, and answers.
+//! What belongs here: handlers, the fields of bodies, the forms of answers. A handler's
+//! extractors authorize the request; the handler calls a service and answers.
 //! What does not: rules (`weir-service`), paths and scopes (`router`).
 
 pub mod accounts;
@@ -47,7 +47,7 @@ impl<T: Serialize> IntoResponse for Created<T> {
     }
 }
 
-/// Nothing to say: 204 without a body.
+/// 204 without a body.
 #[derive(Debug, Clone, Copy)]
 pub struct NoContent;
 
@@ -57,7 +57,7 @@ impl IntoResponse for NoContent {
     }
 }
 
-/// Nothing to show, where clients expect a body: 200 with `null`.
+/// 200 with `null`, for operations whose clients expect a body.
 #[derive(Debug, Clone, Copy)]
 pub struct Nothing;
 
@@ -70,14 +70,14 @@ impl IntoResponse for Nothing {
 /// The text of a stored JSON object, as a part of an answer.
 ///
 /// # Errors
-/// When it is damaged.
+/// When the stored text is damaged.
 fn stored_object(text: String) -> ApiResult<Box<RawValue>> {
     RawValue::from_string(text)
         .map_err(|_| ApiError::internal("stored properties are not valid JSON"))
 }
 
-/// The refusal of what only a person may do. Nobody but a key can get here,
-/// because the API knows no other credential.
+/// The error for an operation that needs a session. The caller always has a key, because
+/// the API accepts no other credential.
 fn refuse_key(ctx: &Ctx) -> ApiError {
     match policy::person_only(ctx) {
         Err(refusal) => refusal.into(),

@@ -1,6 +1,5 @@
-//! `/api/personal_api_keys/` (API-17). A key may look at itself,
-//! whatever its scopes, and do nothing else: keys are made in the web app, never
-//! by means of another key.
+//! `/api/personal_api_keys/` (API-17). A key may read itself, whatever its scopes. Other
+//! operations are refused: keys are created in the web app, never with another key.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,7 +12,7 @@ use crate::http::error::{ApiError, ApiResult};
 use crate::http::extract::{Authorized, PathParams};
 use crate::http::guards::AnyKey;
 
-/// The key used for the request (`@current`), or one key by its id.
+/// The key of the request (`@current`), or one key by its id.
 pub async fn get_personal_api_key(
     auth: Authorized<AnyKey>,
     path: PathParams,
@@ -26,27 +25,27 @@ pub async fn get_personal_api_key(
     Ok(Json(key))
 }
 
-/// Refused for keys.
+/// List personal API keys. Always refused for keys; use the web app.
 pub async fn list_personal_api_keys(auth: Authorized<AnyKey>) -> ApiError {
     refuse_key(&auth.ctx)
 }
 
-/// Refused for keys.
+/// Create a personal API key. Always refused for keys; use the web app.
 pub async fn create_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
     refuse_key(&auth.ctx)
 }
 
-/// Refused for keys.
+/// Change a personal API key. Always refused for keys; use the web app.
 pub async fn update_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
     refuse_key(&auth.ctx)
 }
 
-/// Refused for keys.
+/// Delete a personal API key. Always refused for keys; use the web app.
 pub async fn delete_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
     refuse_key(&auth.ctx)
 }
 
-/// Refused for keys.
+/// Replace a personal API key. Always refused for keys; use the web app.
 pub async fn roll_personal_api_key(auth: Authorized<AnyKey>) -> ApiError {
     refuse_key(&auth.ctx)
 }

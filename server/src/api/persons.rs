@@ -1,4 +1,4 @@
-//! `/api/projects/{id}/persons/`: whom events are about (API-47).
+//! `/api/projects/{id}/persons/`: the persons that events are about (API-47).
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use crate::http::guards::PersonsRead;
 use crate::http::pagination::Listing;
 
 filters! {
-    /// Which persons are wanted.
+    /// Filters for persons.
     PersonFilters {
         "after": Uuid, "Where the page before ended; from `next`.";
         "distinct_id": Text, "Only the person that this id leads to.";
@@ -37,7 +37,7 @@ filters! {
 /// One page of persons.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PersonList {
-    /// Link to the next page.
+    /// Link to the next page; null on the last one.
     pub next: Option<String>,
     /// Always `null`: pages lead forward only.
     pub previous: Option<String>,
@@ -49,20 +49,20 @@ pub struct PersonList {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Person)]
 pub struct PersonAnswer {
-    /// Id.
+    /// Id of the person.
     pub id: PersonId,
-    /// The same.
+    /// The same as `id`.
     pub uuid: PersonId,
-    /// What to call it.
+    /// Display name.
     pub name: String,
-    /// Distinct ids that lead to it, the main one first.
+    /// Distinct ids of the person, the main one first.
     pub distinct_ids: Vec<String>,
-    /// Properties, numbers as they were sent.
+    /// Properties. Numbers are returned as they were sent.
     #[schema(value_type = Object)]
     pub properties: Box<RawValue>,
-    /// When it was first seen.
+    /// When the person was first seen.
     pub created_at: Timestamp,
-    /// Whether an identifying event named it.
+    /// Whether an event has identified the person.
     pub is_identified: bool,
 }
 
@@ -80,11 +80,11 @@ pub async fn list_persons(
     Streamed::of(&app, reader, walk).await
 }
 
-/// The persons of a list, step by step.
+/// Reads the persons of a list step by step.
 struct PersonSteps {
     persons: Persons,
     project: ProjectCtx,
-    /// Which are wanted.
+    /// Filter of the list.
     query: PersonQuery,
 }
 
@@ -134,10 +134,10 @@ fn query(listing: &Listing<PersonFilters>) -> Result<PersonQuery, FieldError> {
     })
 }
 
-/// The person as all answers show it.
+/// The person in the form that all answers use.
 ///
 /// # Errors
-/// When its properties are damaged.
+/// When the stored properties are damaged.
 pub(super) fn answer(person: PersonRef) -> ApiResult<PersonAnswer> {
     Ok(PersonAnswer {
         id: person.id,

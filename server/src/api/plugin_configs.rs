@@ -23,12 +23,12 @@ use crate::http::guards::{PluginsRead, PluginsWrite};
 use crate::http::pagination::{Listing, Params};
 use body::JobBody;
 
-/// The media types of a module.
+/// The media types of a JavaScript module.
 pub(crate) const MODULE: &[&str] = &["application/javascript", "text/javascript"];
 const JSON: &[&str] = &["application/json"];
 
 filters! {
-    /// In which form values are answered.
+    /// Selects the form of values in the answer.
     Form {
         "expand": OneOf(&["object"]), "`object`: `config`, `plugin_info` and `error` as objects and `delivery_rate_24h` as a number, instead of their texts.";
     }
@@ -42,7 +42,7 @@ fn in_form(form: &Params<Form>, config: PluginConfig) -> PluginConfig {
     if is_expanded(form.param("expand")) { config } else { config.texts() }
 }
 
-/// The transformation configs of the project, in their order.
+/// The transformation configs of the project, in execution order.
 pub async fn list_transformation_configs(
     auth: Authorized<PluginsRead, InProject>,
     State(app): State<App>,
@@ -56,8 +56,7 @@ pub async fn list_transformation_configs(
     Ok(Json(listing.envelope(Paged { count, results })))
 }
 
-/// Create a transformation config. Defaults of the plugin's settings take the
-/// place of what is left out.
+/// Create a transformation config. Omitted settings get the defaults of the plugin.
 pub async fn create_transformation_config(
     auth: Authorized<PluginsWrite, InProject>,
     State(app): State<App>,
@@ -80,7 +79,7 @@ pub async fn get_transformation_config(
     Ok(Json(in_form(&form, config)))
 }
 
-/// Change some fields. Secrets that are left out keep.
+/// Change some fields. Omitted secrets keep their values.
 pub async fn update_transformation_config(
     auth: Authorized<PluginsWrite, InProject>,
     State(app): State<App>,
@@ -94,7 +93,7 @@ pub async fn update_transformation_config(
     Ok(Json(in_form(&form, updated)))
 }
 
-/// Delete a transformation config with what is attached to it.
+/// Delete a transformation config with its attachments.
 pub async fn delete_transformation_config(
     auth: Authorized<PluginsWrite, InProject>,
     State(app): State<App>,
@@ -104,8 +103,8 @@ pub async fn delete_transformation_config(
     Ok(NoContent)
 }
 
-/// The module of the plugin's page: alone for who would rather have JavaScript than
-/// JSON, else with the config.
+/// The module of the plugin's page. A client that prefers JavaScript to JSON gets the
+/// module alone, others get it with the config.
 pub async fn get_transformation_config_frontend(
     auth: Authorized<PluginsRead, InProject>,
     State(app): State<App>,
@@ -122,7 +121,7 @@ pub async fn get_transformation_config_frontend(
     Ok(Frontend::Whole(Box::new(whole)))
 }
 
-/// Run a job of the plugin. Without `job` nothing happens.
+/// Run a job of the plugin. Without `job` nothing is run.
 pub async fn run_transformation_config_job(
     auth: Authorized<PluginsWrite, InProject>,
     State(app): State<App>,
@@ -136,8 +135,8 @@ pub async fn run_transformation_config_job(
     Ok(Json(in_form(&form, configs.job(&auth.ctx, id, job).await?)))
 }
 
-/// Put configs into another order: `orders` by config, or one of a plugin.
-/// Answers the first one, and all of them in `results`.
+/// Change the order of configs: `orders` has an order for each config, or `plugin` and
+/// `order` move one. Answers the first config, and all configs in `results`.
 pub async fn rearrange_transformation_configs(
     auth: Authorized<PluginsWrite, InProject>,
     State(app): State<App>,
@@ -150,7 +149,7 @@ pub async fn rearrange_transformation_configs(
     Ok(Json(if is_expanded { order } else { order.texts() }))
 }
 
-/// What was written into the log about a config, newest first.
+/// The log lines of a config, newest first.
 pub async fn list_transformation_config_logs(
     auth: Authorized<PluginsRead, InProject>,
     State(app): State<App>,
@@ -162,8 +161,8 @@ pub async fn list_transformation_config_logs(
     Ok(Json(listing.envelope(logs)))
 }
 
-/// Try one config with an event that is not stored: the newest of the project, or
-/// `event`. It may be disabled.
+/// Test one config with an event that is not stored: `event`, or else the newest event of
+/// the project. The config may be disabled.
 pub async fn test_transformation_config(
     auth: Authorized<PluginsWrite, InProject>,
     State(app): State<App>,
@@ -175,8 +174,8 @@ pub async fn test_transformation_config(
     Ok(Json(configs.try_one(&auth.ctx, id, body.checked()?).await?))
 }
 
-/// Try all enabled configs in their order with an event that is not stored: the
-/// newest of the project, or `event`.
+/// Test all enabled configs in their order with an event that is not stored: `event`, or
+/// else the newest event of the project.
 pub async fn test_transformation_configs(
     auth: Authorized<PluginsWrite, InProject>,
     State(app): State<App>,
@@ -191,7 +190,7 @@ pub async fn test_transformation_configs(
 pub enum Frontend {
     /// The module alone.
     Module(String),
-    /// The config with it.
+    /// The config with its module.
     Whole(Box<PluginConfigFrontend>),
 }
 

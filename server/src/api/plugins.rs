@@ -1,8 +1,7 @@
 //! `/api/organizations/{organization_id}/pipeline_destinations/`,
 //! `…/pipeline_frontend_apps/` and `…/pipeline_import_apps/` (PLG-6).
 //!
-//! All three show plugins of the same kind: which one shows which follows from
-//! what a plugin can do.
+//! All three list plugins. The capabilities of a plugin decide which of them lists it.
 
 pub mod answers;
 mod groups;
@@ -35,30 +34,29 @@ use answers::{
 };
 pub use groups::{destinations, frontend_apps, import_apps};
 
-/// The parameter of paths that names a plugin.
+/// The path parameter with the id of a plugin.
 const ID: &str = "plugin_id";
-/// The field of a form with source files in an archive.
+/// The form field with an archive of source files.
 const ARCHIVE: &str = "archive";
-/// Bytes of a form beside its archive.
+/// Bytes of a form in addition to its archive.
 const FORM_ROOM: usize = 64 << 10;
 
 filters! {
-    /// In which form the answer is wanted.
+    /// Selects the form of the answer.
     RawFilter {
         "raw": OneOf(&["true", "false"]), "`true`: without the fields of a plugin record.";
     }
 }
 
 filters! {
-    /// In which form a list is wanted. A bare array has no room for links, so a page is
-    /// large.
+    /// Selects the form of a list. A bare array has no links, so a page is large.
     RawListFilter, pages of 1_000 {
         "raw": OneOf(&["true", "false"]), "`true`: the results of the page alone, as an array.";
     }
 }
 
 filters! {
-    /// Which entries are wanted, and in which form.
+    /// Filters for audit entries, and their form.
     ActivityFilters {
         "limit": Number, "Entries per page, 1 to 100; 10 without it. What makes no sense is ignored.";
         "offset": Number, "Entries to pass over, in place of `page`.";
@@ -71,7 +69,7 @@ fn is_raw(raw: Option<&str>) -> bool {
     matches!(raw, Some("true" | "1"))
 }
 
-/// The plugin first: what is not there has no fields to be judged.
+/// The plugin is checked first: a missing plugin is reported before an invalid field.
 async fn update(
     app: &App,
     org: &OrgCtx,
@@ -192,9 +190,9 @@ async fn unused(
     Ok(Shaped::of(answer, is_raw(listing.param("raw"))))
 }
 
-/// The body of `update_source/`: source files by name. What has no dot in its
-/// name is a field of the record, and ignored: a whole answer may be sent back. The
-/// example changes no code, so it fits plugins of every group.
+/// The body of `update_source/`: source files by name. A name without a dot is a field of
+/// the record and is ignored, so a whole answer may be sent back. The example changes no
+/// code, so it fits plugins of every group.
 #[derive(Debug)]
 pub struct SentSource(SourceChange);
 
@@ -218,7 +216,7 @@ impl Input for SentSource {
     }
 }
 
-/// In the order in which the resource shows its fields.
+/// Fields are checked in the order in which the resource shows them.
 impl Input for PluginInput {
     const FORM_MAX: usize = ARCHIVE_MAX + FORM_ROOM;
     const EXAMPLE: &'static str = r#"{
@@ -242,7 +240,7 @@ impl Input for PluginInput {
     }
 }
 
-/// A file of a form.
+/// The archive in a form.
 fn archive(fields: &Fields) -> Result<Option<SentArchive>, FieldError> {
     let Some(sent) = fields.uploads().iter().find(|upload| upload.field == ARCHIVE) else {
         return Ok(None);
@@ -265,7 +263,7 @@ impl Input for PluginPatch {
 
 type Head = (Patch<PluginType>, Patch<String>, Patch<String>);
 
-/// The fields before the address, which only a new plugin has.
+/// The fields before the address. Only a new plugin has an address.
 fn head(fields: &Fields) -> Result<Head, FieldError> {
     Ok((
         plugin_type(fields)?,
@@ -274,7 +272,7 @@ fn head(fields: &Fields) -> Result<Head, FieldError> {
     ))
 }
 
-/// The fields behind it.
+/// The fields after the address.
 fn tail(fields: &Fields) -> Result<PluginPatch, FieldError> {
     Ok(PluginPatch {
         icon: fields.nullable_text("icon", ICON_MAX)?,
@@ -315,7 +313,7 @@ fn config_schema(fields: &Fields) -> Result<Patch<Map<String, Value>>, FieldErro
     }
 }
 
-/// An object whose keys are the client's, or null.
+/// An object with the client's keys, or null.
 fn object(fields: &Fields, name: &str) -> Result<Patch<Map<String, Value>>, FieldError> {
     match fields.value(name, false, || json!({"type": ["object", "null"]})) {
         None => Ok(Patch::Keep),

@@ -1,4 +1,4 @@
-//! `/api/projects/` and the same below an organization (API-26).
+//! `/api/projects/` and the same paths below an organization (API-26).
 
 use axum::Json;
 use axum::extract::State;
@@ -26,7 +26,7 @@ use crate::http::pagination::Listing;
 
 /// Longest time zone name, in characters.
 const TIMEZONE_MAX: usize = 64;
-/// Longest text of a reference, in characters.
+/// Longest text of an id, in characters.
 const REFERENCE_MAX: usize = 64;
 
 /// The projects of all organizations that the caller belongs to.
@@ -122,7 +122,7 @@ async fn update(
     Ok(Json(updated))
 }
 
-/// Delete a project with everything in it.
+/// Delete a project with all its data.
 pub async fn delete_project(
     auth: Authorized<ProjectWrite, AtProject>,
     State(app): State<App>,
@@ -144,7 +144,7 @@ async fn delete(app: &App, project: &ProjectCtx) -> ApiResult<NoContent> {
     Ok(NoContent)
 }
 
-/// Replace the project API key. The old one stops working at once.
+/// Replace the project API key. The old key stops working immediately.
 pub async fn reset_project_token(
     auth: Authorized<ProjectWrite, InProject>,
     State(app): State<App>,
@@ -166,7 +166,7 @@ async fn reset_token(app: &App, project: &ProjectCtx) -> ApiResult<Json<Project>
     Ok(Json(project))
 }
 
-/// Make a new secret project key. The one before it works on as the backup.
+/// Create a new secret project key. The previous key stays valid as the backup.
 pub async fn rotate_project_secret(
     auth: Authorized<ProjectWrite, InProject>,
     State(app): State<App>,
@@ -174,7 +174,7 @@ pub async fn rotate_project_secret(
     Ok(Json(app.services.projects.rotate_secret_token(&auth.ctx).await?))
 }
 
-/// Make a new secret project key, by the path below the organization.
+/// Create a new secret project key, by the path below the organization.
 pub async fn rotate_organization_project_secret(
     auth: Authorized<ProjectWrite, InOrganizationProject>,
     State(app): State<App>,
@@ -198,7 +198,7 @@ pub async fn delete_organization_project_secret_backup(
     Ok(Json(app.services.projects.delete_secret_backup(&auth.ctx).await?))
 }
 
-/// Put a project into another organization, which keeps its events and keys.
+/// Move a project to another organization. The project keeps its events and keys.
 pub async fn change_project_organization(
     auth: Authorized<ProjectWrite, InProject>,
     State(app): State<App>,
@@ -208,7 +208,7 @@ pub async fn change_project_organization(
     Ok(Json(app.services.projects.change_organization(&auth.ctx, organization).await?))
 }
 
-/// Put a project into another organization, by the path below the present one.
+/// Move a project to another organization, by the path below the present one.
 pub async fn move_organization_project(
     auth: Authorized<ProjectWrite, InOrganizationProject>,
     State(app): State<App>,
@@ -218,7 +218,7 @@ pub async fn move_organization_project(
     Ok(Json(app.services.projects.change_organization(&auth.ctx, organization).await?))
 }
 
-/// The organization that a project is to go to.
+/// The organization that the project moves to.
 #[derive(Debug)]
 pub struct NewHome(OrganizationId);
 
@@ -228,7 +228,7 @@ impl Input for NewHome {
     fn read(fields: &Fields) -> Result<Self, FieldError> {
         let text = fields.required_text("organization_id", REFERENCE_MAX)?;
         fields.refine("organization_id", || json!({"format": "uuid"}));
-        // Malformed or spelled in another way, it names nothing.
+        // An id that is malformed or not in canonical form is treated as unknown.
         let id = text
             .parse()
             .ok()
@@ -240,8 +240,8 @@ impl Input for NewHome {
     }
 }
 
-/// In the order in which the resource shows its fields; each is checked wholly
-/// before the next, so that the first at fault is the one that is told.
+/// Fields are checked in the order in which the resource shows them. Each is checked
+/// completely before the next, so the first invalid field is reported.
 impl Input for ProjectPatch {
     const EXAMPLE: &'static str =
         r#"{"name": "Shop", "timezone": "Europe/Paris", "app_urls": ["https://shop.example"]}"#;

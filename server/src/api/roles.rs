@@ -22,7 +22,7 @@ use crate::http::pagination::Listing;
 
 const ID: &str = "role_id";
 const MEMBERSHIP: &str = "role_membership_id";
-/// Longest text of a reference, in characters.
+/// Longest text of an id, in characters.
 const REFERENCE_MAX: usize = 64;
 
 /// The roles of an organization, oldest first. They name groups of members and grant
@@ -36,7 +36,7 @@ pub async fn list_roles(
     Ok(Json(listing.envelope(paged)))
 }
 
-/// Create a role that nobody has.
+/// Create a role without members.
 pub async fn create_role(
     auth: Authorized<OrganizationWrite, InOrganization>,
     State(app): State<App>,
@@ -79,7 +79,7 @@ pub async fn delete_role(
     Ok(NoContent)
 }
 
-/// Who has a role, in the order in which they got it.
+/// The members with a role, in the order in which they got it.
 pub async fn list_role_memberships(
     auth: Authorized<OrganizationRead, InOrganization>,
     State(app): State<App>,

@@ -1,4 +1,4 @@
-//! `/api/schema/` and `/api/docs/`: the API described, for programs and people.
+//! `/api/schema/` and `/api/docs/`: the description of the API, for programs and people.
 
 use http::HeaderMap;
 
@@ -12,7 +12,7 @@ pub async fn get_schema(headers: HeaderMap) -> ApiResult<Document> {
     Document::accepted_by(&headers)
 }
 
-/// The same as a page.
+/// The API document as a page.
 pub async fn get_docs() -> ApiResult<Page> {
     Page::overview()
 }

@@ -1,5 +1,5 @@
-//! `/api/projects/{id}/sessions/`: the visits of a person, worked out from its
-//! events (ING-54).
+//! `/api/projects/{id}/sessions/`: the sessions of a person, computed from its events
+//! (ING-54).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::http::guards::EventsRead;
 use crate::http::pagination::Listing;
 
 filters! {
-    /// Whose sessions are wanted.
+    /// Selects the person.
     SessionFilters {
         "distinct_id": RequiredText, "Sessions of the person that this id leads to.";
     }
@@ -32,15 +32,15 @@ filters! {
 pub struct SessionList {
     /// Total number of sessions.
     pub count: u64,
-    /// Link to the next page.
+    /// Link to the next page; null on the last one.
     pub next: Option<String>,
-    /// Link to the previous page.
+    /// Link to the previous page; null on the first.
     pub previous: Option<String>,
     /// The sessions of this page.
     pub results: Vec<SessionAnswer>,
-    /// Older sessions were not looked for; `null`: there is nothing older.
+    /// Only events since this time were searched; null when there are no older events.
     pub since: Option<Timestamp>,
-    /// How many session ids do not count, by reason.
+    /// Number of session ids that were not counted, by reason.
     pub not_counted: BTreeMap<&'static str, u64>,
 }
 
@@ -48,17 +48,17 @@ pub struct SessionList {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Session)]
 pub struct SessionAnswer {
-    /// Its id.
+    /// The session's id.
     pub session_id: Uuid,
-    /// Whom its events are about.
+    /// Distinct ids of the session's events.
     pub distinct_ids: Vec<String>,
     /// Time of the first event.
     pub start_timestamp: Timestamp,
     /// Time of the last event.
     pub end_timestamp: Timestamp,
-    /// Seconds between them.
+    /// Seconds between the first and the last event.
     pub duration: f64,
-    /// Whether somebody came and went.
+    /// Whether the visitor left without a further action.
     pub is_bounce: bool,
     /// `$current_url` of the first event that has one.
     pub entry_current_url: Option<String>,
@@ -68,17 +68,17 @@ pub struct SessionAnswer {
     pub entry_screen_name: Option<String>,
     /// `$screen_name` of the last event that has one.
     pub exit_screen_name: Option<String>,
-    /// Number of `$pageview`.
+    /// Number of `$pageview` events.
     pub pageview_count: u64,
-    /// Number of `$screen`.
+    /// Number of `$screen` events.
     pub screen_count: u64,
-    /// Number of `$autocapture`.
+    /// Number of `$autocapture` events.
     pub autocapture_count: u64,
     /// Number of all events.
     pub event_count: u64,
 }
 
-/// Sessions of the person that a distinct id leads to, the newest first.
+/// Sessions of the person that a distinct id leads to, newest first.
 pub async fn list_sessions(
     auth: Authorized<EventsRead, InProject>,
     State(app): State<App>,

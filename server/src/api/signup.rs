@@ -1,5 +1,5 @@
-//! `/api/signup/{token}/`, `/api/login/`, its precheck and its second step: how somebody
-//! without a key comes in (API-35, API-40).
+//! `/api/signup/{token}/`, `/api/login/`, its precheck and its second step: how a user
+//! without a key signs in (API-35, API-40).
 
 use axum::Json;
 use axum::extract::State;
@@ -18,15 +18,15 @@ use crate::http::extract::{ApiJson, PathParams};
 use crate::http::input::{Fields, Input};
 use crate::http::visitor::{Opened, Visitor};
 
-/// Longest password that is looked at, in characters. Which are good enough is
-/// for the service to say.
+/// Longest accepted password, in characters. The service decides whether a password is
+/// strong enough.
 pub(super) const PASSWORD_MAX: usize = 1024;
-/// Longest code that is looked at, in characters.
+/// Longest accepted code, in characters.
 const CODE_MAX: usize = 64;
 /// Longest address, in characters.
 pub(super) const EMAIL_MAX: usize = 254;
 
-/// Who is invited to what.
+/// An invite: the invited address and the organization.
 pub async fn get_invitation(
     visitor: Visitor,
     State(app): State<App>,
@@ -38,7 +38,7 @@ pub async fn get_invitation(
     Ok(Json(shown.invitation))
 }
 
-/// Take up an invite: with the account of the session, else with a new one.
+/// Accept an invite: as the user of the session, or else as a new user.
 pub async fn accept_invitation(
     visitor: Visitor,
     State(app): State<App>,
@@ -57,7 +57,7 @@ pub async fn accept_invitation(
         identity.sign_up(token, input, &visitor.peer, &visitor.request_id).await?;
     Ok(match session {
         Some(session) => Opened::new(signed_up(user, "/".to_owned())).with(&visitor, &session),
-        // The address is to be confirmed first.
+        // The address must be confirmed first.
         None => {
             let page = LinkKind::Confirm.page(user.uuid);
             Opened::new(signed_up(user, page))
@@ -65,7 +65,7 @@ pub async fn accept_invitation(
     })
 }
 
-/// Sign in with address and password.
+/// Sign in with email address and password.
 pub async fn login(
     visitor: Visitor,
     State(app): State<App>,
@@ -78,8 +78,8 @@ pub async fn login(
     Ok(Opened::new(SignedIn { success: true }).with(&visitor, &session))
 }
 
-/// End a sign-in with a code of the second factor, or a recovery code. The answer
-/// 401 to the sign-in has set the cookie that belongs to it.
+/// Complete a sign-in with a code of the second factor or a recovery code. The 401 answer
+/// to the sign-in has set the cookie that belongs to it.
 pub async fn login_token(
     visitor: Visitor,
     State(app): State<App>,
@@ -92,8 +92,8 @@ pub async fn login_token(
     Ok(Opened::new(SignedIn { success: true }).with(&visitor, &session).asked(&visitor))
 }
 
-/// How people with an address must sign in. Whether there is such an account is
-/// not told.
+/// How a user with this address must sign in. The answer does not show whether the user
+/// exists.
 pub async fn precheck_login(
     visitor: Visitor,
     State(app): State<App>,
@@ -114,7 +114,7 @@ pub struct SignedIn {
     pub success: bool,
 }
 
-/// What somebody enters to sign in.
+/// The body of a sign-in.
 pub struct LoginInput {
     email: String,
     password: String,
@@ -133,7 +133,7 @@ impl Input for LoginTokenInput {
     }
 }
 
-/// The address of somebody who is about to sign in.
+/// The email address of a user who is about to sign in.
 pub struct PrecheckInput {
     email: String,
 }

@@ -1,11 +1,11 @@
-//! Lists that are sent while they are read: their pages can be larger than what one
-//! request may hold in memory.
+//! Lists that are sent while they are read. Their pages can be larger than the memory
+//! that one request may use.
 //!
-//! A list that ends early would pass for a complete one. So a fault after the answer
-//! has begun breaks the connection off, and clients notice it.
+//! A list that ends early looks like a complete one. So a fault after the beginning of
+//! the answer closes the connection, and clients notice it.
 //!
-//! What belongs here: how pieces become the text of an answer. What does not: what
-//! they are read from; that is [`Pieces`].
+//! What belongs here: how items become the text of an answer. What does not: where they
+//! are read; that is the implementation of [`Pieces`].
 
 use std::future::Future;
 use std::io;
@@ -26,39 +26,39 @@ use crate::http::error::{ApiError, ApiResult};
 use crate::http::sending;
 use crate::limits::Exhausted;
 
-/// Bytes of an answer that are collected before it begins: a shorter one is sent as a
-/// whole, and a fault until then has a status.
+/// Bytes of an answer that are collected before it begins. A shorter answer is sent as a
+/// whole. A fault until then is answered with its status.
 const BEGIN: usize = 1 << 20;
-/// After this time it begins with what there is: the rest may take long to find.
+/// After this time the answer begins with what was read: the rest may take long to find.
 const BEGIN_AFTER: Duration = Duration::from_secs(5);
-/// For reading one piece once the answer has begun.
+/// Timeout of one read once the answer has begun.
 const PIECE_WITHIN: Duration = Duration::from_secs(30);
 
-/// A list that is read piece by piece.
+/// A list that is read in parts.
 pub(super) trait Pieces: Send + 'static {
-    /// What it lists.
+    /// An item of the list.
     type Item: Serialize + Send;
-    /// The members of the answer beside `results`.
+    /// The members of the answer in addition to `results`.
     type Links: Serialize;
 
-    /// The next results; none: these were all of the page.
+    /// Reads the next results. An empty vector means that the page is complete.
     fn next(&mut self) -> impl Future<Output = ApiResult<Vec<Self::Item>>> + Send;
 
-    /// Known once all results are read, or when the page ends early.
+    /// The links. Known once all results are read, or when the page ends early.
     fn links(&self) -> Self::Links;
 
-    /// Whether the page may end early with a link: its reader does not take a short page
+    /// Whether the page may end early with a link. Its reader must not take a short page
     /// for the last one.
     fn may_end_early(&self) -> bool;
 }
 
-/// What the answer has beside its results: a link to the next page.
+/// The members of the answer in addition to its results: a link to the next page.
 #[derive(Debug, Serialize)]
 pub(super) struct Next {
     pub(super) next: Option<String>,
 }
 
-/// Both links, of a list whose pages lead forward only.
+/// Both links, for a list whose pages lead forward only.
 #[derive(Debug, Serialize)]
 pub(super) struct Links {
     next: Option<String>,
@@ -71,7 +71,7 @@ impl Links {
     }
 }
 
-/// A list that is sent as it is read; `T` is its form.
+/// A list that is sent while it is read; `T` is its form in the API document.
 #[derive(Debug)]
 pub struct Streamed<T> {
     body: Body,
@@ -79,11 +79,11 @@ pub struct Streamed<T> {
 }
 
 impl<T> Streamed<T> {
-    /// Reads the beginning, or all if that is short.
+    /// Reads the beginning of the list, or all of a short one.
     ///
     /// # Errors
-    /// Whatever reading meets; [`ApiError::TooManyLists`] when too many long lists are
-    /// being sent, in all or to this person.
+    /// Errors of the reads; [`ApiError::TooManyLists`] when too many long lists are being
+    /// sent, in total or to this user.
     pub(super) async fn of(app: &App, reader: UserId, pieces: impl Pieces) -> ApiResult<Self> {
         let text = br#"{"results":["#.to_vec();
         let began = Instant::now();
@@ -119,12 +119,12 @@ impl<T> IntoResponse for Streamed<T> {
 
 struct Sending<P> {
     pieces: P,
-    /// What is not sent yet.
+    /// Text that is not sent yet.
     text: Vec<u8>,
     is_first: bool,
     is_done: bool,
-    /// From then on the page ends with what there is: results may be so rare, or their
-    /// reader so slow, that the whole of it would be broken off.
+    /// After this time the page ends with the results so far. Otherwise rare results or a
+    /// slow reader would end in a closed connection.
     until: Instant,
 }
 
@@ -135,7 +135,7 @@ impl<P: Pieces> Sending<P> {
         let unwritable = |_| ApiError::internal("a result cannot be written as JSON");
         if results.is_empty() {
             self.is_done = true;
-            // The members of an object, behind those that are there.
+            // The members of the object are appended after `results`.
             let links = serde_json::to_vec(&self.pieces.links()).map_err(unwritable)?;
             self.text.extend_from_slice(b"],");
             self.text.extend_from_slice(links.strip_prefix(b"{").unwrap_or_default());
@@ -149,7 +149,7 @@ impl<P: Pieces> Sending<P> {
         Ok(())
     }
 
-    /// The next part of the answer.
+    /// Returns the next part of the answer.
     async fn take(&mut self) -> io::Result<Option<Bytes>> {
         if self.text.is_empty() && !self.is_done {
             let read = timeout(PIECE_WITHIN, self.read()).await;

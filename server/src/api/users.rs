@@ -1,4 +1,4 @@
-//! `/api/users/@me/` (API-29): who the key acts for.
+//! `/api/users/@me/` (API-29): the user of the key.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,14 +16,14 @@ use crate::http::extract::{ApiJson, Authorized, PathParams};
 use crate::http::guards::{AnyKey, UserRead, UserWrite};
 use crate::http::input::{Fields, Input};
 
-/// Fields by which a person signs in. They are never changed by a key, which
-/// would outlive the change; to leave them out silently would let a script
-/// believe that the password is another now.
+/// Fields that a user signs in with. A key cannot change them, because the change would
+/// outlast the key. They are refused and not ignored: otherwise a script would believe
+/// that it has changed the password.
 const CREDENTIALS: [&str; 3] = ["email", "password", "current_password"];
-/// Longest text of a reference, in characters.
+/// Longest text of an id, in characters.
 const REFERENCE_MAX: usize = 64;
 
-/// The caller.
+/// The user of the key.
 pub async fn get_user(
     auth: Authorized<UserRead>,
     path: PathParams,
@@ -33,7 +33,7 @@ pub async fn get_user(
     Ok(Json(app.services.users.me(&auth.ctx).await?))
 }
 
-/// Change one's own settings, and what one looks at.
+/// Change the caller's settings, current organization or current project.
 pub async fn update_user(
     auth: Authorized<UserWrite>,
     path: PathParams,
@@ -46,17 +46,17 @@ pub async fn update_user(
         return Err(refuse_key(&auth.ctx));
     }
     let change = body.checked()?;
-    // First what can still be refused: all other fields are checked already.
+    // This can still be refused, so it comes first. All other fields are checked already.
     users.set_current(&auth.ctx, change.organization, change.project).await?;
     Ok(Json(users.update_me(&auth.ctx, change.settings).await?))
 }
 
-/// Refused for keys: a person deletes their account, in a session.
+/// Delete the user. Always refused for keys; use the web app.
 pub async fn delete_user(auth: Authorized<AnyKey>) -> ApiError {
     refuse_key(&auth.ctx)
 }
 
-/// The body of PATCH.
+/// The body of PATCH: changed settings, current organization and project.
 #[derive(Debug)]
 pub struct UserChange {
     settings: MePatch,
@@ -79,7 +79,7 @@ impl Input for UserChange {
     }
 }
 
-/// There is no mail yet that anybody could turn off.
+/// There are no notification mails to turn off yet.
 fn refuse_notifications(fields: &Fields) -> Result<(), FieldError> {
     if fields.has("notification_settings") {
         let detail = "Notifications cannot be set: this instance sends none.";
@@ -102,7 +102,7 @@ fn theme(fields: &Fields) -> Result<Patch<String>, FieldError> {
     }
 }
 
-/// An id of something that must exist. A malformed id names nothing.
+/// An id of something that must exist. A malformed id is treated as unknown.
 fn reference<T: std::str::FromStr>(fields: &Fields, name: &str) -> Result<Option<T>, FieldError> {
     match fields.text(name, REFERENCE_MAX)? {
         Patch::Keep | Patch::Clear => Ok(None),

@@ -1,10 +1,11 @@
-//! Lists that are looked through from a place on, page by page: persons and groups.
+//! Lists that are searched from a cursor on, page by page: persons and groups.
 //!
-//! A page may be short when what is searched for is rare: it ends when nothing was found
-//! for a time, and its link goes on from there. A caller who counts offsets would take
-//! such a page for the end of the list, and gets an error.
+//! A page may be short when matches are rare: it ends when nothing was found for some
+//! time, and its link continues from there. A caller who counts offsets would take such a
+//! page for the end of the list, and gets an error.
 //!
-//! What belongs here: how steps make a page. What does not: a step (`weir-service`).
+//! What belongs here: how steps make a page. What does not: a single step
+//! (`weir-service`).
 
 use std::fmt::Display;
 use std::future::Future;
@@ -20,27 +21,27 @@ use crate::http::pagination::{Filters, Listing};
 /// Results that are read at a time.
 const PIECE: u64 = 250;
 
-/// Which results a step is asked for.
+/// The results that a step reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<At> {
-    /// Where it begins; `None`: where the list does.
+    /// The cursor to begin after; `None` for the beginning of the list.
     pub(super) after: Option<At>,
-    /// How many it passes over.
+    /// How many results the step skips.
     pub(super) offset: u64,
-    /// How many it gives at most.
+    /// The most results that the step returns.
     pub(super) limit: u64,
 }
 
-/// A list that is looked through from a place on.
+/// A list that is searched from a cursor on.
 pub(super) trait Steps: Send + 'static {
-    /// What it lists.
+    /// An item of the list.
     type Item: Serialize + Send;
-    /// A place in it.
+    /// A cursor in the list.
     type At: Copy + Display + Send;
-    /// Its parameters: `after` among them.
+    /// Its query parameters, including `after`.
     type Filters: Filters;
 
-    /// The results from a place on, as many as are found `within` that time.
+    /// The results after a cursor, as many as are found `within` that time.
     fn step(
         &self,
         part: Part<Self::At>,
@@ -52,13 +53,13 @@ pub(super) trait Steps: Send + 'static {
 pub(super) struct Walk<S: Steps> {
     steps: S,
     listing: Listing<S::Filters>,
-    /// Where the next step begins.
+    /// The cursor where the next step begins.
     after: Option<S::At>,
-    /// How many results it passes over.
+    /// How many results the next step skips.
     offset: u64,
     /// How many results the page may still have.
     left: u64,
-    /// Whether there are no more results at all.
+    /// Whether the end of the list is reached.
     is_done: bool,
     /// How long steps that find nothing may still take.
     patience: Duration,

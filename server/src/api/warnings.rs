@@ -1,5 +1,5 @@
-//! `/api/projects/{id}/ingestion_warnings/`: what was dropped or altered on the
-//! way in, by reason, and below `events/` the events themselves.
+//! `/api/projects/{id}/ingestion_warnings/`: dropped and altered events, counted by code,
+//! and below `events/` the events themselves.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,16 +22,16 @@ use crate::http::extract::{Authorized, InProject};
 use crate::http::guards::ProjectRead;
 use crate::http::pagination::Listing;
 
-/// Samples shown of one reason.
+/// Most samples shown for one code.
 const SAMPLES: usize = 10;
 
-/// What became of an event.
+/// What happened to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Stored.
+    /// The event is stored.
     Accepted,
-    /// Not stored, although the request was answered with 200.
+    /// The event is not stored, although the request was answered with 200.
     Dropped,
 }
 
@@ -44,23 +44,23 @@ impl From<live::Outcome> for Outcome {
     }
 }
 
-/// One reason.
+/// A drop reason or warning with its counts.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = IngestionWarning)]
 pub struct WarningAnswer {
-    /// Machine code.
+    /// Machine-readable code of the reason.
     pub code: String,
-    /// Whether the events were dropped, or stored altered.
+    /// Whether the events were dropped, or stored with changes.
     pub outcome: Outcome,
-    /// What happened, for people.
+    /// What happened, as text for people.
     pub detail: &'static str,
-    /// What to do about it, for people.
+    /// How to fix it, as text for people.
     pub fix: &'static str,
-    /// How often.
+    /// Number of events.
     pub count: u64,
-    /// First time.
+    /// When it happened first.
     pub first_at: Timestamp,
-    /// Last time.
+    /// When it happened last.
     pub last_at: Timestamp,
     /// Some of the events, newest first.
     pub samples: Vec<SampleAnswer>,
@@ -70,20 +70,21 @@ pub struct WarningAnswer {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = IngestionSample)]
 pub struct SampleAnswer {
-    /// When it reached us.
+    /// When the event was received.
     pub received_at: Timestamp,
-    /// What the reason does not say: which transformation dropped it.
+    /// More than the code says, such as the transformation that dropped the event.
     pub detail: Option<String>,
-    /// Name, if it had one.
+    /// Name of the event, if it had one.
     pub event: Option<String>,
-    /// Whom it was about, if it said.
+    /// Distinct id of the event, if it had one.
     pub distinct_id: Option<String>,
-    /// As received (of a stored event: its properties), cut when long.
+    /// The event as it was received, or the properties of a stored event. A long text is
+    /// truncated.
     pub payload: String,
 }
 
 filters! {
-    /// Which dropped and altered events are wanted.
+    /// Filters for dropped and altered events.
     AffectedFilters {
         "after": Time, "Only events that reached us after this time.";
         "before": Time, "Only events that reached us before this time.";
@@ -102,8 +103,8 @@ pub struct AffectedList {
     pub previous: Option<String>,
     /// The events of this page.
     pub results: Vec<AffectedAnswer>,
-    /// Events that are missing here, or on a page nearby, because what is stored of them
-    /// is damaged.
+    /// Number of events that are missing on this page or the next, because their stored
+    /// records are damaged.
     pub unreadable: u64,
 }
 
@@ -111,28 +112,29 @@ pub struct AffectedList {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AffectedEvent)]
 pub struct AffectedAnswer {
-    /// Identifies the entry within the project.
+    /// Id of the entry, unique within the project.
     pub id: String,
-    /// Whether the event was dropped, or stored altered.
+    /// Whether the event was dropped, or stored with changes.
     pub outcome: Outcome,
-    /// The reason that it was dropped for, or the warnings that it was stored with.
+    /// The reason for dropping the event, or the warnings that it was stored with.
     pub codes: Vec<String>,
-    /// What the reason does not say: which transformation dropped it.
+    /// More than the code says, such as the transformation that dropped the event.
     pub detail: Option<String>,
-    /// When it reached us.
+    /// When the event was received.
     pub received_at: Timestamp,
-    /// Name, if it had one.
+    /// Name of the event, if it had one.
     pub event: Option<String>,
-    /// Whom it was about, if it said.
+    /// Distinct id of the event, if it had one.
     pub distinct_id: Option<String>,
-    /// Identity, if it had one.
+    /// Uuid of the event, if it had one.
     pub uuid: Option<Uuid>,
-    /// As received (of a stored event: its properties), cut when long.
+    /// The event as it was received, or the properties of a stored event. A long text is
+    /// truncated.
     pub payload: String,
 }
 
-/// The dropped and altered events themselves, newest first: at least the latest 100,000
-/// of a project, for 30 days.
+/// The dropped and altered events, newest first: at least the latest 100,000 of a
+/// project, for 30 days.
 pub async fn list_ingestion_warning_events(
     auth: Authorized<ProjectRead, InProject>,
     State(app): State<App>,
@@ -177,7 +179,7 @@ pub async fn list_ingestion_warning_events(
     Ok(Json(AffectedList { next, previous: None, results: results.collect(), unreadable }))
 }
 
-/// Counts and samples by reason.
+/// Counts and samples of dropped and altered events, by code.
 pub async fn list_ingestion_warnings(
     auth: Authorized<ProjectRead, InProject>,
     State(app): State<App>,
@@ -213,7 +215,7 @@ pub async fn list_ingestion_warnings(
     Ok(Json(listing.envelope(Paged { count, results })))
 }
 
-/// A code that this program does not know was written by a newer one.
+/// An unknown code was written by a newer version of the program.
 fn meaning(code: &str) -> Meaning {
     let unknown = Meaning { outcome: live::Outcome::Accepted, sentence: "", fix: "" };
     Meaning::of(code).unwrap_or(unknown)

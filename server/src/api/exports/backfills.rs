@@ -1,5 +1,5 @@
-//! `…/batch_exports/{export_id}/backfills/` (EXP-10, EXP-24). Starting one is
-//! at `backfill/` too, in the form of the protocol.
+//! `…/batch_exports/{export_id}/backfills/` (EXP-10, EXP-24). `backfill/` also starts
+//! one, with the body that existing clients send.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,11 +19,11 @@ use crate::http::extract::{ApiJson, Authorized, InOrganization, InProject, PathP
 use crate::http::guards::{ExportsRead, ExportsWrite};
 use crate::http::pagination::Listing;
 
-/// The backfill in a path.
+/// The path parameter with the id of a backfill.
 const BACKFILL: &str = "backfill_id";
 
 filters! {
-    /// Which backfills are wanted.
+    /// Filters for backfills.
     BackfillFilters, pages of 50 {
         "cursor": Text, "Where the page begins; from `next`.";
     }
@@ -34,7 +34,7 @@ filters! {
 pub struct BackfillList {
     /// Link to the next page; null on the last one.
     pub next: Option<String>,
-    /// Always null: pages are walked with `next`.
+    /// Always null: pages lead forward only.
     pub previous: Option<String>,
     /// The backfills of this page.
     pub results: Vec<Backfill>,
@@ -45,7 +45,7 @@ in_both_places! {
     ExportsRead list_batch_export_backfills list_project_batch_export_backfills
         (path: PathParams, listing: Listing<BackfillFilters>) -> Json<BackfillList> = list;
 
-    /// Export a stretch of time anew, whether the export is paused or not.
+    /// Export a range of time again. The export may be paused.
     ExportsWrite create_batch_export_backfill create_project_batch_export_backfill
         (path: PathParams, body: ApiJson<BackfillInput>) -> Created<StartedBackfill> = create;
 
@@ -53,7 +53,7 @@ in_both_places! {
     ExportsRead get_batch_export_backfill get_project_batch_export_backfill
         (path: PathParams) -> Json<Backfill> = get;
 
-    /// Cancel a backfill that has not ended, and its runs.
+    /// Cancel a backfill that has not ended, together with its runs.
     ExportsWrite cancel_batch_export_backfill cancel_project_batch_export_backfill
         (path: PathParams) -> Json<Cancelled> = cancel;
 }

@@ -14,7 +14,7 @@ use crate::http::input::{Fields, Input, kind};
 
 /// Longest form of a time in a body, in characters.
 const TIME_MAX: usize = 64;
-/// Longest name of a time zone in a body, in characters.
+/// Whether missed intervals are exported.
 const ZONE_MAX: usize = 240;
 const DESTINATION: &str = "destination";
 
@@ -43,13 +43,13 @@ impl Input for BackfillInput {
                 Patch::Keep | Patch::Clear => None,
             })
         };
-        // What an export has and bounds have not.
+        // Fields of an export that a backfill does not have.
         let of_export = fields.has("interval") || fields.has(DESTINATION);
         Ok(Self { start_at: text("start_at")?, end_at: text("end_at")?, of_export })
     }
 }
 
-/// In the order in which the resource shows its fields.
+/// Fields are checked in the order in which the resource shows them.
 impl Input for BatchExportInput {
     const EXAMPLE: &'static str = r#"{
         "name": "Nightly", "interval": "day",
@@ -154,12 +154,12 @@ impl Input for Replacement {
     }
 }
 
-/// What a field hears that is not there.
+/// The error for a missing field.
 pub(super) fn required(attr: &str) -> FieldError {
     FieldError::new(attr, "required", "This field is required.")
 }
 
-/// What is exported, if that was sent.
+/// The model to export, if it was sent.
 pub(super) fn model(fields: &Fields) -> Result<Patch<ExportModel>, FieldError> {
     fields.word("model", &ExportModel::WORDS)?.try_map(|word| {
         ExportModel::of(&word).ok_or_else(|| validate::invalid_choice("model", &word))
@@ -174,7 +174,7 @@ fn interval(fields: &Fields, is_required: bool) -> Result<Patch<Interval>, Field
     })
 }
 
-/// Where days and weeks begin: time zone, day, hour.
+/// When days and weeks begin: time zone, day, hour.
 type Offsets = (Patch<String>, Patch<i64>, Patch<i64>);
 
 fn offsets(fields: &Fields) -> Result<Offsets, FieldError> {

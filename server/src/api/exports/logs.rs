@@ -19,11 +19,11 @@ use crate::http::extract::{Authorized, InOrganization, InProject, PathParams};
 use crate::http::guards::ExportsRead;
 use crate::http::pagination::{Filters, Params};
 
-/// Longest text that is searched for, in characters.
+/// Longest search text, in characters.
 const SEARCH_MAX: usize = 200;
 
 filters! {
-    /// Which log lines of an export are wanted.
+    /// Filters for the log lines of an export.
     LogFilters {
         "limit": Number, "Lines at most, 1 to 500. Left out: 50.";
         "offset": Number, "Lines to pass over. Left out: none.";
@@ -36,7 +36,7 @@ filters! {
 }
 
 filters! {
-    /// Which log lines of a run are wanted.
+    /// Filters for the log lines of a run.
     RunLogFilters {
         "limit": Number, "Lines at most, 1 to 500. Left out: 50.";
         "offset": Number, "Lines to pass over. Left out: none.";
@@ -48,11 +48,11 @@ filters! {
 }
 
 in_both_places! {
-    /// What the runs of a batch export wrote into their log, newest first.
+    /// The log lines of all runs of a batch export, newest first.
     ExportsRead list_batch_export_logs list_project_batch_export_logs
         (path: PathParams, params: Params<LogFilters>) -> Json<Envelope<LogLine>> = of_export;
 
-    /// What a run wrote into its log, newest first.
+    /// The log lines of a run, newest first.
     ExportsRead list_batch_export_run_logs list_project_batch_export_run_logs
         (path: PathParams, params: Params<RunLogFilters>) -> Json<Envelope<LogLine>> = of_run;
 }
@@ -85,14 +85,15 @@ async fn of_run(
     Ok(Json(envelope(params, &query, lines)))
 }
 
-/// One line more tells whether there is another page.
+/// Reads one line more than the page has, to know whether there is another page.
 fn and_one(query: &LogQuery) -> LogQuery {
     LogQuery { limit: query.limit + 1, ..query.clone() }
 }
 
-/// Lines are not counted: `count` is that of the lines up to here, and one more where
-/// there are more. The next page begins at an offset, among lines that are no newer
-/// than the first of these: lines that are written meanwhile move none of them.
+/// Lines are not counted: `count` is the number of lines up to the end of this page, plus
+/// one if there are more. The next page begins at an offset among the lines that are not
+/// newer than the first line here. So lines that are written in the meantime do not move
+/// it.
 fn envelope<F: Filters>(
     params: &Params<F>,
     query: &LogQuery,
@@ -115,7 +116,7 @@ fn envelope<F: Filters>(
     Envelope { count, next, previous: None, results }
 }
 
-/// The time so many microseconds later.
+/// The time this many microseconds later.
 fn beside(time: Timestamp, micros: i64) -> Timestamp {
     Timestamp::from_micros(time.micros().saturating_add(micros))
 }
@@ -125,7 +126,7 @@ fn query<F: Filters>(params: &Params<F>) -> Result<LogQuery, FieldError> {
     let limit = text("limit").and_then(|text| text.trim().parse::<usize>().ok());
     let offset = text("offset").and_then(|text| text.trim().parse::<usize>().ok());
     Ok(LogQuery {
-        // The bounds do not belong to what is wanted.
+        // The bounds themselves are excluded.
         after: time(text("after"), "after")?.map(|after| beside(after, 1)),
         before: time(text("before"), "before")?.map(|before| beside(before, -1)),
         levels: params.words("level").map(level).collect::<Result<_, _>>()?,
@@ -135,7 +136,7 @@ fn query<F: Filters>(params: &Params<F>) -> Result<LogQuery, FieldError> {
     })
 }
 
-/// `WARN` and `LOG` are what others call `WARNING` and `INFO`.
+/// `WARN` and `LOG` are accepted for `WARNING` and `INFO`.
 fn level(word: &str) -> Result<LogLevel, FieldError> {
     let known = match word.to_ascii_uppercase().as_str() {
         "WARN" => Some(LogLevel::Warning),

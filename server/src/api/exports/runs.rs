@@ -19,11 +19,11 @@ use crate::http::extract::{Authorized, InOrganization, InProject, PathParams};
 use crate::http::guards::{ExportsRead, ExportsWrite};
 use crate::http::pagination::Listing;
 
-/// The run in a path.
+/// The path parameter with the id of a run.
 pub(super) const RUN: &str = "run_id";
 
 filters! {
-    /// Which runs are wanted, and in which order.
+    /// Filters for runs, and their order.
     RunFilters {
         "after": Time, "Only runs that were created at this time or later. Left out: of the last seven days.";
         "before": Time, "Only runs that were created at this time or before.";
@@ -40,23 +40,23 @@ filters! {
 pub struct RunList {
     /// Link to the next page; null on the last one.
     pub next: Option<String>,
-    /// Always null: pages are walked with `next`.
+    /// Always null: pages lead forward only.
     pub previous: Option<String>,
     /// The runs of this page.
     pub results: Vec<Run>,
 }
 
-/// What cancelling answers.
+/// The answer to cancelling a run.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub struct Cancelled {
     /// Always true.
     pub cancelled: bool,
 }
 
-/// A backfill that was started.
+/// The backfill that was started.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub struct StartedBackfill {
-    /// Its id.
+    /// Id of the backfill.
     pub backfill_id: BackfillId,
 }
 
@@ -69,12 +69,12 @@ in_both_places! {
     ExportsRead get_batch_export_run get_project_batch_export_run
         (path: PathParams) -> Json<Run> = get;
 
-    /// Cancel a run that has not ended. What it delivered stays delivered.
+    /// Cancel a run that has not ended. Delivered data stays at the destination.
     ExportsWrite cancel_batch_export_run cancel_project_batch_export_run
         (path: PathParams) -> Json<Cancelled> = cancel;
 
-    /// Export what a run exported once more, whatever became of it: a backfill of
-    /// one run.
+    /// Export the interval of a run again, whatever its status: starts a backfill of one
+    /// run.
     ExportsWrite retry_batch_export_run retry_project_batch_export_run
         (path: PathParams) -> Json<StartedBackfill> = retry;
 }
@@ -85,7 +85,7 @@ async fn list(
     path: &PathParams,
     listing: &Listing<RunFilters>,
 ) -> ApiResult<Json<RunList>> {
-    // The export first: what is not there has no pages to be asked for.
+    // The export is checked first: a missing export is reported before an invalid page.
     let id = path.get(ID)?;
     app.services.exports.get(within, id).await?;
     let page = app.services.exports.runs(within, id, &query(listing)?).await?;

@@ -1,5 +1,5 @@
-//! Trying out a destination step by step (EXP-7):
-//! `…/batch_exports/test/` names the steps, the others do one.
+//! Testing a destination step by step (EXP-7). `…/batch_exports/test/` lists the steps,
+//! the other operations run one.
 
 use axum::Json;
 use axum::extract::State;
@@ -25,12 +25,12 @@ use crate::http::guards::{ExportsRead, ExportsWrite};
 use crate::http::input::{Fields, Input};
 use crate::http::pagination::Params;
 
-/// Steps that can be asked for: more than any destination has.
+/// Limit for the index of a step. No destination has as many steps.
 const STEPS_MAX: i64 = 100;
 const DESTINATION: &str = "destination";
 
 filters! {
-    /// Which destination's steps are wanted.
+    /// Selects the destination type.
     TestFilters {
         "destination": RequiredOneOf(&destinations::NAMES), "The type of destination.";
     }
@@ -39,51 +39,51 @@ filters! {
 /// The test of a destination.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DestinationTest {
-    /// Its steps, in the order in which they are to be done.
+    /// The steps, in the order in which to run them.
     pub steps: Vec<TestStep>,
 }
 
 /// A step of a test.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct TestStep {
-    /// What it does; null when the destination has no steps.
+    /// What the step does; null when the destination has no steps.
     pub name: Option<String>,
-    /// What came of it; null before it is done.
+    /// Result of the step; null before it has run.
     pub result: Option<StepResult>,
 }
 
-/// What came of a step.
+/// Result of a step.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StepResult {
-    /// Whether it did what it should.
+    /// Whether the step passed.
     pub status: StepStatus,
-    /// What went wrong, for people; null when nothing did.
+    /// The reason of a failure, as text for people; null otherwise.
     pub message: Option<String>,
 }
 
-/// Whether a step did what it should.
+/// Outcome of a step.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 pub enum StepStatus {
-    /// It did.
+    /// The step succeeded.
     Passed,
-    /// It did not.
+    /// The step failed.
     Failed,
-    /// There was nothing to do.
+    /// The step had nothing to do.
     Skipped,
 }
 
 in_both_places! {
-    /// The steps of the test of a type of destination.
+    /// The test steps of a destination type.
     ExportsRead list_batch_export_test_steps list_project_batch_export_test_steps
         (params: Params<TestFilters>) -> Json<DestinationTest> = list;
 
-    /// Do a step of the test with a destination that no export has yet.
+    /// Run a test step with a destination that no export has yet.
     ExportsWrite run_batch_export_test_step_new run_project_batch_export_test_step_new
         (body: ApiJson<NewTest>) -> Json<TestStep> = run_new;
 
-    /// Do a step of the test with the destination of an export, or with the
-    /// changes that are sent. Secrets that are left out are those of the export,
-    /// unless the address or the user of the destination changes.
+    /// Run a test step with the destination of an export, including the changes in the
+    /// body. Omitted secrets are taken from the export, unless the address or the user of
+    /// the destination changes.
     ExportsWrite run_batch_export_test_step run_project_batch_export_test_step
         (path: PathParams, body: ApiJson<StoredTest>) -> Json<TestStep> = run_stored;
 }
@@ -120,7 +120,7 @@ async fn run_new(
     run(app, trial, step).await
 }
 
-/// The export first: what is not there has no fields to be judged.
+/// The export is checked first: a missing export is reported before an invalid field.
 async fn run_stored(
     app: &App,
     within: Within<'_>,
@@ -154,8 +154,8 @@ async fn run(app: &App, trial: Trial, step: usize) -> ApiResult<Json<TestStep>> 
     Ok(Json(TestStep { name: Some((*name).to_owned()), result }))
 }
 
-/// The body of `run_test_step_new/`: of the fields of an export the destination and
-/// what is exported, and which step.
+/// The body of `run_test_step_new/`: the destination, the model and the step. It may
+/// contain other fields of an export.
 #[derive(Debug)]
 pub struct NewTest {
     step: usize,
@@ -194,7 +194,7 @@ impl Input for StoredTest {
     }
 }
 
-/// Steps are counted from 0; left out, it is the first.
+/// Steps are counted from 0. Without a number it is the first.
 fn step(fields: &Fields) -> Result<usize, FieldError> {
     let step = match fields.nullable_integer("step", 0, STEPS_MAX)? {
         Patch::Set(step) => step,

@@ -11,13 +11,13 @@ use weir_model::{Patch, PluginConfigId, PluginId, validate};
 
 use crate::http::input::{Fields, Input, kind, missing, no_object, no_text, null, to_integer};
 
-/// What is done with a job unless something else is asked for.
+/// The operation on a job if the body names none.
 const START: &str = "start";
-/// Fields of a form that bring and take attachments: `add_attachment[key]`.
+/// Form fields that add and remove attachments: `add_attachment[key]`.
 const ADD: &str = "add_attachment";
 const REMOVE: &str = "remove_attachment";
 
-/// In the order in which the resource shows its fields.
+/// Fields are checked in the order in which the resource shows them.
 impl Input for PluginConfigInput {
     const EXAMPLE: &'static str = r#"{
         "plugin": 1, "enabled": false, "order": 1, "config": {"percentage": "10"},
@@ -145,7 +145,7 @@ fn added(fields: &Fields) -> Vec<SentAttachment> {
     uploads.filter_map(attachment).collect()
 }
 
-/// That the field is there says it all.
+/// The presence of the field counts, not its value.
 fn removed(fields: &Fields) -> Vec<String> {
     fields.names().filter_map(|name| key(name, REMOVE)).map(str::to_owned).collect()
 }
@@ -247,7 +247,7 @@ impl Input for RearrangeInput {
             Some(other) => return Err(no_object("orders", other)),
         };
         let plugin = integer(fields, "plugin", false, (i64::MIN, i64::MAX))?;
-        // It says something together with a plugin only.
+        // It has a meaning only together with a plugin.
         let order = integer(fields, "order", false, ORDER)?;
         let id = integer(fields, "id", false, (i64::MIN, i64::MAX))?;
         let name = fields.nullable_text("name", NAME_MAX)?;
@@ -272,7 +272,7 @@ impl Input for RearrangeInput {
     }
 }
 
-/// Ids of nothing are passed over.
+/// Malformed ids are ignored.
 fn orders(sent: &Map<String, Value>) -> Result<Vec<(PluginConfigId, i64)>, FieldError> {
     let mut orders = Vec::new();
     for (id, order) in sent {

@@ -1,7 +1,7 @@
-//! What plugin operations answer. Clients of the protocol expect a plugin
-//! record from each of them; what else there is to say stands beside its fields,
-//! under names that no field has. With `raw=true` only that is answered, in the
-//! form of the service that the clients were made for (PLG-7).
+//! The answers of plugin operations. Existing clients expect a plugin record from each
+//! operation. Other data is in additional fields, under names that no field of the record
+//! has. With `raw=true` the answer is only the other data, in the form of the service
+//! that the clients were written for (PLG-7).
 
 use std::collections::BTreeMap;
 
@@ -16,23 +16,23 @@ use weir_model::plugin_configs::PluginConfig;
 use weir_model::plugins::overview::{CatalogueEntry, PluginActivity};
 use weir_model::plugins::{Plugin, PluginShape};
 
-/// An answer in the form of a record, or what it says besides.
+/// An answer: a record with additional fields, or only the additional data.
 #[derive(Debug)]
 pub enum Shaped<T> {
-    /// The record with the rest.
+    /// The record with the additional fields.
     Whole(T),
-    /// The rest alone.
+    /// Only the additional data.
     Raw(Value),
 }
 
-/// What an answer says besides the record.
+/// The additional data of an answer.
 pub trait Rest {
-    /// It, in the form that `raw=true` asks for.
+    /// The data in the form that `raw=true` asks for.
     fn rest(self) -> Value;
 }
 
 impl<T: Rest> Shaped<T> {
-    /// The answer as it was asked for.
+    /// The answer in the form that the caller asked for.
     pub(super) fn of(answer: T, is_raw: bool) -> Self {
         if is_raw { Self::Raw(answer.rest()) } else { Self::Whole(answer) }
     }
@@ -47,16 +47,15 @@ impl<T: Serialize> IntoResponse for Shaped<T> {
     }
 }
 
-/// A plugin that was asked for a newer version.
+/// The result of a check for a newer version.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PluginCheck {
-    /// The plugin.
+    /// The plugin, as fields of the answer.
     #[serde(flatten)]
     pub record: Plugin,
-    /// The plugin once more.
+    /// The same plugin as an object.
     pub plugin: Plugin,
-    /// Why nobody knows whether there is a newer version; null when it is known, and of
-    /// a plugin that has none.
+    /// Why the check failed; null when it succeeded, and for a plugin without versions.
     pub update_error: Option<String>,
 }
 
@@ -69,13 +68,14 @@ impl Rest for PluginCheck {
     }
 }
 
-/// A plugin with its source files: each under its name, which has a dot.
+/// A plugin with its source files. Each file is a field with the file's name, which has a
+/// dot.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PluginSource {
-    /// The plugin.
+    /// The plugin, as fields of the answer.
     #[serde(flatten)]
     pub record: Plugin,
-    /// What is wrong with source files: from the name of a file to a sentence.
+    /// Errors in source files: a sentence for each file name.
     pub source_errors: BTreeMap<String, String>,
     /// The text of each file.
     #[serde(flatten)]
@@ -88,10 +88,10 @@ impl Rest for PluginSource {
     }
 }
 
-/// What was done with plugins, a page of it.
+/// A page of the activity log of plugins.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PluginActivityPage {
-    /// The plugin that the newest entry is about, else the newest one.
+    /// The plugin that the newest entry is about, or else the newest plugin.
     #[serde(flatten)]
     pub record: PluginShape,
     /// The entries, newest first.
@@ -104,7 +104,7 @@ pub struct PluginActivityPage {
     pub previous: Option<String>,
     /// Total number of entries.
     pub count: u64,
-    /// The same.
+    /// The same as `count`.
     pub total_count: u64,
 }
 
@@ -117,7 +117,7 @@ impl Rest for PluginActivityPage {
     }
 }
 
-/// Answers with a page of a list beside the record; `raw=true` asks for the results alone.
+/// Answers with a record and a page of a list. `raw=true` returns only the results.
 macro_rules! pages {
     ($($(#[$doc:meta])* $name:ident of $item:ty, $(#[$record:meta])* record;)+) => {$(
         $(#[$doc])*
@@ -154,9 +154,9 @@ macro_rules! pages {
 }
 
 pages! {
-    /// Configs of plugins that cost something.
+    /// Configs of plugins that export events.
     PluginConfigsOf of PluginConfig,
-    /// The plugin of the first config of the page, else the newest one.
+    /// The plugin of the first config of the page, or else the newest plugin.
     record;
 
     /// Plugins that can be installed.
@@ -164,8 +164,8 @@ pages! {
     /// The newest plugin of the group.
     record;
 
-    /// Ids of plugins that nothing uses.
+    /// Ids of plugins that no config uses.
     UnusedPlugins of PluginId,
-    /// The first of the page, else the newest plugin of the group.
+    /// The first plugin of the page, or else the newest plugin of the group.
     record;
 }

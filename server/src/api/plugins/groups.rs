@@ -1,6 +1,6 @@
-//! The operations of each group of plugins: the same thirteen under three names.
-//! An operation has one name in the API document, so each group has handlers of
-//! its own; what they do stands in the module above.
+//! The operations of each group of plugins: the same thirteen under three names. An
+//! operation has one name in the API document, so each group has its own handlers. The
+//! shared functions are in the module above.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use crate::http::extract::{ApiJson, Authorized, InOrganization, PathParams};
 use crate::http::guards::{PluginsRead, PluginsWrite};
 use crate::http::pagination::{Listing, Params};
 
-/// The handlers of a group, by their names.
+/// The handlers of one group, with their names.
 macro_rules! group {
     (
         $(#[$doc:meta])* $module:ident = $group:ident:
@@ -33,7 +33,7 @@ macro_rules! group {
 
             const GROUP: Group = Group::$group;
 
-            /// The plugins of this group that the organization sees.
+            /// The plugins of this group that are visible to the organization.
             pub async fn $list(
                 auth: Authorized<PluginsRead, InOrganization>,
                 State(app): State<App>,
@@ -43,10 +43,11 @@ macro_rules! group {
                 Ok(Json(listing.envelope(paged)))
             }
 
-            /// Install a plugin: from `url`, a repository on github.com or gitlab.com, a
-            /// package on npmjs.com or `inline:` with the name of an entry of the
-            /// catalogue; from a file `archive` of a form, a zip or a packed tar of at
-            /// most 5 MiB; or as an empty one whose source is written here.
+            /// Install a plugin. Send one of: `url` with a repository on github.com or
+            /// gitlab.com, a package on npmjs.com, or `inline:` and the name of an entry
+            /// of the catalogue; a form with the file `archive`, a zip or a compressed
+            /// tar of at most 5 MiB; or neither, for an empty plugin whose source is
+            /// written later.
             pub async fn $create(
                 auth: Authorized<PluginsWrite, InOrganization>,
                 State(app): State<App>,
@@ -77,7 +78,7 @@ macro_rules! group {
                 super::super::update(&app, &auth.ctx, GROUP, &path, &body).await
             }
 
-            /// Remove a plugin with its source and its configs.
+            /// Delete a plugin with its source and its configs.
             pub async fn $delete(
                 auth: Authorized<PluginsWrite, InOrganization>,
                 State(app): State<App>,
@@ -86,8 +87,8 @@ macro_rules! group {
                 super::super::delete(&app, &auth.ctx, GROUP, &path).await
             }
 
-            /// Look for a newer version of a plugin. Where its host does not answer,
-            /// `update_error` says so, and the plugin is as it was.
+            /// Look for a newer version of a plugin. If its host does not answer,
+            /// `update_error` has the reason, and the plugin stays as it was.
             pub async fn $check(
                 auth: Authorized<PluginsRead, InOrganization>,
                 State(app): State<App>,
@@ -118,7 +119,7 @@ macro_rules! group {
                 super::super::update_source(&app, &auth.ctx, GROUP, &path, &params, &body).await
             }
 
-            /// Go over to the newest version of a plugin.
+            /// Upgrade a plugin to its newest version.
             pub async fn $upgrade(
                 auth: Authorized<PluginsWrite, InOrganization>,
                 State(app): State<App>,
@@ -128,7 +129,7 @@ macro_rules! group {
                 Ok(Json(app.services.plugins.upgrade(&auth.ctx, GROUP, id).await?))
             }
 
-            /// What was done with plugins.
+            /// The activity log of plugins.
             pub async fn $activity(
                 auth: Authorized<PluginsRead, InOrganization>,
                 State(app): State<App>,
@@ -155,7 +156,7 @@ macro_rules! group {
                 super::super::repository(&app, &auth.ctx, GROUP, &listing).await
             }
 
-            /// The ids of plugins that nothing uses.
+            /// The ids of plugins that no config uses.
             pub async fn $unused(
                 auth: Authorized<PluginsRead, InOrganization>,
                 State(app): State<App>,
@@ -168,7 +169,7 @@ macro_rules! group {
 }
 
 group! {
-    /// What delivers events.
+    /// Plugins that deliver events.
     destinations = Destinations:
     list_pipeline_destinations create_pipeline_destination get_pipeline_destination
     update_pipeline_destination delete_pipeline_destination
@@ -179,7 +180,7 @@ group! {
 }
 
 group! {
-    /// What shows pages in the app.
+    /// Plugins that show pages in the app.
     frontend_apps = FrontendApps:
     list_pipeline_frontend_apps create_pipeline_frontend_app get_pipeline_frontend_app
     update_pipeline_frontend_app delete_pipeline_frontend_app
@@ -190,7 +191,7 @@ group! {
 }
 
 group! {
-    /// What fetches events.
+    /// Plugins that fetch events.
     import_apps = ImportApps:
     list_pipeline_import_apps create_pipeline_import_app get_pipeline_import_app
     update_pipeline_import_app delete_pipeline_import_app

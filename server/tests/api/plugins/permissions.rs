@@ -1,4 +1,4 @@
-//! Who may do what: the rows of plugins 2.
+//! Who may do what: the rows of PLG-4 and PLG-5.
 
 use super::*;
 use http::Method;
