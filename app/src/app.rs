@@ -1,4 +1,4 @@
-//! The pages and their addresses.
+//! The routes of the app: which address shows which page.
 
 use leptos::prelude::*;
 use leptos_router::components::{ParentRoute, Route, Router, Routes};
@@ -7,7 +7,7 @@ use leptos_router::path;
 use crate::frame::Frame;
 use crate::pages;
 
-/// Everything below `<body>`.
+/// Everything in `<body>`.
 #[component]
 pub(crate) fn App() -> impl IntoView {
     leptos_meta::provide_meta_context();

@@ -1,6 +1,9 @@
-//! Manners that scripts add to what is in the page anyway. Each one listens for
-//! the whole page and acts on elements with its attribute, so parts that are
-//! drawn later have them too. Without scripts nothing is missing but comfort.
+//! Behaviours: scripts that improve elements of the page. Each behaviour has listeners
+//! for the whole page and acts on elements with its attribute. Therefore it also works
+//! for elements that are added later. Pages work without scripts; behaviours only make
+//! them more comfortable.
+//!
+//! What does not belong here: components that redraw themselves (`live`).
 
 mod api_request;
 mod autosubmit;
@@ -29,9 +32,9 @@ use web_sys::{
     Document, DomParser, Element, Event, HtmlElement, KeyboardEvent, Response, SupportedType,
 };
 
-/// Begins to listen. Called once.
+/// Starts all behaviours. Call it once.
 pub fn start() {
-    // Before whatever acts on forms that are sent: it may hold them back.
+    // `dirty` comes first: it can stop a submission before other listeners act on it.
     dirty::start();
     api_request::start();
     autosubmit::start();
@@ -53,9 +56,9 @@ pub fn start() {
     validate::start();
 }
 
-/// Calls `act` for every such event within the page.
+/// Calls `act` for every event of this type in the page.
 fn on(event: &str, act: impl Fn(&Event, &Element) + 'static) {
-    // Listens for as long as the page is there.
+    // The listener stays for the lifetime of the page.
     let _forever = window_event_listener_untyped(event, move |event| {
         if let Some(target) = event.target().and_then(|target| target.dyn_into().ok()) {
             act(&event, &target);
@@ -63,7 +66,7 @@ fn on(event: &str, act: impl Fn(&Event, &Element) + 'static) {
     });
 }
 
-/// Calls `act` with every element that fits.
+/// Calls `act` with every element that matches the selector.
 fn each<E: JsCast>(selector: &str, act: impl Fn(&E)) {
     let Ok(found) = document().query_selector_all(selector) else { return };
     for at in 0..found.length() {
@@ -73,14 +76,14 @@ fn each<E: JsCast>(selector: &str, act: impl Fn(&E)) {
     }
 }
 
-/// Elements within that fit.
+/// Elements inside `element` that match the selector.
 fn all_within(element: &Element, selector: &str) -> Vec<HtmlElement> {
     let Ok(found) = element.query_selector_all(selector) else { return Vec::new() };
     (0..found.length()).filter_map(|at| found.get(at)?.dyn_into().ok()).collect()
 }
 
-/// Arrows up and down move the focus through a list, which goes on below with its
-/// first element, and above leads to its opener.
+/// Moves the focus through a list with the arrow keys. Down from the opener reaches the
+/// first element; up from the first element returns to the opener.
 fn step(
     event: &KeyboardEvent,
     target: &Element,
@@ -102,7 +105,8 @@ fn step(
     }
 }
 
-/// The page at an address; none when there is no answer, or another page.
+/// The page at an address. `None`: there is no answer, or the server redirected to
+/// another page.
 async fn page_at(address: &str) -> Option<Document> {
     let answer = JsFuture::from(window().fetch_with_str(address)).await.ok()?;
     let answer: Response = answer.dyn_into().ok()?;
@@ -114,12 +118,12 @@ async fn page_at(address: &str) -> Option<Document> {
     page.parse_from_string(&text.as_string()?, SupportedType::TextHtml).ok()
 }
 
-/// The element itself or the nearest around it that fits.
+/// The element, or its nearest ancestor that matches the selector.
 fn closest(element: &Element, selector: &str) -> Option<Element> {
     element.closest(selector).ok().flatten()
 }
 
-/// The first element within that fits.
+/// The first element inside `element` that matches the selector.
 fn within<E: JsCast>(element: &Element, selector: &str) -> Option<E> {
     element.query_selector(selector).ok().flatten()?.dyn_into().ok()
 }

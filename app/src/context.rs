@@ -1,7 +1,8 @@
-//! What the server hands to pages and server functions for one request.
+//! Request context: values that the server passes to pages and server functions.
 //!
-//! What belongs here: the values, and what server functions do with cookies
-//! and redirects. What does not: rules, and reading requests (the server).
+//! What belongs here: these values, and the functions for cookies, redirects and status
+//! codes. What does not: business rules (`weir-service`), and reading requests
+//! (`weir-server`).
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,52 +26,53 @@ use crate::notice::Notice;
 use crate::theme::{self, Theme};
 use crate::ui::field::Typed;
 
-/// A session ends after this many seconds whatever happens.
+/// Longest lifetime of a session, in seconds.
 const SESSION_SECONDS: u32 = 14 * 24 * 60 * 60;
-/// A sign-in waits so many seconds for the second factor.
+/// How long a sign-in waits for the second factor, in seconds.
 const PENDING_SECONDS: u32 = 10 * 60;
-/// Where the second factor is asked for.
+/// The page that asks for the second factor.
 const SECOND_STEP: &str = "/login/2fa";
-/// Where it is turned on.
+/// The page where the second factor is turned on.
 const SECURITY: &str = "/account/security";
-/// What people hear where no session can be kept.
+/// Message for users at an address where no session can be kept.
 pub const NO_SESSION: &str = "No session can be kept safely at this address. Set public_url to the \
      https address under which people open Weir, such as https://weir.example.org, and start \
      Weir again.";
-/// Before the name of a field whose value is not kept when its form fails. A
-/// hidden field of that name goes along with it.
+/// Prefix of the names of fields whose values are not kept when a form fails. The form
+/// has a hidden field with the prefixed name.
 pub const SECRET_MARK: &str = "secret:";
-/// Among what was entered, the path of the function that it was sent to.
+/// Name under which the typed values of a form carry the path of its server function.
 pub const FUNCTION: &str = "__path";
-/// In the address of a page whose form was not saved for want of a sign-in.
+/// Query parameter of the page whose form was not saved because the user had to sign in
+/// first.
 pub const KEPT: &str = "__kept";
-/// What the next page tells waits this long for it.
+/// How long a notice waits for the next page, in seconds.
 const NOTICE_SECONDS: u32 = 60;
 const YEAR_SECONDS: u32 = 365 * 24 * 60 * 60;
 
-/// What is the same for all requests.
+/// Dependencies that are the same for all requests.
 #[derive(Clone)]
 pub struct WebContext {
-    /// The services.
+    /// The services of `weir-service`.
     pub services: Services,
-    /// Names of the built files.
+    /// Addresses of the built files.
     pub assets: Assets,
-    /// Tells capture that projects came, changed or went.
+    /// Notifies capture about created, changed and deleted projects.
     pub projects_changed: ProjectsChanged,
-    /// Tells staff of the process.
+    /// Collects the facts that staff see about the process.
     pub instance_facts: InstanceFacts,
-    /// Tries out destinations of exports.
+    /// Tests a destination of an export.
     pub try_destination: TryDestination,
-    /// Sends an event as a client would.
+    /// Sends an event through capture, as a client would.
     pub send_event: SendEvent,
 }
 
-/// Lets capture know the keys of projects as they are now. When it is done, a
-/// new key works and one that is gone does not.
+/// Notifies capture about the current keys of projects. When the future completes, new
+/// keys work and deleted keys do not.
 #[derive(Clone)]
 pub struct ProjectsChanged(pub Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>);
 
-/// Does the steps of the test of an export's destination, until one fails.
+/// Runs the steps of the test of an export's destination until one fails.
 #[derive(Clone)]
 pub struct TryDestination(
     pub Arc<dyn Fn(Trial) -> BoxFuture<'static, Vec<TriedStep>> + Send + Sync>,
@@ -79,51 +81,51 @@ pub struct TryDestination(
 /// A step of the test of a destination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TriedStep {
-    /// What it does.
+    /// Name of the step, for users.
     pub name: String,
-    /// What came of it.
+    /// Result of the step.
     pub outcome: StepOutcome,
 }
 
-/// What came of a step.
+/// Result of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepOutcome {
-    /// It did what it should.
+    /// The step succeeded.
     Passed,
-    /// It did not: the class of fault, and a sentence.
+    /// The step failed. The text has the class of the failure and a sentence.
     Failed(String),
-    /// One before it failed.
+    /// The step did not run because an earlier step failed.
     Skipped,
 }
 
-/// Sends a JSON body to capture, the way that a client's goes, as if from this
-/// address. Gives the status of the answer.
+/// Sends a JSON body to capture through the same code as a client's request, with this
+/// client address. Returns the status of the answer.
 #[derive(Clone)]
 pub struct SendEvent(pub SendEventFn);
 
-/// What [`SendEvent`] calls.
+/// The function that [`SendEvent`] calls.
 pub type SendEventFn = Arc<dyn Fn(String, Option<IpAddr>) -> BoxFuture<'static, u16> + Send + Sync>;
 
-/// Addresses of the files that every page loads; `None`: not built.
+/// Addresses of the files that every page loads. `None`: the file was not built.
 #[derive(Debug, Clone, Default)]
 pub struct Assets {
     /// The script that starts the app.
     pub boot: Option<String>,
-    /// The glue that it imports.
+    /// The JavaScript bindings that the start script imports.
     pub glue: Option<String>,
     /// The style sheet.
     pub css: Option<String>,
 }
 
-/// How cookies are written.
+/// Names and attributes of cookies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cookies {
-    /// Whether they may travel over TLS only. Off for http on this machine.
+    /// Whether browsers send the cookies over TLS only. Off for http on this machine.
     pub secure: bool,
 }
 
 impl Cookies {
-    /// Name of the session's cookie.
+    /// Name of the cookie of a session.
     #[must_use]
     pub fn session_name(self) -> &'static str {
         if self.secure { "__Host-session" } else { "session" }
@@ -135,26 +137,25 @@ impl Cookies {
         if self.secure { "__Host-pending" } else { "pending" }
     }
 
-    /// Name of the cookie with what was typed into a form that failed.
+    /// Name of the cookie with the values of a form that failed.
     #[must_use]
     pub fn typed_name(self) -> &'static str {
         if self.secure { "__Host-typed" } else { "typed" }
     }
 
-    /// Name of the cookie with what the next page tells.
+    /// Name of the cookie with the notice for the next page.
     #[must_use]
     pub fn notice_name(self) -> &'static str {
         if self.secure { "__Host-notice" } else { "notice" }
     }
 
-    /// Name of the cookie that tells a browser in which somebody has signed in from
-    /// those of strangers.
+    /// Name of the cookie that marks a browser in which a user has signed in before.
     #[must_use]
     pub fn browser_name(self) -> &'static str {
         if self.secure { "__Host-browser" } else { "browser" }
     }
 
-    /// That cookie. It stays after the sign-out.
+    /// The cookie that marks a known browser. It stays after the sign-out.
     #[must_use]
     pub fn browser(self, token: &str) -> String {
         self.hidden(self.browser_name(), token, YEAR_SECONDS)
@@ -172,7 +173,7 @@ impl Cookies {
         self.hidden(self.pending_name(), &pending.token, PENDING_SECONDS)
     }
 
-    /// A cookie that scripts do not see.
+    /// A cookie that scripts cannot read, valid for this many seconds.
     #[must_use]
     pub fn hidden(self, name: &str, value: &str, seconds: u32) -> String {
         let secure = if self.secure { "; Secure" } else { "" };
@@ -180,10 +181,10 @@ impl Cookies {
     }
 }
 
-/// One request.
+/// Values of one request.
 #[derive(Clone)]
 pub struct Visit {
-    /// Who is signed in.
+    /// The signed-in user, if there is one.
     pub ctx: Option<Ctx>,
     /// The token of the session.
     pub token: Option<String>,
@@ -191,32 +192,34 @@ pub struct Visit {
     pub pending: Option<String>,
     /// Where the request comes from.
     pub peer: Peer,
-    /// The request's id.
+    /// The id of the request, as in the log.
     pub request_id: String,
-    /// Scheme and host under which events can be sent.
+    /// Scheme and host to which clients can send events.
     pub origin: String,
-    /// How cookies are written.
+    /// Names and attributes of cookies.
     pub cookies: Cookies,
-    /// Whether a session can be opened: its cookie stays on this machine or on TLS.
+    /// Whether a session can be opened: its cookie stays on this machine or travels over
+    /// TLS.
     pub keeps_sessions: bool,
-    /// The chosen theme.
+    /// The theme that the user chose.
     pub theme: Theme,
-    /// What else was chosen.
+    /// Other preferences of the user.
     pub preferences: Preferences,
-    /// Whether a session cannot work here: plain http, not on this machine.
+    /// Whether a session cannot work here, because this is plain http from another
+    /// machine.
     pub insecure: bool,
-    /// Whether a page is asked for, by a link or by a form.
+    /// Whether a browser requests a page, by a link or a form.
     pub wants_page: bool,
-    /// Whether a server function is called.
+    /// Whether the request calls a server function.
     pub is_call: bool,
-    /// What was entered into a form that was not saved, without secrets, and as
-    /// [`FUNCTION`] where it was sent to.
+    /// Values of a form that was not saved, without secrets. [`FUNCTION`] names the
+    /// server function that it was sent to.
     pub typed: Vec<(String, String)>,
-    /// What the page tells of a form that led to it.
+    /// The notice of the form that led to this page.
     pub notice: Option<Notice>,
 }
 
-/// Makes one request known to pages and server functions.
+/// Provides the values of one request to pages and server functions.
 pub fn provide(web: &WebContext, visit: &Visit) {
     provide_context(Typed::new(visit.typed.clone()));
     provide_context(visit.preferences.numbers);
@@ -224,7 +227,7 @@ pub fn provide(web: &WebContext, visit: &Visit) {
     provide_context(visit.clone());
 }
 
-/// What the request said of itself, for the shell of the page.
+/// The values of this request, for the shell of the page.
 pub(crate) fn visit() -> Option<Visit> {
     use_context()
 }
@@ -236,20 +239,20 @@ fn context() -> Result<(WebContext, Visit), UiError> {
     Ok((web, visit))
 }
 
-/// The services, for whoever comes.
+/// The services, without a check of the user.
 pub(crate) fn anyone() -> Result<(Services, Visit), UiError> {
     let (web, visit) = context()?;
     Ok((web.services, visit))
 }
 
-/// The services and who is signed in.
+/// The services and the signed-in user.
 pub(crate) fn enter() -> Result<(Services, Ctx), UiError> {
     let (web, visit) = context()?;
     let ctx = visit.ctx.ok_or(Error::NotAuthenticated).map_err(ui_error)?;
     Ok((web.services, ctx))
 }
 
-/// The services, who is signed in, and the token of the session.
+/// The services, the signed-in user, and the token of the session.
 pub(crate) fn enter_with_token() -> Result<(Services, Ctx, String), UiError> {
     let (services, ctx) = enter()?;
     let (_, visit) = context()?;
@@ -257,22 +260,22 @@ pub(crate) fn enter_with_token() -> Result<(Services, Ctx, String), UiError> {
     Ok((services, ctx, token))
 }
 
-/// The services and proof that the person belongs to the organization.
+/// The services, and proof that the user is a member of the organization.
 pub(crate) async fn enter_organization(id: &str) -> Result<(Services, OrgCtx), UiError> {
     let (services, ctx) = enter()?;
     let org = services.organizations.enter(&ctx, id).await.map_err(ui_error)?;
     Ok((services, org))
 }
 
-/// The services and proof that the person may see the project.
+/// The services, and proof that the user may see the project.
 pub(crate) async fn enter_project(id: i64) -> Result<(Services, ProjectCtx), UiError> {
     let (services, ctx) = enter()?;
     let project = services.projects.enter(&ctx, &id.to_string()).await.map_err(ui_error)?;
     Ok((services, project))
 }
 
-/// Refuses what would open a session where none can be kept, before anything is
-/// done.
+/// Refuses a request that would open a session where none can be kept. Call it before all
+/// other work.
 pub(crate) fn refuse_without_session(visit: &Visit) -> Result<(), UiError> {
     if visit.keeps_sessions {
         return Ok(());
@@ -280,20 +283,21 @@ pub(crate) fn refuse_without_session(visit: &Visit) -> Result<(), UiError> {
     Err(ui_error(Error::Forbidden(NO_SESSION.to_owned())))
 }
 
-/// What the process knows of itself. Who may know it is for the caller to see.
+/// Facts about the process. The caller checks who may see them.
 pub(crate) async fn facts() -> Result<Facts, UiError> {
     let (web, _) = context()?;
     Ok((web.instance_facts.0)().await)
 }
 
-/// Tries out a destination, until a step fails. No step: there is nothing to try.
+/// Tests a destination until a step fails. An empty list means that there is nothing to
+/// test.
 pub(crate) async fn try_destination(trial: Trial) -> Result<Vec<TriedStep>, UiError> {
     let (web, _) = context()?;
     Ok((web.try_destination.0)(trial).await)
 }
 
-/// Gives the browser the cookie of a sign-in that waits for the second factor, and
-/// leads to where that is asked for. From there one goes on to `next`.
+/// Sets the cookie of a sign-in that waits for the second factor, and redirects to the
+/// page that asks for it. That page continues to `next`.
 pub(crate) fn ask_second_factor(pending: &PendingSignIn, next: &str) {
     if let Ok((_, visit)) = context() {
         set_cookie(&visit.cookies.pending(pending));
@@ -301,27 +305,27 @@ pub(crate) fn ask_second_factor(pending: &PendingSignIn, next: &str) {
     go(&format!("{SECOND_STEP}?next={}", local_path::encode(next)));
 }
 
-/// Takes the cookie of a sign-in that waited away.
+/// Deletes the cookie of a sign-in that waits for the second factor.
 pub(crate) fn forget_pending() {
     if let Ok((_, visit)) = context() {
         set_cookie(&visit.cookies.hidden(visit.cookies.pending_name(), "", 0));
     }
 }
 
-/// To be called after anything that creates, changes or deletes a project.
+/// Notifies capture. Call it after everything that creates, changes or deletes a project.
 pub(crate) async fn projects_changed() {
     if let Ok((web, _)) = context() {
         (web.projects_changed.0)().await;
     }
 }
 
-/// Sends a JSON body to capture for the visitor, and gives the status of the answer.
+/// Sends a JSON body to capture for the visitor, and returns the status of the answer.
 pub(crate) async fn send_event(body: String) -> Result<u16, UiError> {
     let (web, visit) = context()?;
     Ok((web.send_event.0)(body, visit.peer.address).await)
 }
 
-/// Gives the browser the cookies of a session.
+/// Sets the cookies of a session.
 pub(crate) fn keep_session(session: &NewSession) {
     if let Ok((_, visit)) = context() {
         set_cookie(&visit.cookies.session(session));
@@ -329,32 +333,32 @@ pub(crate) fn keep_session(session: &NewSession) {
     keep_browser(&session.browser);
 }
 
-/// Gives the browser the cookie that tells it from those of strangers.
+/// Sets the cookie that marks a browser in which a user has signed in.
 pub(crate) fn keep_browser(token: &str) {
     if let Ok((_, visit)) = context() {
         set_cookie(&visit.cookies.browser(token));
     }
 }
 
-/// Takes the cookie of the session away.
+/// Deletes the cookie of the session.
 pub(crate) fn forget_session() {
     if let Ok((_, visit)) = context() {
         set_cookie(&visit.cookies.hidden(visit.cookies.session_name(), "", 0));
     }
 }
 
-/// Lets the next page tell this, once.
+/// Shows a notice on the next page, once.
 pub(crate) fn tell(text: &str) {
     keep_notice(&Notice::new(text));
 }
 
-/// The same with a way to take it back: a server function by its path, and what
-/// it is sent.
+/// Shows a notice with an undo button on the next page. `function` is the path of the
+/// server function that undoes the change, `fields` are its arguments.
 pub(crate) fn tell_with_undo(text: &str, function: &str, fields: &[(&str, &str)]) {
     keep_notice(&Notice::new(text).with_undo(function, fields));
 }
 
-/// Leads to another page of this site, which tells this.
+/// Redirects to another page of this site, and shows a notice there.
 pub(crate) fn done(path: &str, text: &str) {
     tell(text);
     go(path);
@@ -367,14 +371,14 @@ fn keep_notice(notice: &Notice) {
     }
 }
 
-/// Takes away what a page has told.
+/// Deletes the notice that the page has shown.
 pub(crate) fn forget_notice() {
     if let Ok((_, visit)) = context() {
         set_cookie(&visit.cookies.hidden(visit.cookies.notice_name(), "", 0));
     }
 }
 
-/// Lets the next page begin in this theme.
+/// Sets the theme cookie.
 pub(crate) fn keep_theme(theme: Theme) {
     let (name, word) = (theme::COOKIE, theme.word());
     set_cookie(&format!("{name}={word}; Path=/; SameSite=Lax; Max-Age={YEAR_SECONDS}"));
@@ -388,7 +392,7 @@ fn set_cookie(cookie: &str) {
     }
 }
 
-/// Leads to another page of this site, from a form or a call of a script.
+/// Redirects to another page of this site, after a form or a call by a script.
 pub(crate) fn go(path: &str) {
     let (Ok((_, visit)), Some(response)) = (context(), use_context::<ResponseOptions>()) else {
         return;
@@ -405,8 +409,8 @@ pub(crate) fn go(path: &str) {
     }
 }
 
-/// An error of a service as the page shows it. Sets the status of the answer,
-/// leads to the sign-in where that helps, and logs what is our fault.
+/// Converts an error of a service for the page. Sets the status of the answer, redirects
+/// to the sign-in where that helps, and logs internal errors.
 pub fn ui_error(error: Error) -> UiError {
     let request_id = context().map(|(_, visit)| visit.request_id).unwrap_or_default();
     let (status, shown) = match error {
@@ -432,12 +436,13 @@ pub fn ui_error(error: Error) -> UiError {
             lead_to("/login/again");
             (StatusCode::FORBIDDEN, UiError::SignInAgain)
         }
-        // Whoever may end in this asks for it before (`ask_second_factor`).
+        // Server functions that can end in this call `ask_second_factor` first.
         Error::SecondFactor(_) => (StatusCode::UNAUTHORIZED, UiError::SignIn),
         Error::SecondFactorMissing => {
             let shown = UiError::Forbidden(SECOND_FACTOR_MISSING.to_owned());
             if is_account_page() {
-                // What is around the page that it leads to asks too.
+                // The frame of the security page calls services too. No redirect to that
+                // page from itself.
                 return shown;
             }
             if context().is_ok_and(|(_, visit)| visit.wants_page) {
@@ -464,7 +469,7 @@ pub fn ui_error(error: Error) -> UiError {
     shown
 }
 
-/// For a page where nothing is.
+/// Sets the status 404.
 pub(crate) fn set_not_found() {
     set_status(StatusCode::NOT_FOUND);
 }
@@ -480,8 +485,8 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The status of a page, or of a call by a script. A form is answered with a
-/// redirect, whose status stays.
+/// Sets the status of a page, or of a call by a script. Forms are answered with a
+/// redirect and keep its status.
 fn set_status(status: StatusCode) {
     let (Ok((_, visit)), Some(response)) = (context(), use_context::<ResponseOptions>()) else {
         return;
@@ -494,8 +499,7 @@ fn set_status(status: StatusCode) {
     }
 }
 
-/// Leads a page or a form to the sign-in and back. A script learns it from the
-/// error.
+/// Redirects a page or a form to the sign-in and back. Scripts read the error instead.
 fn lead_to(sign_in: &str) {
     let Ok((_, visit)) = context() else { return };
     if visit.wants_page
@@ -511,7 +515,7 @@ fn lead_to(sign_in: &str) {
     }
 }
 
-/// Whether a page about the person's own account is asked for.
+/// Whether the request is for a page below `/account`.
 fn is_account_page() -> bool {
     let parts = use_context::<http::request::Parts>();
     parts.is_some_and(|parts| parts.uri.path().starts_with("/account"))
@@ -526,7 +530,7 @@ pub fn path_of(address: &str) -> &str {
     }
 }
 
-/// Adds a header to the answer.
+/// Adds a header to the response.
 pub(crate) fn add_header(name: HeaderName, value: &'static str) {
     if let Some(response) = use_context::<ResponseOptions>() {
         response.insert_header(name, HeaderValue::from_static(value));

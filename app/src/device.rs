@@ -1,7 +1,7 @@
-//! Browsers and systems in words, from what they say of themselves.
+//! Names of browsers and operating systems, derived from the `User-Agent` header.
 
-/// Browsers: what their names of themselves have, and how people call them. Those
-/// that pass for others come first.
+/// Browsers: part of the `User-Agent`, and the common name. Browsers that also contain
+/// the name of another browser come first.
 const BROWSERS: [(&str, &str); 10] = [
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -14,7 +14,7 @@ const BROWSERS: [(&str, &str); 10] = [
     ("curl/", "curl"),
     ("python-requests/", "Python"),
 ];
-/// Systems: likewise.
+/// Operating systems, in the same form.
 const SYSTEMS: [(&str, &str); 8] = [
     ("Windows", "Windows"),
     ("Android", "Android"),
@@ -26,7 +26,7 @@ const SYSTEMS: [(&str, &str); 8] = [
     ("Linux", "Linux"),
 ];
 
-/// What a client is, such as `Firefox on Windows`.
+/// Describes a client, such as `Firefox on Windows`.
 pub(crate) fn device(agent: Option<&str>) -> String {
     let agent = agent.unwrap_or_default();
     let named = |names: &[(&str, &'static str)]| {

@@ -1,12 +1,12 @@
-//! Forms that several tabs or people have open at the same time: each saves the
-//! fields that it changed, and no other.
+//! Concurrent edits of a form by several tabs or users. Each saves only the fields that
+//! it changed.
 //!
-//! A form carries, in one hidden field, a fingerprint of every value that it was
-//! drawn with ([`Seen`]). When it is sent, three values of a field are compared: what
-//! the form showed, what was sent and what is stored ([`Edits`]). A field that its
-//! sender left alone is not written. One that another person changed meanwhile, to
-//! something else, is a conflict: nothing is written, and the message names what is
-//! stored now.
+//! A form carries, in one hidden field, a fingerprint of every value that it was drawn
+//! with ([`Seen`]). When the form is sent, three values of a field are compared: the
+//! shown value, the sent value and the stored value ([`Edits`]). A field that the sender
+//! did not change is not written. If another user changed a field of the sender in the
+//! meantime, to a different value, that is a conflict: nothing is written, and the
+//! message names the stored value.
 
 use std::collections::BTreeMap;
 
@@ -17,32 +17,32 @@ use crate::local_path::encode;
 
 /// Name of the hidden field.
 pub(crate) const SEEN: &str = "seen";
-/// Code of the failure.
+/// Error code of a conflict.
 pub(crate) const CHANGED_ELSEWHERE: &str = "changed_elsewhere";
-/// What a box that is ticked is compared as.
+/// Value that a ticked box is compared as.
 pub(crate) const TICKED: &str = "on";
 /// Longest stored value that a message shows, in characters.
 const VALUE_SHOWN: usize = 100;
-/// Most fields that a message names: it travels in an address.
+/// Limit of fields that a message names, because the message travels in an address.
 const FIELDS_NAMED: usize = 5;
 
-/// What a form showed: fingerprints by the name of the field.
+/// Fingerprints of the values that a form showed, by name of the field.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen(BTreeMap<String, String>);
 
 impl Seen {
-    /// What the hidden field says.
+    /// Parses the hidden field.
     pub(crate) fn read(text: &str) -> Self {
         let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
         Self(pairs.map(|(name, print)| (name.to_owned(), print.to_owned())).collect())
     }
 
-    /// The fingerprint of this field; none: the form did not show it.
+    /// The fingerprint of a field. `None`: the form did not show the field.
     pub(crate) fn print(&self, name: &str) -> Option<&str> {
         self.0.get(&encode(name)).map(String::as_str)
     }
 
-    /// What the hidden field says of fields with these fingerprints.
+    /// The value of the hidden field, for fields with these fingerprints.
     pub(crate) fn write(prints: &[(&str, String)]) -> String {
         let pairs: Vec<String> =
             prints.iter().map(|(name, print)| format!("{}={print}", encode(name))).collect();
@@ -50,9 +50,9 @@ impl Seen {
     }
 }
 
-/// A value as it is compared: FNV-1a. Whoever makes two values with the same one harms
-/// nobody but themselves. Browsers end lines in their own way, and the space around a
-/// value does not count.
+/// Fingerprint of a value (FNV-1a). A user who constructs two values with the same
+/// fingerprint affects only their own form. Line ends and surrounding space are
+/// normalized, because browsers change line ends.
 pub(crate) fn fingerprint(value: &str) -> String {
     const START: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
@@ -61,20 +61,20 @@ pub(crate) fn fingerprint(value: &str) -> String {
     format!("{:016x}", text.trim().bytes().fold(START, step))
 }
 
-/// Which fields of a form are to be written.
+/// Decides which fields of a form are written.
 pub(crate) struct Edits {
     seen: Seen,
     conflicts: Vec<String>,
 }
 
 impl Edits {
-    /// Of the form that carried this.
+    /// For a form with this value of the hidden field.
     pub(crate) fn of(seen: &str) -> Self {
         Self { seen: Seen::read(seen), conflicts: Vec::new() }
     }
 
-    /// Whether the sender changed the field. Of a form that does not say what it showed,
-    /// whatever differs from what is stored counts as changed.
+    /// Whether the sender changed the field. If the form has no fingerprint of the field,
+    /// every difference from the stored value counts as a change.
     pub(crate) fn is_own(&mut self, name: &str, label: &str, sent: &str, stored: &str) -> bool {
         let (mine, now) = (fingerprint(sent), fingerprint(stored));
         if mine == now {
@@ -88,7 +88,7 @@ impl Edits {
         true
     }
 
-    /// What to write of a field that is written in.
+    /// The change of a text field.
     pub(crate) fn text(
         &mut self,
         name: &str,
@@ -102,7 +102,7 @@ impl Edits {
         }
     }
 
-    /// What to write of a box.
+    /// The change of a box.
     pub(crate) fn tick(
         &mut self,
         name: &str,
@@ -117,10 +117,11 @@ impl Edits {
         }
     }
 
-    /// Refuses the form if others changed what its sender changed.
+    /// Refuses the form if others changed the same fields.
     ///
     /// # Errors
-    /// What is stored now.
+    ///
+    /// `changed_elsewhere` with the stored values.
     pub(crate) fn check(&self) -> Result<(), UiError> {
         if self.conflicts.is_empty() {
             return Ok(());
@@ -138,7 +139,7 @@ impl Edits {
     }
 }
 
-/// The refusal of a form that another person or tab saved meanwhile.
+/// The refusal of a form that another user or tab saved in the meantime.
 pub(crate) fn changed_elsewhere(now: &str) -> UiError {
     let detail = format!(
         "This was saved in another tab or by somebody else while you had the form open, so \
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_field_that_was_left_alone_is_not_written() {
-        // The other tab changed the zone; this one changes the name.
+        // The other tab changed the zone. This one changes the name.
         let mut edits = Edits::of(&seen(&[("name", "Shop"), ("zone", "UTC"), ("ips", "")]));
         assert_eq!(edits.text("name", "Name", "Store", "Shop"), Patch::Set("Store".to_owned()));
         assert_eq!(edits.text("zone", "Zone", "UTC", "Europe/Berlin"), Patch::Keep);

@@ -1,57 +1,59 @@
-//! What a server function answers when it does not do what was asked: small,
-//! closed, and without internals, because it may travel in an address.
+//! Errors of server functions. They are small, a closed set, and without internals,
+//! because they can travel in an address.
+//!
+//! What does not belong here: the conversion from errors of services (`context`).
 
 use serde::{Deserialize, Serialize};
 use server_fn::codec::JsonEncoding;
 use server_fn::error::{FromServerFnError, ServerFnErrorErr};
 use weir_model::errors::FieldError;
 
-/// Why something was not done.
+/// Why a server function did not do its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UiError {
-    /// A field, or the form as a whole, is at fault.
+    /// A field, or the form as a whole, is invalid.
     Field(FieldError),
-    /// Absent, or not for this person.
+    /// The object does not exist, or the user may not know that it exists.
     NotFound,
-    /// Not allowed; says why.
+    /// The user may not do this. The text says why.
     Forbidden(String),
-    /// Nobody is signed in.
+    /// No user is signed in.
     SignIn,
-    /// The person must prove once more who they are.
+    /// The user must confirm their identity again.
     SignInAgain,
-    /// Too many tries.
+    /// Too many attempts.
     Throttled {
-        /// How long to wait.
+        /// Seconds until the next attempt is allowed.
         seconds: u64,
     },
-    /// Not now.
+    /// Temporarily not possible.
     Unavailable {
-        /// What the log line carries too.
+        /// The id of the request, which the log line has too.
         request_id: String,
     },
-    /// Our fault.
+    /// An internal error.
     Internal {
-        /// What the log line of the failure carries too.
+        /// The id of the request, which the log line of the failure has too.
         request_id: String,
     },
-    /// The server gave no answer that can be read.
+    /// The answer of the server could not be read.
     NoAnswer,
 }
 
 impl UiError {
-    /// A fault of the form as a whole.
+    /// An error of the form as a whole.
     #[must_use]
     pub fn form(code: &str, detail: &str) -> Self {
         Self::Field(FieldError::body(code, detail))
     }
 
-    /// A fault of one field.
+    /// An error of one field.
     #[must_use]
     pub fn field(attr: &str, code: &str, detail: &str) -> Self {
         Self::Field(FieldError::new(attr, code, detail))
     }
 
-    /// What is wrong, for people.
+    /// The message for users.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self {
@@ -76,7 +78,8 @@ impl UiError {
         }
     }
 
-    /// The word by which the API tells a fault that is not the person's own (API-2).
+    /// The error code that the API uses for the same fault, for faults that the user
+    /// cannot correct (API-2).
     #[must_use]
     pub fn code(&self) -> Option<&'static str> {
         match self {
@@ -92,7 +95,7 @@ impl UiError {
         }
     }
 
-    /// What to look for in the log.
+    /// The request id, for a search in the log.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
         match self {
@@ -107,7 +110,7 @@ impl UiError {
         }
     }
 
-    /// What is wrong with the field of this name.
+    /// The message for the field of this name.
     #[must_use]
     pub fn at(&self, attr: &str) -> Option<&str> {
         match self {
@@ -124,7 +127,7 @@ impl UiError {
         }
     }
 
-    /// The field at fault.
+    /// The name of the invalid field.
     #[must_use]
     pub fn attr(&self) -> Option<&str> {
         if let Self::Field(fault) = self { fault.attr.as_deref() } else { None }

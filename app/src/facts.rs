@@ -1,59 +1,60 @@
-//! What the process knows of itself: told by the server, shown to staff.
+//! Facts about the process. The server collects them, and the instance page shows them to
+//! staff.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-/// Finds out what the process knows of itself.
+/// Collects the facts about the process.
 #[derive(Clone)]
 pub struct InstanceFacts(pub Arc<dyn Fn() -> BoxFuture<'static, Facts> + Send + Sync>);
 
-/// What the process knows of itself.
+/// Facts about the process.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Facts {
     /// Version of the program.
     pub version: String,
-    /// Seconds since it was started.
+    /// Seconds since the start of the process.
     pub up_seconds: u64,
-    /// The address that people open, if it is set.
+    /// The public address of the instance, if it is configured.
     pub public_url: Option<String>,
-    /// Where the data is, and how much room it takes; `None`: in memory.
+    /// The data directory and its sizes. `None`: the data is in memory.
     pub disk: Option<DiskFacts>,
-    /// Bytes of accepted events that cannot be read back yet.
+    /// Bytes of accepted events that are not in the store yet.
     pub lag_bytes: u64,
-    /// Whether events are taken.
+    /// Whether capture accepts events.
     pub accepts: bool,
-    /// What of the ingest log is damaged, if anything is.
+    /// Damage of the ingest log, if there is any.
     pub damage: Option<DamageFacts>,
-    /// Runs of exports that are going on.
+    /// Number of runs of exports in progress.
     pub export_runs: u64,
-    /// Processes that run scripts of plugins.
+    /// Number of child processes that run scripts of plugins.
     pub plugin_children: u64,
 }
 
-/// What of the ingest log is damaged.
+/// Damage of the ingest log.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DamageFacts {
-    /// Places that cannot be read.
+    /// Number of ranges that cannot be read.
     pub places: u64,
-    /// Their bytes.
+    /// Size of these ranges, in bytes.
     pub bytes: u64,
-    /// Bytes that are missing at its end.
+    /// Bytes that are missing at the end of the log.
     pub missing_bytes: u64,
 }
 
-/// What is on the disk.
+/// Sizes on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DiskFacts {
-    /// The data directory.
+    /// Path of the data directory.
     pub directory: String,
-    /// Bytes in it.
+    /// Size of the data directory, in bytes.
     pub all_bytes: u64,
-    /// Of these the store's.
+    /// Bytes of the store in it.
     pub store_bytes: u64,
-    /// Of these the ingest log's.
+    /// Bytes of the ingest log in it.
     pub log_bytes: u64,
-    /// Bytes that are free.
+    /// Free bytes of the file system.
     pub free_bytes: u64,
 }

@@ -1,6 +1,6 @@
-//! The frame around every page of whoever is signed in: navigation at the side,
-//! behind a button at the top on small screens; what was done; search and the
-//! list of keys over the page.
+//! The frame around every page of a signed-in user: navigation at the side, behind a
+//! button at the top on small screens; notices; search and the list of shortcuts in
+//! dialogs over the page.
 
 mod account_menu;
 mod dialogs;
@@ -19,7 +19,7 @@ use self::rail::Rail;
 use crate::server_fns::account::{count_failing_exports, get_viewer};
 use crate::ui::notice::Notice;
 
-/// The sign of the product, beside its name.
+/// The logo, next to the product name.
 #[component]
 pub(crate) fn Mark() -> impl IntoView {
     view! {
@@ -41,7 +41,7 @@ pub(crate) fn Frame() -> impl IntoView {
         .into_any();
     }
     let path = use_location().pathname.get_untracked();
-    // Without a viewer the page itself says what is wrong.
+    // If the viewer cannot be loaded, the page itself shows the error.
     let rail = Suspend::new(async move {
         let viewer = get_viewer().await.ok()?;
         let here = Here::of(&viewer.organizations, viewer.project, &path);
@@ -67,7 +67,7 @@ pub(crate) fn Frame() -> impl IntoView {
     .into_any()
 }
 
-/// Whether a script asks for a part of a page, which goes into another one.
+/// Whether a script requests a part of a page, to insert it into another page.
 fn is_part() -> bool {
     let asked = use_query_map().with_untracked(|query| query.get_str("part") == Some("1"));
     asked && use_location().pathname.get_untracked() == "/search"

@@ -1,11 +1,11 @@
-//! Every island with made-up data, for designing it without a server.
+//! Islands with made-up data, for design work without a server.
 
 use leptos::prelude::*;
 use weir_model::live::Outcome;
 
 use crate::live::{Arrivals, Filter, Row, Stream};
 
-/// All of them, one below the other.
+/// All islands, one below the other.
 #[component]
 pub fn Gallery() -> impl IntoView {
     let host = "http://127.0.0.1:8000".to_owned();

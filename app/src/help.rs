@@ -1,9 +1,9 @@
-//! The user guide inside the app: `docs/guide`, one page for each job.
+//! The user guide in the app: `docs/guide`, one page for each task.
 //!
-//! What belongs here: which pages there are, and what becomes of their Markdown.
-//! What does not: how a page is laid out (`pages::help`), and serving pictures
-//! (the server). Raw HTML is shown as it is written. The files are in the
-//! program; a debug build reads them when they are asked for.
+//! What belongs here: the list of pages, and the conversion from Markdown to HTML. What
+//! does not: the layout of a page (`pages::help`), and serving pictures (`weir-server`).
+//! Raw HTML is shown as text. The files are compiled into the program; a debug build
+//! reads them from disk at each request.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,25 +16,25 @@ use rust_embed::RustEmbed;
 #[folder = "../docs/guide"]
 struct Files;
 
-/// The file that names every page, in groups.
+/// The index, which lists all pages in groups.
 const INDEX: &str = "README.md";
 const ENDING: &str = ".md";
-/// Where pictures are, in the guide and here.
+/// Path prefix of pictures, in the guide and in the app.
 const PICTURES: &str = "img/";
 const SERVED: &str = "/_help/img/";
-/// Bytes of a hash that tell versions of a picture apart.
+/// Bytes of the hash in the version of a picture.
 const VERSION_BYTES: usize = 8;
 
-/// One page, ready to be shown.
+/// A rendered page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// Its first heading.
+    /// The first heading.
     pub(crate) title: String,
-    /// What stands below it, as HTML.
+    /// The text below the first heading, as HTML.
     pub(crate) html: String,
 }
 
-/// Pages that the index has under one heading.
+/// Pages under one heading of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {
     /// The heading.
@@ -43,15 +43,15 @@ pub(crate) struct Group {
     pub(crate) pages: Vec<(String, String)>,
 }
 
-/// A picture.
+/// A picture of the guide.
 pub struct Image {
-    /// The file.
+    /// The bytes of the file.
     pub data: Cow<'static, [u8]>,
-    /// Another one whenever the file changes.
+    /// A hash of the file. It changes when the file changes.
     pub version: String,
 }
 
-/// The page of this name.
+/// The page with this name.
 pub(crate) fn page(name: &str) -> Option<Page> {
     if !is_name(name) {
         return None;
@@ -60,7 +60,7 @@ pub(crate) fn page(name: &str) -> Option<Page> {
     Some(Page { title: title(&text), html: rendered(&text) })
 }
 
-/// The pages, in the groups and the order of the index of the guide.
+/// The pages in the groups and the order of the index.
 pub(crate) fn index() -> Vec<Group> {
     let text = text(INDEX).unwrap_or_default();
     let events: Vec<Event<'_>> = Parser::new(&text).collect();
@@ -87,7 +87,7 @@ fn listed(link: &str) -> Option<(String, String)> {
     Some((name.to_owned(), title(&text(link)?)))
 }
 
-/// The picture of this name.
+/// The picture with this name.
 #[must_use]
 pub fn image(name: &str) -> Option<Image> {
     let (stem, ending) = name.rsplit_once('.')?;
@@ -100,7 +100,7 @@ pub fn image(name: &str) -> Option<Image> {
     Some(Image { data: file.data, version })
 }
 
-/// Whether a text can be the name of a file here, and of nothing elsewhere.
+/// Whether a text can be a file name in the guide. It must not lead to other directories.
 fn is_name(name: &str) -> bool {
     let kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     !name.is_empty() && name.bytes().all(kept)
@@ -145,7 +145,7 @@ fn rendered(text: &str) -> String {
                     title: title.clone(),
                     id: id.clone(),
                 })),
-                // What is not in the app stays as text.
+                // Links to documents outside the app become text.
                 None => in_plain_link = true,
             },
             Event::End(TagEnd::Link) if in_plain_link => in_plain_link = false,
@@ -162,7 +162,7 @@ fn rendered(text: &str) -> String {
             }
             Event::End(TagEnd::Image) if in_plain_image => in_plain_image = false,
             Event::Html(text) | Event::InlineHtml(text) => shown.push(Event::Text(text.clone())),
-            // What may be wider than the page is scrolled, also with keys.
+            // Wide tables scroll in a container that can take the keyboard focus.
             Event::Start(Tag::Table(_)) => {
                 shown.push(Event::Html(CowStr::from(
                     "<div class=\"guide-table\" role=\"group\" aria-label=\"Table\" tabindex=\"0\">",
@@ -200,8 +200,8 @@ fn heading(events: &[Event<'_>]) -> String {
     text
 }
 
-/// The anchor that readers of Markdown make of a heading; a number tells equal
-/// ones apart.
+/// The anchor that Markdown renderers give to a heading. A number makes equal headings
+/// unique.
 fn anchor(heading: &str, known: &mut HashMap<String, usize>) -> String {
     let kept = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == ' ';
     let text: String = heading.trim().to_lowercase().chars().filter(|c| kept(*c)).collect();
@@ -211,8 +211,7 @@ fn anchor(heading: &str, known: &mut HashMap<String, usize>) -> String {
     if *count == 1 { text } else { format!("{text}-{}", *count - 1) }
 }
 
-/// Where a link of the guide leads in the app; `None`: to a document that is not
-/// in it.
+/// The address in the app of a link in the guide. `None`: the document is not in the app.
 fn address(link: &str) -> Option<String> {
     if link.starts_with('#') || link.starts_with("https://") || link.starts_with("http://") {
         return Some(link.to_owned());
@@ -228,7 +227,7 @@ fn address(link: &str) -> Option<String> {
     }
 }
 
-/// Where a picture of the guide is served.
+/// The address in the app of a picture in the guide.
 fn picture(link: &str) -> Option<String> {
     let name = link.strip_prefix(PICTURES)?;
     let image = image(name)?;
@@ -286,7 +285,7 @@ mod tests {
         }
     }
 
-    /// Links between pages, also to their headings, lead somewhere.
+    /// Links between pages, also to headings, have targets.
     #[test]
     fn every_page_is_listed_and_every_link_leads_somewhere() {
         let listed: Vec<String> =

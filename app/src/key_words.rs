@@ -1,12 +1,12 @@
-//! What a new key will be able to do, in one sentence. Said by the server for
-//! the form as it comes, and by the browser as it is changed.
+//! Describes in one sentence what a new key will be able to do. The server computes it
+//! for the form, and the browser updates it after each change.
 
 use weir_model::scopes::{ScopeAction, ScopeObject};
 
-/// What is chosen for one kind of thing; nothing: not for the key.
+/// The chosen access to one kind of object. `None`: no access.
 pub(crate) type Choice = Option<ScopeAction>;
 
-/// The choice that the value of a field stands for, such as `project:read`.
+/// Parses the value of a field, such as `project:read`.
 pub(crate) fn choice(scope: &str) -> Choice {
     match scope.rsplit(':').next() {
         Some("read") => Some(ScopeAction::Read),
@@ -15,7 +15,7 @@ pub(crate) fn choice(scope: &str) -> Choice {
     }
 }
 
-/// What people call it.
+/// The name of a kind of object, for users.
 pub(crate) fn things(object: ScopeObject) -> String {
     let word = object.text();
     match word.strip_suffix('y') {
@@ -30,7 +30,7 @@ fn capital(word: &str) -> String {
     first.into_iter().chain(chars).map(|c| if c == '_' { ' ' } else { c }).collect()
 }
 
-/// Scopes that are wanted together, by the word of their preset.
+/// Scopes that are usually combined, by name of their preset.
 const TOGETHER: [(&str, &[(ScopeObject, ScopeAction)]); 3] = [
     (
         "exports",
@@ -57,8 +57,8 @@ const TOGETHER: [(&str, &[(ScopeObject, ScopeAction)]); 3] = [
     ),
 ];
 
-/// The choices that a preset stands for, in the order of [`ScopeObject::OFFERED`];
-/// `None` where they are chosen one by one, or there is nothing to choose.
+/// The choices of a preset, in the order of [`ScopeObject::OFFERED`]. `None` if the user
+/// chooses them one by one, or if the preset has no choices.
 pub(crate) fn choices_of(preset: &str) -> Option<Vec<Choice>> {
     if preset == "read" {
         return Some(vec![Some(ScopeAction::Read); ScopeObject::OFFERED.len()]);
@@ -70,7 +70,7 @@ pub(crate) fn choices_of(preset: &str) -> Option<Vec<Choice>> {
     Some(ScopeObject::OFFERED.iter().map(choice).collect())
 }
 
-/// A day such as `2027-02-18` in words: 18 Feb 2027.
+/// Formats a day: `2027-02-18` becomes 18 Feb 2027.
 pub(crate) fn day(text: &str) -> Option<String> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -81,8 +81,8 @@ pub(crate) fn day(text: &str) -> Option<String> {
     Some(format!("{day} {} {year}", MONTHS.get(month.checked_sub(1)?)?))
 }
 
-/// The sentence, for a preset, the choices in the order of
-/// [`ScopeObject::OFFERED`], and the last day.
+/// The sentence for a preset, the choices in the order of [`ScopeObject::OFFERED`], and
+/// the last day.
 pub(crate) fn sentence(preset: &str, chosen: &[Choice], until: Option<&str>) -> String {
     let what = match preset {
         "all" => "Can do everything you may do".to_owned(),

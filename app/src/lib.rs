@@ -1,15 +1,15 @@
 //! The admin web app: pages, components, server functions.
 //!
-//! What belongs here: what a person sees, and the thin functions behind it that
-//! call the services. What does not: rules (`weir-service`), sockets and routes
-//! (`weir-server`, which mounts this).
+//! What belongs here: the user interface, and the thin server functions that call the
+//! services. What does not: business rules (`weir-service`), and sockets and routes
+//! (`weir-server`, which mounts this crate).
 //!
-//! Compiled twice, see the features in `Cargo.toml`. The server has all of it and
-//! renders every page completely; moving on is loading the next page, and every
-//! change is a form. The browser has only what moves: the *islands* in `live`,
-//! which it takes over where the server drew them, and the small `behaviours`
-//! that make forms and menus more comfortable. Without scripts every page and
-//! every form works the same way.
+//! The crate is compiled twice, see the features in `Cargo.toml`. The server build has
+//! everything and renders complete pages; a link loads the next page, and every change is
+//! a form. The browser build has only interactive parts: the *islands* in `live`, which
+//! the server draws and the browser keeps up to date, and the small `behaviours`, which
+//! make forms and menus more comfortable. Every page and every form also works without
+//! scripts.
 
 #![expect(
     unreachable_pub,

@@ -1,7 +1,7 @@
-//! Paths within this site: what a redirect may lead to, and texts in queries.
+//! Paths within this site: safe targets of redirects, and texts in queries.
 
-/// The path, if following it stays on this site: `/x`, but not `//x` or `/\x`. Nor
-/// `/..//x`, which libraries and browsers make `//x` of: no path of ours has such steps.
+/// The path, if it stays on this site: `/x`, but not `//x` or `/\x`. Also not `/..//x`,
+/// which libraries and browsers resolve to `//x`; no path of the app has such segments.
 #[must_use]
 pub fn safe(path: &str) -> Option<&str> {
     let rest = path.strip_prefix('/')?;
@@ -11,14 +11,13 @@ pub fn safe(path: &str) -> Option<&str> {
     (is_text && stays).then_some(path)
 }
 
-/// Whether a part of a path stands for the same place or the one above, as addresses
-/// are read: dots may be encoded.
+/// Whether a path segment means the same or the parent directory. Dots can be encoded.
 fn is_dots(part: &str) -> bool {
     let dots = part.replace("%2e", ".").replace("%2E", ".");
     dots == "." || dots == ".."
 }
 
-/// A text as the value of a query parameter.
+/// Encodes a text as the value of a query parameter.
 #[must_use]
 pub fn encode(text: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
@@ -36,7 +35,7 @@ pub fn encode(text: &str) -> String {
     encoded
 }
 
-/// A path and query without what a form that was sent added to it.
+/// A path and query without the outcome that a form added to it.
 #[must_use]
 pub fn without_outcome(path: &str) -> String {
     let Some((path, query)) = path.split_once('?') else { return path.to_owned() };

@@ -1,41 +1,41 @@
-//! What a page tells of the form that led to it, and how that travels there: in
-//! a short-lived cookie, as pairs like those of a form.
+//! Notices: the message about a form that the next page shows once. A notice travels in a
+//! short-lived cookie, as form-encoded pairs.
 
 use crate::local_path::encode;
 
-/// Longest form in a cookie, in bytes.
+/// Longest encoded notice in a cookie, in bytes.
 const LONGEST: usize = 1024;
 /// Longest text, in characters.
 const TEXT: usize = 200;
-/// Names of the first two pairs. What the way back is sent follows them.
+/// Names of the first two pairs. The arguments of the undo function follow them.
 const NAMES: [&str; 2] = ["text", "undo"];
 
-/// Something to tell.
+/// A message about a completed action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// What was done.
+    /// The message.
     pub text: String,
-    /// How it is taken back.
+    /// How to undo the action, if that is possible.
     pub undo: Option<Undo>,
 }
 
-/// A form that takes something back.
+/// A form that undoes an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undo {
     /// Path of the server function.
     pub function: String,
-    /// What it is sent.
+    /// Arguments of the server function.
     pub fields: Vec<(String, String)>,
 }
 
 impl Notice {
-    /// Something that is not taken back from here.
+    /// A notice without an undo.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self { text: text.chars().take(TEXT).collect(), undo: None }
     }
 
-    /// The same with a way back.
+    /// The notice with an undo.
     #[must_use]
     pub fn with_undo(self, function: &str, fields: &[(&str, &str)]) -> Self {
         let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -43,8 +43,8 @@ impl Notice {
         Self { undo: Some(undo), ..self }
     }
 
-    /// As it travels. A way back that is too long is left out: what was done is
-    /// told all the same.
+    /// The notice in its encoded form. An undo that is too long is omitted; the message
+    /// stays.
     #[must_use]
     pub fn text_in_cookie(&self) -> String {
         let [text, undo] = NAMES;
@@ -60,7 +60,7 @@ impl Notice {
         if all.len() <= LONGEST { all } else { told }
     }
 
-    /// Letters can become twelve times as long on the way.
+    /// Shortens the text, because encoding can make letters up to twelve times longer.
     fn text_that_fits(&self, name: &str) -> String {
         let mut told = format!("{name}=");
         for letter in self.text.chars() {
@@ -73,8 +73,8 @@ impl Notice {
         told
     }
 
-    /// What travelled, from its decoded pairs. A way back counts only where
-    /// `is_function` knows its path.
+    /// Decodes a notice from its pairs. An undo counts only if `is_function` knows its
+    /// path.
     #[must_use]
     pub fn from_pairs(
         pairs: Vec<(String, String)>,

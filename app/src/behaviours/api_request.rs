@@ -1,4 +1,4 @@
-//! The API request of a form follows what is typed into it.
+//! Keeps the API request that a form shows in step with the fields of the form.
 
 use js_sys::JSON;
 use leptos::wasm_bindgen::{JsCast as _, JsValue};
@@ -7,10 +7,10 @@ use web_sys::{Element, HtmlInputElement, HtmlSelectElement, HtmlTextAreaElement}
 use super::{closest, each, on, within};
 use crate::ui::blanks::{self, As};
 
-/// Where the request is kept as it came.
+/// Attribute with the original text of the request, in which blanks are unfilled.
 const BLANK: &str = "data-blank";
 
-/// `data-api-request` within a form: blanks of its code are filled in with the
+/// `data-api-request` in a form: fills the blanks of its code with the values of the
 /// form's fields.
 pub(super) fn start() {
     write_all();
@@ -37,8 +37,8 @@ fn write(request: &Element) {
     code.set_text_content(Some(&blanks::fill(&blank, |name, kind| value(&form, name, kind))));
 }
 
-/// What a field would send, as JSON within quotation marks of a shell. Unknown fields
-/// stay blank, and secrets that are not asked for as such.
+/// The value that a field would send, as JSON in shell quotation marks. `None` (the blank
+/// stays) for unknown fields, and for secrets unless the blank is one for a secret.
 fn value(form: &Element, name: &str, kind: As) -> Option<String> {
     let selector = |rest: &str| format!("[name=\"{name}\"]{rest}");
     let field: Element = within(form, &selector(""))?;
@@ -56,14 +56,14 @@ fn value(form: &Element, name: &str, kind: As) -> Option<String> {
         "checkbox" => Some(input.checked().to_string()),
         "number" | "datetime-local" if text.is_empty() => Some("null".to_owned()),
         "number" => Some(text),
-        // Such fields are in UTC, and leave out seconds that are zero.
+        // Values of these fields are in UTC, and browsers omit seconds that are zero.
         "datetime-local" if text.len() == "2026-08-21T14:05".len() => json(&format!("{text}:00Z")),
         "datetime-local" => json(&format!("{text}Z")),
         "radio" => {
             let chosen: Option<HtmlInputElement> = within(form, &selector(":checked"));
             sent(&chosen?.value(), kind)
         }
-        // A secret that is being shown.
+        // A secret that is visible at the moment.
         _ if kind != As::Secret && marked_secret(form, name) => None,
         _ => sent(&text, kind),
     }
@@ -88,7 +88,7 @@ fn sent(text: &str, kind: As) -> Option<String> {
             Some(format!("[{}]", lines.join(", ")))
         }
         As::Object if trimmed.is_empty() => Some("{}".to_owned()),
-        // As it was typed: a browser cannot hold every number.
+        // Not parsed: numbers in JavaScript cannot hold every JSON number.
         As::Object => Some(in_quotes(trimmed)),
     }
 }
@@ -98,7 +98,7 @@ fn json(text: &str) -> Option<String> {
     Some(in_quotes(&String::from(json)))
 }
 
-/// The text within quotation marks of a shell.
+/// A text for use in shell quotation marks.
 fn in_quotes(text: &str) -> String {
     text.replace('\'', r"'\''")
 }

@@ -1,14 +1,14 @@
-//! Filters that work as soon as something is chosen.
+//! Submits filters immediately after a choice.
 
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlElement, HtmlFormElement};
 
 use super::{closest, on, within};
 
-/// What is chosen rather than written.
+/// Fields with a choice, in contrast to fields for text.
 const CHOSEN: &str = "select, input[type=checkbox], input[type=radio]";
 
-/// `data-autosubmit` on a list, or around fields of a form.
+/// `data-autosubmit` on a list, or on an element around fields of a form.
 pub(super) fn start() {
     on("change", |_, target| {
         let chosen = target.matches(CHOSEN).unwrap_or(false);
@@ -21,12 +21,12 @@ pub(super) fn start() {
     });
 }
 
-/// As if its button was used, so that whoever listens hears of it.
+/// Submits as the button would, so that other listeners see a `submit` event.
 fn send(form: &Element) {
     if let Some(button) = within::<HtmlElement>(form, "button[type=submit]") {
         button.click();
     } else if let Some(form) = form.dyn_ref::<HtmlFormElement>() {
-        // A form that cannot be sent stays as it is.
+        // Ignored: a form that cannot be sent stays unchanged.
         let _ = form.submit();
     }
 }

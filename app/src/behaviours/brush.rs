@@ -1,5 +1,5 @@
-//! Dragging over a chart to look closer at that time. Fields beside the charts do the
-//! same without a pointer, and without scripts.
+//! Zooms into a time range by dragging over a chart. Fields next to the charts do the
+//! same without a pointer and without scripts.
 
 use leptos::prelude::document;
 use leptos::wasm_bindgen::JsCast as _;
@@ -7,14 +7,14 @@ use web_sys::{Element, Event, HtmlElement, HtmlInputElement, MouseEvent};
 
 use super::{closest, on, within};
 
-/// Where the drag over a chart began, while it goes on.
+/// Attribute with the position where the current drag began.
 const BEGAN: &str = "data-brushed";
-/// A pointer that moved less was pressed and not dragged.
+/// Shorter movements, in pixels, are a click and not a drag.
 const LEAST: u32 = 4;
 
-/// `data-brush` around the drawing of a chart is the time at which its last step ends;
-/// when the others begin stands in its table. `data-brush-form` is the form with the
-/// fields `from` and `to` that is sent.
+/// `data-brush` on the element around a chart is the end time of its last step. The start
+/// times of the steps are in the table of the chart. `data-brush-form` is the form with
+/// the fields `from` and `to` that is sent.
 pub(super) fn start() {
     on("pointerdown", |event, target| {
         if let Some(pointer) = event.dyn_ref::<MouseEvent>().filter(|it| it.button() == 0)
@@ -26,7 +26,7 @@ pub(super) fn start() {
         }
     });
     on("pointermove", |event, _| {
-        // It may have been let go outside the window.
+        // The button can be released outside the window, where no event arrives.
         if event.dyn_ref::<MouseEvent>().is_some_and(|pointer| pointer.buttons() == 0) {
             leave();
         }
@@ -48,24 +48,24 @@ fn leave() {
     }
 }
 
-/// Draws what is dragged over, if anything is.
+/// Draws the selected range, if a drag is in progress.
 fn show(event: &Event) {
     if let Some(drag) = Drag::of(event) {
         drag.show();
     }
 }
 
-/// The drawing that is dragged over.
+/// The chart with the current drag.
 fn brushed() -> Option<Element> {
     document().query_selector(&format!("[{BEGAN}]")).ok().flatten()
 }
 
-/// A drag that goes on.
+/// A drag in progress.
 struct Drag {
     plot: Element,
-    /// When the steps begin that it goes over, and when the last of them ends.
+    /// Start of the first selected step and end of the last selected step.
     times: [String; 2],
-    /// The first step, and how many there are.
+    /// Index of the first step, and number of steps.
     steps: [u32; 2],
     is_long: bool,
 }
@@ -106,7 +106,7 @@ impl Drag {
         let Some(form) = form.filter(|_| self.is_long) else { return };
         for (name, time) in ["from", "to"].into_iter().zip(&self.times) {
             if let Some(field) = within::<HtmlInputElement>(&form, &format!("[name={name}]")) {
-                // To the minute, without a zone, as such fields take it.
+                // `datetime-local` takes minutes without a zone.
                 field.set_value(time.get(..16).unwrap_or_default());
             }
         }

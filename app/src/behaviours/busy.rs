@@ -1,5 +1,5 @@
-//! A form that is being sent says so, and is not sent twice. A switch shows at once
-//! what it leads to.
+//! Shows that a form is being sent, and prevents a second submission. A switch shows its
+//! new state immediately.
 
 use std::time::Duration;
 
@@ -12,8 +12,9 @@ use super::{all_within, each, guard, on};
 const BUSY: &str = "aria-busy";
 const BUTTONS: &str = "button[type=submit]";
 
-/// Any form that changes something, and others whose button has `data-busy`: what it
-/// says meanwhile; `data-becomes`: the word that the state whose id is `data-state` has then.
+/// Acts on forms that change something, and on other forms whose button has `data-busy`.
+/// `data-busy` is the label while the request runs. `data-becomes` is the new text of the
+/// element whose id is `data-state`.
 pub(super) fn start() {
     on("submit", |event, form| {
         let button = event.dyn_ref::<SubmitEvent>().and_then(SubmitEvent::submitter);
@@ -36,10 +37,10 @@ pub(super) fn start() {
             show(&button);
         }
         let form = form.clone();
-        // A button that is disabled at once would not be sent along.
+        // The browser does not send a button that is already disabled.
         set_timeout(move || disable(&form, true), Duration::ZERO);
     });
-    // Coming back to a page that the browser kept.
+    // The browser can restore this page from its cache, with buttons still disabled.
     let _forever = window_event_listener_untyped("pageshow", |_| again());
 }
 
@@ -51,7 +52,8 @@ fn disable(form: &Element, disabled: bool) {
     }
 }
 
-/// The page that answers has the state that is, and the reason if it is another.
+/// Shows the expected state. The page of the answer shows the actual state, and the
+/// reason if the change failed.
 fn show(button: &Element) {
     let named = |name: &str| button.get_attribute(name);
     let state = named("data-state").and_then(|id| document().get_element_by_id(&id));

@@ -1,14 +1,14 @@
-//! Sending a code as soon as it is complete.
+//! Submits a code when its last digit is entered.
 
 use web_sys::{HtmlElement, HtmlInputElement};
 
 use super::{closest, on, within};
 
-/// Digits of a code.
+/// Length of a code, in digits.
 const DIGITS: usize = 6;
 
-/// `data-submits-code` around a field: sends its form with the sixth digit, and
-/// says so.
+/// `data-submits-code` on an element around a field: submits its form at the sixth digit,
+/// and shows that it does.
 pub(super) fn start() {
     on("input", |_, target| {
         let Some(around) = closest(target, "[data-submits-code]") else { return };

@@ -1,4 +1,4 @@
-//! Copying the code that a button stands beside.
+//! Copies code to the clipboard.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use web_sys::Element;
 
 use super::{closest, on, within};
 
-/// `data-copy` on a button: copies the first code within the nearest
-/// `data-copyable`.
+/// `data-copy` on a button: copies the first code in the nearest `data-copyable`
+/// ancestor.
 pub(super) fn start() {
     on("click", |_, target| {
         let Some(button) = closest(target, "[data-copy]") else { return };
         let code: Option<Element> =
             closest(&button, "[data-copyable]").and_then(|around| within(&around, "code"));
         let Some(text) = code.and_then(|code| code.text_content()) else { return };
-        // A refusal of the browser shows by the text that stays selectable.
+        // If the browser refuses, users can still select the text.
         let _ = window().navigator().clipboard().write_text(&text);
         say(&button, "Copied");
         set_timeout(move || say(&button, "Copy"), Duration::from_secs(2));

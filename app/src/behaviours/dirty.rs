@@ -1,4 +1,4 @@
-//! A form that was changed is not left by accident.
+//! Warns before a page with unsaved changes is left.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use web_sys::{
 
 use super::{closest, each, on, within};
 
-/// Mark of a form that was changed.
+/// Attribute of a form with unsaved changes.
 const DIRTY: &str = "data-dirty";
 const DIRTY_FORMS: &str = "form[data-dirty]";
 const DIALOG: &str = "dialog[data-dirty-dialog]";
@@ -23,11 +23,11 @@ const TEXT: &str = "<h2 id=\"dirty-title\">Leave without saving?</h2>\
     <button type=\"button\" class=\"button\" data-dirty-discard>Discard changes</button>\
     </div>";
 
-/// The way out that waits for an answer: a link, or the button of another form.
+/// The link, or the button of another form, that waits for the user's answer.
 type Waiting = Rc<RefCell<Option<HtmlElement>>>;
 
-/// `data-dirty-guard` on a form, or around one. To be started before whatever
-/// acts on forms that are sent.
+/// `data-dirty-guard` on a form or around one. Start this before all behaviours that act
+/// on submissions.
 pub(super) fn start() {
     let waiting = Waiting::default();
     for event in ["input", "change"] {
@@ -52,7 +52,8 @@ pub(super) fn start() {
             });
             let way = waiting.borrow_mut().take();
             if let Some(way) = way {
-                // Not within this click, whose listener cannot be called meanwhile.
+                // In a new task: the listener of the current click cannot be called again
+                // while it runs.
                 set_timeout(move || way.click(), Duration::ZERO);
             }
         } else if let Some(link) = closest(target, "a[href]")
@@ -62,7 +63,7 @@ pub(super) fn start() {
             ask(event, &waiting, link.dyn_into().ok());
         }
     });
-    // Leaving in any other way: the browser asks in its own words.
+    // For other ways to leave, the browser shows its own question.
     let _forever = window_event_listener_untyped("beforeunload", |event| {
         if is_dirty() {
             event.prevent_default();
@@ -75,7 +76,8 @@ fn mark(field: &Element) {
     let _ = form.set_attribute(DIRTY, "");
 }
 
-/// A form that asks changes nothing, and a confirmation is quickly written again.
+/// `GET` forms change nothing, and a confirmation is quickly typed again. Both are not
+/// guarded.
 fn is_guarded(form: &Element) -> bool {
     let changes = form.dyn_ref::<HtmlFormElement>().is_some_and(|form| form.method() == "post");
     changes
@@ -87,7 +89,7 @@ fn is_dirty() -> bool {
     document().query_selector(DIRTY_FORMS).ok().flatten().is_some()
 }
 
-/// Whether following the link leaves this page in this window.
+/// Whether the link leads away from this page in this window.
 fn leaves(event: &Event, link: &Element) -> bool {
     let plain = event.dyn_ref::<MouseEvent>().is_none_or(|click| {
         click.button() == 0
@@ -108,7 +110,7 @@ fn ask(event: &Event, waiting: &Waiting, way: Option<HtmlElement>) {
     let _ = dialog.show_modal();
 }
 
-/// The dialog, made when it is first needed.
+/// The dialog. It is created on first use.
 fn dialog() -> Option<HtmlDialogElement> {
     let body: Element = document().body()?.into();
     if let Some(dialog) = within(&body, DIALOG) {

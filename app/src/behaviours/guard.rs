@@ -1,12 +1,12 @@
-//! A button that works once the right name is typed.
+//! Enables a dangerous button only after the right name is typed.
 
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlButtonElement, HtmlInputElement};
 
 use super::{closest, each, on, within};
 
-/// `data-must-equal` on a field: what must be typed before the form's
-/// `data-guarded` button works; `data-guard-why` says so.
+/// `data-must-equal` on a field: the text that enables the form's `data-guarded` button.
+/// `data-guard-why` explains it.
 pub(super) fn start() {
     again();
     on("input", |_, target| {
@@ -16,7 +16,7 @@ pub(super) fn start() {
     });
 }
 
-/// Looks at all of them, after new ones came.
+/// Checks all guarded forms, for example after elements were added.
 pub(super) fn again() {
     each::<HtmlInputElement>("[data-must-equal]", check);
 }

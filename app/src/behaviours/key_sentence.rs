@@ -1,4 +1,4 @@
-//! The sentence that says what a new key will be able to do.
+//! Updates the sentence that describes what a new key will be able to do.
 
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlInputElement, HtmlOptionElement};
@@ -7,7 +7,7 @@ use weir_model::scopes::ScopeObject;
 use super::{closest, on, within};
 use crate::key_words::{Choice, choice, day, sentence};
 
-/// `data-sentence` within a form: written anew whenever the form changes.
+/// `data-sentence` in a form: updated at every change of the form.
 pub(super) fn start() {
     on("change", |_, target| {
         if let Some(form) = closest(target, "form")
@@ -30,7 +30,7 @@ fn of(form: &Element) -> String {
     let option = within::<Element>(form, "option:checked")
         .and_then(|option| option.dyn_into::<HtmlOptionElement>().ok());
     let until = match option {
-        // The last day stands in a field of its own.
+        // The last day is in a separate field.
         Some(option) if option.value() == "date" => {
             within::<HtmlInputElement>(form, "[name=\"last_day\"]")
                 .and_then(|field| day(&field.value()))

@@ -1,4 +1,5 @@
-//! Menus close on Escape, and when something else is used; arrows go through them.
+//! Closes menus on Escape and when the focus leaves them, and moves through them with
+//! arrow keys.
 
 use leptos::wasm_bindgen::JsCast as _;
 use web_sys::{Element, HtmlDetailsElement, HtmlElement, KeyboardEvent};
@@ -7,7 +8,7 @@ use super::{all_within, closest, each, on, step, within};
 
 const OPEN: &str = "details.menu[open]";
 
-/// `details.menu`.
+/// Acts on `details.menu`.
 pub(super) fn start() {
     on("click", |_, target| close_others(target));
     on("focusin", |_, target| close_others(target));
@@ -18,13 +19,13 @@ pub(super) fn start() {
         };
         let opener = || within::<HtmlElement>(&menu, "summary");
         if event.key() == "Escape" {
-            // It closes the menu and nothing else.
+            // Escape closes only the menu.
             event.prevent_default();
             let _ = menu.remove_attribute("open");
             if let Some(opener) = opener() {
                 let _ = opener.focus();
             }
-        // A field has its own use for them.
+        // Fields use the arrow keys themselves.
         } else if closest(target, "input, select, textarea").is_none() {
             step(event, target, &all_within(&menu, ".menu-body :is(a, button)"), opener);
         }

@@ -1,12 +1,12 @@
-//! What a form added to the address to say how it went is said once: a reload
-//! or a pasted link does not repeat it.
+//! Removes the outcome of a form from the address, so that a reload or a pasted link does
+//! not show it again.
 
 use leptos::prelude::window;
 use leptos::wasm_bindgen::JsValue;
 
 use crate::local_path::without_outcome;
 
-/// Takes it out of the address.
+/// Replaces the address of the page by one without the outcome.
 pub(super) fn start() {
     let location = window().location();
     let (Ok(path), Ok(query)) = (location.pathname(), location.search()) else { return };
@@ -15,7 +15,7 @@ pub(super) fn start() {
     if clean != here
         && let Ok(history) = window().history()
     {
-        // The part of the page that it leads to stays.
+        // Keep the fragment.
         let clean = clean + &location.hash().unwrap_or_default();
         let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&clean));
     }

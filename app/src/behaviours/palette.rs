@@ -1,5 +1,5 @@
-//! Search over the page: `Ctrl K`, `⌘ K`, or the link of the rail. What is found
-//! comes from the page of the same search.
+//! Search in a dialog over the page: `Ctrl K`, `⌘ K`, or the search link of the rail.
+//! Results come from the search page.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -13,17 +13,17 @@ use super::{all_within, closest, on, page_at, step, within};
 use crate::local_path;
 
 const DIALOG: &str = "palette";
-/// So long nothing was typed before it is searched.
+/// Delay between the last key and the search.
 const PAUSE: Duration = Duration::from_millis(120);
 
 thread_local! {
-    /// Which text is the newest: older answers are not shown.
+    /// Number of the newest search. Answers of older searches are ignored.
     static ASKED: Cell<u32> = const { Cell::new(0) };
-    /// The text whose answer is shown.
+    /// The text whose results are shown.
     static SHOWN: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// `#palette`, `data-palette` on what opens it, `data-closes` within any dialog.
+/// `#palette` is the dialog, `data-palette` opens it, `data-closes` closes any dialog.
 pub(super) fn start() {
     on("keydown", |event, target| {
         let Some(event) = event.dyn_ref::<KeyboardEvent>() else { return };
@@ -60,7 +60,7 @@ fn field() -> Option<HtmlInputElement> {
     within(&dialog()?.into(), "input")
 }
 
-/// Opens it, unless another dialog is open.
+/// Opens the dialog, unless another one is open.
 fn open() -> bool {
     let Some(dialog) = dialog() else { return false };
     let taken = document().query_selector("dialog[open]").ok().flatten();
@@ -78,7 +78,8 @@ fn open() -> bool {
     true
 }
 
-/// A click on its button, or beside it: the browser leads the focus back.
+/// Closes the dialog on a click on its button or outside of it. The browser restores the
+/// focus.
 fn close(target: &Element) {
     let is_button = closest(target, "[data-closes]").is_some();
     if (is_button || target.tag_name() == "DIALOG")
@@ -89,7 +90,7 @@ fn close(target: &Element) {
     }
 }
 
-/// Arrows go through what was found, Enter in the field opens the first.
+/// Arrow keys move through the results. Enter in the field opens the first result.
 fn walk(event: &KeyboardEvent, target: &Element, dialog: &Element) {
     let links = all_within(dialog, "[data-palette-found] a");
     let in_field = target.id() == "palette-q";
@@ -103,13 +104,13 @@ fn walk(event: &KeyboardEvent, target: &Element, dialog: &Element) {
     step(event, target, &links, || field().map(Into::into));
 }
 
-/// Whether what is shown was found for what is typed.
+/// Whether the shown results belong to the typed text.
 fn is_shown(field: &Element) -> bool {
     let typed = field.dyn_ref::<HtmlInputElement>().map(HtmlInputElement::value);
     SHOWN.with_borrow(|shown| shown.is_some() && *shown == typed)
 }
 
-/// Searches for what is typed then, unless more was typed.
+/// Searches after a delay, unless more was typed in the meantime.
 fn ask(after: Duration) {
     let number = ASKED.get().wrapping_add(1);
     ASKED.set(number);
@@ -145,7 +146,7 @@ async fn show(text: String, number: u32) {
     SHOWN.set(found.map(|_| text));
 }
 
-/// The page of the search, without what is around it.
+/// The search page without its frame.
 async fn fetch(text: &str) -> Option<Document> {
     page_at(&format!("/search?part=1&q={}", local_path::encode(text))).await
 }

@@ -1,10 +1,10 @@
-//! Showing what is typed as a password.
+//! Shows and hides passwords.
 
 use web_sys::HtmlInputElement;
 
 use super::{closest, on, within};
 
-/// `data-shows` on a button: shows or hides the field beside it.
+/// `data-shows` on a button: shows or hides the field next to it.
 pub(super) fn start() {
     on("click", |_, target| {
         let Some(button) = closest(target, "[data-shows]") else { return };

@@ -1,5 +1,5 @@
-//! Parts of a page that keep themselves fresh: the page is loaded again behind
-//! it, and its fresh parts take the place of the old ones.
+//! Keeps parts of a page up to date: loads the page again in the background and replaces
+//! the parts that change.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use web_sys::{Document, Element, HtmlElement};
 
 use super::{each, guard, page_at, times, within};
 
-/// What is replaced; the line that says so is among it.
+/// Parts that are replaced, including the line that reports a failed update.
 const PARTS: &str = "[data-fresh], [data-refresh]";
-/// What is in use: it stays until nobody uses it. Details with an id are not: they are
-/// opened again, and their summary gets the focus back.
+/// Parts in use. They are not replaced until the user leaves them. Details with an id are
+/// replaced anyway: they are opened again, and their summary gets the focus back.
 const IN_USE: &str = ":focus:not(details[id] > summary), details.confirm[open], \
                       details.menu[open], details.api-request[open], form[data-dirty]";
-/// Longest wait between two tries, in seconds.
+/// Longest wait before the next attempt, in seconds.
 const LONGEST_WAIT: u32 = 120;
 
-/// `data-refresh`: every so many seconds.
+/// `data-refresh`: the interval in seconds.
 pub(super) fn start() {
     if let Some(every) = interval(&document()) {
         again_in(every, every);
@@ -49,7 +49,7 @@ async fn load(wait: u32, every: u32) {
         Some(fresh) => {
             replace(&fresh);
             say("");
-            // A page that has come to rest does not ask for more.
+            // A page whose work has ended has no interval and is not loaded again.
             if let Some(every) = interval(&fresh) {
                 again_in(every, every);
             }
@@ -62,7 +62,7 @@ async fn load(wait: u32, every: u32) {
     }
 }
 
-/// The page as it is now.
+/// The current version of the page.
 async fn fetch() -> Option<Document> {
     page_at(&window().location().href().ok()?).await
 }
@@ -92,7 +92,7 @@ fn replace(fresh: &Document) {
     guard::again();
 }
 
-/// What was opened stays open.
+/// Opens the details that were open before.
 fn keep_open(old: &Element, new: &Element) {
     let Ok(opened) = old.query_selector_all("details[open][id]") else { return };
     for at in 0..opened.length() {
@@ -115,7 +115,7 @@ fn focused(part: &Element) -> Option<String> {
     summary.parent_element().map(|details| details.id())
 }
 
-/// The summary may be out of sight: the page stays where it is.
+/// Focuses without scrolling, because the summary can be outside the visible part.
 fn focus_summary(details: &str) {
     let details = document().get_element_by_id(details);
     if let Some(summary) = details.and_then(|details| within::<HtmlElement>(&details, "summary")) {

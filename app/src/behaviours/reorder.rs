@@ -1,5 +1,5 @@
-//! Dragging the lines of a list to other places. Buttons beside the lines do the same
-//! without a pointer, and without scripts.
+//! Changes the order of a list by dragging. Buttons next to the lines do the same without
+//! a pointer and without scripts.
 
 use leptos::prelude::document;
 use leptos::wasm_bindgen::JsCast as _;
@@ -10,13 +10,13 @@ use super::{closest, on, within};
 const LINE: &str = "[data-reorder-item]";
 /// Class of the line that is dragged.
 const DRAGGED: &str = "dragged";
-/// Classes of the line before or behind which it would be dropped.
+/// Classes of the line before or after which the dragged line would be dropped.
 const PLACES: [&str; 2] = ["drop-before", "drop-behind"];
 
-/// `data-reorder` around a list of lines with `data-reorder-item`, which is the id of
-/// the line, and a `data-reorder-handle` in each. A form beside the list, in the same
-/// `data-reorder`, is sent after a drop: `data-reorder-wanted` gets the ids in the new
-/// order, and `data-reorder-send` is its button.
+/// `data-reorder` around a list whose lines have `data-reorder-item`, the id of the line,
+/// and a `data-reorder-handle`. A form in the same `data-reorder` is sent after a drop:
+/// `data-reorder-wanted` gets the ids in the new order, and `data-reorder-send` is its
+/// button.
 pub(super) fn start() {
     on("dragstart", |_, target| {
         if let Some(line) =
@@ -27,7 +27,7 @@ pub(super) fn start() {
     });
     on("dragover", |event, target| {
         let Some((line, over)) = dragged_over(target) else { return };
-        // Without this nothing can be dropped here.
+        // Browsers allow a drop only where the default is prevented.
         event.prevent_default();
         unmark();
         let class = if is_before(&line, &over) { PLACES[1] } else { PLACES[0] };
@@ -50,7 +50,7 @@ fn dragged() -> Option<Element> {
     document().query_selector(&format!("{LINE}.{DRAGGED}")).ok().flatten()
 }
 
-/// The line that is dragged, and another one of the same list that it is over.
+/// The dragged line, and the line of the same list under the pointer.
 fn dragged_over(target: &Element) -> Option<(Element, Element)> {
     let (line, over) = (dragged()?, closest(target, LINE)?);
     let is_other = !line.is_same_node(Some(&over));
@@ -66,14 +66,14 @@ fn unmark() {
     }
 }
 
-/// The lines of the list around one, in their order.
+/// The lines of the list around an element, in their order.
 fn lines(around: &Element) -> Vec<Element> {
     let found = around.parent_element().and_then(|list| list.query_selector_all(LINE).ok());
     let Some(found) = found else { return Vec::new() };
     (0..found.length()).filter_map(|at| found.get(at)?.dyn_into().ok()).collect()
 }
 
-/// Whether a line stands before another.
+/// Whether `line` comes before `other`.
 fn is_before(line: &Element, other: &Element) -> bool {
     let at = |wanted: &Element| {
         lines(line).iter().position(|one| one.is_same_node(Some(wanted))).unwrap_or_default()
@@ -81,7 +81,7 @@ fn is_before(line: &Element, other: &Element) -> bool {
     at(line) < at(other)
 }
 
-/// Moves the line to the place of the other one, and sends the new order.
+/// Moves the line to the position of the other one, and sends the new order.
 fn drop_at(line: &Element, over: &Element) {
     let Some(list) = line.parent_element() else { return };
     let next = if is_before(line, over) { over.next_sibling() } else { Some(over.clone().into()) };

@@ -1,5 +1,6 @@
-//! Single keys: `?` lists them, `g` and a letter goes to a page. The others are
-//! where they act: `u` in `times`, those of the live page in its island.
+//! Single-key shortcuts for all pages: `?` lists them, `g` and a letter opens a page.
+//! Other shortcuts are in the modules that handle them: `u` in `times`, those of the live
+//! page in its island.
 
 use std::cell::Cell;
 
@@ -10,16 +11,16 @@ use web_sys::{HtmlDialogElement, HtmlElement, KeyboardEvent};
 use super::{each, on};
 use crate::ui::keyboard::is_free;
 
-/// The letter must follow within so many milliseconds.
+/// Longest pause between `g` and the letter, in milliseconds.
 const PATIENCE: f64 = 1500.0;
 
-/// `data-go` on links: the letter that goes there; `#keys`: the list.
+/// `data-go` on links is the letter of the link. `#keys` is the list of shortcuts.
 pub(super) fn start() {
     let began = Cell::new(None::<f64>);
     on("keydown", move |event, target| {
         let Some(event) = event.dyn_ref::<KeyboardEvent>() else { return };
         let key = event.key();
-        // Shift and its like come between the two.
+        // Modifier keys can be pressed between the two.
         if key.chars().count() != 1 {
             return;
         }
@@ -39,7 +40,7 @@ pub(super) fn start() {
     });
 }
 
-/// Follows the first link with the letter, wherever it is.
+/// Follows the first link with the letter.
 fn go(letter: &str, event: &KeyboardEvent) {
     let found = Cell::new(None::<HtmlElement>);
     each::<HtmlElement>("a[data-go]", |link| {

@@ -1,5 +1,5 @@
-//! Times of pages in the viewer's zone; the key `u` switches to UTC and back.
-//! Islands hear of it and redraw their own.
+//! Shows times in the viewer's time zone. The key `u` switches to UTC and back. Islands
+//! are notified and redraw their own times.
 
 use leptos::prelude::{document, window};
 use leptos::wasm_bindgen::JsCast as _;
@@ -9,7 +9,7 @@ use super::{each, on};
 use crate::ui::keyboard::is_free;
 use crate::ui::time::{ZONE_CHANGED, ZONE_MARK, ZONE_OF_PROJECT, begins_local, full, minute};
 
-/// `time.time` outside of islands.
+/// Acts on `time.time` outside of islands.
 pub(super) fn start() {
     show(begins_local());
     on("keydown", |event, target| {
@@ -20,7 +20,7 @@ pub(super) fn start() {
     });
 }
 
-/// Draws all of them, after new ones came.
+/// Draws all times, for example after elements were added.
 pub(super) fn again() {
     show(is_local());
 }

@@ -1,5 +1,5 @@
-//! Messages about what was done go away by themselves, unless somebody is
-//! reading or using them.
+//! Removes messages about completed actions after some time, unless the user is reading
+//! or using them.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use web_sys::{Element, HtmlElement};
 
 use super::{closest, each, on, within};
 
-/// A text that is there from the beginning is not read out: it is said again a
-/// moment later.
+/// Screen readers do not announce text that is in the page from the beginning. The
+/// message is therefore set again after this delay.
 const MOMENT: Duration = Duration::from_millis(300);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// `data-toast`: for so many seconds.
+/// `data-toast`: the time that the message is shown, in seconds.
 pub(super) fn start() {
     each::<Element>("[data-toast]", |toast| {
         let toast = toast.clone();

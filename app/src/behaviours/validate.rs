@@ -1,5 +1,6 @@
-//! A form that was sent once says what is wrong with a field as soon as it is left,
-//! in the words of the browser, where the server would say it too.
+//! Checks fields with the browser's own rules when they lose the focus, once the user
+//! tried to submit the form. The message of the browser is shown where the server would
+//! show its message.
 
 use js_sys::Reflect;
 use leptos::prelude::document;
@@ -8,15 +9,15 @@ use web_sys::Element;
 
 use super::{closest, on, within};
 
-/// Mark of a form that somebody tried to send. One that the browser holds back
-/// tells no `submit`.
+/// Attribute of a form that the user tried to submit. There is no `submit` event when the
+/// browser blocks the submission.
 const TRIED: &str = "data-tried";
-/// Mark of a line that stands here and not in the page as it came.
+/// Attribute of a message that this module added.
 const OWN: &str = "data-native";
 const DESCRIBED_BY: &str = "aria-describedby";
 const INVALID: &str = "aria-invalid";
 
-/// Fields with an id within `.field`.
+/// Acts on fields with an id inside `.field`.
 pub(super) fn start() {
     on("click", |_, target| {
         let button = closest(target, "button[type=submit]:not([formnovalidate])");
@@ -31,19 +32,19 @@ pub(super) fn start() {
         }
     });
     on("input", |_, target| {
-        // What is said goes as soon as it is not true any more.
+        // Remove the message as soon as it is no longer true.
         if line(target).is_some_and(|line| line.has_attribute(OWN)) {
             check(target);
         }
     });
 }
 
-/// Whether the form came back from the server.
+/// Whether the server returned the form with errors.
 fn is_refused(form: &Element) -> bool {
     within::<Element>(form, "[aria-invalid=true]").is_some()
 }
 
-/// The line of a field's fault.
+/// The message of a field.
 fn line(field: &Element) -> Option<Element> {
     document().get_element_by_id(&format!("{}-fault", field.id()))
 }
@@ -54,7 +55,7 @@ fn check(field: &Element) {
     let Some(said) = said.ok().and_then(|said| said.as_string()) else { return };
     let found = line(field);
     match (found, said.is_empty()) {
-        // What the server said stays until the form is sent again.
+        // Messages of the server stay until the form is sent again.
         (Some(line), _) if !line.has_attribute(OWN) => {}
         (Some(line), false) => line.set_text_content(Some(&said)),
         (Some(line), true) => {
@@ -70,7 +71,7 @@ fn check(field: &Element) {
     }
 }
 
-/// A line below the field that says it.
+/// Adds a message below the field.
 fn add(field: &Element, around: &Element, said: &str) -> Option<()> {
     let line = document().create_element("p").ok()?;
     line.set_class_name("fault");
@@ -81,7 +82,7 @@ fn add(field: &Element, around: &Element, said: &str) -> Option<()> {
     Some(())
 }
 
-/// Ties the line to the field, or takes the tie away.
+/// Links the message to the field for screen readers, or removes the link.
 fn tie(field: &Element, is_said: bool) {
     let id = format!("{}-fault", field.id());
     let before = field.get_attribute(DESCRIBED_BY).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The menu of whoever is signed in.
+//! The menu of the signed-in user.
 
 use leptos::prelude::*;
 
@@ -8,16 +8,16 @@ use crate::server_fns::identity::SignOut;
 use crate::ui::icon::Icon;
 use crate::ui::menu::Menu;
 
-/// Links to what is one's own, and the way out.
+/// Links to the user's own pages, and the sign-out.
 #[component]
 pub(super) fn AccountMenu(
     /// First name.
     name: String,
     /// E-mail address.
     email: String,
-    /// Whether the person may see the instance.
+    /// Whether the user may see the instance page.
     staff: bool,
-    /// The address of the page.
+    /// The address of the current page.
     at: String,
 ) -> impl IntoView {
     let sign_out = ServerAction::<SignOut>::new();
@@ -30,7 +30,8 @@ pub(super) fn AccountMenu(
         .into_iter()
         .filter_map(|goal| Some((goal.at(None, None)?, goal)))
         .map(|(href, goal)| {
-            // The page of an account is above the others, but is not around them.
+            // By its address, `/account` is a parent of the other pages, but it does not
+            // contain them.
             let here = current(&at, &href).filter(|here| *here == "page" || href != "/account");
             view! {
                 <li><a href=href aria-current=here data-go=goal.letter>{goal.label}</a></li>

@@ -1,12 +1,12 @@
-//! What scripts open over a page: search, and the list of keys. Without them the
-//! link of the rail leads to the page of the same search.
+//! Dialogs that scripts open over a page: search and the list of shortcuts. Without
+//! scripts the search link of the rail leads to the search page.
 
 use leptos::prelude::*;
 
 use super::links;
 use crate::ui::icon::Icon;
 
-/// Keys of every page, and what they do.
+/// Shortcuts of every page, and their effects.
 const KEYS: [(&str, &str); 6] = [
     ("Ctrl K", "Search. On a Mac: \u{2318} K"),
     ("?", "This list"),
@@ -16,7 +16,7 @@ const KEYS: [(&str, &str); 6] = [
     ("Space", "Pause and go on, on the live page"),
 ];
 
-/// Both, closed.
+/// Both dialogs, closed.
 #[component]
 pub(super) fn Dialogs() -> impl IntoView {
     view! {

@@ -1,5 +1,4 @@
-//! Where a page is: the organization and project that the navigation leads
-//! around in.
+//! The organization and project that the navigation links to.
 
 use crate::server_fns::account::Place;
 
@@ -13,8 +12,8 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// Those that the address names, else those that were looked at last. What is
-    /// not there, or not for this person, has no pages to go to.
+    /// The organization and project in the address, else the last visited ones. Objects
+    /// that do not exist or that the user may not see give no links.
     pub(super) fn of(places: &[Place], last: Option<i64>, path: &str) -> Self {
         let within = |wanted: i64| {
             places.iter().find(|place| place.projects.iter().any(|(id, _)| *id == wanted))

@@ -1,22 +1,22 @@
-//! The pages that the navigation leads to, each with the letter that goes there
-//! after `g`. Search and the list of keys know them from here as well.
+//! The pages in the navigation, each with its letter for the shortcut after `g`. Search
+//! and the list of shortcuts use the same table.
 
 use super::here::Here;
 
 /// A page of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Goal {
-    /// What it is called.
+    /// The label of the link.
     pub(crate) label: &'static str,
-    /// Its glyph.
+    /// Name of its icon.
     pub(crate) icon: &'static str,
-    /// The letter.
+    /// The letter of its shortcut.
     pub(crate) letter: &'static str,
     of: Of,
     path: &'static str,
 }
 
-/// What a page is about.
+/// What the address of a page contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
     Project,
@@ -56,7 +56,7 @@ pub(super) const RAIL: [&[Goal]; 3] = [
     ],
 ];
 
-/// The page with a number beside it.
+/// The page with a badge.
 pub(super) const EXPORTS: Goal = goal("Exports", "export", "e", Of::Organization, "/exports");
 
 /// The pages in the account menu.
@@ -67,7 +67,7 @@ pub(super) const ACCOUNT: [Goal; 4] = [
     goal("Help", "help", "?", Of::Account, "/help"),
 ];
 
-/// Pages that are found by search alone; none has a letter.
+/// Pages that only search lists. They have no shortcut.
 const OTHERS: [Goal; 9] = [
     goal("Start", "start", "", Of::Project, "/start"),
     goal("Organization settings", "organization", "", Of::Organization, ""),
@@ -86,19 +86,20 @@ pub(crate) fn all() -> impl Iterator<Item = Goal> {
 }
 
 impl Goal {
-    /// Its address; `None` where there is no project or organization.
+    /// The address of the page. `None` where it needs a project or organization and there
+    /// is none.
     pub(super) fn href(self, here: &Here) -> Option<String> {
         let project = here.project.as_ref().map(|(id, _)| *id);
         let organization = here.organization.as_ref().map(|(id, _)| id.as_str());
         self.at(organization, project)
     }
 
-    /// Whether it is about an organization.
+    /// Whether the address contains an organization.
     pub(crate) fn is_of_organization(self) -> bool {
         self.of == Of::Organization
     }
 
-    /// Its address in this organization and project.
+    /// The address of the page in this organization and project.
     pub(crate) fn at(self, organization: Option<&str>, project: Option<i64>) -> Option<String> {
         let path = self.path;
         match self.of {

@@ -1,4 +1,4 @@
-//! The rail: where one is, search, the pages, the account.
+//! The rail: the current project, search, links to pages, the account menu.
 
 use leptos::html;
 use leptos::prelude::*;
@@ -12,20 +12,20 @@ use crate::ui::icon::Icon;
 use crate::ui::menu::Menu;
 use crate::ui::number::grouped;
 
-/// Id of what the button at the top opens on small screens.
+/// Id of the element that the menu button opens on small screens.
 const PAGES: &str = "rail-pages";
 
-/// What stands in the rail beside the brand. The pages are a popover, which the
-/// style sheet lays out as a part of the rail where there is room.
+/// The content of the rail below the brand. The links are a popover, which the style
+/// sheet shows as a part of the rail on wide screens.
 #[component]
 pub(super) fn Rail(
-    /// Whoever is signed in.
+    /// The signed-in user.
     viewer: Viewer,
-    /// Where the page is.
+    /// The organization and project of the page.
     here: Here,
     /// The address of the page.
     path: String,
-    /// How many exports of the organization fail.
+    /// Number of failing exports of the organization.
     failing: u64,
 ) -> impl IntoView {
     let Viewer { name, email, organizations, staff, .. } = viewer;
@@ -68,7 +68,7 @@ pub(super) fn Rail(
     .into_any()
 }
 
-/// Where one is.
+/// The names of the current organization and project.
 fn label(here: &Here) -> AnyView {
     let organization = here.organization.as_ref().map(|(_, name)| name.clone());
     let project = here.project.as_ref().map(|(_, name)| name.clone());
@@ -98,7 +98,7 @@ fn NavLink(at: String, href: String, goal: Goal, badge: u64) -> impl IntoView {
     .into_any()
 }
 
-/// For `aria-current`: the page itself, or one below it.
+/// The value of `aria-current`: `page` for the page itself, `true` for a page below it.
 pub(super) fn current(at: &str, href: &str) -> Option<&'static str> {
     let below = at.strip_prefix(href).is_some_and(|rest| rest.starts_with('/'));
     if at == href { Some("page") } else { below.then_some("true") }

@@ -1,10 +1,10 @@
-//! All organizations and projects, to go to another one.
+//! Switches to another organization or project.
 
 use leptos::prelude::*;
 
 use crate::server_fns::account::{Place, SwitchProject};
 
-/// Each project is a button that leads there.
+/// Each project is a button that leads to the project.
 #[component]
 pub(super) fn Switcher(
     /// The organizations with their projects.

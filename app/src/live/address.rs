@@ -1,5 +1,5 @@
-//! The address of the live page: filter and open row, so that a reload or a
-//! pasted link shows the same.
+//! The address of the live page. It has the filter and the open row, so that a reload or
+//! a pasted link shows the same view.
 
 use leptos::prelude::window;
 use leptos::wasm_bindgen::JsValue;
@@ -8,7 +8,7 @@ use web_sys::{MouseEvent, UrlSearchParams};
 use super::filter::Filter;
 use crate::local_path;
 
-/// The address with this filter and row; what is not set is left out.
+/// The address with this filter and row. Unset values are omitted.
 pub(crate) fn of(project: i64, filter: &Filter, row: Option<&str>) -> String {
     let pairs =
         [("q", filter.text.as_deref()), ("outcome", filter.outcome.as_deref()), ("row", row)];
@@ -20,12 +20,13 @@ pub(crate) fn of(project: i64, filter: &Filter, row: Option<&str>) -> String {
     if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
 }
 
-/// The page of a person.
+/// The address of the page of a person.
 pub(super) fn person(project: i64, id: &str) -> String {
     format!("/projects/{project}/persons/{id}")
 }
 
-/// What the browser's address says. Runs in the browser only, as all below.
+/// Parses the address of the browser. This function and the ones below run in the browser
+/// only.
 pub(super) fn read() -> (Filter, Option<String>) {
     let search = window().location().search().unwrap_or_default();
     let Ok(query) = UrlSearchParams::new_with_str(&search) else {
@@ -35,21 +36,22 @@ pub(super) fn read() -> (Filter, Option<String>) {
     (Filter { outcome: value("outcome"), text: value("q") }, value("row"))
 }
 
-/// Another view of the page, to come back from.
+/// Adds a view to the history, so that the back button returns to the current one.
 pub(super) fn push(address: &str) {
     if let Ok(history) = window().history() {
         let _ = history.push_state_with_url(&JsValue::NULL, "", Some(address));
     }
 }
 
-/// The same view, refined: typing does not fill the history.
+/// Replaces the current view in the history, so that typing in the filter adds no
+/// entries.
 pub(super) fn replace(address: &str) {
     if let Ok(history) = window().history() {
         let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(address));
     }
 }
 
-/// Whether a click means "here", rather than another tab.
+/// Whether a click opens the link in this tab.
 pub(super) fn is_plain(event: &MouseEvent) -> bool {
     let modified = event.ctrl_key() || event.meta_key() || event.shift_key() || event.alt_key();
     event.button() == 0 && !modified

@@ -1,5 +1,5 @@
-//! The island of the start page: what arrived lately, or what is waited for.
-//! Ticks the steps of the page.
+//! The island of the start page: shows recent events, or what is still missing, and ticks
+//! the steps of the page.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use super::row::Row;
 use crate::ui::prose::prose;
 use crate::ui::time::{Clock, provide_zone};
 
-/// Rows of the list.
+/// Maximum number of rows.
 const ROWS: usize = 8;
 
-/// What arrived lately.
+/// Recent events.
 #[island]
 pub(crate) fn Arrivals(
-    /// The project.
+    /// Number of the project.
     project: i64,
     /// The latest rows, newest first.
     rows: Vec<Row>,
@@ -53,14 +53,14 @@ pub(crate) fn Arrivals(
     .into_any()
 }
 
-/// Steps are ticked by fact; the focus stays where it is.
+/// Ticks completed steps. The focus stays where it is.
 fn tick_steps(feed: Feed) {
     Effect::new(move |_| {
         let (stored, dropped) = feed.rows.with(|rows| {
             (rows.iter().any(|row| row.is_stored()), rows.iter().any(|row| row.is_dropped()))
         });
         for (step, done) in [
-            // What arrived was sent with the key.
+            // Events that arrived, stored or dropped, were sent with the right key.
             ("key", stored || dropped),
             ("send", stored),
             ("see", stored || dropped),

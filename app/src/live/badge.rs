@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use super::row::Fate;
 use crate::ui::icon::Icon;
 
-/// What became of an event or a request.
+/// The badge of a fate.
 pub(crate) fn badge(fate: Fate) -> AnyView {
     let (class, icon) = match fate {
         Fate::Dropped => ("badge badge-dropped", "drop"),

@@ -1,4 +1,4 @@
-//! One event in full: what became of it and why, and its payload.
+//! The detail of one event: its outcome, the reasons, and its payload.
 
 use leptos::prelude::*;
 use weir_model::live::{SAMPLE_LIMIT, may_be_cut};
@@ -14,14 +14,14 @@ use crate::ui::json;
 use crate::ui::prose::prose;
 use crate::ui::time::Time;
 
-/// Id of the heading, which takes the focus when a row is opened.
+/// Id of the heading. It gets the focus when a row is opened.
 pub(super) const HEADING: &str = "detail-heading";
 
 const _: () = assert!(SAMPLE_LIMIT == 4 << 10, "a caption says 4 KiB");
 
-/// What the detail says that is not the row's own.
+/// Values of the detail that are not in the row.
 pub(super) struct Around {
-    /// The project.
+    /// Number of the project.
     pub(super) project: i64,
     /// Scheme and host that events are sent to.
     pub(super) host: String,
@@ -45,7 +45,7 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
         .collect_view();
     let caption = if row.is_dropped() { sample_caption(&row.payload) } else { "Event as stored" };
     let place = if row.is_rejected() { "Path" } else { "URL or screen" };
-    // Nothing of a refused request is kept but what stands above.
+    // A refused request has no stored payload.
     let payload = (!row.is_rejected()).then(|| {
         view! { <CodeFigure caption=caption what="payload" text=json::pretty(&row.payload) /> }
     });
@@ -89,7 +89,7 @@ pub(super) fn detail(row: &Row, around: &Around, opening: Opening) -> AnyView {
     .into_any()
 }
 
-/// Caption of what is kept of an event that was not stored.
+/// Caption for the sample of an event that was not stored.
 pub(crate) fn sample_caption(sample: &str) -> &'static str {
     if may_be_cut(sample) {
         "The first 4 KiB of the payload as received"
@@ -117,7 +117,7 @@ fn person(row: &Row, project: i64) -> Option<impl IntoView> {
     })
 }
 
-/// What the event does to its person and groups.
+/// The effects of the event on its person and groups.
 fn effects(row: &Row) -> Option<AnyView> {
     if row.effects.is_empty() {
         return None;
@@ -134,8 +134,8 @@ fn effects(row: &Row) -> Option<AnyView> {
     Some(view.into_any())
 }
 
-/// The way to rows of the same name. A name with an equals sign would be taken for
-/// a property.
+/// A link to rows with the same event name. There is none for a name with an equals sign:
+/// the filter would read it as a property.
 fn similar(row: &Row, project: i64) -> Option<AnyView> {
     let name = row.event.clone().filter(|name| !name.trim().is_empty() && !name.contains('='))?;
     let filter = Filter { outcome: None, text: Some(name) };
@@ -143,7 +143,7 @@ fn similar(row: &Row, project: i64) -> Option<AnyView> {
     Some(view! { <p><a class="button" href=href>"Find similar"</a></p> }.into_any())
 }
 
-/// A command that sends the same once more. Only of a payload that is whole.
+/// A command that sends the same event again. Only for a complete payload.
 fn as_curl(row: &Row, around: &Around) -> Option<AnyView> {
     let is_whole = row.payload.len() as u64 >= row.size && row.payload.trim_end().ends_with('}');
     if !is_whole || row.may_be_cut() {
@@ -170,7 +170,7 @@ fn command(row: &Row, around: &Around) -> String {
             row.payload
         )
     };
-    // One word of the shell, whatever is in it.
+    // Quoted, so that the shell reads the body as one word.
     let body = format!(r#"{{"api_key":"{}","batch":[{event}]}}"#, around.key);
     let body = body.replace('\'', r"'\''");
     format!(

@@ -1,6 +1,6 @@
-//! The stream of rows in the browser: connects, notices when the connection is
-//! gone, counts down to the next try, and fills every gap from the store as far
-//! as the list reaches. Does nothing on the server, where effects never run.
+//! The connection of the live list in the browser. It connects, detects a lost
+//! connection, counts down to the next attempt, and fills gaps from the store up to the
+//! length of the list. On the server, effects never run, so this does nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,78 +18,81 @@ use super::row::Row;
 use crate::error::UiError;
 use crate::server_fns::events::list_live_rows;
 
-/// Rows that the page keeps.
+/// Maximum number of rows in the page.
 pub(crate) const KEPT: u16 = 1000;
-/// Rows that a gap is filled with. Where these do not reach back to what is known, as
-/// many as the page keeps.
+/// Number of rows for filling a gap. If they do not reach back to known rows, [`KEPT`]
+/// rows are requested.
 const REFILL: u16 = 200;
-/// A connection that takes longer is given up, in seconds.
+/// Timeout of a connection attempt, in seconds.
 const PATIENCE: u32 = 5;
-/// Longest wait between two tries, in seconds.
+/// Longest wait between two attempts, in seconds.
 const LONGEST_WAIT: u32 = 30;
-/// Least pause between two times that the list is drawn, in milliseconds.
+/// Shortest pause between two redraws of the list, in milliseconds.
 const REST: u64 = 250;
-/// It is as many times as long as drawing took, so that a slow device is left free for
-/// whoever uses it,
+/// The pause is this many times the duration of the redraw, so that a slow device stays
+/// responsive.
 const REST_SHARE: u64 = 3;
-/// but never longer.
+/// Longest pause between two redraws, in milliseconds.
 const REST_MAX: u64 = 2_000;
-/// Summaries are at least this far apart, in seconds.
+/// Shortest interval between two summaries, in seconds.
 const SUMMARY: u32 = 5;
 
 /// State of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Link {
-    /// The first answer is awaited.
+    /// Waits for the first answer.
     Connecting,
-    /// Rows come as they arrive.
+    /// Rows arrive as the server receives them.
     Live,
-    /// Gone; the next try is in so many seconds, or under way.
+    /// The connection is lost. The next attempt is in this many seconds; 0: it is in
+    /// progress.
     Lost(u32),
 }
 
-/// Rows of a project and what keeps them fresh. Everything in it is a handle.
+/// The rows of a project and the state of their connection. All fields are copyable
+/// handles.
 #[derive(Clone, Copy)]
 pub(super) struct Feed {
     project: i64,
     /// The rows, newest first.
     pub(super) rows: RwSignal<Vec<Arc<Row>>>,
-    /// The connection.
+    /// State of the connection.
     pub(super) link: RwSignal<Link>,
-    /// Whether the server answered while the connection was gone; none: it was not asked yet.
+    /// Whether the server answered a test request after the connection was lost. `None`:
+    /// there was no test request yet.
     pub(super) answers: RwSignal<Option<bool>>,
-    /// Whether new rows wait.
+    /// Whether new rows are held back.
     pub(super) paused: RwSignal<bool>,
-    /// How many rows wait.
+    /// Number of rows held back.
     pub(super) waiting: RwSignal<usize>,
-    /// Whether the last gap was larger than what the page keeps, or was not filled.
+    /// Whether the last gap was larger than the list, or was not filled.
     pub(super) has_gap: RwSignal<bool>,
-    /// What came lately, in words, for people who do not see the list.
+    /// Summary of recent rows in words, for screen readers.
     pub(super) summary: RwSignal<String>,
     inner: StoredValue<Inner>,
 }
 
-/// What no view depends on.
+/// State that no view depends on.
 #[derive(Default)]
 struct Inner {
     source: Option<SendWrapper<EventSource>>,
-    /// Counts connections: answers of an earlier one are ignored.
+    /// Number of the current connection. Answers of earlier connections are ignored.
     connection: u32,
-    /// Seconds without an answer.
+    /// Seconds since the last answer.
     silence: u32,
-    /// Seconds until the next try, should this one fail.
+    /// Seconds until the next attempt if the current one fails.
     wait: u32,
     seen: HashSet<String>,
-    /// Rows that came since the last look, or since the list was paused.
+    /// Rows that arrived since the last redraw, or since the list was paused.
     held: Vec<Arc<Row>>,
-    /// Whether the list is going to be drawn, or was drawn a moment ago.
+    /// Whether a redraw is planned, or the pause after a redraw is not over.
     draw_planned: bool,
-    /// For the next summary: rows, those not stored, seconds.
+    /// For the next summary: rows, rows that were not stored, seconds since the last one.
     news: (usize, usize, u32),
 }
 
 impl Feed {
-    /// A feed that begins with these rows and connects once the page is alive.
+    /// A feed with these first rows. It connects when the page runs in the browser.
     pub(super) fn new(project: i64, first: Vec<Row>) -> Self {
         let mut rows = Vec::new();
         for row in first {
@@ -122,7 +125,7 @@ impl Feed {
         feed
     }
 
-    /// Pauses, or goes on and shows what waited.
+    /// Pauses, or resumes and shows the rows held back.
     pub(super) fn toggle_pause(self) {
         let paused = !self.paused.get_untracked();
         self.paused.set(paused);
@@ -131,14 +134,15 @@ impl Feed {
         }
     }
 
-    /// Tries at once.
+    /// Connects immediately.
     pub(super) fn retry(self) {
         self.inner.try_update_value(|inner| inner.wait = 1);
         self.connect();
     }
 
     fn connect(self) {
-        // Lost until there is an answer, so that its banner does not come and go.
+        // The state stays `Lost` until there is an answer, so that the banner does not
+        // flicker.
         let _ = self.link.try_update(|link| {
             *link = if let Link::Lost(_) = link { Link::Lost(0) } else { Link::Connecting };
         });
@@ -153,7 +157,7 @@ impl Feed {
         let connection = self.inner.try_update_value(|inner| {
             inner.connection += 1;
             inner.silence = 0;
-            // Dropping the one before ends its streams.
+            // This drops the previous source, which closes its streams.
             inner.source = Some(SendWrapper::new(source));
             inner.connection
         });
@@ -200,9 +204,9 @@ impl Feed {
         }
     }
 
-    /// The stream itself tells neither a refusal nor a server that is down: another
-    /// request does. Whoever may not see the project any more is led to where the page
-    /// says why.
+    /// Tests the server with another request, because an event stream reports neither a
+    /// refusal nor an unreachable server. A user who lost access to the project is
+    /// redirected to a page that says why.
     async fn probe(self) {
         match list_live_rows(self.project, 1).await {
             Err(UiError::SignIn | UiError::NotFound) => {
@@ -214,8 +218,8 @@ impl Feed {
         }
     }
 
-    /// Once a second: a browser that reconnects by itself says nothing, so the
-    /// state of the connection is looked at.
+    /// Runs once a second. A browser that reconnects automatically sends no event, so the
+    /// state of the connection is polled.
     fn tick(self) {
         let looked = self.inner.try_update_value(|inner| {
             inner.silence += 1;
@@ -260,7 +264,7 @@ impl Feed {
     }
 
     async fn refill(self) {
-        // What comes meanwhile says nothing of what came before.
+        // Rows that arrive during the request must not count as known before it.
         let Some(newest) = self.newest() else { return };
         let mut is_filled = false;
         for limit in [REFILL, KEPT] {
@@ -274,7 +278,8 @@ impl Feed {
         let _ = self.has_gap.try_set(!is_filled);
     }
 
-    /// The key of the newest row that is known, if there is one; `None`: the page is gone.
+    /// The key of the newest known row, if there is one. The outer `None`: the page is
+    /// gone.
     fn newest(self) -> Option<Option<String>> {
         let key = |rows: &Vec<Arc<Row>>| rows.first().map(|row| row.key.clone());
         let held = self.inner.try_with_value(|inner| key(&inner.held))?;
@@ -293,13 +298,13 @@ impl Feed {
             inner.held.truncate(KEPT.into());
             !inner.held.is_empty() && !std::mem::replace(&mut inner.draw_planned, true)
         });
-        // Many rows within a frame are drawn together.
+        // Rows that arrive within one frame are drawn together.
         if plan == Some(true) {
             request_animation_frame(move || self.draw());
         }
     }
 
-    /// Draws what came, and after a rest what came meanwhile.
+    /// Draws the new rows, and after a pause the rows that arrived in the meantime.
     fn draw(self) {
         if self.paused.try_get_untracked() == Some(false) {
             self.flush();
@@ -307,7 +312,7 @@ impl Feed {
             let _ = self.waiting.try_set(held);
         }
         let began = now();
-        // After the frame that shows it.
+        // After the frame that shows the rows.
         request_animation_frame(move || {
             let done =
                 move || set_timeout(move || self.draw_again(), rest(now().saturating_sub(began)));
@@ -316,13 +321,14 @@ impl Feed {
     }
 
     fn draw_again(self) {
-        // None wait to be told of unless the list is paused by now.
+        // Rows that are already counted as waiting, because the list is paused, need no
+        // redraw.
         let told = self.waiting.try_get_untracked().unwrap_or(0);
         let is_due = self.inner.try_update_value(|inner| {
             inner.draw_planned = inner.held.len() > told;
             inner.draw_planned
         });
-        // A tab that nobody looks at is drawn when somebody does.
+        // A hidden tab is drawn when it becomes visible.
         if is_due == Some(true) {
             request_animation_frame(move || self.draw());
         }
@@ -342,8 +348,8 @@ impl Feed {
                 insert(rows, row);
             }
             rows.truncate(KEPT.into());
-            // Only what is kept needs to be recognised again; older rows that a
-            // refill brings are cut off in the same way.
+            // Only kept rows need deduplication. Older rows of a refill are cut off in
+            // the same way.
             self.inner.try_update_value(|inner| {
                 if inner.seen.len() > 4 * usize::from(KEPT) {
                     inner.seen = rows.iter().map(|row| row.key.clone()).collect();
@@ -353,25 +359,25 @@ impl Feed {
     }
 }
 
-/// Whether the latest rows, asked for with this limit, reach back to the newest one that
-/// was known before, or are all that there are.
+/// Whether the latest rows, requested with this limit, reach back to the newest row known
+/// before, or are all rows.
 fn meets(newest: Option<&str>, rows: &[Row], limit: u16) -> bool {
     let is_all = rows.len() < usize::from(limit);
     is_all || newest.is_some_and(|newest| rows.iter().any(|row| row.key == newest))
 }
 
-/// Milliseconds since the page began.
+/// Milliseconds since the page was loaded.
 fn now() -> u64 {
     window().performance().map_or(0, |clock| clock.now() as u64)
 }
 
-/// How long to leave the list as it is, when drawing it took so many milliseconds.
+/// Pause after a redraw that took this many milliseconds.
 fn rest(took: u64) -> Duration {
     Duration::from_millis((took * REST_SHARE).clamp(REST, REST_MAX))
 }
 
-/// Puts a row in its place among others, newest first; below those of the same time.
-/// Times of one form sort as texts, apart from the sign for the zone at the end.
+/// Inserts a row, newest first, below rows of the same time. Times sort as texts because
+/// they have the same format, except for the zone at the end.
 fn insert(rows: &mut Vec<Arc<Row>>, row: Arc<Row>) {
     fn time(row: &Row) -> &str {
         row.received_at.trim_end_matches('Z')
@@ -396,9 +402,9 @@ mod tests {
         let rows = [row("c"), row("b")];
         assert!(meets(Some("b"), &rows, 2));
         assert!(!meets(Some("a"), &rows, 2));
-        // All that there is, and nothing to meet.
+        // These are all rows, so there is no gap.
         assert!(meets(Some("a"), &rows, 3));
-        // Where none was known, only that.
+        // Without a known row, only a complete list has no gap.
         assert!(!meets(None, &rows, 2));
         assert!(meets(None, &rows, 3));
     }

@@ -1,27 +1,27 @@
-//! Which rows of the list are shown. Covers what the page has already, with
+//! The filter of the live list. It applies to the rows that the page already has, with
 //! and without scripts.
 
 use serde::{Deserialize, Serialize};
 
 use super::row::Row;
 
-/// What is asked for.
+/// The filter values.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Filter {
-    /// `accepted`, `altered`, `dropped`, `rejected`, or all.
+    /// `accepted`, `altered`, `dropped` or `rejected`. `None`: all.
     pub(crate) outcome: Option<String>,
-    /// A part of event, distinct id, place, library or payload; `name=value`
-    /// asks for a property.
+    /// Part of the event name, distinct id, URL or screen, or client library.
+    /// `name=value` matches a property of the payload.
     pub(crate) text: Option<String>,
 }
 
 impl Filter {
-    /// Whether every row is shown.
+    /// Whether every row matches.
     pub(crate) fn is_open(&self) -> bool {
         self.outcome.is_none() && self.text.is_none()
     }
 
-    /// Whether the row is shown.
+    /// Whether the row matches.
     pub(crate) fn admits(&self, row: &Row) -> bool {
         let outcome_fits =
             self.outcome.as_ref().is_none_or(|word| row.fate().word().eq_ignore_ascii_case(word));
@@ -40,8 +40,8 @@ fn text_fits(text: &str, row: &Row) -> bool {
     has(&row.event) || has(&row.distinct_id) || has(&row.place) || has(&row.library)
 }
 
-/// Looks for `"name": value` or `"name": "value"` in a JSON text. Rows are
-/// filtered as they come, so nothing is parsed here.
+/// Searches for `"name": value` or `"name": "value"` in a JSON text. Rows are filtered as
+/// they arrive, so nothing is parsed here.
 fn property_fits(name: &str, value: &str, json: &str) -> bool {
     let key = format!("\"{name}\"");
     json.match_indices(&key).any(|(at, _)| {

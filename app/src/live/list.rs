@@ -1,4 +1,4 @@
-//! The list of rows: each one is a link to its detail.
+//! The list of rows. Each row is a link to its detail.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::ui::time::Clock;
 /// Id of the list.
 pub(super) const LIST: &str = "live-rows";
 
-/// Which row is open, and the address that says so.
+/// The open row, and how to make the address of a row.
 #[derive(Clone, Copy)]
 pub(super) struct Opening {
     /// The key of the row that is open.
     pub(super) open: RwSignal<Option<String>>,
-    /// The address with this row open.
+    /// Makes the address with this row open.
     pub(super) address: Callback<Option<String>, String>,
 }
 
 impl Opening {
-    /// Follows a link to a row, or back to none, without loading the page.
+    /// Follows a link to a row, or to no row, without loading the page.
     pub(super) fn go(self, click: &MouseEvent, key: Option<String>) {
         if address::is_plain(click) {
             click.prevent_default();
@@ -45,14 +45,14 @@ pub(super) fn id(key: &str) -> String {
     format!("row-{key}")
 }
 
-/// Focuses what has this id. Whether there is anything.
+/// Focuses the element with this id. Returns whether it exists.
 pub(super) fn focus(id: &str) -> bool {
     let found = document().get_element_by_id(id);
     let element = found.as_ref().and_then(|found| found.dyn_ref::<HtmlElement>());
     element.is_some_and(|element| element.focus().is_ok())
 }
 
-/// Rows, newest first, as many as the window lets through.
+/// Rows, newest first, up to the size of the window.
 pub(super) fn row_list(
     rows: Memo<Vec<Arc<Row>>>,
     drawing: DrawWindow,

@@ -1,5 +1,5 @@
-//! What reaches a project, as it comes: the islands of the start page and of
-//! the live page. The server draws them complete, the browser goes on from there.
+//! Events of a project as they arrive: the islands of the start page and of the live
+//! page. The server draws them completely, and the browser keeps them up to date.
 
 mod address;
 mod arrivals;

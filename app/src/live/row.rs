@@ -1,4 +1,4 @@
-//! One row of the live list as pages use it.
+//! One row of the live list, in the form that pages use.
 
 use serde::{Deserialize, Serialize};
 use weir_model::live::{Outcome, may_be_cut};
@@ -6,41 +6,41 @@ use weir_model::outcomes::Meaning;
 
 use crate::ui::bytes;
 
-/// A row of the live list. The same on the wire as `weir_model::live::LiveRow`,
-/// but with times as texts: reading calendars would cost the browser dearly.
+/// A row of the live list. It has the same JSON as `weir_model::live::LiveRow`, but times
+/// are texts: code for calendars would make the browser build much larger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// Unique within the project.
     pub(crate) key: String,
-    /// When it reached us.
+    /// When the server received it.
     pub(crate) received_at: String,
-    /// What became of it.
+    /// Outcome of the event or request.
     pub(crate) outcome: Outcome,
-    /// Codes of reasons.
+    /// Codes of the reasons.
     pub(crate) reasons: Vec<String>,
-    /// What they do not say: which transformation dropped it.
+    /// Detail of a reason, such as the transformation that dropped the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) detail: Option<String>,
-    /// Name.
+    /// Event name.
     pub(crate) event: Option<String>,
-    /// Whom it is about.
+    /// Distinct id of the event.
     pub(crate) distinct_id: Option<String>,
     /// Event time.
     pub(crate) timestamp: Option<String>,
     /// URL or screen.
     pub(crate) place: Option<String>,
-    /// Library that sent it.
+    /// Client library that sent it.
     pub(crate) library: Option<String>,
-    /// Bytes of its payload, or of what is kept of it.
+    /// Size of the payload or of its kept part, in bytes.
     pub(crate) size: u64,
-    /// JSON text; of a request, empty.
+    /// JSON text. Empty for a refused request.
     pub(crate) payload: String,
-    /// The beginning of the key that a refused request carried.
+    /// The beginning of the key of a refused request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) project_key: Option<String>,
     /// Person id.
     pub(crate) person: Option<String>,
-    /// What it does to its person and groups, in words.
+    /// Effects on its person and groups, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) effects: Vec<String>,
 }
@@ -68,21 +68,21 @@ impl From<weir_model::live::LiveRow> for Row {
     }
 }
 
-/// What became of an event, as people are told it.
+/// Outcome of an event in the words of the app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Stored as it came.
+    /// Stored without changes.
     Accepted,
-    /// Stored, but not as it came.
+    /// Stored with changes.
     Altered,
     /// Not stored.
     Dropped,
-    /// Refused with its whole request.
+    /// Not stored because its request was refused.
     Rejected,
 }
 
 impl Fate {
-    /// In a word, apart from colour.
+    /// The label, which does not rely on colour.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Accepted => "Accepted",
@@ -94,33 +94,33 @@ impl Fate {
 }
 
 impl Row {
-    /// Whether it was stored, as it came or altered.
+    /// Whether it was stored, changed or not.
     pub(crate) fn is_stored(&self) -> bool {
         self.outcome == Outcome::Accepted
     }
 
-    /// Whether it was not stored although its request was answered with 200.
+    /// Whether it was dropped although its request was answered with 200.
     pub(crate) fn is_dropped(&self) -> bool {
         self.outcome == Outcome::Dropped
     }
 
-    /// Whether it is a request that was refused.
+    /// Whether it is a refused request.
     pub(crate) fn is_rejected(&self) -> bool {
         self.outcome == Outcome::Rejected
     }
 
-    /// Whether only the beginning of its payload may be there, and its size not known.
+    /// Whether the payload can be truncated, so that its size is unknown.
     pub(crate) fn may_be_cut(&self) -> bool {
         self.is_dropped() && may_be_cut(&self.payload)
     }
 
-    /// Its size, after the words `at_least` where it may be larger.
+    /// The size in words. `at_least` comes before a size that can be larger.
     pub(crate) fn size_text(&self, at_least: &str) -> String {
         let mark = if self.may_be_cut() { at_least } else { "" };
         format!("{mark}{}", bytes::plain(self.size))
     }
 
-    /// What became of it.
+    /// The outcome in the words of the app.
     pub(crate) fn fate(&self) -> Fate {
         match (self.outcome, self.reasons.is_empty()) {
             (Outcome::Dropped, _) => Fate::Dropped,
@@ -130,12 +130,12 @@ impl Row {
         }
     }
 
-    /// The reasons in words. A code of a newer version is left out.
+    /// The reasons in words. Unknown codes of a newer version are omitted.
     pub(crate) fn explained(&self) -> Vec<Meaning> {
         self.reasons.iter().filter_map(|code| Meaning::of(code)).collect()
     }
 
-    /// The name, or that there is none.
+    /// The event name, or a text that says that there is none.
     pub(crate) fn name(&self) -> String {
         let none = if self.is_rejected() { "Refused request" } else { "no name" };
         self.event.clone().filter(|name| !name.is_empty()).unwrap_or_else(|| none.to_owned())

@@ -17,12 +17,12 @@ use crate::ui::icon::Icon;
 use crate::ui::keyboard::on_key;
 use crate::ui::time::{ZoneName, provide_zone};
 
-/// What is told of a gap that was larger than the list, or was not filled.
+/// Message after a gap that was larger than the list, or was not filled.
 const GAP: &str =
     " Rows in between are missing here. Health counts them; the events API has what was stored.";
-/// Rows are filtered when so long no key was pressed.
+/// Delay between the last key and filtering.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Choices of the outcome: word and label.
+/// Options of the outcome filter: value and label.
 const OUTCOMES: [(&str, &str); 5] = [
     ("", "All outcomes"),
     ("accepted", "Accepted"),
@@ -34,7 +34,7 @@ const OUTCOMES: [(&str, &str); 5] = [
 /// Everything that reaches a project, as it arrives.
 #[island]
 pub(crate) fn Stream(
-    /// The project.
+    /// Number of the project.
     project: i64,
     /// Scheme and host that events are sent to.
     host: String,
@@ -42,9 +42,9 @@ pub(crate) fn Stream(
     key: String,
     /// The latest rows, newest first.
     rows: Vec<Row>,
-    /// What the address asks for.
+    /// The filter in the address.
     filter: Filter,
-    /// Key of the row that the address asks for.
+    /// Key of the row in the address.
     open: Option<String>,
 ) -> impl IntoView {
     provide_zone();
@@ -111,14 +111,14 @@ pub(crate) fn Stream(
     .into_any()
 }
 
-/// The focus goes to the detail that was opened, and back to its row.
+/// Moves the focus to the detail that was opened, and back to its row afterwards.
 fn move_focus(open: RwSignal<Option<String>>) {
     Effect::new(move |before: Option<Option<String>>| {
         let now = open.get();
-        // At first the browser decides.
+        // On the first run the browser sets the focus.
         let (target, otherwise) = match (before, &now) {
             (Some(before), Some(_)) if before != now => (HEADING.to_owned(), None),
-            // It may have been pushed away.
+            // New rows can have removed the row from the list.
             (Some(Some(key)), None) => (list::id(&key), Some(list::LIST)),
             _ => return now,
         };
@@ -131,7 +131,7 @@ fn move_focus(open: RwSignal<Option<String>>) {
     });
 }
 
-/// Back and forward lead to the views that were there.
+/// Restores filter and row when the user goes back or forward in the history.
 fn follow_history(filter: RwSignal<Filter>, open: RwSignal<Option<String>>, drawing: DrawWindow) {
     Effect::new(move |_| {
         let listening = window_event_listener_untyped("popstate", move |_| {
@@ -146,7 +146,7 @@ fn follow_history(filter: RwSignal<Filter>, open: RwSignal<Option<String>>, draw
     });
 }
 
-/// A form for browsers without scripts, a filter while typing with them.
+/// A form without scripts, an immediate filter with scripts.
 fn filter_form(
     project: i64,
     asked: Filter,
@@ -160,7 +160,7 @@ fn filter_form(
         }
         true
     });
-    // Fields follow when the way back is taken.
+    // The fields follow the filter when the user goes back in the history.
     let select = NodeRef::<html::Select>::new();
     Effect::new(move |_| {
         let now = filter.get();
@@ -263,8 +263,8 @@ fn status(feed: Feed, reloads: bool) -> AnyView {
     .into_any()
 }
 
-/// A banner while the stream is gone, which says what is known. Afterwards the gap is filled from the store, as
-/// far as the list reaches.
+/// A banner while the connection is lost. Afterwards the gap is filled from the store, up
+/// to the length of the list.
 fn lost(feed: Feed) -> AnyView {
     let gone = Memo::new(move |_| matches!(feed.link.get(), Link::Lost(_)));
     let wait = move || match feed.link.get() {
@@ -293,8 +293,8 @@ fn lost(feed: Feed) -> AnyView {
     banner.into_any()
 }
 
-/// How many rows are shown of how many, in which zone their times are, and whether
-/// more came than the list could take.
+/// The number of shown rows, the time zone, and whether more rows arrived than the list
+/// holds.
 fn counts(feed: Feed, shown: Memo<Vec<Arc<Row>>>, filter: RwSignal<Filter>) -> AnyView {
     let text = move || {
         let (all, some) = (feed.rows.with(Vec::len), shown.with(Vec::len));
@@ -308,7 +308,7 @@ fn counts(feed: Feed, shown: Memo<Vec<Arc<Row>>>, filter: RwSignal<Filter>) -> A
     view! { <p class="counts">{text} "Times in " <ZoneName /> "." <span role="status">{gap}</span></p> }.into_any()
 }
 
-/// Three different texts: nothing matches, paused, nothing yet.
+/// The text of an empty list: no match, paused, or no events yet.
 fn nothing(project: i64, filter: RwSignal<Filter>, feed: Feed) -> AnyView {
     if !filter.with(Filter::is_open) {
         return view! {

@@ -1,6 +1,5 @@
-//! How many rows of the list are drawn: those on screen and some below. A thousand
-//! are kept, but drawing them anew with every key of the filter would keep whoever
-//! types waiting.
+//! Limits the rows that are drawn: those on screen and some below. The page keeps a
+//! thousand rows, but drawing all of them at every key in the filter would block typing.
 
 use std::sync::Arc;
 
@@ -9,16 +8,16 @@ use leptos::prelude::*;
 use super::list;
 use super::row::Row;
 
-/// Rows that are drawn first, and more at a time: some screens of most devices.
+/// Number of rows drawn first, and added at a time: some screens of most devices.
 const STEP: usize = 50;
-/// Least height of a row, in CSS pixels.
+/// Smallest height of a row, in CSS pixels.
 const ROW: f64 = 38.0;
-/// More are drawn before their place comes into view, in CSS pixels.
+/// Distance below the screen at which more rows are drawn, in CSS pixels.
 const MARGIN: f64 = 600.0;
-/// Id of the button that draws more.
+/// Id of the button that draws more rows.
 const MORE: &str = "live-more";
 
-/// The newest rows that are drawn.
+/// The number of rows that are drawn.
 #[derive(Clone, Copy)]
 pub(super) struct DrawWindow {
     size: RwSignal<usize>,
@@ -27,20 +26,21 @@ pub(super) struct DrawWindow {
 }
 
 impl DrawWindow {
-    /// All that the server has drawn: without scripts nobody asks for more.
+    /// Starts with all rows that the server has drawn. Without scripts there is no way to
+    /// show more.
     pub(super) fn new(drawn: usize) -> Self {
         Self { size: RwSignal::new(drawn.max(STEP)), newest: StoredValue::new(None) }
     }
 
-    /// Begins anew, for other rows.
+    /// Starts again, for other rows.
     pub(super) fn reset(self) {
         self.newest.set_value(None);
         self.size.set(STEP);
     }
 
-    /// Those of the rows that are drawn. New ones push none away from under the eyes
-    /// of whoever has scrolled down to it, or reads one; otherwise what is drawn far
-    /// below is let go. This is decided here, so that no row goes only to come back.
+    /// The rows to draw. While the user reads a row or has scrolled down, new rows push
+    /// no row out of the window. Otherwise rows far below are removed. The decision is
+    /// made here, before drawing, so that no row disappears and comes back.
     pub(super) fn drawn(self, rows: &[Arc<Row>], is_reading: bool) -> Vec<Arc<Row>> {
         let newest = rows.first().map(|row| row.key.clone());
         let before = self.newest.try_update_value(|kept| std::mem::replace(kept, newest)).flatten();
@@ -52,7 +52,7 @@ impl DrawWindow {
         rows.iter().take(self.size.get()).cloned().collect()
     }
 
-    /// Draws more when its place comes near, or when it is pressed.
+    /// A button that draws more rows, when it is pressed or comes near the screen.
     pub(super) fn more(self, shown: Memo<Vec<Arc<Row>>>) -> AnyView {
         Effect::new(move |_| {
             let scrolling = window_event_listener_untyped("scroll", move |_| {
@@ -67,7 +67,7 @@ impl DrawWindow {
         let press = move || {
             let size = self.size.get_untracked();
             self.size.set(size + STEP);
-            // They stand before the button, which may be gone with the last ones.
+            // Focus the first new row, because the button disappears after the last rows.
             let first = shown.with_untracked(|rows| rows.get(size).map(|row| list::id(&row.key)));
             if let Some(id) = first {
                 request_animation_frame(move || {
@@ -90,7 +90,7 @@ impl DrawWindow {
     }
 }
 
-/// How many rows fill the screen and some more.
+/// Number of rows that fill the screen and the margin.
 fn screenful() -> usize {
     STEP.max(((height() + MARGIN) / ROW) as usize)
 }
@@ -105,6 +105,6 @@ fn is_at_top() -> bool {
 
 fn is_near(element: &web_sys::Element) -> bool {
     let place = element.get_bounding_client_rect();
-    // What is hidden has no height.
+    // Hidden elements have no height.
     place.height() > 0.0 && place.top() < height() + MARGIN
 }
