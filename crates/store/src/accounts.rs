@@ -1,15 +1,14 @@
-//! Links from mails to the owners of accounts, and what they change: the
-//! address, whether it is confirmed, the password.
+//! Links in mails to users, and the changes that they allow: the address, whether it is
+//! confirmed, the password.
 //!
-//! What belongs here: statements about `account_link`, and those that change what
-//! a person signs in with. What does not: how long a link works, when one is
-//! sent (`weir-service`); the token itself, which is never stored.
+//! What belongs here: statements about `account_link`, and those that change the address
+//! or password of a user. What does not: how long a link works and when one is sent
+//! (`weir-service`); the token itself, which is never stored.
 //!
-//! A link's record is `account_link:[user, hash]`. It is found by the hash of its
-//! token alone, so that no secret is compared, and no time tells of one. A change
-//! of what a person signs in with ends all links of the account; an address that
-//! is to take the place of the present one, or does not any more, ends those that
-//! confirm.
+//! The record of a link is `account_link:[user, hash]`. It is found by the hash of its
+//! token alone. So no secret is compared, and response times reveal nothing about one. A
+//! change of the address, password or second factor ends all links of the user. Setting
+//! or clearing the pending address ends the links that confirm an address.
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -28,11 +27,11 @@ use crate::{Error, Result, Store};
 /// A link as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkRow {
-    /// What it is for; `None`: something that this program does not know.
+    /// The purpose of the link; `None`: this program does not know it.
     pub kind: Option<LinkKind>,
-    /// The address that it was sent to.
+    /// The address that the link was sent to.
     pub email: String,
-    /// When it stops working.
+    /// When it expires.
     pub expires_at: Timestamp,
     /// Whether it was used.
     pub is_used: bool,
@@ -43,7 +42,7 @@ struct Stored {
     kind: String,
     email: String,
     expires_at: i64,
-    /// The call that used it.
+    /// The id of the call that used it.
     used_by: Option<Uuid>,
 }
 
@@ -59,11 +58,11 @@ impl From<Stored> for LinkRow {
     }
 }
 
-// What has expired goes when the next one comes, so that an account has no more
-// records than mails of a day. Writing the user's record makes this collide with
-// whatever ends links: else one could be noted after that, for an account that is
-// not what it was when its mail was made. It has to be a new value: the engine
-// does not write a record that stays the same.
+// Expired links are removed when the next one is stored, so that a user has at most as
+// many records as mails of a day. Writing the user's record makes this conflict with
+// transactions that end links. Otherwise a link could be stored after that, for a user
+// who has changed since the mail was made. The write needs a new value: the engine does
+// not write a record that stays the same.
 const PUT: Statement = Statement::write(
     "account links put",
     "BEGIN;
@@ -83,20 +82,20 @@ const PUT: Statement = Statement::write(
 /// A link that is about to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLink<'a> {
-    /// The account, as it was read.
+    /// The user, as it was read.
     pub account: &'a UserRow,
     /// SHA-256 of the token.
     pub hash: &'a str,
-    /// What it is for.
+    /// The purpose of the link.
     pub kind: LinkKind,
     /// The address that it is sent to.
     pub email: &'a str,
-    /// When it stops working.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
-/// Notes a link, before its mail is sent, unless the account may not act or what
-/// its owner signs in with is not as it was read.
+/// Stores a link before its mail is sent. Writes nothing if the user is deactivated, or
+/// if their address or password has changed since they were read.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -126,7 +125,7 @@ const GET: Statement = Statement::read(
     "SELECT * FROM type::record('account_link', [$user, $hash]);",
 );
 
-/// The link of this account whose token has this hash, whatever it is worth.
+/// The link of this user whose token has this hash, even if it is used or expired.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -138,7 +137,7 @@ pub async fn link(store: &Store, user: UserId, hash: &str) -> Result<Option<Link
 const LIST: Statement =
     Statement::read("account links of a user", "SELECT * FROM account_link:[$user]..=[$user, ..];");
 
-/// All links of this account, whatever they are worth, in no particular order.
+/// All links of this user, even used and expired ones, in no particular order.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -147,16 +146,16 @@ pub async fn links(store: &Store, user: UserId) -> Result<Vec<LinkRow>> {
     Ok(answer.rows::<Stored>(0)?.into_iter().map(LinkRow::from).collect())
 }
 
-/// Ends all links of `$user`. Part of the transactions that change what a person
-/// signs in with.
+/// Ends all links of `$user`. Used by the transactions that change the address, password
+/// or second factor.
 macro_rules! end_links {
     () => {
         "DELETE account_link:[$user]..=[$user, ..] RETURN NONE;"
     };
 }
 
-/// Lets `$user` have the address `$email` with the key `$email_key` in place of
-/// `$before` with `$before_key`, unless it is somebody else's.
+/// Replaces the address `$before` (key `$before_key`) of `$user` by `$email` (key
+/// `$email_key`), unless another user has it.
 macro_rules! move_address {
     () => {
         "LET $owner = (SELECT VALUE user FROM ONLY type::record('user_email', $email_key));
@@ -167,15 +166,15 @@ macro_rules! move_address {
     };
 }
 
-/// What became of using a link, or of changing an address.
+/// The result of using a link, or of changing an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
-    /// It is done.
+    /// The change was made.
     Yes,
-    /// The link is void, or the account is another than it was read; nothing was
+    /// The link is not valid, or the user has changed since they were read. Nothing was
     /// written.
     Void,
-    /// The address belongs to another account; nothing was written.
+    /// The address belongs to another user. Nothing was written.
     EmailTaken,
 }
 
@@ -188,39 +187,39 @@ fn changed(outcome: Result<crate::db::Answer>) -> Result<Changed> {
     }
 }
 
-/// A link of an account that is being used.
+/// The use of a link.
 #[derive(Debug)]
 pub struct Use<'a> {
-    /// The account.
+    /// The user.
     pub user: UserId,
     /// SHA-256 of the token.
     pub hash: &'a str,
-    /// An id of this call. A second run of the same transaction knows the first
-    /// by it, and a second call does not.
+    /// An id of this call. It distinguishes a retry of the same transaction from a second
+    /// call.
     pub attempt: Uuid,
-    /// When.
+    /// The time of the call.
     pub now: Timestamp,
-    /// The mails about what it changes.
+    /// The mails about the change.
     pub mails: &'a [MailRow],
-    /// What the activity log tells.
+    /// The audit entries of the change.
     pub activities: &'a [Entry],
 }
 
-/// An address that is being confirmed, and the one that the account has.
+/// An address that is being confirmed, and the present address of the user.
 #[derive(Debug)]
 pub struct Address<'a> {
     /// The address.
     pub email: &'a str,
-    /// The form in which it must be unique.
+    /// The normalised form, which must be unique.
     pub email_key: &'a str,
-    /// The address that the account has; it may be the same.
+    /// The present address of the user; it may be the same.
     pub before: &'a str,
-    /// The form in which that one is unique.
+    /// The normalised form of the present address.
     pub before_key: &'a str,
 }
 
-// Of several who use one link at once, all write its record: one wins, the
-// others run again and find it used.
+// Concurrent uses of one link all write its record: one commits, the others run again and
+// find the link used.
 const CONFIRM: Statement = Statement::write(
     "accounts confirm",
     concat!(
@@ -254,8 +253,7 @@ const CONFIRM: Statement = Statement::write(
     ),
 );
 
-/// Confirms an address with a link: the one that the account has, or the one
-/// that waits to take its place.
+/// Confirms an address with a link: the present address of the user, or the pending one.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -275,8 +273,8 @@ pub async fn confirm(store: &Store, with: Use<'_>, address: Address<'_>) -> Resu
     changed(activity::change(store, CONFIRM, vars, with.activities).await)
 }
 
-// Whoever has the mail has the address, so it is confirmed too. An address that
-// waits to take its place goes: whoever asked for it may have been somebody else.
+// The person who received the mail owns the address, so it is confirmed too. A pending
+// address is cleared: another person may have requested it.
 const RESET: Statement = Statement::write(
     "accounts reset",
     concat!(
@@ -309,7 +307,7 @@ const RESET: Statement = Statement::write(
     ),
 );
 
-/// Sets a new password with a link, and ends all sessions of the account.
+/// Sets a new password with a link, and ends all sessions of the user.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -326,8 +324,8 @@ pub async fn reset(store: &Store, with: Use<'_>, password: &PasswordHash) -> Res
     changed(activity::change(store, RESET, vars, with.activities).await)
 }
 
-// A second run may send the mail twice: both have a link that works. Links for a
-// new password go on working: the address that they were sent to stays.
+// A retry may send the mail twice: the links of both work. Links for a new password stay
+// valid: the address that they were sent to does not change.
 const AWAIT: Statement = Statement::write(
     "accounts await",
     concat!(
@@ -343,8 +341,8 @@ const AWAIT: Statement = Statement::write(
     ),
 );
 
-/// Notes the address that takes the place of `before` once it is confirmed, with
-/// the mail about it; `None`: none does.
+/// Stores the pending address that replaces `before` once it is confirmed, with the mail
+/// about it; `None` clears the pending address.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -387,7 +385,7 @@ const MOVE: Statement = Statement::write(
     ),
 );
 
-/// Changes an address at once, unconfirmed.
+/// Changes an address immediately, unconfirmed.
 ///
 /// # Errors
 /// Any failure of the store.

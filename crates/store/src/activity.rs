@@ -1,8 +1,8 @@
-//! The activity log: append-only, in order, chained by hashes (SEC-24).
+//! The activity log: append-only, ordered, chained by hashes (SEC-24).
 //!
-//! What belongs here: the part of a transaction that writes an entry beside the
-//! change that it tells of, and reading entries back. What does not: what an
-//! entry says (`weir-service`).
+//! What belongs here: the part of a transaction that writes an audit entry together with
+//! the change, and reading audit entries. What does not: the content of an audit entry
+//! (`weir-service`).
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -11,9 +11,9 @@
 //! | `activity_head` | organization | the last number, its hash and its id |
 //! | `activity_head` | `[organization, project]` | the last number of the project |
 //!
-//! Numbers are dense, so a page is a narrow range wherever it begins. Nothing
-//! here changes or removes an entry. A project that goes to another organization
-//! leaves its entries behind: they tell of people there.
+//! Numbers are dense, so a page is a narrow range wherever it begins. No statement here
+//! changes or removes an audit entry. When a project moves to another organization, its
+//! audit entries stay behind: they describe actions of members of the old one.
 
 use sha2::{Digest, Sha256};
 use surrealdb::types::{SurrealValue, Variables};
@@ -26,12 +26,12 @@ use crate::bind::bind;
 use crate::db::{Answer, Statement};
 use crate::{Error, Result, Store};
 
-/// How far back a search through entries looks.
+/// The number of newest entries that a search reads.
 const LOOK: i64 = 10_000;
-/// How many entries a search reads at a time.
+/// The number of entries that a search reads at a time.
 const STEP: i64 = 500;
 
-/// An entry as a statement binds it.
+/// An audit entry as a statement binds it.
 #[derive(Debug, Clone, SurrealValue)]
 struct Stored {
     uuid: Uuid,
@@ -49,8 +49,8 @@ impl TryFrom<&Entry> for Stored {
             detail: error.to_string(),
         };
         let text = serde_json::to_string(entry).map_err(shape)?;
-        // One entry that cannot be read would hide all others for ever: values
-        // can be nested deeper than can be read back.
+        // An entry that cannot be read would hide all others for ever: a value can be
+        // nested more deeply than the parser accepts.
         serde_json::from_str::<Entry>(&text).map_err(shape)?;
         Ok(Self {
             uuid: entry.id,
@@ -61,10 +61,10 @@ impl TryFrom<&Entry> for Stored {
     }
 }
 
-/// Writes the entries `$activities`. Part of the transactions that change
-/// management data, which [`change`] runs: what cannot be logged does not happen.
-/// An entry that is the last already is not written again, so that a transaction
-/// whose outcome is unknown can be repeated.
+/// Writes the audit entries `$activities`. Used by the transactions that change
+/// management data, which [`change`] runs: a change that cannot be logged is not made. An
+/// entry that is already the last one is not written again, so that a transaction with an
+/// unknown outcome can be repeated.
 macro_rules! write_activities {
     () => {
         "FOR $activity IN $activities {
@@ -93,9 +93,9 @@ macro_rules! write_activities {
 }
 pub(crate) use write_activities;
 
-/// Runs a transaction with [`write_activities`] in it, when the organizations
-/// that `entries` tell of have their turn: changes of one organization all write
-/// the head of its log (`turns`).
+/// Runs a transaction that contains [`write_activities`], holding the keyed locks of the
+/// organizations of `entries`: all changes of one organization write the head of its log
+/// (`turns`).
 ///
 /// # Errors
 /// Any failure of the store.
@@ -108,8 +108,8 @@ pub(crate) async fn change(
     change_holding(store, statement, vars, entries, ()).await
 }
 
-/// The same with something that is dropped when the transaction has ended, whether
-/// the caller waits for it or not.
+/// Runs [`change`] and drops `held` when the transaction has ended, even if the caller is
+/// dropped before.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -126,8 +126,8 @@ pub(crate) async fn change_holding(
     store.db.run_holding(statement, vars, (held, turns)).await
 }
 
-/// The same for a change of these exports, whose runs write the same records: it waits
-/// for their turns first, so that running exports cannot outrun it.
+/// Runs [`change`] for a change of these exports, whose runs write the same records. It
+/// waits for their keyed locks first, so that running exports cannot starve it.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -139,7 +139,8 @@ pub(crate) async fn change_exports(
     exports: impl IntoIterator<Item = BatchExportId>,
     held: impl Send + 'static,
 ) -> Result<Answer> {
-    // Always before those of organizations: nobody who has one of those waits for these.
+    // Always before the locks of organizations, so that there is no deadlock: a holder of
+    // one of those never waits for the lock of an export.
     let turns = store.turns.take(exports.into_iter().map(|export| export.0)).await;
     change_holding(store, statement, vars, entries, (held, turns)).await
 }
@@ -147,8 +148,8 @@ pub(crate) async fn change_exports(
 const WRITE: Statement =
     Statement::write("activity write", concat!("BEGIN;", write_activities!(), "COMMIT;"));
 
-/// Writes entries about what is no change of the store: a refused call, work
-/// that was started.
+/// Writes audit entries without a change in the store: a refused call, or work that was
+/// started.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -156,12 +157,12 @@ pub async fn write(store: &Store, entries: &[Entry]) -> Result<()> {
     change(store, WRITE, bind! {}, entries).await.map(drop)
 }
 
-/// Whose entries are read.
+/// The scope of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// All of an organization.
+    /// All audit entries of an organization.
     Organization(OrganizationId),
-    /// Those about one of its projects.
+    /// The audit entries about one project of an organization.
     Project(OrganizationId, ProjectId),
 }
 
@@ -186,7 +187,7 @@ const RANGE_OF_PROJECT: Statement = Statement::read(
      FROM activity_of_project:[$organization, $project, $from]..=[$organization, $project, $to]);",
 );
 
-/// The newest entry's number: there are as many.
+/// The number of the newest entry, which is also the number of entries.
 async fn last(store: &Store, of: Of) -> Result<i64> {
     let mut answer = match of {
         Of::Organization(organization) => {
@@ -219,7 +220,7 @@ async fn range(store: &Store, of: Of, from: i64, to: i64) -> Result<Vec<Entry>> 
     texts.iter().rev().map(read).collect()
 }
 
-/// A page of entries, newest first, and how many there are in all.
+/// A page of entries, newest first, and the number of all entries.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -234,8 +235,8 @@ pub async fn page(store: &Store, of: Of, page: Page) -> Result<(u64, Vec<Entry>)
     Ok((count, range(store, of, from, to).await?))
 }
 
-/// A page of the entries that `wanted` picks among the newest ten thousand, newest
-/// first, and how many it picks in all.
+/// A page of the entries that `wanted` accepts among the newest ten thousand, newest
+/// first, and the number of all accepted entries.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -263,9 +264,10 @@ pub async fn search(
     Ok((count, found))
 }
 
-/// The entries that `wanted` picks in one stretch of the log, newest first: of the
-/// five hundred before the entry numbered `before`, or of the newest. With them
-/// the number before which the next stretch lies; `None`: this was the oldest.
+/// The entries that `wanted` accepts in one range of the log, newest first. The range is
+/// the five hundred entries before the entry number `before`, or the newest five hundred.
+/// Also returns the number before which the next range ends; `None`: this range had the
+/// oldest entry.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -287,17 +289,17 @@ pub async fn stretch(
     Ok((found, (from > 1).then_some(from)))
 }
 
-/// What became of checking an organization's entries.
+/// The result of checking the audit entries of an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verified {
-    /// Every entry is as it was written, and none is missing.
+    /// Every entry is unchanged, and none is missing.
     Whole {
-        /// How many there are.
+        /// The number of entries.
         entries: u64,
     },
-    /// The first entry that is missing, or that is not as it was written.
+    /// An entry is missing or was changed.
     BrokenAt {
-        /// Its number; the oldest has 1.
+        /// The number of the first such entry; the oldest entry has 1.
         number: i64,
     },
 }
@@ -326,8 +328,8 @@ const LINKS: Statement = Statement::read(
      FROM activity:[$organization, $from]..=[$organization, $to];",
 );
 
-/// Works out the hashes of an organization's entries again. Entries that are
-/// written meanwhile are not looked at.
+/// Computes the hashes of an organization's audit entries again and compares them.
+/// Entries that are written during the check are not included.
 ///
 /// # Errors
 /// Any failure of the store.

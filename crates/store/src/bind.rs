@@ -1,7 +1,7 @@
 //! Binding values to the names of a statement.
 //!
-//! What belongs here: the one way to build a statement's variables. What does
-//! not: statements, which stand in the module of their resource.
+//! What belongs here: the only way to build the variables of a statement. What does not:
+//! statements, which are in the module of their resource.
 
 /// The variables of a statement: `bind! { user: user.0, now: now.micros() }`
 /// binds `$user` and `$now`.

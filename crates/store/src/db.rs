@@ -1,5 +1,8 @@
-//! One way to run a statement: constant text, bound values, a time limit,
-//! retry on conflict, typed errors, fail-stop.
+//! The only way to run a statement: constant text, bound values, a time limit, retry on
+//! conflict, typed errors, fail-stop.
+//!
+//! What belongs here: running a statement and classifying its errors. What does not: the
+//! statements, which are in the module of their resource; opening the engine (`engine`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,23 +18,24 @@ use crate::disk::DiskState;
 use crate::engine::QUERY_TIMEOUT;
 use crate::error::Error;
 
-/// How often a transaction in conflict is tried. Callers that change one
-/// organization at once hardly need it: they take turns (`turns`).
+/// Attempts of a transaction that conflicts with others. Callers that change one
+/// organization concurrently rarely need more than one, because they wait for its keyed
+/// lock (`turns`).
 const ATTEMPTS: u32 = 16;
-/// Waits between tries double from here.
+/// The wait before the second attempt. It doubles with every attempt.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
-/// The longest wait between tries.
+/// The longest wait between attempts.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
 /// What a statement does to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Reads, and deletions that make room.
+    /// Reads, and deletions, which free disk space.
     Read,
     /// Writes: refused while the disk is low.
     Write,
-    /// Small writes of signing in, so that somebody can come and make room: refused
-    /// only when what is left is nearly used up too.
+    /// Small writes of a sign-in, so that an operator can sign in and free disk space.
+    /// Refused only when the disk is nearly full.
     SignIn,
 }
 
@@ -55,12 +59,12 @@ impl Statement {
         Self { name, text, access: Access::Write, limit: Duration::from_secs(10) }
     }
 
-    /// A small statement that writes what a sign-in needs.
+    /// A small write that a sign-in needs.
     pub(crate) const fn sign_in(name: &'static str, text: &'static str) -> Self {
         Self { access: Access::SignIn, ..Self::write(name, text) }
     }
 
-    /// The same with another time limit.
+    /// The same statement with another time limit.
     pub(crate) const fn within(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
@@ -81,14 +85,14 @@ struct Shared {
     disk: Arc<DiskState>,
 }
 
-/// The answers of a statement's parts, in order.
+/// The results of the parts of a statement, in order.
 pub(crate) struct Answer {
     statement: &'static str,
     results: surrealdb::IndexedResults,
 }
 
 impl Answer {
-    /// The rows of part `index`. Every statement of a text is one, `BEGIN` too.
+    /// The rows of part `index`. Every statement of a text is a part, `BEGIN` too.
     pub(crate) fn rows<T: SurrealValue>(&mut self, index: usize) -> Result<Vec<T>, Error> {
         let value: Value = self.value(index)?;
         let items = match value {
@@ -99,7 +103,7 @@ impl Answer {
         items.into_iter().map(|item| self.convert(item)).collect()
     }
 
-    /// The one row of part `index`, if there is one.
+    /// The first row of part `index`, if there is one.
     pub(crate) fn row<T: SurrealValue>(&mut self, index: usize) -> Result<Option<T>, Error> {
         Ok(self.rows(index)?.into_iter().next())
     }
@@ -119,7 +123,7 @@ impl Answer {
     }
 }
 
-/// What went wrong with one try.
+/// Why an attempt failed.
 enum Failure {
     Conflict,
     Final(Error),
@@ -136,18 +140,17 @@ impl Db {
         Self { handle, shared: Arc::new(shared) }
     }
 
-    /// Runs a statement. Every text is one transaction or one read, written so
-    /// that running it twice does no harm: a try whose outcome is unknown is
-    /// repeated.
+    /// Runs a statement. Every text is one transaction or one read, and idempotent: an
+    /// attempt with an unknown outcome is repeated.
     ///
-    /// The work runs in its own task: a caller that goes away (a client that
-    /// hangs up) cannot leave a transaction half-way.
+    /// The work runs in its own task. So a caller that is dropped (because its client
+    /// disconnects) cannot leave a transaction half done.
     pub(crate) async fn run(&self, statement: Statement, vars: Variables) -> Result<Answer, Error> {
         self.run_holding(statement, vars, ()).await
     }
 
-    /// The same with something that must not be given back before the
-    /// transaction has ended, whether the caller waits for it or not.
+    /// Runs a statement and keeps `held` until the transaction has ended, even if the
+    /// caller is dropped before.
     pub(crate) async fn run_holding(
         &self,
         statement: Statement,
@@ -177,8 +180,8 @@ impl Db {
             Err(join) => {
                 let detail = format!("the task ended early: {join}");
                 let error = Error::Storage { statement: statement.name, detail };
-                // Cancelled: the runtime is going. A panic below a statement may
-                // have left anything behind.
+                // A cancelled task means that the runtime is shutting down. After a panic
+                // below a statement the state of the engine is unknown.
                 if join.is_panic() {
                     self.stop(&error);
                 }
@@ -220,7 +223,8 @@ impl Db {
             Ok(results) => results,
             Err(error) => return Err(classify(statement.name, vec![error])),
         };
-        // All errors, not the first: "not executed" would hide the conflict behind it.
+        // All errors, not the first: "not executed" would hide the conflict that caused
+        // it.
         let errors: Vec<_> = results.take_errors().into_values().collect();
         if errors.is_empty() {
             Ok(Answer { statement: statement.name, results })
@@ -237,7 +241,7 @@ impl Db {
         }
     }
 
-    /// Returns when the engine has failed; the process should end then.
+    /// Returns when the engine has failed. The process should end then.
     pub(crate) async fn failed(&self) {
         if !self.shared.stopped.load(Ordering::Acquire) {
             self.shared.failed.notified().await;
@@ -248,7 +252,7 @@ impl Db {
         &self.shared.disk
     }
 
-    /// Flushes and closes the engine; no statement runs afterwards.
+    /// Flushes and closes the engine. No statement runs afterwards.
     pub(crate) async fn close(&self) -> Result<(), Error> {
         self.shared.stopped.store(true, Ordering::Release);
         self.shared
@@ -273,7 +277,7 @@ fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Fa
     if errors.iter().any(is_storage) {
         return Failure::Final(Error::Storage { statement, detail: all() });
     }
-    // One of them took too long; the others were not executed for that.
+    // One statement took too long, and the others were not executed because of it.
     let timed_out = errors.iter().any(|error| {
         matches!(error.query_details(), Some(QueryError::TimedOut { .. }))
             || error.message().contains("exceeded the timeout")
@@ -281,7 +285,7 @@ fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Fa
     if timed_out {
         return Failure::Final(Error::Timeout { statement, seconds: QUERY_TIMEOUT.as_secs() });
     }
-    // Statements after (and before) the one that failed are reported as errors too.
+    // Statements before and after the failed one are reported as errors too.
     let telling = |error: &&surrealdb::types::Error| {
         !matches!(error.query_details(), Some(QueryError::NotExecuted | QueryError::Cancelled))
     };
@@ -299,9 +303,10 @@ fn classify(statement: &'static str, errors: Vec<surrealdb::types::Error>) -> Fa
     })
 }
 
-/// Whether an error comes from below the query engine, which gives no kind for
-/// it: these are the openings of its storage layer's messages and of RocksDB's.
-/// A commit that failed there is reported as a statement that was not executed.
+/// Whether an error comes from below the query engine, which gives no kind for such
+/// errors. So the text is compared with the beginnings of messages of its storage layer
+/// and of RocksDB. A commit that failed there is reported as a statement that was not
+/// executed.
 fn is_storage(error: &surrealdb::types::Error) -> bool {
     let below = matches!(error.query_details(), Some(QueryError::NotExecuted));
     if !error.is_internal() && !below {
@@ -319,8 +324,8 @@ fn is_storage(error: &surrealdb::types::Error) -> bool {
             && ["IO error", "Corruption"].iter().any(|sign| message.contains(sign)))
 }
 
-/// A factor between 0.5 and 1.5 that differs between tries and callers, so that
-/// writers in conflict do not meet again.
+/// A factor between 0.5 and 1.5 that differs between attempts and callers, so that
+/// conflicting writers do not conflict again.
 fn jitter(attempt: u32) -> f64 {
     let address = std::ptr::from_ref(&attempt) as usize;
     let mixed = (address as u64 ^ u64::from(attempt)).wrapping_mul(0x9E37_79B9_7F4A_7C15);

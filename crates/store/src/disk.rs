@@ -1,19 +1,19 @@
 //! The disk guard: the engine must never meet a full disk (DUR-13).
 //!
-//! Below the high mark the service reports itself not ready; below the low mark
-//! writes are refused, reads and deletions go on, and so does signing in down to a
-//! quarter of the mark. Above the high mark all is
-//! well again by itself.
+//! Below the high threshold the service reports itself not ready. Below the low threshold
+//! writes are refused. Reads and deletions continue, and signing in works down to a
+//! quarter of the low threshold. When free space rises above the high threshold, the
+//! service returns to normal automatically.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// Marks in bytes of free space.
+/// Thresholds of free disk space, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskMarks {
-    /// Below: not ready.
+    /// Below this the service reports itself not ready.
     pub high: u64,
-    /// Below: writes are refused.
+    /// Below this writes are refused.
     pub low: u64,
 }
 
@@ -23,18 +23,18 @@ impl Default for DiskMarks {
     }
 }
 
-/// How much room there is.
+/// How much free space the disk has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskLevel {
     /// Enough.
     Ok,
-    /// Below the high mark.
+    /// Below the high threshold.
     Warning,
-    /// Below the low mark, and until the high mark is passed again.
+    /// Below the low threshold. Stays until free space reaches the high threshold again.
     Low,
 }
 
-/// The state that the guard keeps and every writer reads.
+/// The state that the guard sets and every writer reads.
 #[derive(Debug)]
 pub struct DiskState {
     directory: Option<PathBuf>,
@@ -44,7 +44,8 @@ pub struct DiskState {
 }
 
 impl DiskState {
-    /// The state of the file system that holds `directory`; `None`: memory, always enough.
+    /// The state of the file system that holds `directory`; `None` for a store in memory,
+    /// which always has enough.
     #[must_use]
     pub fn new(directory: Option<PathBuf>, marks: DiskMarks) -> Self {
         let state =
@@ -53,7 +54,7 @@ impl DiskState {
         state
     }
 
-    /// Measures free space and sets the level. Called every second.
+    /// Measures free space and sets the level. To be called every second.
     pub fn check(&self) -> DiskLevel {
         let Some(directory) = &self.directory else { return DiskLevel::Ok };
         let Some(free) = free_space(directory) else { return self.level() };
@@ -81,8 +82,8 @@ impl DiskState {
         self.level() == DiskLevel::Low
     }
 
-    /// Whether even what signing in writes is refused: a quarter of the low mark is
-    /// left for the engine itself.
+    /// Whether even the writes of a sign-in are refused: a quarter of the low threshold
+    /// stays reserved for the engine.
     pub(crate) fn is_nearly_full(&self) -> bool {
         self.is_low() && self.free_bytes() < self.marks.low / 4
     }
@@ -95,15 +96,15 @@ impl DiskState {
 
 /// Name of the ballast file in the data directory.
 const BALLAST: &str = "ballast";
-/// Its bytes.
+/// Size of the ballast file.
 const BALLAST_BYTES: u64 = 64 << 20;
 
-/// Keeps a file in the data directory that whoever has to repair a full disk
-/// can delete to gain room. It is made again at a start with room enough: above
-/// the high mark with the file in place.
+/// Keeps a ballast file in the data directory. An operator who has to repair a full disk
+/// can delete it to free space. The file is made again at a start when free space would
+/// stay above the high threshold with the file in place.
 ///
 /// # Errors
-/// When it cannot be written; the service works without it.
+/// When it cannot be written. The service works without it.
 pub(crate) fn keep_ballast(directory: &Path, marks: DiskMarks) -> std::io::Result<()> {
     let path = directory.join(BALLAST);
     if path.exists()
@@ -115,7 +116,7 @@ pub(crate) fn keep_ballast(directory: &Path, marks: DiskMarks) -> std::io::Resul
     let flags = rustix::fs::FallocateFlags::empty();
     let allocated = rustix::fs::fallocate(&file, flags, 0, BALLAST_BYTES);
     allocated.or_else(|error| {
-        // Half of it would never be completed.
+        // An incomplete file would never be completed.
         std::fs::remove_file(&path)?;
         Err(error.into())
     })
@@ -127,8 +128,8 @@ fn next_level(before: DiskLevel, free: u64, marks: DiskMarks) -> DiskLevel {
     } else if free >= marks.high {
         DiskLevel::Ok
     } else if before == DiskLevel::Low {
-        // Between the marks after a shortage: writes wait for the high mark,
-        // else they would start and stop with every file that is deleted.
+        // Between the thresholds after a shortage: writes wait for the high threshold.
+        // Otherwise they would start and stop with every file that is deleted.
         DiskLevel::Low
     } else {
         DiskLevel::Warning

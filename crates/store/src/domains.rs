@@ -1,8 +1,8 @@
 //! Domains of organizations.
 //!
-//! What belongs here: statements about `domain`, its lists, and when each
-//! verified one is to be looked at again. What does not: what a domain may be
-//! called, when it counts as verified (`weir-service`).
+//! What belongs here: statements about `domain`, its lists, and when each verified domain
+//! is checked next. What does not: which names are allowed, and when a domain counts as
+//! verified (`weir-service`).
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -28,39 +28,39 @@ use crate::{Error, Result, Store, lists};
 /// A domain as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainRow {
-    /// Id.
+    /// Id of the domain.
     pub id: DomainId,
     /// The organization that claims it.
     pub organization: OrganizationId,
-    /// Differs after every change, so that a change of an older state is noticed.
+    /// A new value after every change, so that a change of an older state is detected.
     pub revision: Uuid,
-    /// Name.
+    /// The domain name.
     pub domain: String,
-    /// What the TXT record must hold.
+    /// The text that the TXT record must contain.
     pub challenge: String,
-    /// When the organization proved that it is its own.
+    /// When the organization proved that it owns the domain.
     pub verified_at: Option<Timestamp>,
     /// When name servers were last asked.
     pub checked_at: Option<Timestamp>,
-    /// What they answered then, for people.
+    /// What they answered then, as a sentence for people.
     pub last_answer: Option<String>,
-    /// Since when the record of a verified domain is not found.
+    /// Since when the TXT record of a verified domain is missing.
     pub failing_since: Option<Timestamp>,
-    /// When a verified domain is to be looked at again.
+    /// When a verified domain is checked next.
     pub due_at: Option<Timestamp>,
-    /// Whether people become members when they sign in through a provider.
+    /// Whether users become members when they sign in through an identity provider.
     pub jit_provisioning_enabled: bool,
-    /// How people must sign in.
+    /// Which way of signing in is enforced.
     pub sso_enforcement: SsoEnforcement,
-    /// The identity provider's name of itself.
+    /// The entity id of the identity provider.
     pub saml_entity_id: Option<String>,
-    /// The identity provider's address for sign-ins.
+    /// The URL of the identity provider for sign-ins.
     pub saml_acs_url: Option<String>,
-    /// The identity provider's certificate.
+    /// The certificate of the identity provider.
     pub saml_x509_cert: Option<String>,
-    /// Until when the certificate is valid.
+    /// When the certificate expires.
     pub certificate_expires_at: Option<Timestamp>,
-    /// When it was claimed.
+    /// When the domain was claimed.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
@@ -147,7 +147,7 @@ impl TryFrom<Stored> for DomainRow {
 const GET: Statement =
     Statement::read("domains get", "SELECT * FROM type::record('domain', $domain);");
 
-/// A domain of whichever organization: for work of the instance itself.
+/// A domain of any organization: for background work.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -175,13 +175,13 @@ const BY_NAME: Statement = Statement::read(
                     FROM type::record('domain_name', $name));",
 );
 
-/// The verified domain with this name, whichever organization has it: for signing
-/// in, where there is no organization yet, and for the operator.
+/// The verified domain with this name, of any organization: for sign-ins, where the
+/// organization is not known yet, and for the operator.
 ///
 /// # Errors
 /// Any failure of the store.
 pub async fn by_name(store: &Store, name: &str) -> Result<Option<DomainRow>> {
-    // No record has an empty id; asking for one is an error.
+    // No record has an empty id, and asking for one is an error.
     if name.is_empty() {
         return Ok(None);
     }
@@ -189,7 +189,7 @@ pub async fn by_name(store: &Store, name: &str) -> Result<Option<DomainRow>> {
     answer.row::<Stored>(0)?.map(DomainRow::try_from).transpose()
 }
 
-/// Of these names those that some organization has verified.
+/// Those of these names that an organization has verified.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -208,7 +208,7 @@ const ORDERED: Statement = Statement::read(
     "SELECT VALUE record::id(id)[2] FROM org_domain:[$organization]..=[$organization, ..];",
 );
 
-/// The domains of an organization in the order of their names: ids only.
+/// The domains of an organization: ids only, in the order of their names.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -216,8 +216,7 @@ pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<
     lists::ids(store, ORDERED, bind! { organization: organization.0 }, DomainId).await
 }
 
-/// Domains of an organization, in the order of `domains`; what is gone is left
-/// out.
+/// Domains of an organization, in the order of `domains`; missing ones are skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -236,7 +235,7 @@ const DUE: Statement = Statement::read(
     "SELECT VALUE record::id(id)[1] FROM domain_due:[0]..=[$now, ..];",
 );
 
-/// The verified domains that are to be looked at again by now, longest due first.
+/// The verified domains that are due for a check, longest due first.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -245,7 +244,7 @@ pub async fn due(store: &Store, now: Timestamp) -> Result<Vec<DomainId>> {
 }
 
 /// Refuses a claim of a name that another organization has verified, or that this
-/// one claims already.
+/// organization already claims.
 macro_rules! refuse_claimed {
     () => {
         "LET $holder = (SELECT VALUE domain
@@ -258,8 +257,8 @@ macro_rules! refuse_claimed {
     };
 }
 
-// It writes the organization's record for the reason given at
-// `projects::CREATE`, and so that two claims of a name by one organization collide.
+// It writes the organization's record for the reason given at `projects::CREATE`, and so
+// that two claims of a name by one organization conflict.
 const CREATE: Statement = Statement::write(
     "domains create",
     concat!(
@@ -278,17 +277,17 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
-/// What became of the attempt to write a domain.
+/// The result of writing a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
     /// It is stored.
     Yes,
-    /// Its name is verified for another organization, or claimed by this one already;
-    /// nothing was written.
+    /// Its name is verified for another organization, or already claimed by this one.
+    /// Nothing was written.
     Taken,
-    /// It was changed meanwhile; nothing was written.
+    /// It was changed since it was read. Nothing was written.
     Changed,
-    /// It, or its organization, is gone; nothing was written.
+    /// The domain or its organization is deleted. Nothing was written.
     Gone,
 }
 
@@ -301,9 +300,9 @@ pub async fn create(store: &Store, row: &DomainRow, activities: &[Entry]) -> Res
     written(activity::change(store, CREATE, vars, activities).await)
 }
 
-// A second run after a lost answer finds its own revision and writes nothing. Of two
-// who verify a name at once one collides with the other's `domain_name`, runs again and
-// finds it taken.
+// A retry after a lost answer finds its own revision and writes nothing. When two
+// organizations verify a name concurrently, one conflicts with the other's `domain_name`,
+// runs again and finds it taken.
 const SAVE: Statement = Statement::write(
     "domains save",
     concat!(
@@ -348,8 +347,7 @@ const SAVE: Statement = Statement::write(
     ),
 );
 
-/// Replaces a domain that is still in the state with the revision `before`. The
-/// row has a revision of its own.
+/// Replaces a domain whose revision is still `before`. The row has a new revision.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -375,8 +373,8 @@ fn written<T>(outcome: Result<T>) -> Result<Written> {
     }
 }
 
-/// Removes the domain with the record `$row`, and its places in lists. Part of
-/// the transactions that do so.
+/// Removes the domain with the record `$row` and its entries in lists. Used by the
+/// transactions that do this.
 macro_rules! remove_domain {
     () => {
         "DELETE type::record('domain', $row.uuid) RETURN NONE;
@@ -391,8 +389,8 @@ macro_rules! remove_domain {
     };
 }
 
-/// Removes all domains of `$organization`. Part of the transaction that deletes
-/// an organization.
+/// Removes all domains of `$organization`. Used by the transaction that deletes an
+/// organization.
 macro_rules! remove_domains {
     () => {
         concat!(
@@ -418,7 +416,7 @@ const DELETE: Statement = Statement::read(
     ),
 );
 
-/// Deletes a domain of this organization. Deleting what is gone does nothing.
+/// Deletes a domain of this organization. Does nothing when it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,8 +1,8 @@
 //! Opening and closing the engine (DUR-9).
 //!
-//! This is the one place that uses SurrealDB's unstable construction path: only
-//! a datastore that we build takes explicit cache and buffer sizes (the
-//! defaults grow with the machine's memory) and can be closed with an answer.
+//! This is the only place that uses SurrealDB's unstable construction path. Only a
+//! datastore that we build takes explicit cache and buffer sizes (the defaults grow with
+//! the machine's memory) and reports the result of closing it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -26,49 +26,51 @@ use crate::traffic::Board;
 use crate::turns::Turns;
 
 const MIB: u64 = 1 << 20;
-/// Storage calls that may run on the threads of the runtime at a time. Beyond
-/// it the engine hands each one to another thread, which costs several times
-/// what a read from the cache does; the program has more threads than
-/// processors so that a read from disk does not stop everything.
+/// Storage calls that may run on the threads of the runtime at the same time. Above this
+/// number the engine hands each call to another thread, which costs several times as much
+/// as a read from the cache. The program has more threads than processors, so that a read
+/// from disk does not block everything.
 const INLINE: usize = 64;
-/// Reads of records that may be large which run at the same time: the engine holds
-/// about three copies of what such a statement reads.
+/// Concurrent reads of records that may be large. The engine holds about three copies of
+/// the data that such a statement reads.
 const LARGE_READS: usize = 2;
-/// Pages of events by arrival that are read at the same time.
+/// Concurrent reads of pages of events by arrival.
 const ARRIVAL_READS: usize = 2;
-/// Bytes of decoded blocks that all pages of events together keep for their next steps.
+/// Bytes of decoded blocks that all pages of events together may keep for their next
+/// steps.
 pub(crate) const KEPT_BLOCKS: usize = 32 << 20;
 
-/// What the engine gives a query at most.
+/// The engine's own limit for the time of a query.
 pub(crate) const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where the data is.
+/// Where the data is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// RocksDB in this data directory.
     Directory(PathBuf),
-    /// In memory, for tests: nothing survives.
+    /// In memory, for tests. Nothing survives.
     Memory,
 }
 
-/// Memory limits and marks of the store.
+/// Memory sizes and disk thresholds of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Bytes of RocksDB's block cache.
     pub block_cache: u64,
     /// Bytes of one write buffer.
     pub write_buffer: u64,
-    /// How many write buffers there may be.
+    /// The largest number of write buffers.
     pub write_buffers: u32,
-    /// Free disk space at which the service warns and stops writing.
+    /// Thresholds of free disk space at which the service warns and stops writing.
     pub disk: DiskMarks,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            // Twice as much of both stores and reads as fast, also ten million events
-            // (docs/benchmarks.md, "Memory"): the system caches the files too.
+            // Twice as much of both does not make reads or writes faster, even with ten
+            // million events (docs/benchmarks.md, "Memory"): the operating system caches
+            // the files too.
             block_cache: 32 * MIB,
             write_buffer: 16 * MIB,
             write_buffers: 3,
@@ -91,12 +93,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store, brings the schema up to date and checks that it is usable.
+    /// Opens the store, brings the schema up to date and checks that the store is usable.
     ///
     /// # Errors
-    /// [`Error::InUse`] when another process has the directory,
-    /// [`Error::NewerSchema`] when a newer program wrote it (nothing is
-    /// changed), [`Error::Directory`] or [`Error::Open`] otherwise.
+    /// [`Error::InUse`] when another process has the directory, [`Error::NewerSchema`]
+    /// when a newer program wrote it (nothing is changed), [`Error::Directory`] or
+    /// [`Error::Open`] otherwise.
     pub async fn open(location: &Location, settings: Settings) -> Result<Self, Error> {
         let (path, lock) = match location {
             Location::Memory => ("memory".to_owned(), None),
@@ -151,12 +153,12 @@ impl Store {
         })
     }
 
-    /// Returns when the engine has failed: the process should end then.
+    /// Returns when the engine has failed. The process should end then.
     pub async fn failed(&self) {
         self.db.failed().await;
     }
 
-    /// Measures free disk space; to be called every second.
+    /// Measures free disk space. To be called every second.
     pub fn check_disk(&self) -> DiskLevel {
         self.db.disk().check()
     }
@@ -167,7 +169,7 @@ impl Store {
         Arc::clone(self.db.disk())
     }
 
-    /// What is counted of traffic and not written yet.
+    /// The traffic counts that are not written yet.
     #[must_use]
     pub fn traffic(&self) -> &Arc<Board> {
         &self.traffic
@@ -176,15 +178,15 @@ impl Store {
     /// Flushes and closes the engine. Statements fail afterwards.
     ///
     /// # Errors
-    /// When the engine could not flush: what was acknowledged is still safe in
-    /// its write-ahead log.
+    /// When the engine could not flush. Acknowledged events are still safe in the
+    /// write-ahead log.
     pub async fn close(&self) -> Result<(), Error> {
         self.db.close().await
     }
 
-    /// The same where the process is about to end. When the last handle goes,
-    /// the engine's task shuts it down once more and logs errors about that: the
-    /// process keeps one.
+    /// Closes the engine when the process is about to end. When the last handle is
+    /// dropped, the engine's task shuts it down a second time and logs errors about that.
+    /// So this function leaks one handle.
     ///
     /// # Errors
     /// As [`Store::close`].
@@ -195,7 +197,7 @@ impl Store {
     }
 }
 
-/// What statements may do: built-in functions, nothing outside the engine.
+/// The capabilities of statements: built-in functions, nothing outside the engine.
 fn capabilities() -> Capabilities {
     Capabilities::all()
         .with_scripting(false)
@@ -206,14 +208,13 @@ fn capabilities() -> Capabilities {
 
 fn engine_settings(settings: Settings) -> ConfigMap {
     ConfigMap::empty()
-        // Records of a list of ids are fetched one after another: they share a
-        // transaction, whose reads do not overlap, and all that the engine does to have
-        // them overlap is work besides.
+        // Records of a list of ids are read one after another. They share a transaction
+        // whose reads cannot overlap, so the engine's work to parallelize them is wasted.
         .with_key_value("fan_out_row_threshold", "1000000")
         .with_key_value("rocksdb_block_cache_size", settings.block_cache.to_string())
         .with_key_value("rocksdb_write_buffer_size", settings.write_buffer.to_string())
         .with_key_value("rocksdb_max_write_buffer_number", settings.write_buffers.to_string())
-        // Bookkeeping of blob files has a known fault in this RocksDB line
+        // The bookkeeping of blob files has a known fault in this RocksDB line
         // (facebook/rocksdb#14897).
         .with_key_value("rocksdb_enable_blob_files", "false")
         .with_key_value("rocksdb_jobs_count", "2")
@@ -221,7 +222,7 @@ fn engine_settings(settings: Settings) -> ConfigMap {
         .with_key_value("rocksdb_max_open_files", "256")
 }
 
-/// Creates the directory (owner only) and takes its lock.
+/// Creates the directory (accessible to the owner only) and takes its lock.
 fn lock_directory(directory: &Path) -> Result<File, Error> {
     let unusable = |source| Error::Directory { path: directory.to_owned(), source };
     create_private(directory).map_err(unusable)?;
@@ -243,8 +244,8 @@ fn create_private(directory: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// A process that holds files which were deleted under it would acknowledge
-/// into nowhere (DUR-14).
+/// A process that holds deleted files open would acknowledge events that are then lost
+/// (DUR-14).
 fn refuse_deleted_files(directory: &Path) -> Result<(), Error> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Ok(()) };
     let root = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());

@@ -1,4 +1,4 @@
-//! What the database did, told with the name of the statement.
+//! Errors of the database, with the name of the statement that failed.
 
 use std::path::PathBuf;
 
@@ -21,16 +21,16 @@ pub enum Error {
     Directory {
         /// The data directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
     /// The engine did not open.
     #[error("failed to open the store at `{location}`: {detail}")]
     Open {
-        /// Where.
+        /// The path or URL that was opened.
         location: String,
-        /// What the engine said.
+        /// The message of the engine.
         detail: String,
     },
     /// The data was written by a newer version.
@@ -39,26 +39,26 @@ pub enum Error {
          {known}; nothing was changed; start the newer program, or restore a backup"
     )]
     NewerSchema {
-        /// Version of the data.
+        /// Schema version of the data.
         found: i64,
-        /// Newest version known here.
+        /// Newest schema version that this program knows.
         known: i64,
     },
-    /// A migration that was applied differs from the one in the program.
+    /// An applied migration differs from the one in the program.
     #[error("migration {version} was applied with other text; the data belongs to another build")]
     ChangedMigration {
-        /// The migration's number.
+        /// The number of the migration.
         version: i64,
     },
-    /// A record with this identity exists.
+    /// A record with this id exists already.
     #[error("`{statement}`: record exists: {detail}")]
     Exists {
         /// Name of the statement.
         statement: &'static str,
-        /// What the engine said.
+        /// The message of the engine.
         detail: String,
     },
-    /// A statement stopped itself with `THROW`; the transaction had no effect.
+    /// A statement ended itself with `THROW`. The transaction had no effect.
     #[error("`{statement}`: refused: {reason}")]
     Refused {
         /// Name of the statement.
@@ -66,12 +66,12 @@ pub enum Error {
         /// The thrown word.
         reason: String,
     },
-    /// Concurrent writers kept colliding; the transaction had no effect.
+    /// Concurrent writers kept conflicting. The transaction had no effect.
     #[error("`{statement}`: still in conflict after {attempts} attempts")]
     Conflict {
         /// Name of the statement.
         statement: &'static str,
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
     /// The statement took too long.
@@ -79,15 +79,16 @@ pub enum Error {
     Timeout {
         /// Name of the statement.
         statement: &'static str,
-        /// The limit.
+        /// The time limit, seconds.
         seconds: u64,
     },
-    /// The answer had another shape than expected: data from elsewhere, or a defect.
+    /// The result has an unexpected shape: the data comes from elsewhere, or this is a
+    /// defect.
     #[error("`{statement}`: unexpected answer: {detail}")]
     Shape {
         /// Name of the statement.
         statement: &'static str,
-        /// What was found.
+        /// The unexpected shape.
         detail: String,
     },
     /// The engine failed. Writes stop and the process ends (fail-stop).
@@ -95,10 +96,10 @@ pub enum Error {
     Storage {
         /// Name of the statement.
         statement: &'static str,
-        /// What the engine said.
+        /// The message of the engine.
         detail: String,
     },
-    /// Free disk space is below the low mark: reads and deletes go on.
+    /// Free disk space is below the low threshold. Reads and deletions continue.
     #[error("too little free disk space")]
     DiskLow,
     /// The store stopped after a storage failure.
@@ -107,14 +108,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same call may work later without anything being changed.
+    /// Whether the same call may succeed later without a change by the caller.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::Timeout { .. } | Self::DiskLow | Self::Stopped)
     }
 }
 
-/// Whether a transaction was made: `false` when it stopped itself.
+/// Whether a transaction was committed: `false` when it ended itself with `THROW`.
 pub(crate) fn is_done<T>(outcome: Result<T, Error>) -> Result<bool, Error> {
     match outcome {
         Ok(_) => Ok(true),

@@ -1,4 +1,5 @@
-//! Groups: companies, teams and whatever else events are about beside persons (ING-52).
+//! Groups: companies, teams and other things that events are about in addition to persons
+//! (ING-52).
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -18,10 +19,10 @@ use crate::room::{Room, TOGETHER, read_large};
 use crate::spread::{Look, Spread};
 use crate::{Error, Result, Store};
 
-/// Most group types of a project (ING-52).
+/// The largest number of group types of a project (ING-52).
 pub const TYPES: usize = 5;
 
-/// Namespace of the hashes of group keys. Never changes: ids follow from it.
+/// Namespace of the hashes of group keys. It must never change, because ids depend on it.
 const NAMESPACE: Uuid = uuid!("b1f7a6c2-3d0e-4b7f-9a53-6f0c1f3f9f5d");
 /// Bytes of properties after which a page ends early.
 const PAGE_BYTES: usize = 4 << 20;
@@ -43,35 +44,35 @@ pub struct Stored {
 /// A group to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupWrite {
-    /// Index of its type.
+    /// Index of the group type.
     pub index: u8,
-    /// Its key within the type.
+    /// Key of the group within its type.
     pub key: String,
-    /// JSON object text.
+    /// Properties as JSON object text.
     pub properties: String,
     /// When it was first seen, microseconds.
     pub created_at: i64,
-    /// Version it was changed from; `None`: it is new.
+    /// Version that the change was computed from; `None` for a new group.
     pub expected: Option<i64>,
-    /// Version afterwards.
+    /// Version after the change.
     pub version: i64,
 }
 
-/// The group types of a project with new ones at the end.
+/// The group types of a project after new ones were appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypesWrite {
     /// All names.
     pub names: Vec<String>,
-    /// How many there were before.
+    /// Number of types before.
     pub expected: usize,
 }
 
 /// A page of groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupPage {
-    /// The groups, in no particular but a stable order.
+    /// The groups, in a stable order.
     pub groups: Vec<Group>,
-    /// Where the next page begins; `None`: there is none.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<Uuid>,
 }
 
@@ -93,8 +94,8 @@ pub async fn types(store: &Store, project: ProjectId) -> Result<Vec<String>> {
     Ok(answer.row::<Vec<String>>(0)?.unwrap_or_default())
 }
 
-/// The groups with these indexes and keys, in no particular order: only a part of them
-/// when the room is used up.
+/// The groups with these indexes and keys, in no particular order. Incomplete when the
+/// budget is used up.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -120,9 +121,9 @@ pub async fn by_keys(
     Ok(found)
 }
 
-/// Groups of one type from the hash `from` on, at most `limit` of those that
-/// `wanted` takes. Goes no further than `look`, and takes about 4 MiB of them: then
-/// the page is shorter, and the next one goes on behind them.
+/// Groups of one type from the hash `from` on: at most `limit` of those that `wanted`
+/// accepts. The page is shorter when the limit of `look` is reached or when it has about
+/// 4 MiB. The next page then continues after it.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -153,10 +154,10 @@ pub async fn page(
     Ok(GroupPage { groups, next })
 }
 
-/// Removes all groups of a project, and its group types.
+/// Removes all groups and group types of a project.
 ///
 /// # Errors
-/// When the store cannot be written; a further call goes on.
+/// When the store cannot be written; a further call continues.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     for (index, _) in (0_u8..).zip(types(store, project).await?) {
         spread(project, index).purge(store).await?;
@@ -174,7 +175,7 @@ pub(crate) fn key(project: ProjectId, index: u8, key: &str) -> RecordId {
     spread(project, index).key(hash(key))
 }
 
-/// A record as a change writes it, without its id.
+/// The content of a record as a change writes it, without its id.
 pub(crate) fn content(write: &GroupWrite) -> Value {
     let mut object = Object::new();
     object.insert("key", write.key.clone());
@@ -209,7 +210,7 @@ fn stored(row: Row, statement: &'static str) -> Result<Stored> {
     Ok(Stored { group, version: row.version })
 }
 
-/// Bytes of a row, about.
+/// The approximate size of a row in bytes.
 fn size(row: &Value) -> usize {
     match row {
         Value::Object(row) => match row.get("properties") {

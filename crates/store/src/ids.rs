@@ -1,5 +1,5 @@
-//! New ids, in order of time: id order is the order of creation, in the store
-//! and in lists.
+//! New ids in order of time: the order of ids is the order of creation, in the store and
+//! in lists.
 
 use uuid::{NoContext, Uuid};
 use weir_model::Timestamp;

@@ -1,9 +1,9 @@
-//! The instance: whether it is set up, the one transaction that does it, and how
-//! much there is of everything.
+//! The instance: whether it is set up, the transaction that sets it up, and how many
+//! users, organizations, projects and events it has.
 //!
-//! What belongs here: statements about the one record `instance:setup`. It is
-//! created by the first migration, so that a token can be put there. What does
-//! not: how the set-up token is made (`weir-service`).
+//! What belongs here: statements about the record `instance:setup`. The first migration
+//! creates it, so that a set-up token can be stored there. What does not: how the set-up
+//! token is made (`weir-service`).
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -19,39 +19,41 @@ use crate::organizations::{self, NewOrganization, write_organization};
 use crate::users::{self, UserRow};
 use crate::{Error, Result, Store, events, projects};
 
-/// What is known of the set-up.
+/// The state of the set-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceRow {
     /// The first user, once the instance is set up.
     pub first_user: Option<UserId>,
-    /// SHA-256 of the token that allows the set-up, and when it ends.
+    /// SHA-256 of the token that allows the set-up, and when the token expires.
     pub token: Option<(String, Timestamp)>,
 }
 
-/// Everything the set-up writes.
+/// All records that the set-up writes.
 #[derive(Debug, Clone)]
 pub struct NewInstance {
     /// The first user.
     pub user: UserRow,
-    /// The user's address, normalised.
+    /// The user's address in normalised form.
     pub email_key: String,
     /// The first organization with its project; owned by `user`.
     pub organization: NewOrganization,
-    /// A first key of the user. Written with the rest: a set-up that was cut
-    /// short between the two would leave a user whose key nobody has seen.
+    /// A first personal API key of the user. Written in the same transaction: if the
+    /// set-up was interrupted between two, there would be a user whose key no person has
+    /// seen.
     pub key: Option<KeyRow>,
-    /// SHA-256 of the token that must be valid; `None`: the caller has the host.
+    /// SHA-256 of the token that must be valid; `None`: the caller has access to the
+    /// host.
     pub token: Option<String>,
-    /// What the activity log tells.
+    /// The audit entries of the change.
     pub activities: Vec<Entry>,
 }
 
-/// What became of a set-up.
+/// The result of a set-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetUp {
-    /// It is done, by this call.
+    /// This call set the instance up.
     Done,
-    /// A user exists, or the token is not valid (any more).
+    /// A user exists already, or the token is not valid or has expired.
     Refused,
 }
 
@@ -96,9 +98,9 @@ pub async fn put_token(store: &Store, hash: &str, expires_at: Timestamp) -> Resu
     Ok(answer.row::<bool>(0)?.is_some())
 }
 
-// Parallel calls all write `instance:setup`, so one wins; the others collide
-// with it, run again and find a user. A second run of the winner itself (its
-// commit's answer was lost) finds its own user and writes the same again.
+// Concurrent calls all write `instance:setup`, so one commits. The others conflict with
+// it, run again and find a user. A retry of the first one (the result of its commit was
+// lost) finds its own user and writes the same again.
 const SET_UP: Statement = Statement::write(
     "instance set up",
     concat!(
@@ -121,7 +123,7 @@ const SET_UP: Statement = Statement::write(
     ),
 );
 
-/// Creates the first user with organization, project and perhaps a key, or
+/// Creates the first user with organization, project and an optional key, or writes
 /// nothing.
 ///
 /// # Errors
@@ -149,16 +151,16 @@ pub async fn set_up(store: &Store, new: &NewInstance, now: Timestamp) -> Result<
     }
 }
 
-/// How much there is, over all organizations.
+/// Totals over all organizations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Accounts.
+    /// Number of users.
     pub users: u64,
-    /// Organizations.
+    /// Number of organizations.
     pub organizations: u64,
-    /// Projects.
+    /// Number of projects.
     pub projects: u64,
-    /// Events that can be read back.
+    /// Number of stored events.
     pub events: u64,
 }
 
@@ -169,7 +171,7 @@ struct StoredCounts {
     projects: i64,
 }
 
-// One record for each: as many as people have made.
+// Reads one record for each: as many as users have created.
 const COUNTS: Statement = Statement::read(
     "instance counts",
     "RETURN {
@@ -179,7 +181,7 @@ const COUNTS: Statement = Statement::read(
      };",
 );
 
-/// How much there is. Events are counted by the numbers that they were given.
+/// Totals over all organizations. Events are counted by their arrival numbers.
 ///
 /// # Errors
 /// Any failure of the store.

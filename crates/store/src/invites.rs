@@ -1,7 +1,7 @@
-//! Invites to organizations, until they are taken up or deleted.
+//! Invites to organizations, until they are accepted or deleted.
 //!
-//! What belongs here: statements about `invite` and its two lists. What does
-//! not: who may invite whom, when an invite expires (`weir-service`).
+//! What belongs here: statements about `invite` and its lists. What does not: who may
+//! invite whom, and when an invite expires (`weir-service`).
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -29,31 +29,31 @@ use crate::{Error, Result, Store, lists};
 /// An invite as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InviteRow {
-    /// Id.
+    /// Id of the invite.
     pub id: InviteId,
     /// The organization.
     pub organization: OrganizationId,
-    /// Address as it was given.
+    /// Address as it was entered.
     pub target_email: String,
-    /// The form in which addresses are compared.
+    /// The normalised form of the address, for comparisons.
     pub email_key: String,
     /// First name of the invited person; may be empty.
     pub first_name: String,
-    /// Level that the person gets.
+    /// Level of the new member.
     pub level: Level,
-    /// Words for the invited person.
+    /// A message to the invited person.
     pub message: Option<String>,
-    /// Who invited.
+    /// The user who invites.
     pub created_by: UserId,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Whether a mail was tried to be sent.
+    /// Whether sending a mail was attempted.
     pub emailing_attempt_made: bool,
-    /// SHA-256 of the tokens of its links: the one that was handed out when it
-    /// was made, and one for each try to mail it. Empty in data from before links
-    /// had tokens.
+    /// SHA-256 of the tokens of its links: the one that was returned when the invite was
+    /// created, and one for each attempt to mail it. Empty in data from before links had
+    /// tokens.
     pub links: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ impl TryFrom<Stored> for InviteRow {
 const GET: Statement =
     Statement::read("invites get", "SELECT * FROM type::record('invite', $invite);");
 
-/// The invite with this id, whichever organization it is to: for mails.
+/// The invite with this id, of any organization: for mails.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -144,8 +144,8 @@ const BY_LINK: Statement = Statement::read(
                     FROM type::record('invite_link', $hash));",
 );
 
-/// The invite that a link opens whose token has this hash. It is found by the hash,
-/// so that no secret is compared.
+/// The invite that is opened by a link whose token has this hash. It is found by the
+/// hash, so that no secret is compared.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -164,8 +164,8 @@ const ADD_LINK: Statement = Statement::write(
      COMMIT;",
 );
 
-/// Notes one more link of an invite, by the hash of its token. `false`: the invite
-/// is gone.
+/// Stores one more link of an invite, as the hash of its token. `false`: the invite is
+/// deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -178,7 +178,7 @@ const ORDERED: Statement = Statement::read(
     "SELECT VALUE record::id(id)[1] FROM org_invite:[$organization]..=[$organization, ..];",
 );
 
-/// The invites of an organization, oldest first: ids only.
+/// The invites of an organization, ids only, oldest first.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -186,8 +186,7 @@ pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<
     lists::ids(store, ORDERED, bind! { organization: organization.0 }, InviteId).await
 }
 
-/// Invites of an organization, in the order of `invites`; what is gone is left
-/// out.
+/// Invites of an organization, in the order of `invites`; missing ones are skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -201,9 +200,9 @@ pub async fn rows(
     found.filter(|row| row.organization == organization.0).map(InviteRow::try_from).collect()
 }
 
-// It writes the organization's record for the reason given at
-// `projects::CREATE`. A second run after a lost answer finds its last invite
-// there and writes nothing, so that no mail is sent twice.
+// It writes the organization's record for the reason given at `projects::CREATE`. A retry
+// after a lost answer finds its last invite and writes nothing, so that no mail is sent
+// twice.
 const CREATE: Statement = Statement::write(
     "invites create",
     concat!(
@@ -239,9 +238,9 @@ const CREATE: Statement = Statement::write(
     ),
 );
 
-/// Adds invites to an organization with the mails that tell of them, all or
-/// none. Each replaces an earlier one of its address, in the same list too.
-/// `false`: the organization is gone.
+/// Adds invites to an organization together with their mails, all or none. Each replaces
+/// an earlier invite of the same address, also within one call. `false`: the organization
+/// is deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -262,8 +261,8 @@ pub async fn create(
     is_done(activity::change(store, CREATE, vars, activities).await)
 }
 
-/// Removes the invite `$invite` of `$organization` with the record `$row` from
-/// its lists. Part of the transactions that do so.
+/// Removes the invite `$invite` of `$organization` with the record `$row` from its lists.
+/// Used by the transactions that do this.
 macro_rules! remove_invite {
     () => {
         "FOR $link IN $row.links {
@@ -292,7 +291,7 @@ const DELETE: Statement = Statement::read(
     ),
 );
 
-/// Deletes an invite of this organization. Deleting what is gone does nothing.
+/// Deletes an invite of this organization. Does nothing when it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -306,46 +305,46 @@ pub async fn delete(
     activity::change(store, DELETE, vars, activities).await.map(drop)
 }
 
-/// A user who takes up an invite.
+/// A user who accepts an invite.
 #[derive(Debug)]
 pub struct Acceptance<'a> {
     /// The invite.
     pub invite: &'a InviteRow,
     /// The user.
     pub user: UserId,
-    /// The user's account, when it is made with this.
+    /// The record of the user, when the user is created with this call.
     pub account: Option<&'a UserRow>,
     /// Id of the membership.
     pub membership: MembershipId,
     /// Level of the membership.
     pub level: Level,
-    /// The project that the user looks at first.
+    /// The project that the user sees first.
     pub project: Option<ProjectId>,
-    /// Mails that tell of it.
+    /// The mails about the new member.
     pub mails: &'a [MailRow],
-    /// What the activity log tells.
+    /// The audit entries of the change.
     pub activities: &'a [Entry],
 }
 
-/// What became of the attempt to take up an invite.
+/// The result of accepting an invite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
-    /// The user is a member, and the invite is gone.
+    /// The user is a member, and the invite is deleted.
     Yes,
-    /// The invite, or its organization, is gone; nothing was written.
+    /// The invite or its organization is deleted. Nothing was written.
     Gone,
-    /// Who made the invite has left, may not act, or no longer has its level;
-    /// nothing was written.
+    /// The user who made the invite has left the organization, is deactivated, or no
+    /// longer has the level of the invite. Nothing was written.
     Void,
-    /// The user was a member before; nothing was written.
+    /// The user was a member before. Nothing was written.
     AlreadyMember,
-    /// The address of the new account belongs to another; nothing was written.
+    /// The address of the new user belongs to another user. Nothing was written.
     EmailTaken,
 }
 
-// Whoever comes second finds no invite. A second run of the winner itself finds
+// Of two concurrent calls the second one finds no invite. A retry of the first one finds
 // its own membership and writes nothing. Writing the organization's record makes this
-// collide with whatever changes the level of who made the invite.
+// conflict with changes of the level of the user who made the invite.
 const ACCEPT: Statement = Statement::write(
     "invites accept",
     concat!(
@@ -381,7 +380,7 @@ const ACCEPT: Statement = Statement::write(
     ),
 );
 
-/// Makes a user, who may be new, a member by an invite, and ends the invite.
+/// Makes a user, who may be new, a member by an invite, and deletes the invite.
 ///
 /// # Errors
 /// Any failure of the store.

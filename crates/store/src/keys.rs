@@ -32,27 +32,27 @@ pub struct KeyRow {
     pub user: UserId,
     /// The key as it is shown, without its value.
     pub key: PersonalKey,
-    /// The value before, which works on for a time.
+    /// The previous value, which stays valid for a limited time.
     pub previous: Option<PreviousValue>,
 }
 
 /// A value that was replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreviousValue {
-    /// SHA-256 of it, as hexadecimal digits.
+    /// SHA-256 of the value, as hexadecimal digits.
     pub hash: String,
-    /// First and last characters.
+    /// First and last characters of the value.
     pub mask: String,
     /// When it stops working.
     pub until: Timestamp,
 }
 
-/// What became of a new key.
+/// The result of creating a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
-    /// It is there.
+    /// The key is stored.
     Yes,
-    /// The user has as many keys as allowed.
+    /// The user has as many keys as allowed. Nothing was written.
     TooMany,
 }
 
@@ -136,7 +136,7 @@ impl From<&KeyRow> for Stored {
     }
 }
 
-// The second part asks whether the owner may still act: a key dies with them.
+// The second part reads whether the owner is active: a key does not outlive its owner.
 const BY_HASH: Statement = Statement::read(
     "keys by hash",
     "SELECT * FROM (SELECT * FROM type::record('api_key', $hash))
@@ -150,8 +150,9 @@ const BY_PREVIOUS_HASH: Statement = Statement::read(
      WHERE type::record('user', user).is_active = true;",
 );
 
-/// The key with this hash, or that had it before, if its owner may act. Whether it
-/// has expired, and whether the value before still works, is for the caller to see.
+/// The key whose value or previous value has this hash, if its owner is active. The
+/// caller checks whether the key has expired and whether the previous value is still
+/// valid.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -200,9 +201,8 @@ pub async fn get(store: &Store, user: UserId, key: &KeyId) -> Result<Option<KeyR
     answer.row::<Stored>(0)?.map(KeyRow::try_from).transpose()
 }
 
-/// Writes a key and the entry in its owner's list. Part of the transactions that
-/// create one; binds `$row` (the record) and `$user` (the owner). Safe to run
-/// twice.
+/// Writes a key and its entry in the owner's list. Used by the transactions that create
+/// one; binds `$row` (the record) and `$user` (the owner). Idempotent.
 macro_rules! write_key {
     () => {
         "UPSERT type::record('api_key', $row.hash) CONTENT $row RETURN NONE;
@@ -212,9 +212,9 @@ macro_rules! write_key {
 }
 pub(crate) use write_key;
 
-// Two keys created at once would each see the other missing; writing the
-// owner's record makes them collide, so that the limit holds. It has to be a new
-// value: the engine does not write a record that stays the same.
+// Two keys created concurrently would each miss the other. Writing the owner's record
+// makes them conflict, so that the limit holds. The write needs a new value: the engine
+// does not write a record that stays the same.
 const CREATE: Statement = Statement::write(
     "keys create",
     concat!(
@@ -271,7 +271,7 @@ const DELETE: Statement = Statement::read(
     ),
 );
 
-/// Deletes a key of this user. Deleting what is gone does nothing.
+/// Deletes a key of this user. Does nothing when it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -297,8 +297,7 @@ const UPDATE: Statement = Statement::write(
     ),
 );
 
-/// Writes label, scopes and limits of a key as they are in `row`. `false` when the
-/// user has no such key.
+/// Writes the label, scopes and limits of `row`. `false` when the user has no such key.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -320,7 +319,7 @@ const TOUCH: Statement = Statement::write(
     "UPDATE type::record('api_key', $hash) SET last_used_at = $now RETURN NONE;",
 );
 
-/// Notes that a key was used.
+/// Stores when a key was last used.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,14 +1,13 @@
 //! The store: the only crate that names SurrealDB.
 //!
-//! What belongs here: opening and closing the engine, the schema and its
-//! migrations, and one module per resource with the statements that read and
-//! write it. Statement text is constant, every value is bound, record ids are
-//! built from parsed ids (SEC-21).
-//! What does not: rules about who may do what (`weir-service`), HTTP.
+//! What belongs here: opening and closing the engine, the schema and its migrations, and
+//! one module per resource with the statements that read and write it. Statement text is
+//! constant, every value is bound, record ids are built from parsed ids (SEC-21). What
+//! does not: rules about who may do what (`weir-service`), HTTP (`weir-server`).
 //!
-//! Functions that touch an organization's or a project's data take its id as a
-//! parameter, and bind it into the record id or compare it with the record. The
-//! few that look across organizations say so.
+//! Functions that touch data of an organization or a project take its id as a parameter.
+//! They bind the id into the record id or compare it with the record. The few functions
+//! that read across organizations say so.
 
 mod bind;
 mod db;
@@ -62,5 +61,5 @@ pub use error::Error;
 pub use room::Room;
 pub use spread::Look;
 
-/// Result of a store operation.
+/// The result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

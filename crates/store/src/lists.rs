@@ -1,9 +1,9 @@
-//! Lists in two steps: first the ids of all of it in order, which is a narrow
-//! range of records with nothing in them; then the records of one page. So a page
-//! costs the same wherever it begins.
+//! Lists in two steps: first the ids of the whole list in order, which is a narrow range
+//! of empty records; then the records of one page. So a page costs the same wherever it
+//! begins.
 //!
-//! What belongs here: both steps. What does not: in which order a list is, and
-//! whose it is; that stands in the module of its resource.
+//! What belongs here: both steps. What does not: the order and the owner of a list, which
+//! are in the module of its resource.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Error, Result, Store};
 
-/// The ids that a statement reads, in its order, as what they are ids `of`.
+/// The ids that a statement reads, in its order, converted with `of`.
 pub(crate) async fn ids<K: SurrealValue, T>(
     store: &Store,
     statement: Statement,
@@ -24,12 +24,12 @@ pub(crate) async fn ids<K: SurrealValue, T>(
     Ok(ids.into_iter().map(of).collect())
 }
 
-// Ids made here, and all records with one look: a closure that fetches each of
-// them takes four times as long.
+// The ids are made here and one statement reads all records: a closure that fetches each
+// of them takes four times as long.
 const RECORDS: Statement = Statement::read("records of a page", "SELECT * FROM $ids;");
 
-/// The records of a table with these ids, in their order; `None` where one is
-/// gone. No id may be there twice.
+/// The records of a table with these ids, in the order of `ids`; `None` where a record is
+/// missing. Every id may occur once.
 pub(crate) async fn records<T: SurrealValue>(
     store: &Store,
     table: &'static str,
@@ -52,7 +52,7 @@ pub(crate) async fn records<T: SurrealValue>(
         found.push_back((id, T::from_value(row).map_err(|error| unusable(&error))?));
     }
     let take = |id| {
-        // They come in the order of the ids, so it is the first one, or gone.
+        // Records come in the order of the ids, so this is the first one, or missing.
         let at = found.iter().position(|(other, _)| other == id)?;
         found.remove(at).map(|(_, row)| row)
     };

@@ -1,6 +1,7 @@
-//! Stored and skipped events, and refused requests, as rows of the live list. The
-//! pipeline makes them as it applies events, capture as it refuses, the first fill
-//! of a page makes them from what is stored: here, so that both look alike.
+//! Stored events, skipped events and refused requests as rows of the live list. The
+//! pipeline makes rows as it applies events, and capture as it refuses requests. The
+//! first content of a page is made from stored data. All use this module, so that the
+//! rows look the same.
 
 use serde_json::Value;
 use weir_model::live::{LiveRow, Outcome};
@@ -56,7 +57,8 @@ pub fn dropped(skipped: Skipped) -> LiveRow {
         timestamp: None,
         place: None,
         library: None,
-        // Of what is kept: `weir_model::live::may_be_cut` tells when that may be less.
+        // The size of the kept sample. `weir_model::live::may_be_cut` says when the
+        // payload may have been longer.
         size: skipped.payload.len() as u64,
         payload: cut(&skipped.payload),
         project_key: None,
@@ -87,7 +89,7 @@ pub fn rejected(request: RefusedRequest) -> LiveRow {
     }
 }
 
-/// What an event asks to be done to its person and groups, in words.
+/// The changes that an event asks for on its person and groups, as sentences.
 fn effects(event: &str, properties: &Value) -> Vec<String> {
     if properties.get("$process_person_profile") == Some(&Value::Bool(false)) {
         return vec!["Has no person: $process_person_profile is false.".to_owned()];
@@ -122,7 +124,7 @@ fn effects(event: &str, properties: &Value) -> Vec<String> {
     effects
 }
 
-/// The names in a member that is an object or a list.
+/// The names in a property that is an object or a list.
 fn names<'a>(properties: &'a Value, member: &str) -> Vec<&'a str> {
     match properties.get(member) {
         Some(Value::Object(members)) => members.keys().map(String::as_str).collect(),
@@ -135,7 +137,7 @@ fn text<'a>(properties: &'a Value, member: &str) -> Option<&'a str> {
     properties.get(member).and_then(Value::as_str)
 }
 
-/// The first of these properties that is a text.
+/// The first of these properties that is a string.
 fn text_of(properties: &Value, keys: &[&str]) -> Option<String> {
     keys.iter().find_map(|key| properties.get(key)?.as_str().map(str::to_owned))
 }

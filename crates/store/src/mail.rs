@@ -1,9 +1,9 @@
-//! Mails that wait to be sent. They are written in the transaction of what they
-//! tell, so that neither is there without the other, and outlive a restart.
+//! Outbox: mails that wait to be sent. A mail is written in the transaction of the change
+//! that causes it, so that neither exists without the other, and it survives a restart.
 //!
-//! What belongs here: statements about `mail` (by time, so that what is due is a
-//! narrow range) and `mail_undelivered` (what was given up). What does not: how
-//! a mail reads and when it is tried again.
+//! What belongs here: statements about `mail` (keyed by time, so that due mails are a
+//! narrow range) and `mail_undelivered` (mails that were given up). What does not: the
+//! text of a mail and the times of its attempts.
 
 use std::time::Duration;
 
@@ -16,24 +16,24 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Error, Result, Store};
 
-/// Mails that are looked at in one go.
+/// Mails that are read at a time.
 const AT_ONCE: i64 = 20;
-/// What was given up is kept for so many seconds: thirty days.
+/// Seconds for which a mail that was given up is kept: thirty days.
 const KEPT_SECONDS: i64 = 30 * 24 * 60 * 60;
 
 /// A mail that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailRow {
-    /// Id; the same for every try, so that a mail that was sent twice can be
-    /// told to be one.
+    /// Id of the mail. It is the same for every attempt, so that a receiver can recognize
+    /// a mail that was sent twice.
     pub id: MailId,
-    /// When it is to be tried.
+    /// The time of the next attempt.
     pub due_at: Timestamp,
     /// When it was written.
     pub created_at: Timestamp,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub tries: u32,
-    /// What it says, and to whom.
+    /// Text and receivers.
     pub mail: Mail,
 }
 
@@ -83,13 +83,13 @@ fn shape(error: serde_json::Error) -> Error {
 /// Mails as a statement binds them to `$mails`.
 ///
 /// # Errors
-/// [`Error::Shape`] when a mail has no JSON form, which none has.
+/// [`Error::Shape`] when a mail cannot be encoded as JSON, which does not happen.
 pub(crate) fn stored(rows: &[MailRow]) -> Result<Vec<Stored>> {
     rows.iter().map(Stored::try_from).collect()
 }
 
-/// Puts the mails `$mails` ([`stored`]) among those that wait. Part of the
-/// transactions of what they tell.
+/// Adds the mails `$mails` ([`stored`]) to the outbox. Used by the transactions of the
+/// changes that cause them.
 macro_rules! write_mails {
     () => {
         "FOR $mail IN $mails {
@@ -101,7 +101,7 @@ pub(crate) use write_mails;
 
 const ADD: Statement = Statement::write("mail add", concat!("BEGIN;", write_mails!(), "COMMIT;"));
 
-/// Puts mails among those that wait, where nothing else is written.
+/// Adds mails to the outbox without another write.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -112,7 +112,7 @@ pub async fn add(store: &Store, rows: &[MailRow]) -> Result<()> {
 const DUE: Statement =
     Statement::read("mail due", "SELECT * FROM mail:[0]..=[$now, ..] LIMIT $limit;");
 
-/// The mails that are due, those that waited longest first, some at a time.
+/// Some of the mails that are due, longest due first.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -124,7 +124,7 @@ pub async fn due(store: &Store, now: Timestamp) -> Result<Vec<MailRow>> {
 const FORGET: Statement =
     Statement::read("mail forget", "DELETE type::record('mail', [$due_at, $mail]) RETURN NONE;");
 
-/// Removes a mail that is of no more use.
+/// Removes a mail that is not needed any more.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -132,8 +132,8 @@ pub async fn forget(store: &Store, row: &MailRow) -> Result<()> {
     store.db.run(FORGET, bind! { mail: row.id.0, due_at: row.due_at.micros() }).await.map(drop)
 }
 
-// Deletions make room, and this is little more: it goes on while the disk is
-// low, else the same mail would be sent over and over.
+// Declared as a read, like deletions, because it writes little more. It must work while
+// the disk is low: otherwise the same mail would be sent repeatedly.
 const SENT: Statement = Statement::read(
     "mail sent",
     "BEGIN;
@@ -144,7 +144,8 @@ const SENT: Statement = Statement::read(
      COMMIT;",
 );
 
-/// Notes that a mail was taken by the mail server.
+/// Removes a mail that the mail server accepted. If it is about an invite, records there
+/// that a mail was attempted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -171,8 +172,8 @@ const AGAIN: Statement = Statement::read(
      COMMIT;",
 );
 
-/// Notes that a mail was not taken, and lets it wait until `due_at`.
-/// `was_refused`: a mail server was there and said no, in contrast to none.
+/// Stores that an attempt failed, and sets the time of the next attempt to `due_at`.
+/// `was_refused`: a mail server answered and refused the mail; `false`: none answered.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -205,7 +206,7 @@ const GIVE_UP: Statement = Statement::read(
 )
 .within(Duration::from_secs(30));
 
-/// Gives a mail up for this reason. That is kept for thirty days.
+/// Gives a mail up for this reason. It is kept for thirty days.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -229,11 +230,11 @@ pub async fn give_up(
 /// A mail that was given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undelivered {
-    /// What it said, and to whom.
+    /// Text and receivers.
     pub mail: Mail,
     /// Why it was given up.
     pub reason: String,
-    /// When.
+    /// When it was given up.
     pub given_up_at: Timestamp,
 }
 
@@ -266,7 +267,7 @@ pub async fn undelivered(store: &Store) -> Result<Vec<Undelivered>> {
 const WAITING: Statement =
     Statement::read("mail waiting", "RETURN count(SELECT VALUE 1 FROM mail);");
 
-/// How many mails wait to be sent.
+/// The number of mails in the outbox.
 ///
 /// # Errors
 /// Any failure of the store.

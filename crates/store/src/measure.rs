@@ -1,7 +1,6 @@
-//! The event layout that was not chosen: a record per event, and pointer
-//! records for the other orders. Kept so that the figures of
-//! `docs/adr/0003-event-layout.md` can be had again; compiled for the
-//! benchmark only.
+//! The event layout that was not chosen: a record per event, and pointer records for the
+//! other orders. Kept so that the figures of `docs/adr/0003-event-layout.md` can be
+//! reproduced. Compiled for the benchmark only.
 //!
 //! | table | id | holds |
 //! |---|---|---|
@@ -20,7 +19,7 @@ use crate::db::Statement;
 use crate::events::StoredEvent;
 use crate::{Error, Result, Store};
 
-/// The first stretch of arrival numbers that a read by distinct id looks into.
+/// The first range of arrival numbers that a read by distinct id searches.
 const FIRST_ARRIVALS: i64 = 4_096;
 
 const WRITE: Statement = Statement::write(
@@ -58,7 +57,7 @@ struct IdRow {
     id: RecordId,
 }
 
-/// Writes events with their pointers, one synced transaction.
+/// Writes events with their pointers in one synced transaction.
 ///
 /// # Errors
 /// When nothing was written.
@@ -94,7 +93,7 @@ pub async fn write(store: &Store, project: ProjectId, events: &[StoredEvent]) ->
     Ok(())
 }
 
-/// The `limit` events before arrival number `before`: how many were read.
+/// Reads the `limit` events before arrival number `before` and returns their number.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -121,7 +120,7 @@ pub async fn by_time(
 ) -> Result<usize> {
     let mut arrivals = Vec::new();
     let (mut high, mut width) = (second(before), 1);
-    // Ten years without an event end the search.
+    // The search ends after ten years without an event.
     while arrivals.len() < limit && width < 400_000_000 {
         let range = range("measure_time", vec![int(project.0)], high - width, high);
         let mut part = scan(store, range).await?;
@@ -134,8 +133,8 @@ pub async fn by_time(
     fetch(store, project, arrivals).await
 }
 
-/// The newest `limit` events of a distinct id before arrival number `before`:
-/// how many were read.
+/// Reads the newest `limit` events of a distinct id before arrival number `before` and
+/// returns their number.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -161,7 +160,7 @@ pub async fn by_distinct_id(
     fetch(store, project, arrivals).await
 }
 
-/// Arrival numbers at the end of the ids of a range.
+/// The arrival numbers at the end of the ids of a range.
 async fn scan(store: &Store, range: RecordId) -> Result<Vec<i64>> {
     let found: Vec<RecordId> = store.db.run(RANGE, bind! { range: range }).await?.rows(0)?;
     found.iter().map(last_number).collect()
@@ -184,7 +183,7 @@ fn last_number(record: &RecordId) -> Result<i64> {
     }
 }
 
-/// Ids that begin with `start` and go on from `low` to below `high`.
+/// Ids that begin with `start` and continue with `low` (inclusive) to `high` (exclusive).
 fn range(table: &'static str, start: Vec<Value>, low: i64, high: i64) -> RecordId {
     let key = |end: i64| {
         let mut parts = start.clone();

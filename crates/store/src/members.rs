@@ -1,16 +1,15 @@
-//! Members of organizations: in which order they are listed, their levels, and
-//! their leaving.
+//! Members of organizations: the order of their list, their levels, and leaving.
 //!
-//! What belongs here: statements about `membership`, and about `org_member`,
-//! which keeps members in the order in which they joined. What does not: who
-//! may change whom (`weir-service`), and joining together with something else
-//! (`organizations`, `invites`), which uses [`write_membership`].
+//! What belongs here: statements about `membership`, and about `org_member`, which keeps
+//! members in the order in which they joined. What does not: who may change whom
+//! (`weir-service`), and joining together with another change (`organizations`,
+//! `invites`), which uses [`write_membership`].
 //!
 //! | table | id | holds |
 //! |---|---|---|
 //! | `membership` | `[organization, user]` | level and times |
 //! | `user_membership` | `[user, organization]` | nothing |
-//! | `org_member` | `[organization, joined_at, user]` | nothing; users who may not act and accounts that are no persons are left out |
+//! | `org_member` | `[organization, joined_at, user]` | nothing; without deactivated users and users that are no persons |
 
 use weir_model::activity::Entry;
 use weir_model::organizations::Level;
@@ -30,45 +29,46 @@ pub struct MemberRow {
     pub id: MembershipId,
     /// The user.
     pub user: UserRow,
-    /// Level.
+    /// Level of the member.
     pub level: Level,
     /// When the user joined.
     pub joined_at: Timestamp,
     /// When the membership was last changed.
     pub updated_at: Timestamp,
-    /// When the user last signed in, if that was noted.
+    /// When the user last signed in, if that was recorded.
     pub last_login: Option<Timestamp>,
 }
 
-/// What became of a change of a member.
+/// The result of a change of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
-    /// It was made, or there is no such member any more.
+    /// The change was made, or the user is not a member any more.
     Yes,
-    /// A level is not what the change was decided by; nothing was written.
+    /// The level of the actor or of the member has changed since the decision. Nothing
+    /// was written.
     Stale,
 }
 
-/// What a change of a member was decided by, and what is told of it.
+/// A decision to change a member: the levels that it is based on, and its audit entries.
 #[derive(Debug, Clone)]
 pub struct Decision<'a> {
     /// The organization.
     pub organization: OrganizationId,
-    /// Who changes.
+    /// The user who makes the change.
     pub actor: UserId,
-    /// The level of who changes.
+    /// The level of the actor.
     pub actor_level: Level,
-    /// Who is changed.
+    /// The member who is changed.
     pub user: UserId,
-    /// The level of who is changed, before.
+    /// The level of the member before the change.
     pub level: Level,
-    /// What the activity log tells.
+    /// The audit entries of the change.
     pub activities: &'a [Entry],
 }
 
-/// Makes `$user` a member of an organization with the record `$membership`. Part
-/// of the transactions that do so; the argument is the text of the
-/// organization's id. Safe to run twice.
+/// Makes `$user` a member of an organization with the record `$membership`. Used by the
+/// transactions that do this; the argument is the text of the organization's id.
+/// Idempotent.
 macro_rules! write_membership {
     ($organization:literal) => {
         concat!(
@@ -90,8 +90,8 @@ macro_rules! write_membership {
 }
 pub(crate) use write_membership;
 
-/// Takes the membership of `$user` in `$organization` away. Part of the
-/// transactions that do so. Safe to run twice.
+/// Removes the membership of `$user` in `$organization`. Used by the transactions that do
+/// this. Idempotent.
 macro_rules! remove_membership {
     () => {
         "LET $joined_at = (SELECT VALUE joined_at
@@ -108,10 +108,10 @@ macro_rules! remove_membership {
 }
 pub(crate) use remove_membership;
 
-/// Signs `$user` out everywhere, if they belong to no organization any more and are
-/// not `$actor`, who knows of it (SEC-6). Comes after
-/// [`remove_membership`]. Writing the user's record makes this collide with whatever
-/// opens a session. Safe to run twice.
+/// Ends all sessions of `$user` if they belong to no organization any more (SEC-6). Not
+/// for `$actor`, who makes the change and knows of it. Comes after [`remove_membership`].
+/// Writing the user's record makes this conflict with transactions that open a session.
+/// Idempotent.
 macro_rules! sign_out_of_none {
     () => {
         concat!(
@@ -131,7 +131,7 @@ const ORDERED: Statement = Statement::read(
     "SELECT VALUE record::id(id)[2] FROM org_member:[$organization]..=[$organization, ..];",
 );
 
-/// The members who are shown, in the order in which they joined: ids only.
+/// The listed members: ids only, in the order in which they joined.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -139,7 +139,8 @@ pub async fn ordered(store: &Store, organization: OrganizationId) -> Result<Vec<
     lists::ids(store, ORDERED, bind! { organization: organization.0 }, UserId).await
 }
 
-/// These users as members, in the order of `users`; who is none is left out.
+/// These users as members, in the order of `users`. Users who are not members are
+/// skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -168,10 +169,10 @@ pub async fn rows(
     Ok(found)
 }
 
-/// Begins the transactions that change a member. The organization's record is
-/// written, so that two of them collide: else two owners could demote each
-/// other at once, each seeing the other's level as it was. The second one runs
-/// again and finds another level than it was decided by.
+/// Begins the transactions that change a member. The organization's record is written, so
+/// that two of them conflict. Otherwise two owners could demote each other concurrently,
+/// each seeing the other's old level. The second transaction runs again and finds that a
+/// level has changed.
 macro_rules! decided {
     () => {
         "UPDATE type::record('organization', $organization)
@@ -200,8 +201,8 @@ const SET_LEVEL: Statement = Statement::write(
     ),
 );
 
-/// Gives a member another level, if the levels of both are still what it was
-/// decided by.
+/// Changes the level of a member, if the levels of actor and member are still those of
+/// the decision.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -238,9 +239,10 @@ const REMOVE: Statement = Statement::write(
     ),
 );
 
-/// Takes a member out of the organization, if the levels of both are still what
-/// it was decided by. What the user looked at there is forgotten. Whom others took
-/// out of their last organization is signed out everywhere (SEC-6).
+/// Removes a member from the organization, if the levels of actor and member are still
+/// those of the decision. Clears the user's current organization and project there. A
+/// user who was removed from their last organization by another user is signed out
+/// everywhere (SEC-6).
 ///
 /// # Errors
 /// Any failure of the store.
@@ -281,8 +283,8 @@ const SET_ACTIVE: Statement = Statement::write(
      COMMIT;",
 );
 
-/// Lets a user act, or not any more. Who may not is shown as a member of
-/// nothing, and is one again when allowed to act.
+/// Activates or deactivates a user. A deactivated user is not listed as a member, and is
+/// listed again after activation.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,8 +1,8 @@
 //! Organizations, and joining them.
 //!
-//! What belongs here: statements about `organization` and `org_slug`, deleting,
-//! and what a user belongs to. What does not: members as a list and their levels
-//! (`members`), which level an action needs (`weir-service`).
+//! What belongs here: statements about `organization` and `org_slug`, deletion, and the
+//! organizations of a user. What does not: the list of members and their levels
+//! (`members`), the level that an action needs (`weir-service`).
 
 mod deletion;
 
@@ -35,9 +35,9 @@ pub use deletion::{Deletion, deletion_done, deletions};
 /// An organization as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrganizationRow {
-    /// Id.
+    /// Id of the organization.
     pub id: OrganizationId,
-    /// Name.
+    /// Display name.
     pub name: String,
     /// Unique short name; never changes.
     pub slug: String,
@@ -45,11 +45,11 @@ pub struct OrganizationRow {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Whether members get mail when somebody joins.
+    /// Whether members get a mail when a user joins.
     pub is_member_join_email_enabled: bool,
     /// Whether members must use a second factor.
     pub enforce_2fa: bool,
-    /// What it may do with plugins.
+    /// What the organization may do with plugins.
     pub plugins_access: PluginsAccess,
 }
 
@@ -62,7 +62,7 @@ pub struct NewOrganization {
     pub owner: UserId,
     /// Id of the owner's membership.
     pub membership: MembershipId,
-    /// Its first project; its `organization` is that of `row`.
+    /// Its first project. Its `organization` is the id of `row`.
     pub project: ProjectRow,
 }
 
@@ -75,12 +75,12 @@ pub struct Belonging {
     pub level: Level,
 }
 
-/// What an organization contains, for showing it.
+/// The contents of an organization, for display.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Contents {
-    /// How many members it has.
+    /// The number of members.
     pub member_count: u64,
-    /// Its projects, in order of their number.
+    /// The projects, in order of their numbers.
     pub projects: Vec<ProjectBrief>,
 }
 
@@ -95,16 +95,16 @@ pub struct OrganizationChange {
     pub enforce_2fa: Option<bool>,
 }
 
-/// What became of the attempt to create an organization.
+/// The result of creating an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
-    /// It is there.
+    /// The organization is stored.
     Yes,
-    /// Its slug belongs to another; nothing was written.
+    /// Its slug belongs to another organization. Nothing was written.
     SlugTaken,
 }
 
-/// The record. Its id is `organization:<uuid>`, given as `uuid` too.
+/// The record. Its id is `organization:<uuid>`, which is also in the field `uuid`.
 #[derive(Debug, Clone, SurrealValue)]
 pub(crate) struct Stored {
     uuid: Uuid,
@@ -114,7 +114,7 @@ pub(crate) struct Stored {
     updated_at: i64,
     is_member_join_email_enabled: bool,
     enforce_2fa: bool,
-    // Not there in older data.
+    // Missing in older data.
     plugins_access: Option<i64>,
 }
 
@@ -133,7 +133,7 @@ impl From<Stored> for OrganizationRow {
     }
 }
 
-/// What was never said to be less is everything.
+/// A missing value means full access.
 fn plugins_access_of(stored: Option<i64>) -> PluginsAccess {
     match stored.map(PluginsAccess::try_from) {
         None => PluginsAccess::Root,
@@ -172,8 +172,8 @@ impl StoredMembership {
     }
 }
 
-/// Writes the record of an organization, so that what is added to it collides with what
-/// deletes it, and with what else is added. Throws `$gone` without one.
+/// Writes the record of an organization, so that additions to it conflict with its
+/// deletion and with other additions. Throws `$gone` when the organization is deleted.
 macro_rules! touch_organization {
     ($organization:literal, $gone:literal) => {
         concat!(
@@ -188,10 +188,10 @@ macro_rules! touch_organization {
 }
 pub(crate) use touch_organization;
 
-/// Writes an organization with slug, owner and first project. Part of the
-/// transactions that create one; binds `$organization`, `$membership`,
-/// `$project` (records) and `$user` (the owner). Safe to run twice; throws
-/// `slug` when the slug belongs to another organization.
+/// Writes an organization with slug, owner and first project. Used by the transactions
+/// that create one; binds `$organization`, `$membership`, `$project` (records) and
+/// `$user` (the owner). Idempotent; throws `slug` when the slug belongs to another
+/// organization.
 macro_rules! write_organization {
     () => {
         concat!(
@@ -210,7 +210,7 @@ macro_rules! write_organization {
 }
 pub(crate) use write_organization;
 
-/// What the organization `$organization` contains, as [`StoredContents`].
+/// The contents of the organization `$organization`, as [`StoredContents`].
 macro_rules! contents_of {
     () => {
         "{
@@ -251,7 +251,7 @@ const GET_WHOLE: Statement = Statement::read(
     ),
 );
 
-/// The organization with this id, and what it contains.
+/// The organization with this id, and its contents.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -269,8 +269,8 @@ const LEVEL: Statement = Statement::read(
     "SELECT VALUE level FROM type::record('membership', [$organization, $user]);",
 );
 
-/// The level of a user in an organization; `None`: no member, or no such
-/// organization.
+/// The level of a user in an organization; `None`: the user is not a member, or there is
+/// no such organization.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -289,8 +289,8 @@ struct StoredBelonging {
     organization: Option<Stored>,
 }
 
-// A membership whose organization is gone is left out: deletion removes both in
-// one transaction, but this reads more than one record.
+// A membership whose organization is missing is skipped: a deletion removes both in one
+// transaction, but this read has more than one step.
 const OF_USER: Statement = Statement::read(
     "organizations of a user",
     "SELECT VALUE {
@@ -336,7 +336,7 @@ const CONTENTS: Statement = Statement::read(
     concat!("RETURN $organizations.map(|$organization| ", contents_of!(), ");"),
 );
 
-/// What these organizations contain, in the order of `ids`.
+/// The contents of these organizations, in the order of `ids`.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -352,8 +352,8 @@ const CREATE: Statement = Statement::write(
     concat!("BEGIN;", write_organization!(), write_activities!(), "COMMIT;"),
 );
 
-/// Creates an organization with its owner and first project, and makes both
-/// what the owner looks at.
+/// Creates an organization with its owner and first project, and makes both current for
+/// the owner.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -371,12 +371,12 @@ pub async fn create(store: &Store, new: &NewOrganization, activities: &[Entry]) 
     }
 }
 
-/// What became of a new member.
+/// The result of adding a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Added {
     /// The user is a member now.
     Yes,
-    /// The user was one before; nothing was written.
+    /// The user was a member before. Nothing was written.
     AlreadyMember,
     /// There is no such organization.
     NoOrganization,
@@ -460,7 +460,7 @@ pub async fn update(
     Ok(answer.row::<Stored>(1)?.map(OrganizationRow::from))
 }
 
-/// The names of these organizations; those that are gone are left out.
+/// The names of these organizations. Missing ones are skipped.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -479,7 +479,7 @@ const PLUGINS_ACCESS: Statement = Statement::read(
     "SELECT VALUE plugins_access FROM type::record('organization', $organization);",
 );
 
-/// What an organization may do with plugins; one that is gone may nothing.
+/// What an organization may do with plugins. A missing organization may do nothing.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -501,7 +501,7 @@ const SET_PLUGINS_ACCESS: Statement = Statement::write(
     ),
 );
 
-/// Says what an organization may do with plugins. `false`: it is gone.
+/// Sets what an organization may do with plugins. `false`: it is deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -513,7 +513,7 @@ pub async fn set_plugins_access(
     activities: &[Entry],
 ) -> Result<bool> {
     let vars = bind! { organization: id.0, level: i64::from(access), now: now.micros() };
-    // What is enabled runs from now on, or does not.
+    // Enabled configs run from now on, or stop.
     let projects = projects::ordered(store, id).await?.into_iter().map(PluginChange::Project);
     let told = store.plugin_changes.telling(projects.collect());
     match activity::change_holding(store, SET_PLUGINS_ACCESS, vars, activities, told).await {
@@ -523,9 +523,9 @@ pub async fn set_plugins_access(
     }
 }
 
-// Everything that makes the organization reachable goes at once; the note in
-// `deletion` tells the background work whose events to remove. Deleting the
-// organization's own record makes this collide with whoever adds a project or a
+// Everything that makes the organization reachable is deleted immediately. The tombstone
+// in `deletion` names the projects whose events the background work removes. Deleting the
+// organization's own record makes this conflict with transactions that add a project or a
 // member, because they write it.
 const DELETE: Statement = Statement::read(
     "organizations delete",
@@ -580,10 +580,10 @@ const DELETE: Statement = Statement::read(
 )
 .within(Duration::from_secs(60));
 
-/// Deletes an organization with everything that makes it and its projects
-/// reachable, and notes that their stored events are to be removed. Configs of its
-/// plugins go wherever they are. Members who belong to no other are signed out
-/// everywhere, apart from `actor`, who deletes it. Deleting what is gone does nothing.
+/// Deletes an organization with everything that makes it and its projects reachable, and
+/// writes a tombstone for their stored events. Configs of its plugins are deleted in all
+/// organizations. Members who belong to no other organization are signed out everywhere,
+/// except `actor`, who deletes it. Does nothing when it is already deleted.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -594,7 +594,8 @@ pub async fn delete(
     now: Timestamp,
     activities: &[Entry],
 ) -> Result<()> {
-    // What is added meanwhile has no configs. Its plugins may have some elsewhere.
+    // Projects that are added meanwhile have no configs. Plugins of the organization may
+    // have configs in other organizations.
     let projects = projects::ordered(store, id).await?.into_iter().map(PluginChange::Project);
     let plugins = plugins::own(store, id).await?.into_iter().map(PluginChange::Plugin);
     let told = store.plugin_changes.telling(projects.chain(plugins).collect());

@@ -1,13 +1,13 @@
-//! Persons: whom events are about.
+//! Persons: the users that events are about.
 //!
 //! | table | id | holds |
 //! |---|---|---|
 //! | `person` | `[project, uuid]` | a person, or where that person went in a merge |
 //!
-//! Every distinct id has a uuid of its own ([`first_id`]), so the common
-//! look-up is one point get. The record there is the person, or, after a merge,
-//! a pointer to the person that the distinct id belongs to now. Pointers stay
-//! for ever: events that came before a merge follow them when they are read.
+//! Every distinct id has its own uuid ([`first_id`]), so the common look-up is one point
+//! get. The record there is the person, or, after a merge, a pointer to the person that
+//! the distinct id belongs to now. Pointers stay for ever: reads of events from before a
+//! merge follow them.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -24,72 +24,74 @@ use crate::room::{Room, TOGETHER, read_large};
 use crate::spread::{Look, Spread};
 use crate::{Error, Result, Store};
 
-/// Namespace of person ids (ING-43). Never changes: stored ids follow from it.
+/// Namespace of person ids (ING-43). It must never change, because stored ids depend on
+/// it.
 const NAMESPACE: Uuid = uuid!("932979b4-65c3-4424-8467-0b66ec27bc22");
 /// Bytes of distinct ids and properties after which a page ends early.
 const PAGE_BYTES: usize = 4 << 20;
-/// Pointers that are followed from one record to the next, as a guard against
-/// damage: every merge adds one at most.
+/// The largest number of pointers that are followed, as a guard against damaged data.
+/// Every merge adds at most one.
 const HOPS: usize = 10_000;
 
 const BY_ID: Statement = Statement::read("persons by id", "SELECT * FROM $ids;");
 const WHITHER: Statement =
     Statement::read("persons after merges", "SELECT id, merged_into FROM $ids;");
 const PAGE: &str = "persons in order";
-/// What a record takes in memory beside its texts.
+/// Bytes of a record in memory in addition to its texts.
 const OVERHEAD: usize = 200;
 
-/// What is stored at the id of a person.
+/// The record at the id of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     /// The id.
     pub id: PersonId,
     /// Rises with every change.
     pub version: i64,
-    /// The person, or where it went.
+    /// The person, or a pointer to the person that it was merged into.
     pub state: PersonState,
 }
 
-/// A person, or where it went.
+/// A person, or a pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PersonState {
     /// A person.
     Person(Facts),
-    /// Merged into another.
+    /// Merged into another person.
     Merged(Merged),
 }
 
-/// What is known of a person.
+/// The data of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
-    /// Distinct ids that lead to it, the main one first.
+    /// Distinct ids of the person, the main one first.
     pub distinct_ids: Vec<String>,
-    /// JSON object text.
+    /// Properties as JSON object text.
     pub properties: String,
-    /// When it was first seen, microseconds.
+    /// When the person was first seen, microseconds.
     pub created_at: i64,
-    /// Whether an identifying event named it.
+    /// Whether an identifying event named the person.
     pub is_identified: bool,
 }
 
-/// Where a person, or a distinct id that never had one, went.
+/// A pointer from a person, or from a distinct id that never had a person, to another
+/// person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merged {
-    /// The person it belongs to since.
+    /// The person that it was merged into.
     pub into: PersonId,
-    /// Time of the event that joined them, microseconds.
+    /// Time of the event that merged them, microseconds.
     pub at: i64,
-    /// That event.
+    /// Uuid of the event that merged them.
     pub by: Uuid,
 }
 
-/// A person as it is read, and at which version.
+/// A person with the version of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned {
     /// The person.
     pub person: PersonRef,
-    /// Rises with every change, also over a merge: for whoever a distinct id leads
-    /// to, the later record has the greater version.
+    /// Rises with every change, also across a merge: of two records that a distinct id
+    /// leads to over time, the later one has the higher version.
     pub version: i64,
 }
 
@@ -98,11 +100,11 @@ pub struct Versioned {
 pub struct PersonWrite {
     /// The id.
     pub id: PersonId,
-    /// What is to be there.
+    /// The new content.
     pub state: PersonState,
-    /// Version it was changed from; `None`: nothing was there.
+    /// Version that the change was computed from; `None`: no record existed.
     pub expected: Option<i64>,
-    /// Version afterwards.
+    /// Version after the change.
     pub version: i64,
 }
 
@@ -111,7 +113,7 @@ pub struct PersonWrite {
 pub struct PersonPage {
     /// The persons, in order of their ids.
     pub persons: Vec<PersonRef>,
-    /// Where the next page begins; `None`: there is none.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<PersonId>,
 }
 
@@ -128,7 +130,7 @@ struct Row {
     merged_by: Option<Uuid>,
 }
 
-/// What is needed of a record to follow it.
+/// The part of a record that is needed to follow it.
 #[derive(SurrealValue)]
 struct Step {
     id: RecordId,
@@ -142,7 +144,7 @@ pub fn first_id(project: ProjectId, distinct_id: &str) -> PersonId {
 }
 
 impl Stored {
-    /// Bytes that it takes in memory, about.
+    /// The approximate size in memory, bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let texts = match &self.state {
@@ -156,8 +158,8 @@ impl Stored {
     }
 }
 
-/// What is stored at these ids, in no particular order: only a part of it when the
-/// room is used up.
+/// The records at these ids, in no particular order. Incomplete when the budget is used
+/// up.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -186,9 +188,9 @@ async fn some_by_ids(store: &Store, project: ProjectId, ids: &[PersonId]) -> Res
     rows.into_iter().map(|row| stored(row, BY_ID.name)).collect()
 }
 
-/// The persons that these ids lead to, by the id that was asked for. Ids of
-/// nobody are left out. A person that several ids lead to is there once. All of them
-/// are in memory: for a few ids only, or see [`resolve_as`].
+/// The persons that these ids lead to, by the requested id. Ids without a person are
+/// skipped. A person that several ids lead to is stored once. All persons are in memory
+/// at the same time: for a few ids only, otherwise see [`resolve_as`].
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -200,8 +202,9 @@ pub async fn resolve(
     resolve_as(store, project, ids, Some).await
 }
 
-/// The same with what is needed of each person; `None`: as if there were nobody. Of
-/// many persons no more than that is in memory.
+/// Resolves ids like [`resolve`] and keeps only the result of `needed` for each person,
+/// so that less memory is needed for many persons. Persons for which it returns `None`
+/// are skipped.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -214,7 +217,7 @@ pub async fn resolve_as<T>(
     follow(store, project, askers(ids), |id, _, facts| needed(shown(id, facts))).await
 }
 
-/// The same with the version of each person.
+/// Resolves ids like [`resolve`], with the version of each person.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -227,8 +230,8 @@ pub async fn resolve_versioned(
     follow(store, project, askers(ids), made).await
 }
 
-/// The ids of the persons that these ids lead to, by the id that was asked for,
-/// without reading what is known of them. Ids of nobody are left out.
+/// The ids of the persons that these ids lead to, by the requested id, without reading
+/// their data. Ids without a person are skipped.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -247,7 +250,7 @@ pub async fn whither(
         let mut further: HashMap<PersonId, Vec<PersonId>> = HashMap::new();
         for chunk in wanted.chunks(TOGETHER) {
             let ids: Vec<_> = chunk.iter().map(|id| key(project, *id)).collect();
-            // The engine reads whole records for it.
+            // The engine reads whole records for this.
             let steps: Vec<Step> = read_large(store, WHITHER, bind! { ids: ids }).await?;
             for step in steps {
                 let id = id_of(&step.id, WHITHER.name)?;
@@ -263,7 +266,7 @@ pub async fn whither(
     Ok(people)
 }
 
-/// What `made` makes of the persons that ids lead to, by the id that was asked for.
+/// The result of `made` for each person that the ids lead to, by the requested id.
 async fn follow<T>(
     store: &Store,
     project: ProjectId,
@@ -297,14 +300,14 @@ async fn follow<T>(
     Ok(people)
 }
 
-/// Who asked, by the id that has to be looked at next: at first each for itself.
+/// The requested ids, by the id that is read next. At first each id leads to itself.
 fn askers(ids: impl IntoIterator<Item = PersonId>) -> HashMap<PersonId, Vec<PersonId>> {
     ids.into_iter().map(|id| (id, vec![id])).collect()
 }
 
-/// Persons in order of their ids from `from` on, at most `limit` of those that
-/// `wanted` takes. Goes no further than `look`, and takes about 4 MiB of them: then
-/// the page is shorter, and the next one goes on behind them.
+/// Persons in order of their ids from `from` on: at most `limit` of those that `wanted`
+/// accepts. The page is shorter when the limit of `look` is reached or when it has about
+/// 4 MiB. The next page then continues after it.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -338,15 +341,15 @@ pub async fn page(
     Ok(PersonPage { persons, next: next.map(PersonId) })
 }
 
-/// Removes all persons of a project, piece by piece.
+/// Removes all persons of a project, in small transactions.
 ///
 /// # Errors
-/// When the store cannot be written; a further call goes on.
+/// When the store cannot be written; a further call continues.
 pub(crate) async fn purge(store: &Store, project: ProjectId) -> Result<()> {
     spread(project).purge(store).await
 }
 
-/// A record as a change writes it, without its id.
+/// The content of a record as a change writes it, without its id.
 pub(crate) fn content(write: &PersonWrite) -> Value {
     let version = Value::Number(write.version.into());
     let mut object = Object::new();
@@ -396,7 +399,7 @@ fn stored(row: Row, statement: &'static str) -> Result<Stored> {
     Ok(Stored { id, version: row.version, state })
 }
 
-/// The person in a record's id.
+/// The id of the person in a record id.
 fn id_of(id: &RecordId, statement: &'static str) -> Result<PersonId> {
     let RecordIdKey::Array(parts) = &id.key else {
         return Err(wrong(statement, "unexpected id"));
@@ -407,7 +410,7 @@ fn id_of(id: &RecordId, statement: &'static str) -> Result<PersonId> {
     Ok(PersonId(Uuid::from_bytes(*uuid.as_bytes())))
 }
 
-/// Bytes of a row, about.
+/// The approximate size of a row in bytes.
 fn size(row: &Value) -> usize {
     let Value::Object(row) = row else { return 0 };
     let properties = match row.get("properties") {

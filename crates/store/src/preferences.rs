@@ -1,7 +1,7 @@
-//! How people want the pages to be.
+//! Preferences of users about the pages.
 //!
-//! What belongs here: statements about `preference`, one record for each person
-//! who has chosen anything. What does not: what may be chosen (`weir-service`).
+//! What belongs here: statements about `preference`, one record for each user who has set
+//! a preference. What does not: which preferences there are (`weir-service`).
 
 use surrealdb::types::SurrealValue;
 use weir_model::UserId;
@@ -22,8 +22,8 @@ struct Stored {
 const GET: Statement =
     Statement::read("preferences get", "SELECT * FROM type::record('preference', $user);");
 
-/// What the user has chosen; `None`: nothing. A form of numbers that this
-/// version does not know counts as not chosen.
+/// The preferences of a user; `None`: none is set. A number format that this version does
+/// not know counts as not set.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -41,7 +41,7 @@ const PUT: Statement = Statement::write(
     "UPSERT type::record('preference', $user) CONTENT $row RETURN NONE;",
 );
 
-/// Keeps what the user has chosen.
+/// Stores the preferences of a user.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,25 +1,24 @@
-//! Turns: changes of one organization's management data are made one after the
-//! other.
+//! Keyed locks: changes of one organization's management data run one after another.
 //!
-//! They write the organization's record or the head of its activity log. Side by
-//! side they would collide, run again and collide again, and of fifty at once
-//! some would use up their tries.
+//! Such changes write the organization's record or the head of its activity log.
+//! Concurrent changes would conflict, run again and conflict again, and of fifty
+//! concurrent ones some would use up their attempts.
 //!
-//! So do writes about one batch export: the engine that runs it, people who cancel
-//! runs, and whoever deletes it.
+//! The same holds for writes about one batch export: by the engine that runs it, by
+//! members who cancel runs, and by the deletion of the export.
 //!
-//! What belongs here: whose turn it is. What does not: which organizations a
-//! change is about (`activity::change`), and keeping data right: that is what
-//! transactions do. A write that takes no turn may collide with one that has it,
-//! and one of both runs again.
+//! What belongs here: the locks. What does not: which organizations a change affects
+//! (`activity::change`), and the consistency of data, which transactions ensure. A write
+//! without the lock may conflict with a write that holds it, and one of both runs again.
 //!
-//! - A turn lasts for one transaction with its tries. Nobody has one while a
-//!   body is read, a password is hashed or another host is asked.
-//! - Whoever needs several takes them at once and in the order of ids, so that no
-//!   two wait for each other.
-//! - They are given in the order of arrival. Whoever goes away while waiting
-//!   leaves the line.
-//! - An organization is known here only while somebody has its turn or waits.
+//! - A lock is held for one transaction with its attempts. It is never held while a body
+//!   is read, a password is hashed or another host is asked.
+//! - A caller that needs several locks takes them in one call, in the order of ids, so
+//!   that there is no deadlock.
+//! - Locks are granted in the order of arrival. A caller that is dropped while it waits
+//!   leaves the queue.
+//! - The table has an entry for an organization only while a caller holds its lock or
+//!   waits for it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,31 +28,31 @@ use uuid::Uuid;
 
 type Lock = Arc<tokio::sync::Mutex<()>>;
 
-/// The lines of all organizations. Clones share them.
+/// The locks of all organizations and exports. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turns {
     lines: Arc<Mutex<HashMap<Uuid, Lock>>>,
 }
 
-/// A turn, given back when dropped.
+/// A held lock. It is released when dropped.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    // Given back before the place is: fields are dropped in their order.
+    // Released before the entry is dropped: fields are dropped in their order.
     _guard: OwnedMutexGuard<()>,
     _place: Place,
 }
 
-/// A place in the line of an organization, also that of whose turn it is.
+/// A use of an organization's entry, by the holder of the lock or by a waiting caller.
 #[derive(Debug)]
 struct Place {
     turns: Turns,
     organization: Uuid,
-    /// There until the place is dropped.
+    /// `None` only while it is dropped.
     lock: Option<Lock>,
 }
 
 impl Turns {
-    /// Waits for the turn of each of these organizations.
+    /// Waits for the lock of each of these organizations or exports.
     pub(crate) async fn take(&self, organizations: impl IntoIterator<Item = Uuid>) -> Vec<Turn> {
         let mut ids: Vec<Uuid> = organizations.into_iter().collect();
         ids.sort_unstable();
@@ -77,8 +76,8 @@ impl Turns {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut lines = self.turns.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        // Ours goes under the table's lock, under which places are made too: of two
-        // that go at once the second one sees that it is the last.
+        // This reference is dropped under the lock of the table, under which entries are
+        // made too. So of two concurrent drops the second one sees that it is the last.
         drop(self.lock.take());
         let left = lines.get(&self.organization).map(Arc::strong_count);
         if left == Some(1) {
@@ -96,7 +95,7 @@ mod tests {
     const A: Uuid = Uuid::from_u128(1);
     const B: Uuid = Uuid::from_u128(2);
 
-    /// Polls once: what waits, stays waiting.
+    /// Polls once. A waiting future stays pending.
     fn poll<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
@@ -133,7 +132,7 @@ mod tests {
         assert!(poll(also.as_mut()).is_pending());
         drop(also);
         drop(first);
-        // Its turn came, and it goes without having taken it.
+        // The lock was granted to it, and it is dropped without having taken it.
         drop(waits);
         assert_eq!(known(&turns), 0);
         assert_eq!(turns.take([A, A]).await.len(), 1, "named twice, taken once");

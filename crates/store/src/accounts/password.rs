@@ -1,4 +1,4 @@
-//! A new password in the place of the present one, for whoever knows that.
+//! Changing the password, for a user who knows the present one.
 
 use weir_model::UserId;
 use weir_model::activity::Entry;
@@ -12,26 +12,26 @@ use crate::sessions::{self, SessionRow, end_sessions, write_session};
 use crate::users::PasswordHash;
 use crate::{Result, Store};
 
-/// A password that takes the place of another.
+/// A new password for a user.
 #[derive(Debug)]
 pub struct NewPassword<'a> {
-    /// The account.
+    /// The user.
     pub user: UserId,
     /// The present password, as it was proved.
     pub present: &'a PasswordHash,
-    /// The new one.
+    /// The new password.
     pub chosen: &'a PasswordHash,
-    /// Hash of the session in which it is chosen.
+    /// Hash of the session in which it is changed.
     pub replaced: &'a str,
-    /// The session that takes its place.
+    /// The session that replaces it.
     pub session: &'a SessionRow,
-    /// The mails about it.
+    /// The mails about the change.
     pub mails: &'a [MailRow],
-    /// What the activity log tells.
+    /// The audit entries of the change.
     pub activities: &'a [Entry],
 }
 
-// The new session says whether this is the second run of the same call.
+// The new session shows whether this is a retry of the same call.
 const CHANGE: Statement = Statement::write(
     "accounts change password",
     concat!(
@@ -54,8 +54,8 @@ const CHANGE: Statement = Statement::write(
     ),
 );
 
-/// Sets the new password, ends all sessions and links of the account, and opens
-/// the new session. `false`: the account or the session is not what it was;
+/// Sets the new password, ends all sessions and links of the user, and opens the new
+/// session. `false`: the user or the session has changed since they were read, and
 /// nothing was written.
 ///
 /// # Errors

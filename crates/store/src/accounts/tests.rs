@@ -1,4 +1,4 @@
-//! Transactions that run a second time, and links that go with what they are of.
+//! Transactions that run a second time, and links that end with what they are about.
 
 use weir_model::Patch;
 
@@ -132,7 +132,7 @@ async fn an_address_moves_with_its_pointer() {
     assert!(link(&store, ADA, "reset").await.unwrap().is_some(), "the address stays for now");
     assert_eq!(ada(&store).await.pending_email.as_deref(), Some(NEW));
     put(&store, "new", LinkKind::Confirm, NEW).await;
-    // Somebody else comes first.
+    // Another user takes the address first.
     let other = UserId(Uuid::from_u128(2));
     users::create(&store, &row(other, NEW), NEW).await.unwrap();
     let changed = confirm(&store, using("new", 1), to(NEW, EMAIL)).await.unwrap();
@@ -146,7 +146,7 @@ async fn an_address_moves_with_its_pointer() {
     assert_eq!(link(&store, ADA, "reset").await.unwrap(), None);
     assert_eq!(users::by_email(&store, EMAIL).await.unwrap(), None);
     assert_eq!(users::by_email(&store, NEW).await.unwrap(), Some(ada(&store).await));
-    // Back, at once; and again, as a second run would.
+    // Back immediately; and again, as a retry would do.
     for _ in 0..2 {
         let changed = move_address(&store, ADA, to(EMAIL, NEW), &[], NOW).await.unwrap();
         assert_eq!(changed, Changed::Yes);
@@ -169,7 +169,7 @@ async fn links_go_with_time_and_with_the_account() {
     assert_eq!(put_link(&store, next, later).await.unwrap(), Changed::Yes);
     assert_eq!(link(&store, ADA, "a").await.unwrap(), None, "expired ones are not kept");
     assert!(link(&store, ADA, "b").await.unwrap().is_some());
-    // What is none of its business does not end it.
+    // Changes of other fields do not end it.
     let change = UserChange { theme_mode: Patch::Set("dark".to_owned()), ..Default::default() };
     users::update(&store, ADA, change, NOW, &[]).await.unwrap();
     assert!(link(&store, ADA, "b").await.unwrap().is_some());
@@ -181,14 +181,14 @@ async fn links_go_with_time_and_with_the_account() {
 async fn no_link_is_noted_after_what_ends_it() {
     let store = store().await;
     let read = ada(&store).await;
-    // Its mail was being made when the password was set anew.
+    // Its mail was being made when the new password was set.
     put(&store, "first", LinkKind::Reset, EMAIL).await;
     let password = PasswordHash("new".to_owned());
     assert_eq!(reset(&store, using("first", 1), &password).await.unwrap(), Changed::Yes);
     for kind in [LinkKind::Reset, LinkKind::Confirm] {
         assert_eq!(put_of(&store, &read, "late", kind, EMAIL).await, Changed::Void);
     }
-    // When an address came that waits, and when the present one changed.
+    // When a pending address was stored, and when the present address changed.
     let read = ada(&store).await;
     let waits = await_address(&store, ADA, EMAIL, Some(NEW), &[], &[], NOW).await.unwrap();
     assert_eq!(waits, Changed::Yes);
@@ -197,7 +197,7 @@ async fn no_link_is_noted_after_what_ends_it() {
     let moved = move_address(&store, ADA, to(NEW, EMAIL), &[], NOW).await.unwrap();
     assert_eq!(moved, Changed::Yes);
     assert_eq!(put_of(&store, &read, "late", LinkKind::Reset, EMAIL).await, Changed::Void);
-    // When the account was stopped, and when it went.
+    // When the user was deactivated, and when the user was deleted.
     let inactive = UserRow { is_active: false, ..ada(&store).await };
     users::create(&store, &inactive, NEW).await.unwrap();
     assert_eq!(put_of(&store, &inactive, "late", LinkKind::Reset, NEW).await, Changed::Void);

@@ -62,7 +62,8 @@ async fn the_same_entry_is_written_once() {
 async fn what_was_changed_or_removed_is_found() {
     for (text, number) in [
         ("UPDATE type::record('activity', [$organization, 3]) SET text = '{}';", 3),
-        // Also with a hash that fits its own text: the next one does not follow.
+        // A hash that fits the changed text is noticed too: the next entry does not
+        // follow it.
         (
             "UPDATE type::record('activity', [$organization, 3])
                  SET text = '{}', hash = crypto::sha256('{}');",

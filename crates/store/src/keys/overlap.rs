@@ -1,7 +1,7 @@
-//! Another value for a key, and the time for which the one before works on.
+//! Replacing the value of a key, and the time for which the previous value stays valid.
 //!
-//! `api_key_previous`, by the hash of a value that was replaced, leads to the key;
-//! until when it does stands in the key. A key has one such value at most.
+//! `api_key_previous` leads from the hash of a replaced value to the key. The time of its
+//! expiry is in the record of the key. A key has at most one previous value.
 
 use weir_model::activity::Entry;
 use weir_model::{KeyId, Timestamp, UserId};
@@ -12,8 +12,7 @@ use crate::db::Statement;
 use crate::error::is_done;
 use crate::{Result, Store};
 
-// A second run after a lost answer finds the new hash in place and changes
-// nothing more.
+// A retry after a lost answer finds the new hash in place and changes nothing more.
 const ROLL: Statement = Statement::write(
     "keys roll",
     concat!(
@@ -43,19 +42,19 @@ const ROLL: Statement = Statement::write(
     ),
 );
 
-/// Another value of a key.
+/// A new value of a key.
 #[derive(Debug, Clone, Copy)]
 pub struct NewValue<'a> {
-    /// SHA-256 of it, as hexadecimal digits.
+    /// SHA-256 of the value, as hexadecimal digits.
     pub hash: &'a str,
-    /// First and last characters.
+    /// First and last characters of the value.
     pub mask: &'a str,
-    /// Until when the value before works on; `None`: it finds nothing any more.
+    /// When the previous value stops working; `None`: immediately.
     pub until: Option<Timestamp>,
 }
 
-/// Replaces the value of a key. One that was replaced earlier finds nothing any
-/// more. `false` when the user has no such key.
+/// Replaces the value of a key. A value that was replaced earlier stops working
+/// immediately. `false` when the user has no such key.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -96,8 +95,7 @@ const END: Statement = Statement::read(
     ),
 );
 
-/// Ends the value that a key had before: it finds nothing any more. `false` when the
-/// user has no such key.
+/// Ends the previous value of a key immediately. `false` when the user has no such key.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,7 +1,7 @@
-//! How keys are used: the last call of each, and the calls that were refused.
+//! The use of keys: the last call of each key, and the refused calls.
 //!
-//! One record of bounded size per key, `api_key_use`, by `[user, key]`. It is read,
-//! changed and written back by one writer (`weir-service`), every minute or so.
+//! `api_key_use` has one record of bounded size per key, by `[user, key]`. One writer
+//! (`weir-service`) reads it, changes it and writes it back about once a minute.
 
 use surrealdb::types::{SurrealValue, Value};
 use uuid::Uuid;
@@ -105,7 +105,7 @@ impl TryFrom<Stored> for KeyUse {
     }
 }
 
-/// How these keys were used, in their order. No key may be there twice.
+/// The use of these keys, in the order of `keys`. Every key may occur once.
 ///
 /// # Errors
 /// Any failure of the store.
@@ -116,8 +116,8 @@ pub async fn uses(store: &Store, keys: &[(UserId, KeyId)]) -> Result<Vec<KeyUse>
     found.into_iter().map(|stored| stored.map_or(Ok(KeyUse::default()), KeyUse::try_from)).collect()
 }
 
-// The key's record is written, so that this collides with its deletion: nothing is
-// left of a key that is gone.
+// Writing the key's record makes this conflict with its deletion, so that no record is
+// left of a deleted key.
 const WRITE: Statement = Statement::write(
     "key uses write",
     "BEGIN;
@@ -132,8 +132,7 @@ const WRITE: Statement = Statement::write(
      COMMIT;",
 );
 
-/// Writes how keys were used, in place of what is there. Keys that are gone are left
-/// out.
+/// Stores the use of keys, replacing what is stored. Deleted keys are skipped.
 ///
 /// # Errors
 /// Any failure of the store.

@@ -1,8 +1,8 @@
-//! What deletions of organizations and projects leave to be removed in the
+//! Tombstones of deleted organizations and projects, whose data is removed in the
 //! background.
 //!
-//! What belongs here: reading the notes in `deletion`. What does not: writing
-//! them, which is part of each deletion, and removing events (`events`).
+//! What belongs here: reading the table `deletion`. What does not: writing tombstones,
+//! which is part of each deletion, and removing events (`events`).
 
 use surrealdb::types::SurrealValue;
 use uuid::Uuid;
@@ -12,10 +12,10 @@ use crate::bind::bind;
 use crate::db::Statement;
 use crate::{Result, Store};
 
-/// Data that is to be removed in the background.
+/// A tombstone: data that is to be removed in the background.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
-    /// Id of the organization, or UUID of the project, that is gone.
+    /// Id of the deleted organization, or UUID of the deleted project.
     pub of: Uuid,
     /// The projects whose events are to be removed.
     pub projects: Vec<ProjectId>,
@@ -30,7 +30,7 @@ struct StoredDeletion {
     requested_at: i64,
 }
 
-// A table scan: what is left to remove is little, and looked at rarely.
+// A table scan: there are few tombstones, and they are read rarely.
 const DELETIONS: Statement = Statement::read(
     "organizations deletions",
     "SELECT projects, requested_at, record::id(id) AS of FROM deletion;",
@@ -55,7 +55,7 @@ const DELETION_DONE: Statement = Statement::read(
     "DELETE type::record('deletion', $of) RETURN NONE;",
 );
 
-/// Notes that the events of a deletion are gone.
+/// Removes a tombstone once the events of its deletion are removed.
 ///
 /// # Errors
 /// Any failure of the store.
